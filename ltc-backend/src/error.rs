@@ -1,0 +1,54 @@
+//! Errors of backends.
+
+use ltc_ir::{ErrorClass, SiteId};
+
+/// A request the backend could not meet.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// There is no such device.
+    #[error("no device {index}: the `{backend}` backend has {count}")]
+    NoSuchDevice {
+        /// Asked for.
+        index: u16,
+        /// Backend's name.
+        backend: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// An operator or argument the backend cannot lower.
+    #[error("cannot lower {op}: {reason}")]
+    CannotLower {
+        /// Operator.
+        op: String,
+        /// Why.
+        reason: String,
+    },
+    /// A buffer of another backend, or of another layout than promised.
+    #[error("buffer mismatch: {0}")]
+    BufferMismatch(String),
+    /// The device refused, with its own words.
+    #[error("{0}")]
+    Device(String),
+}
+
+/// A failed operation inside an execution.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{op}: {message}")]
+pub struct ExecError {
+    /// Operator that failed.
+    pub op: String,
+    /// Exception class eager execution raises.
+    pub class: ErrorClass,
+    /// What the kernel said.
+    pub message: String,
+    /// Position of the operator among the graph nodes of the program that runs, or [`ExecError::ELSEWHERE`].
+    pub node: usize,
+    /// Where it was recorded; the session fills it in from the failing step's own trace.
+    pub site: SiteId,
+}
+
+impl ExecError {
+    /// Not a node of the program that runs: the failure came in with an input.
+    pub const ELSEWHERE: usize = usize::MAX;
+}

@@ -1,0 +1,139 @@
+//! The contract between LTC and an accelerator.
+//!
+//! A backend names its devices, compiles canonical graphs, executes them, and moves host tensors in and out. That is
+//! all; laziness, caching, aliasing and scheduling are `ltc-core`'s.
+//!
+//! # Who owns what
+//! - A [`Buffer`] is a counted, opaque handle; the backend defines what is inside. A buffer is immutable while anyone
+//!   else holds it: an [`Executable`] may write into an input only if it was *donated* and it proves to be the only
+//!   holder.
+//! - Graphs are immutable and shared.
+//!
+//! # Threads
+//! - [`Executable::execute`] is called on the device's executor thread only, one program at a time, in program order.
+//! - [`Backend::compile`], [`Backend::upload`] and [`Backend::download`] may be called from any thread, concurrently.
+//!
+//! # Errors
+//! - Errors are values, never panics or aborts. A failed operation poisons what depends on it and nothing else: the
+//!   executable reports the other outputs as usual.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod error;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+use std::sync::Arc;
+
+pub use buffer::{Buffer, HostTensor};
+pub use error::{BackendError, ExecError};
+use ltc_ir::{Graph, LayoutRef};
+
+/// Index of a device of one backend, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct DeviceIndex(pub u16);
+
+/// Memory of a device, in bytes; 0 where the backend cannot tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryInfo {
+    /// Held by live buffers now.
+    pub used: usize,
+    /// Highest `used` since the last reset.
+    pub peak: usize,
+    /// Kept for reuse, not in use.
+    pub cached: usize,
+}
+
+/// One input of an execution.
+#[derive(Debug)]
+pub struct Input {
+    /// The buffer, or the failure of the program that should have made it: outputs that depend on it fail with it.
+    pub buffer: Result<Buffer, Arc<ExecError>>,
+    /// The caller gave up its own hold: the memory may be reused if `buffer` is the only handle.
+    pub donated: bool,
+}
+
+/// What an execution takes besides the program.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// One per graph parameter.
+    pub params: Vec<Input>,
+    /// Runtime numbers, as many words as the graph's `number_count`.
+    pub numbers: Vec<u64>,
+}
+
+/// Receives the outputs of an execution, each exactly once, as soon as it is known and in any order.
+pub trait OutputSink {
+    /// Output `index` of the graph is ready, or failed.
+    fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>);
+}
+
+/// A compiled program.
+pub trait Executable: Send + Sync {
+    /// Runs the program and reports every output. Never panics on bad data.
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink);
+
+    /// The lowered program as text, for dumps.
+    fn text(&self) -> String;
+
+    /// Rough size in memory, for the cache's bound, in bytes.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// An accelerator.
+pub trait Backend: Send + Sync {
+    /// Short name for messages: `ts`.
+    fn name(&self) -> &str;
+
+    /// How many devices there are.
+    fn device_count(&self) -> usize;
+
+    /// Compiles a graph.
+    fn compile(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError>;
+
+    /// Copies a host tensor to the device.
+    fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError>;
+
+    /// Copies a buffer of this layout to the host.
+    fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError>;
+
+    /// Called on the executor thread once, before its first program.
+    fn attach_executor_thread(&self, _device: DeviceIndex) {}
+
+    /// Waits until the device has finished what `execute` started asynchronously.
+    fn synchronize(&self, _device: DeviceIndex) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    /// Memory in use.
+    fn memory(&self, _device: DeviceIndex) -> MemoryInfo {
+        MemoryInfo::default()
+    }
+}
+
+/// Why an operator ran eagerly.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum FallbackReason {
+    /// Its result's shape depends on values, or it returns a host value.
+    DataDependent,
+    /// Nothing can tell its result's shape without running it.
+    NoShapeFunction,
+    /// An argument cannot be recorded (sparse layout, stream, host tensor operand, ...).
+    UnsupportedArgument,
+    /// The user's configuration forces it.
+    Forced,
+}
+
+impl FallbackReason {
+    /// In words, for reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FallbackReason::DataDependent => "result depends on data",
+            FallbackReason::NoShapeFunction => "no shape function",
+            FallbackReason::UnsupportedArgument => "argument cannot be recorded",
+            FallbackReason::Forced => "forced by configuration",
+        }
+    }
+}

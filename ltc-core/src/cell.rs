@@ -1,0 +1,82 @@
+//! Placeholders: data on its way to the device's memory.
+
+use std::sync::Arc;
+
+use ltc_backend::{Buffer, ExecError};
+use parking_lot::{Condvar, Mutex};
+
+/// The data behind a trace value that needs no more computing: in flight, ready, or failed.
+#[derive(Debug)]
+pub struct DataCell {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+enum State {
+    InFlight,
+    Ready(Buffer),
+    Failed(Arc<ExecError>),
+    /// Donated to a program: nobody could read it any more.
+    Taken,
+}
+
+impl DataCell {
+    pub(crate) fn in_flight() -> Arc<Self> {
+        Self::with(State::InFlight)
+    }
+
+    pub(crate) fn ready(buffer: Buffer) -> Arc<Self> {
+        Self::with(State::Ready(buffer))
+    }
+
+    fn with(state: State) -> Arc<Self> {
+        Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// Whether a wait would return at once.
+    pub fn is_ready(&self) -> bool {
+        !matches!(*self.state.lock(), State::InFlight)
+    }
+
+    /// Waits for the data.
+    pub fn wait(&self) -> Result<Buffer, Arc<ExecError>> {
+        let mut state = self.state.lock();
+        loop {
+            match &*state {
+                State::InFlight => self.changed.wait(&mut state),
+                State::Ready(buffer) => return Ok(buffer.clone()),
+                State::Failed(error) => return Err(error.clone()),
+                State::Taken => unreachable!("invariant: only data that nobody holds is donated"),
+            }
+        }
+    }
+
+    /// Publishes the result, once.
+    pub(crate) fn set(&self, result: Result<Buffer, Arc<ExecError>>) {
+        let mut state = self.state.lock();
+        if matches!(*state, State::InFlight) {
+            *state = match result {
+                Ok(buffer) => State::Ready(buffer),
+                Err(error) => State::Failed(error),
+            };
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits, and takes the buffer out.
+    pub(crate) fn take(&self) -> Result<Buffer, Arc<ExecError>> {
+        let mut state = self.state.lock();
+        while matches!(*state, State::InFlight) {
+            self.changed.wait(&mut state);
+        }
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Ready(buffer) => Ok(buffer),
+            State::Failed(error) => {
+                *state = State::Failed(error.clone());
+                Err(error)
+            }
+            State::InFlight | State::Taken => unreachable!("invariant: data is donated once"),
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! One device of a session: recording and cutting.
+//!
+//! # Why a cut is exact under threads
+//! `sync` runs under the device's cut lock. It takes the tape, and what is alive and pending on it is the set to run.
+//! Another thread may record meanwhile: its nodes go onto the fresh tape and may use nodes of the set, but to do so it
+//! holds them, so canonicalisation sees a holder outside the set and makes them outputs; they turn into placeholders in
+//! place, and the new node finds data where a pending operand was. A node with no holder outside the set cannot gain one.
+//! No lock is held while the backend compiles except the cut lock, which recording never takes.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
+};
+
+use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
+use ltc_ir::{ArgWords, ArgWriter, Canonical, LayoutRef, NumberWords, Op, Operands, Results, Scalar, SiteId};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::{
+    DataCell, TraceValue,
+    cache::Program,
+    error::Error,
+    event::{Event, SyncReason},
+    executor::{Executor, Job},
+    metrics,
+    session::Inner,
+    storage::Storage,
+    tape::Tape,
+};
+
+/// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
+#[derive(Clone)]
+pub struct Device(Arc<State>);
+
+pub(crate) struct State {
+    session: Arc<Inner>,
+    index: DeviceIndex,
+    tape: Mutex<Tape>,
+    cut: Mutex<()>,
+    epoch: AtomicU32,
+    executor: Executor,
+}
+
+impl Device {
+    pub(crate) fn new(session: Arc<Inner>, index: DeviceIndex) -> Self {
+        let c = &session.config;
+        let executor = Executor::new(
+            session.backend.clone(),
+            index,
+            session.counters.clone(),
+            session.events.clone(),
+            c.queue_depth,
+        );
+        let tape = Mutex::new(Tape::new(c.max_pending_nodes, c.max_retained_bytes));
+        Device(Arc::new(State { session, index, tape, cut: Mutex::new(()), epoch: AtomicU32::new(0), executor }))
+    }
+
+    /// Index among the session's devices.
+    pub fn index(&self) -> u16 {
+        self.0.index.0
+    }
+
+    /// Records an operation with one result.
+    #[inline]
+    pub fn record(
+        &self,
+        op: Op,
+        words: ArgWords,
+        numbers: NumberWords,
+        operands: Operands<Arc<DataCell>>,
+        results: Results,
+        site: SiteId,
+    ) -> TraceValue {
+        let value = TraceValue::record(op, words, numbers, operands, results, site);
+        let check = self.0.tape.lock().push(&value);
+        if check {
+            self.check_node_limit();
+        }
+        value
+    }
+
+    /// Records an operation with any number of results; returns a value for each.
+    pub fn record_results(
+        &self,
+        op: Op,
+        words: ArgWords,
+        numbers: NumberWords,
+        operands: Operands<Arc<DataCell>>,
+        results: Results,
+        site: SiteId,
+    ) -> SmallVec<[TraceValue; 2]> {
+        let count = results.len();
+        if count == 1 {
+            return SmallVec::from_iter([self.record(op, words, numbers, operands, results, site)]);
+        }
+        let node = TraceValue::record(op, words, numbers, operands, results, site);
+        let values: SmallVec<[TraceValue; 2]> = (0..count).map(|i| node.result(i)).collect();
+        // In one go: a cut sees the node with all its results or not at all.
+        let mut tape = self.0.tape.lock();
+        let mut check = tape.push(&node);
+        for value in &values {
+            check |= tape.push(value);
+        }
+        drop(tape);
+        if check {
+            self.check_node_limit();
+        }
+        values
+    }
+
+    #[cold]
+    fn check_node_limit(&self) {
+        if self.0.tape.lock().over_node_limit() {
+            metrics::add(&self.0.session.counters.auto_cuts, 1);
+            self.cut_reporting_later(SyncReason::NodeLimit);
+        }
+    }
+
+    /// Cuts where no caller can take an error: outputs carry it.
+    fn cut_reporting_later(&self, reason: SyncReason) {
+        if let Err(e) = self.cut(reason) {
+            tracing::error!("a cut by a limit failed: {e}");
+        }
+    }
+
+    /// A leaf for a buffer that is on the device already.
+    pub fn import(&self, layout: LayoutRef, buffer: Buffer) -> TraceValue {
+        let bytes = layout.storage_bytes();
+        let session = &self.0.session;
+        metrics::add(&session.counters.uploads, 1);
+        metrics::add(&session.counters.upload_bytes, bytes as u64);
+        session.events.push(|| Event::Upload { bytes });
+        let value = TraceValue::data(layout, DataCell::ready(buffer));
+        if self.0.tape.lock().arrived(bytes) {
+            self.check_byte_limit();
+        }
+        value
+    }
+
+    #[cold]
+    fn check_byte_limit(&self) {
+        let over = {
+            let _cut = self.0.cut.lock();
+            self.0.tape.lock().over_byte_limit(self.next_epoch())
+        };
+        if over {
+            metrics::add(&self.0.session.counters.auto_cuts, 1);
+            self.cut_reporting_later(SyncReason::ByteLimit);
+        }
+    }
+
+    /// Copies a host tensor to the device.
+    pub fn upload(&self, host: &HostTensor) -> Result<TraceValue, Error> {
+        let buffer = self.0.session.backend.upload(self.0.index, host)?;
+        Ok(self.import(host.layout.clone(), buffer))
+    }
+
+    /// Sends everything pending to the device (LTC: `mark_step`). Does not wait for it.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.cut(SyncReason::Explicit)
+    }
+
+    /// Sends what these values need to the device, and nothing else. Does not wait for it.
+    pub fn sync_values(&self, values: &[TraceValue]) -> Result<(), Error> {
+        self.cut_some(values, SyncReason::Explicit)
+    }
+
+    /// The data of a value: a cut point for everything pending, so that a loop that reads its loss each step runs one
+    /// program per step, and a wait for just this value.
+    pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
+        if value.is_pending() {
+            self.cut(SyncReason::Read)?;
+        }
+        self.wait_for(value)
+    }
+
+    /// The data of values: sends what they need and nothing else, and waits for them.
+    pub fn values_alone(&self, values: &[TraceValue]) -> Result<Vec<Buffer>, Error> {
+        if values.iter().any(TraceValue::is_pending) {
+            self.cut_some(values, SyncReason::Fallback)?;
+        }
+        values.iter().map(|v| self.wait_for(v)).collect()
+    }
+
+    fn wait_for(&self, value: &TraceValue) -> Result<Buffer, Error> {
+        let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
+        let cell = cell.expect("invariant: a cut leaves no value pending that somebody holds");
+        let session = &self.0.session;
+        metrics::add(&session.counters.downloads, 1);
+        session.events.push(|| Event::Download);
+        if cell.is_ready() {
+            return cell.wait().map_err(|e| self.exec_error(e));
+        }
+        let start = Instant::now();
+        let result = cell.wait();
+        session.counters.wait.add(start.elapsed());
+        result.map_err(|e| self.exec_error(e))
+    }
+
+    /// Copies a value to the host.
+    pub fn download(&self, value: &TraceValue) -> Result<HostTensor, Error> {
+        let buffer = self.value(value)?;
+        Ok(self.0.session.backend.download(self.0.index, &buffer, value.layout())?)
+    }
+
+    /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
+    /// reported yet.
+    pub fn wait(&self) -> Result<(), Error> {
+        let start = Instant::now();
+        let result = self.0.executor.wait_idle();
+        self.0.session.counters.wait.add(start.elapsed());
+        result.map_err(|e| self.exec_error(e))?;
+        Ok(self.0.session.backend.synchronize(self.0.index)?)
+    }
+
+    fn exec_error(&self, error: Arc<ExecError>) -> Error {
+        self.0.executor.reported(&error);
+        let site = self.0.session.describe_site(error.site);
+        Error::Exec { error, site }
+    }
+
+    /// Counts an operator that ran eagerly.
+    pub fn note_fallback(&self, op: &str, reason: FallbackReason) {
+        let session = &self.0.session;
+        session.counters.note_fallback(op, reason);
+        session.events.push(|| Event::Fallback { op: op.to_owned(), reason });
+        tracing::debug!(op, reason = reason.as_str(), "eager fallback");
+    }
+
+    /// Sets a generator's state by seed: recorded, so draws before and after keep their order.
+    pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
+        let (words, numbers) = ArgWriter::new().number(Scalar::Int(seed as i64)).finish();
+        let state = ltc_ir::Layout::contiguous(ltc_ir::DType::RngState, &[]).into();
+        let results = SmallVec::from_iter([state]);
+        generator.set(self.record(Op::seed(), words, numbers, Operands::new(), results, site));
+    }
+
+    fn next_epoch(&self) -> u32 {
+        // 0 marks nothing.
+        match self.0.epoch.fetch_add(1, Ordering::Relaxed).wrapping_add(1) {
+            0 => self.next_epoch(),
+            e => e,
+        }
+    }
+
+    fn cut(&self, reason: SyncReason) -> Result<(), Error> {
+        let _cut = self.0.cut.lock();
+        let set = self.0.tape.lock().take();
+        self.send(set, reason)
+    }
+
+    fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
+        let _cut = self.0.cut.lock();
+        let epoch = self.next_epoch();
+        let reached = ltc_ir::reachable(values, epoch);
+        if reached.is_empty() {
+            return Ok(());
+        }
+        drop(reached);
+        // All results of a reached operation come along: they exist once it ran.
+        let set = self.0.tape.lock().pending();
+        let set = set.into_iter().filter(|v| v.is_reached(epoch)).collect();
+        self.send(set, reason)
+    }
+
+    fn send(&self, set: Vec<TraceValue>, reason: SyncReason) -> Result<(), Error> {
+        if set.is_empty() {
+            return Ok(());
+        }
+        let session = &self.0.session;
+        let start = Instant::now();
+        let mut trace = ltc_ir::canonicalize(set, self.next_epoch());
+        if !session.config.donation {
+            trace.params.iter_mut().for_each(|p| p.donated = false);
+        }
+        session.counters.canonicalize.add(start.elapsed());
+        if trace.outputs.is_empty() {
+            return Ok(());
+        }
+        let donated = trace.params.iter().filter(|p| p.donated).count();
+        metrics::add(&session.counters.syncs, 1);
+        metrics::add(&session.counters.recorded, trace.node_count() as u64);
+        metrics::add(&session.counters.donated, donated as u64);
+        session.events.push(|| Event::Sync {
+            reason,
+            nodes: trace.node_count(),
+            params: trace.params.len(),
+            donated,
+            outputs: trace.outputs.len(),
+        });
+        let program = match self.program(&trace) {
+            Ok(program) => program,
+            Err(error) => {
+                self.poison(&trace, &error);
+                return Err(error.into());
+            }
+        };
+        let hash = trace.hash();
+        let job = self.bind(trace, program);
+        metrics::add(&session.counters.executions, 1);
+        session.events.push(|| Event::Execute { hash });
+        if session.config.async_execution {
+            self.0.executor.submit(job);
+        } else {
+            self.0.executor.run_inline(job);
+        }
+        Ok(())
+    }
+
+    /// The one place where a cache miss can happen.
+    fn program(&self, trace: &Canonical<Arc<DataCell>>) -> Result<Arc<Program>, BackendError> {
+        let session = &self.0.session;
+        let found = session.cache.lock().get(self.0.index, trace);
+        if let Some(program) = found {
+            metrics::add(&session.counters.cache_hits, 1);
+            session.events.push(|| Event::CacheHit { hash: trace.hash() });
+            if session.config.check_cache {
+                let again = session.backend.compile(self.0.index, &Arc::new(trace.to_graph()))?;
+                if again.text() != program.executable.text() {
+                    return Err(BackendError::Device("cache check: a hit compiles to another program".into()));
+                }
+            }
+            return Ok(program);
+        }
+        let start = Instant::now();
+        let graph = Arc::new(trace.to_graph());
+        let executable = session.backend.compile(self.0.index, &graph)?;
+        session.counters.compile.add(start.elapsed());
+        metrics::add(&session.counters.compiles, 1);
+        session.events.push(|| Event::Compile { hash: trace.hash(), nodes: trace.node_count() });
+        tracing::debug!(hash = %trace.hash(), nodes = trace.node_count(), "compiled");
+        let program = Arc::new(Program::new(graph, executable));
+        session.cache.lock().insert(self.0.index, program.clone());
+        Ok(program)
+    }
+
+    /// Turns outputs into placeholders and gathers what the program runs on.
+    fn bind(&self, trace: Canonical<Arc<DataCell>>, program: Arc<Program>) -> Job {
+        let sites = trace.sites().collect();
+        let outputs: Vec<_> = trace.outputs.iter().map(|_| DataCell::in_flight()).collect();
+        for (value, cell) in trace.outputs.iter().zip(&outputs) {
+            value.resolve(cell.clone());
+        }
+        let params = trace.params.into_iter().map(|p| (p.data, p.donated)).collect();
+        Job { program, params, numbers: trace.numbers, outputs, sites }
+    }
+
+    /// Nothing of this cut can be computed: its outputs say why.
+    fn poison(&self, trace: &Canonical<Arc<DataCell>>, error: &BackendError) {
+        let error = Arc::new(ExecError {
+            op: "compile".into(),
+            class: ltc_ir::ErrorClass::Runtime,
+            message: error.to_string(),
+            node: ExecError::ELSEWHERE,
+            site: SiteId::default(),
+        });
+        for value in &trace.outputs {
+            let cell = DataCell::in_flight();
+            cell.set(Err(error.clone()));
+            value.resolve(cell);
+        }
+    }
+
+    /// How many operations are pending and alive.
+    pub fn pending_count(&self) -> usize {
+        self.0.tape.lock().pending().iter().filter(|v| v.result_index().is_none()).count()
+    }
+
+    /// Values that are pending and alive, in recording order.
+    pub fn pending(&self) -> Vec<TraceValue> {
+        self.0.tape.lock().pending()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}:{})", self.0.session.backend.name(), self.0.index.0)
+    }
+}

@@ -1,0 +1,47 @@
+//! Errors of a session.
+
+use std::sync::Arc;
+
+use ltc_backend::{BackendError, ExecError};
+use ltc_ir::{ErrorClass, ShapeError};
+
+/// What can go wrong in a session. Whatever it is, the session stays usable.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Arguments that do not fit together; raised at the call that made them.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// The backend refused a request.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// An operation failed while a program ran; everything that depends on it fails with the same error.
+    #[error("{error}{}", .site.as_ref().map(|s| format!("\n  recorded at {s}")).unwrap_or_default())]
+    Exec {
+        /// Operator, exception class and message.
+        error: Arc<ExecError>,
+        /// Where the operation was recorded.
+        site: Option<String>,
+    },
+    /// Tensors of two devices met in one operation.
+    #[error("{op}: expected all tensors to be on the same device, but found devices {a} and {b}")]
+    DeviceMismatch {
+        /// Operator.
+        op: String,
+        /// One device.
+        a: u16,
+        /// Another.
+        b: u16,
+    },
+}
+
+impl Error {
+    /// Class of exception eager libtorch raises.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Shape(e) => e.class,
+            Error::Exec { error, .. } => error.class,
+            Error::Backend(_) | Error::DeviceMismatch { .. } => ErrorClass::Runtime,
+        }
+    }
+}

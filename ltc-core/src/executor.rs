@@ -1,0 +1,201 @@
+//! Runs programs of one device, one at a time, in program order, off the recording threads.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs, OutputSink};
+use ltc_ir::{ErrorClass, SiteId};
+use parking_lot::{Condvar, Mutex};
+
+use crate::{
+    cache::Program,
+    cell::DataCell,
+    event::{Event, EventLog},
+    metrics::{self, Counters},
+};
+
+/// One program with everything it runs on.
+pub(crate) struct Job {
+    pub(crate) program: Arc<Program>,
+    pub(crate) params: Vec<(Arc<DataCell>, bool)>,
+    pub(crate) numbers: Vec<u64>,
+    pub(crate) outputs: Vec<Arc<DataCell>>,
+    pub(crate) sites: Vec<SiteId>,
+}
+
+/// What the executor shares with its device.
+pub(crate) struct Shared {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) device: DeviceIndex,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) events: Arc<EventLog>,
+    progress: Mutex<Progress>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    in_flight: usize,
+    /// First execution error nobody was told of.
+    unreported: Option<Arc<ExecError>>,
+}
+
+/// Handle of the executor; the thread starts with the first job and ends when the handle is dropped.
+pub(crate) struct Executor {
+    pub(crate) shared: Arc<Shared>,
+    queue_depth: usize,
+    thread: Mutex<Option<(SyncSender<Job>, JoinHandle<()>)>>,
+}
+
+impl Executor {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        device: DeviceIndex,
+        counters: Arc<Counters>,
+        events: Arc<EventLog>,
+        queue_depth: usize,
+    ) -> Self {
+        let shared = Shared { backend, device, counters, events, progress: Mutex::default(), idle: Condvar::new() };
+        Executor { shared: Arc::new(shared), queue_depth, thread: Mutex::new(None) }
+    }
+
+    /// Queues a job; waits while the queue is full.
+    pub(crate) fn submit(&self, job: Job) {
+        self.shared.progress.lock().in_flight += 1;
+        let mut thread = self.thread.lock();
+        let (queue, _) = thread.get_or_insert_with(|| {
+            let (send, receive) = sync_channel(self.queue_depth);
+            let shared = self.shared.clone();
+            let name = format!("ltc-executor-{}", shared.device.0);
+            let handle = thread::Builder::new().name(name).spawn(move || shared.work(receive));
+            (send, handle.expect("the system can start a thread"))
+        });
+        // Jobs are queued in submission order: the lock is held until the job is in.
+        if let Err(refused) = queue.send(job) {
+            self.shared.run(refused.0);
+        }
+    }
+
+    /// Runs a job here and now.
+    pub(crate) fn run_inline(&self, job: Job) {
+        self.shared.progress.lock().in_flight += 1;
+        self.shared.run(job);
+    }
+
+    /// Waits until nothing is in flight; the first execution error nobody was told of.
+    pub(crate) fn wait_idle(&self) -> Result<(), Arc<ExecError>> {
+        let mut progress = self.shared.progress.lock();
+        while progress.in_flight > 0 {
+            self.shared.idle.wait(&mut progress);
+        }
+        progress.unreported.take().map_or(Ok(()), Err)
+    }
+
+    /// The program was told of this error.
+    pub(crate) fn reported(&self, error: &Arc<ExecError>) {
+        let mut progress = self.shared.progress.lock();
+        if progress.unreported.as_ref().is_some_and(|e| Arc::ptr_eq(e, error)) {
+            progress.unreported = None;
+        }
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        if let Some((queue, handle)) = self.thread.lock().take() {
+            drop(queue);
+            // The last handle may be dropped by the executor's own thread, through a value it held.
+            if handle.thread().id() != thread::current().id() {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self, queue: Receiver<Job>) {
+        self.backend.attach_executor_thread(self.device);
+        for job in queue {
+            self.run(job);
+        }
+    }
+
+    fn run(&self, job: Job) {
+        let start = Instant::now();
+        let Job { program, params, numbers, outputs, sites } = job;
+        let params = params
+            .into_iter()
+            .map(|(cell, donated)| Input { buffer: if donated { cell.take() } else { cell.wait() }, donated })
+            .collect();
+        let mut sink = Sink { shared: self, outputs: &outputs, sites: &sites, noted: Vec::new() };
+        let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers }, &mut sink));
+        if catch_unwind(run).is_err() {
+            let message = "the backend panicked; see stderr".to_owned();
+            let error = ExecError {
+                op: "program".into(),
+                class: ErrorClass::Runtime,
+                message,
+                node: ExecError::ELSEWHERE,
+                site: SiteId::default(),
+            };
+            let error = self.note(Arc::new(error));
+            for cell in &outputs {
+                cell.set(Err(error.clone()));
+            }
+        }
+        self.counters.execute.add(start.elapsed());
+        // Whatever the job still holds is let go before anyone is told that the device is idle.
+        drop((program, outputs, sites));
+        let mut progress = self.progress.lock();
+        progress.in_flight -= 1;
+        if progress.in_flight == 0 {
+            self.idle.notify_all();
+        }
+    }
+
+    fn note(&self, error: Arc<ExecError>) -> Arc<ExecError> {
+        let mut progress = self.progress.lock();
+        if progress.unreported.is_none() {
+            progress.unreported = Some(error.clone());
+        }
+        drop(progress);
+        metrics::add(&self.counters.failures, 1);
+        self.events.push(|| Event::Failed { op: error.op.clone() });
+        error
+    }
+}
+
+struct Sink<'a> {
+    shared: &'a Shared,
+    outputs: &'a [Arc<DataCell>],
+    sites: &'a [SiteId],
+    /// Failures of this program: as reported by the backend, and with their site.
+    noted: Vec<(Arc<ExecError>, Arc<ExecError>)>,
+}
+
+impl Sink<'_> {
+    /// A failure of this program gets the site of this very step's recording; one that came in with an input has it.
+    fn locate(&mut self, error: Arc<ExecError>) -> Arc<ExecError> {
+        let Some(&site) = self.sites.get(error.node) else { return error };
+        if let Some((_, located)) = self.noted.iter().find(|(e, _)| Arc::ptr_eq(e, &error)) {
+            return located.clone();
+        }
+        let located = Arc::new(ExecError { site, node: ExecError::ELSEWHERE, ..(*error).clone() });
+        self.noted.push((error, self.shared.note(located.clone())));
+        located
+    }
+}
+
+impl OutputSink for Sink<'_> {
+    fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>) {
+        let result = result.map_err(|error| self.locate(error));
+        self.outputs[index].set(result);
+    }
+}

@@ -1,0 +1,33 @@
+//! Laziness over any backend: record now, run later, never twice.
+//!
+//! A [`Session`] owns everything: a backend, one recorder and executor per [`Device`], the computation cache, metrics
+//! and events. There are no globals. Operations are recorded as trace nodes ([`Device::record`]) whose values live in
+//! [`Storage`]s; [`Device::sync`] canonicalises what is pending, finds or compiles its program, hands it to the device's
+//! executor thread, and turns every live value into a placeholder at once. Reading a value waits for just that value.
+//!
+//! Re-implements `torch/csrc/lazy/core` (`lazy_graph_executor`, `tensor`, `cache`, `metrics`, `multi_wait`, `config`).
+#![forbid(unsafe_code)]
+
+mod cache;
+mod cell;
+mod config;
+mod device;
+mod error;
+mod event;
+mod executor;
+mod metrics;
+mod session;
+mod storage;
+mod tape;
+
+pub use cell::DataCell;
+pub use config::Config;
+pub use device::Device;
+pub use error::Error;
+pub use event::{Event, SyncReason};
+pub use metrics::{Metrics, TimingSummary};
+pub use session::{Session, SiteResolver};
+pub use storage::{Storage, View};
+
+/// A value of the trace: pending, or standing for data in a [`DataCell`].
+pub type TraceValue = ltc_ir::Value<std::sync::Arc<DataCell>>;

@@ -1,0 +1,133 @@
+//! A session owns everything: there are no globals.
+
+use std::{fmt, sync::Arc};
+
+use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
+use ltc_ir::SiteId;
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    cache::Cache,
+    config::Config,
+    device::Device,
+    error::Error,
+    event::{Event, EventLog},
+    metrics::{Counters, Metrics},
+};
+
+/// Tells people where a site is: file, line, function.
+pub trait SiteResolver: Send + Sync {
+    /// The site in words; `None` when it is unknown.
+    fn describe(&self, site: SiteId) -> Option<String>;
+}
+
+/// What devices share.
+pub(crate) struct Inner {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) config: Config,
+    pub(crate) cache: Mutex<Cache>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) events: Arc<EventLog>,
+    resolver: RwLock<Option<Arc<dyn SiteResolver>>>,
+}
+
+impl Inner {
+    pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
+        if site == SiteId::default() {
+            return None;
+        }
+        let resolver = self.resolver.read().clone();
+        resolver.and_then(|r| r.describe(site))
+    }
+}
+
+/// A backend with its devices, cache, metrics and events.
+pub struct Session {
+    inner: Arc<Inner>,
+    devices: Vec<Device>,
+}
+
+impl Session {
+    /// A session over a backend. Fails when the backend has no device.
+    pub fn new(backend: Arc<dyn Backend>, config: Config) -> Result<Session, Error> {
+        let count = backend.device_count();
+        if count == 0 {
+            let backend = backend.name().to_owned();
+            return Err(BackendError::NoSuchDevice { index: 0, backend, count }.into());
+        }
+        let inner = Arc::new(Inner {
+            backend,
+            cache: Mutex::new(Cache::new(config.cache_entries, config.cache_bytes)),
+            config,
+            counters: Arc::default(),
+            events: Arc::default(),
+            resolver: RwLock::new(None),
+        });
+        let devices = (0..count).map(|i| Device::new(inner.clone(), DeviceIndex(i as u16))).collect();
+        Ok(Session { inner, devices })
+    }
+
+    /// A device by index.
+    pub fn device(&self, index: u16) -> Result<&Device, Error> {
+        self.devices.get(usize::from(index)).ok_or_else(|| {
+            let backend = self.inner.backend.name().to_owned();
+            BackendError::NoSuchDevice { index, backend, count: self.devices.len() }.into()
+        })
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// A snapshot of counters and timings.
+    pub fn metrics(&self) -> Metrics {
+        self.inner.counters.snapshot()
+    }
+
+    /// Sets counters and timings to zero.
+    pub fn reset_metrics(&self) {
+        self.inner.counters.reset();
+    }
+
+    /// Starts (with an empty log) or stops keeping events.
+    pub fn record_events(&self, on: bool) {
+        self.inner.events.switch(on);
+    }
+
+    /// Takes the events kept so far, oldest first.
+    pub fn take_events(&self) -> Vec<Event> {
+        self.inner.events.drain()
+    }
+
+    /// Who knows where sites are.
+    pub fn set_site_resolver(&self, resolver: Arc<dyn SiteResolver>) {
+        *self.inner.resolver.write() = Some(resolver);
+    }
+
+    /// How many programs the cache holds.
+    pub fn cached_programs(&self) -> usize {
+        self.inner.cache.lock().len()
+    }
+
+    /// Forgets all programs.
+    pub fn clear_cache(&self) {
+        self.inner.cache.lock().clear();
+    }
+
+    /// Memory of a device.
+    pub fn memory(&self, index: u16) -> MemoryInfo {
+        self.inner.backend.memory(DeviceIndex(index))
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("backend", &self.inner.backend.name()).field("devices", &self.devices).finish()
+    }
+}

@@ -1,0 +1,230 @@
+//! Storages hold values: the aliasing model of both doors.
+//!
+//! A storage holds one current SSA value. Tensors are storage plus sizes, strides and offset. Reading through a layout
+//! other than the value's own records *read-view*; writing through one records *write-view* and replaces the storage's
+//! value, so every alias sees it. There is no functionalisation and no copy of views. Proven against eager libtorch by
+//! random programs (`tests/`).
+
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, SiteId, layout};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::{TraceValue, device::Device};
+
+/// What a tensor shows of its storage.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Element type.
+    pub dtype: DType,
+    /// Size of each dimension.
+    pub sizes: &'a [i64],
+    /// Stride of each dimension, in elements.
+    pub strides: &'a [i64],
+    /// Offset into the storage, in elements.
+    pub offset: i64,
+}
+
+impl View<'_> {
+    fn numel(&self) -> i64 {
+        self.sizes.iter().product()
+    }
+
+    fn layout(&self) -> LayoutRef {
+        Layout::strided(self.dtype, self.sizes, self.strides).into()
+    }
+}
+
+/// The memory behind tensors, as a value.
+#[derive(Debug)]
+pub struct Storage(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Contents; `None` until somebody writes.
+    value: Option<TraceValue>,
+    /// Layout the contents will have when they are read before being written; `None`: decided by the first reader.
+    layout: Option<LayoutRef>,
+    nbytes: usize,
+}
+
+impl State {
+    fn layout(&self) -> Option<&LayoutRef> {
+        self.value.as_ref().map(TraceValue::layout).or(self.layout.as_ref())
+    }
+
+    fn shows_all(&self, view: &View<'_>) -> bool {
+        view.offset == 0 && self.layout().is_some_and(|l| l.is(view.dtype, view.sizes, view.strides))
+    }
+
+    fn covers(&self, view: &View<'_>) -> bool {
+        view.offset == 0
+            && view.numel() as usize * view.dtype.size_of() == self.nbytes
+            && layout::is_dense(view.sizes, view.strides)
+    }
+
+    /// The current contents; memory nobody wrote becomes a value of its own.
+    fn contents(&mut self, dev: &Device, view: &View<'_>, site: SiteId) -> &TraceValue {
+        if self.value.is_none() {
+            let fits = self.layout.as_ref().is_some_and(|l| l.storage_bytes() == self.nbytes);
+            let layout = match &self.layout {
+                Some(l) if fits => l.clone(),
+                _ if self.covers(view) => view.layout(),
+                _ => {
+                    // A flat buffer; of bytes when the element size does not divide it.
+                    let whole = view.dtype.size_of() > 0 && self.nbytes.is_multiple_of(view.dtype.size_of());
+                    let dtype = if whole { view.dtype } else { DType::U8 };
+                    Layout::contiguous(dtype, &[(self.nbytes / dtype.size_of()) as i64]).into()
+                }
+            };
+            self.value = Some(empty(dev, layout, site));
+        }
+        self.value.as_ref().expect("invariant: set above")
+    }
+
+    fn set(&mut self, value: TraceValue) {
+        self.layout = None;
+        self.value = Some(value);
+    }
+}
+
+fn empty(dev: &Device, layout: LayoutRef, site: SiteId) -> TraceValue {
+    dev.record(Op::empty(), SmallVec::new(), SmallVec::new(), SmallVec::new(), SmallVec::from_iter([layout]), site)
+}
+
+fn write_view(dev: &Device, base: TraceValue, value: TraceValue, view: &View<'_>, site: SiteId) -> TraceValue {
+    let mut args = ArgWriter::new();
+    args.tensor_with(ArgFlags::MUT).tensor().ints(view.sizes).ints(view.strides).int(view.offset);
+    let (words, numbers) = args.finish();
+    let results = SmallVec::from_iter([base.layout().clone()]);
+    dev.record(Op::write_view(), words, numbers, Operands::from_iter([base, value]), results, site)
+}
+
+impl Storage {
+    /// Memory for this layout that nobody wrote yet.
+    pub fn uninit(layout: LayoutRef) -> Self {
+        let nbytes = layout.storage_bytes();
+        Storage(Mutex::new(State { value: None, layout: Some(layout), nbytes }))
+    }
+
+    /// Memory of this size, in bytes, that nobody wrote yet.
+    pub fn with_bytes(nbytes: usize) -> Self {
+        Storage(Mutex::new(State { value: None, layout: None, nbytes }))
+    }
+
+    /// Memory that holds a value.
+    pub fn with_value(value: TraceValue) -> Self {
+        let nbytes = value.layout().storage_bytes();
+        Storage(Mutex::new(State { value: Some(value), layout: None, nbytes }))
+    }
+
+    /// Size, in bytes.
+    pub fn nbytes(&self) -> usize {
+        self.0.lock().nbytes
+    }
+
+    /// The current contents, if somebody wrote them.
+    pub fn current(&self) -> Option<TraceValue> {
+        self.0.lock().value.clone()
+    }
+
+    /// Replaces the contents by a value that is all of it.
+    pub fn set(&self, value: TraceValue) {
+        let mut state = self.0.lock();
+        state.nbytes = value.layout().storage_bytes();
+        let old = state.value.take();
+        state.set(value);
+        drop(state);
+        drop(old);
+    }
+
+    /// Whether a view shows all of the memory, each element once.
+    pub fn covers(&self, view: &View<'_>) -> bool {
+        self.0.lock().covers(view)
+    }
+
+    /// The layout of a view's value; shared with the contents where they are the same.
+    #[inline]
+    pub fn view_layout(&self, view: &View<'_>) -> LayoutRef {
+        let state = self.0.lock();
+        match state.layout() {
+            Some(l) if view.offset == 0 && l.is(view.dtype, view.sizes, view.strides) => l.clone(),
+            _ => view.layout(),
+        }
+    }
+
+    /// The value a view shows.
+    #[inline]
+    pub fn read(&self, dev: &Device, view: View<'_>, site: SiteId) -> TraceValue {
+        let mut state = self.0.lock();
+        if let Some(value) = &state.value
+            && view.offset == 0
+            && value.layout().is(view.dtype, view.sizes, view.strides)
+        {
+            return value.clone();
+        }
+        let contents = state.contents(dev, &view, site).clone();
+        if state.shows_all(&view) {
+            return contents;
+        }
+        let (words, numbers) = ArgWriter::new().tensor().int(view.offset).finish();
+        let results = SmallVec::from_iter([view.layout()]);
+        dev.record(Op::read_view(), words, numbers, Operands::from_iter([contents]), results, site)
+    }
+
+    /// Writes a value through a view; the value has the view's dtype, sizes and strides.
+    #[inline]
+    pub fn write(&self, dev: &Device, view: View<'_>, value: TraceValue, site: SiteId) {
+        let mut state = self.0.lock();
+        // What is replaced may be the last hold on a deep graph: let it go after the lock.
+        let _old = if state.shows_all(&view) || state.covers(&view) {
+            state.value.replace(value)
+        } else if view.numel() == 0 {
+            None
+        } else {
+            let base = state.contents(dev, &view, site).clone();
+            state.value.replace(write_view(dev, base, value, &view, site))
+        };
+        state.layout = None;
+        drop(state);
+    }
+
+    /// Takes over the contents of `other`, of which `view` is all. Both share one value from here on, which is
+    /// copy-on-write for free.
+    pub fn share(&self, dev: &Device, other: &Storage, view: View<'_>, site: SiteId) {
+        let (value, nbytes) = {
+            let mut state = other.0.lock();
+            (state.contents(dev, &view, site).clone(), state.nbytes)
+        };
+        let mut state = self.0.lock();
+        state.nbytes = nbytes;
+        let _old = state.value.replace(value);
+        state.layout = None;
+        drop(state);
+    }
+
+    /// Changes the size, in bytes, keeping contents at the front.
+    pub fn resize(&self, dev: &Device, nbytes: usize, site: SiteId) {
+        let mut state = self.0.lock();
+        let old_bytes = std::mem::replace(&mut state.nbytes, nbytes);
+        let Some(old) = state.value.take() else {
+            state.layout = None;
+            return;
+        };
+        if nbytes == 0 || old_bytes == 0 {
+            return;
+        }
+        let dtype = old.layout().dtype();
+        let size = dtype.size_of();
+        let flat = |bytes: usize| Layout::contiguous(dtype, &[(bytes / size) as i64]);
+        let grown: LayoutRef = flat(nbytes).into();
+        if nbytes > old_bytes {
+            let (layout, base) = (old.layout().clone(), empty(dev, grown, site));
+            let view = View { dtype, sizes: layout.sizes(), strides: layout.strides(), offset: 0 };
+            state.set(write_view(dev, base, old, &view, site));
+        } else {
+            let (words, numbers) = ArgWriter::new().tensor().int(0).finish();
+            let results = SmallVec::from_iter([grown]);
+            state.set(dev.record(Op::read_view(), words, numbers, Operands::from_iter([old]), results, site));
+        }
+    }
+}

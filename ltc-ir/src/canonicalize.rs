@@ -1,0 +1,246 @@
+//! From a trace to its canonical form.
+//!
+//! The input is a set of pending nodes in an order where operands come first, closed under pending operands: everything
+//! alive on a device (in recording order), or what some roots reach ([`reachable`]). The result has the graph's structure
+//! in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
+//!
+//! A steady training loop canonicalises the same structure each step, so a [`Graph`] is only built on a cache miss
+//! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]).
+//!
+//! **Outputs** are the nodes someone outside the set still holds, told by reference counts. Nobody can gain a reference
+//! to a node without holding one already, so what is not an output now can never be asked for later.
+//! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
+//!
+//! Parameters are numbered by first use, never by value; two equal buffers are two parameters.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    graph::{Graph, GraphBuilder, GraphHasher, ValueId},
+    hash::Hash128,
+    trace::Value,
+};
+
+/// A parameter's binding.
+#[derive(Debug)]
+pub struct ParamBinding<D> {
+    /// The leaf's placeholder.
+    pub data: D,
+    /// Nobody outside the canonicalised set holds the leaf: its buffer may be reused.
+    pub donated: bool,
+    layout: crate::layout::LayoutRef,
+}
+
+/// A canonicalised trace.
+#[derive(Debug)]
+pub struct Canonical<D> {
+    /// Nodes that become graph nodes.
+    nodes: Vec<Value<D>>,
+    operands: Vec<ValueId>,
+    /// End of each node's operands and numbers.
+    ends: Vec<(u32, u32)>,
+    /// Bindings of the parameters.
+    pub params: Vec<ParamBinding<D>>,
+    /// Runtime numbers.
+    pub numbers: Vec<u64>,
+    output_ids: Vec<ValueId>,
+    /// The trace values the outputs stand for; resolve them to placeholders.
+    pub outputs: Vec<Value<D>>,
+    hash: Hash128,
+}
+
+/// Pending values reachable from `roots`, operands first. Iterative; deterministic.
+pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
+    let mut order = Vec::new();
+    let mut stack: Vec<(Value<D>, bool)> = roots.iter().rev().map(|v| (v.clone(), false)).collect();
+    while let Some((value, expanded)) = stack.pop() {
+        if expanded {
+            order.push(value);
+            continue;
+        }
+        if value.marked(epoch).is_some() {
+            continue;
+        }
+        let at = stack.len();
+        let pending = value.inspect(
+            |operands, _| {
+                stack.extend(operands.iter().filter(|o| o.marked(epoch).is_none()).map(|o| (o.clone(), false)));
+                true
+            },
+            |_| false,
+        );
+        if pending {
+            value.set_mark(epoch, 0);
+            stack[at..].reverse();
+            stack.insert(at, (value, true));
+        }
+    }
+    order
+}
+
+/// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
+pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
+    let mut c = Canonical {
+        nodes: Vec::with_capacity(set.len()),
+        operands: Vec::with_capacity(set.len() * 2),
+        ends: Vec::with_capacity(set.len()),
+        params: Vec::new(),
+        numbers: Vec::new(),
+        output_ids: Vec::new(),
+        outputs: Vec::new(),
+        hash: Hash128::default(),
+    };
+    // Per set position: graph value of its (first) result, and how often the set uses it.
+    let mut ids: Vec<ValueId> = Vec::with_capacity(set.len());
+    let mut uses: Vec<u32> = vec![0; set.len()];
+    let mut leaves: Vec<(Value<D>, u32)> = Vec::new();
+    let mut hasher = GraphHasher::new();
+    let mut next_result = 0usize;
+    for (position, value) in set.iter().enumerate() {
+        let first_operand = c.operands.len();
+        let result_index = value.result_index();
+        value.inspect(
+            |operands, numbers| {
+                for operand in operands {
+                    let id = match operand.marked(epoch) {
+                        Some(mark) if mark & LEAF != 0 => {
+                            let p = (mark & !LEAF) as usize;
+                            leaves[p].1 += 1;
+                            ValueId::param(p)
+                        }
+                        Some(mark) => {
+                            uses[mark as usize] += 1;
+                            ids[mark as usize]
+                        }
+                        None => {
+                            operand.set_mark(epoch, leaves.len() as u32 | LEAF);
+                            leaves.push((operand.clone(), 1));
+                            ValueId::param(leaves.len() - 1)
+                        }
+                    };
+                    c.operands.push(id);
+                }
+                c.numbers.extend_from_slice(numbers);
+            },
+            |_| unreachable!("invariant: the set holds pending nodes only"),
+        );
+        value.set_mark(epoch, position as u32);
+        if let Some(index) = result_index {
+            let base =
+                c.operands.pop().and_then(ValueId::as_result).expect("invariant: a result has one pending operand");
+            ids.push(ValueId::result(base + index));
+            continue;
+        }
+        ids.push(ValueId::result(next_result));
+        next_result += value.results().len();
+        hasher.node(value.local_hash(), &c.operands[first_operand..]);
+        c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
+        c.nodes.push(value.clone());
+    }
+    for (position, value) in set.iter().enumerate() {
+        // Held by `set`, by `c.nodes` unless it is a result node, and by its users within the set.
+        let ours = 1 + value.result_index().is_none() as usize + uses[position] as usize;
+        if value.holders() > ours {
+            c.output_ids.push(ids[position]);
+            c.outputs.push(value.clone());
+        }
+    }
+    c.params = leaves
+        .into_iter()
+        .map(|(leaf, uses)| ParamBinding {
+            donated: leaf.holders() == 1 + uses as usize,
+            data: leaf.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone),
+            layout: leaf.layout().clone(),
+        })
+        .collect();
+    c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
+    c
+}
+
+/// Bytes of the leaves that only `pending` holds: data the program has dropped but its pending work still needs.
+pub fn retained_bytes<D>(pending: &[Value<D>], epoch: u32) -> usize {
+    let mut leaves: Vec<(Value<D>, usize)> = Vec::new();
+    for value in pending {
+        value.inspect(
+            |operands, _| {
+                for operand in operands {
+                    match operand.marked(epoch) {
+                        Some(mark) => leaves[mark as usize].1 += 1,
+                        None if !operand.is_pending() => {
+                            operand.set_mark(epoch, leaves.len() as u32);
+                            leaves.push((operand.clone(), 1));
+                        }
+                        None => {}
+                    }
+                }
+            },
+            |_| (),
+        );
+    }
+    let only_ours = leaves.iter().filter(|(leaf, uses)| leaf.holders() == 1 + uses);
+    only_ours.map(|(leaf, _)| leaf.layout().storage_bytes()).sum()
+}
+
+const LEAF: u32 = 1 << 31;
+
+impl<D> Canonical<D> {
+    /// Structural hash, equal to the built graph's.
+    pub fn hash(&self) -> Hash128 {
+        self.hash
+    }
+
+    /// How many operations there are.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn operands(&self, node: usize) -> &[ValueId] {
+        let start = if node == 0 { 0 } else { self.ends[node - 1].0 };
+        &self.operands[start as usize..self.ends[node].0 as usize]
+    }
+
+    /// Whether this trace has exactly the structure of `graph`.
+    pub fn matches(&self, graph: &Graph) -> bool {
+        self.hash == graph.hash()
+            && self.nodes.len() == graph.nodes().len()
+            && self.params.len() == graph.params().len()
+            && self.output_ids == graph.outputs()
+            && self.params.iter().zip(graph.params()).all(|(a, b)| a.layout == *b)
+            && self.nodes.iter().zip(graph.nodes()).enumerate().all(|(i, (a, b))| {
+                a.op() == b.op
+                    && self.operands(i) == &b.operands[..]
+                    && a.words() == &b.words[..]
+                    && a.results() == &b.results[..]
+            })
+    }
+
+    /// Builds the graph.
+    pub fn to_graph(&self) -> Graph {
+        let mut b = GraphBuilder::new();
+        for p in &self.params {
+            b.param(p.layout.clone());
+        }
+        let mut numbers = 0;
+        for (i, node) in self.nodes.iter().enumerate() {
+            let count = self.ends[i].1 - numbers;
+            numbers = self.ends[i].1;
+            let words = node.words().into();
+            b.node(node.op(), words, self.operands(i), count as usize, node.results().into(), node.site());
+        }
+        b.finish(self.output_ids.clone())
+    }
+
+    /// Sites of the nodes in this very trace, for error reports (the cached graph has those of its first recording).
+    pub fn sites(&self) -> impl Iterator<Item = crate::trace::SiteId> + '_ {
+        self.nodes.iter().map(Value::site)
+    }
+
+    /// Operator counts, for events and dumps.
+    pub fn op_counts(&self) -> FxHashMap<crate::op::Op, usize> {
+        let mut counts = FxHashMap::default();
+        for n in &self.nodes {
+            *counts.entry(n.op()).or_default() += 1;
+        }
+        counts
+    }
+}

@@ -1,0 +1,298 @@
+//! The canonical graph: what is compiled, hashed and compared.
+//!
+//! Dense, ordered and free of data: parameters by layout, nodes with operands by [`ValueId`], runtime numbers by
+//! position. Two steps of a training loop record different traces but the same graph. What varies from step to step
+//! (buffers, numbers) stands beside it in [`crate::canonicalize::Canonical`].
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::{
+    args::{ArgReader, ArgWords},
+    hash::{Domain, Hash128, Hasher},
+    layout::LayoutRef,
+    op::Op,
+    trace::{Results, SiteId},
+};
+
+/// A value of a graph: a parameter (`%p0`) or a node result (`%0`, numbered through the graph).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(u32);
+
+const PARAM: u32 = 1 << 31;
+
+impl ValueId {
+    /// The `i`-th parameter.
+    pub fn param(i: usize) -> Self {
+        ValueId(i as u32 | PARAM)
+    }
+
+    /// The `i`-th node result.
+    pub fn result(i: usize) -> Self {
+        ValueId(i as u32)
+    }
+
+    /// Which parameter this is.
+    pub fn as_param(self) -> Option<usize> {
+        (self.0 & PARAM != 0).then_some((self.0 & !PARAM) as usize)
+    }
+
+    /// Which node result this is.
+    pub fn as_result(self) -> Option<usize> {
+        (self.0 & PARAM == 0).then_some(self.0 as usize)
+    }
+
+    /// All bits, for hashing.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for ValueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_param() {
+            Some(i) => write!(f, "%p{i}"),
+            None => write!(f, "%{}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ValueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One operation of a graph.
+#[derive(Clone, Debug)]
+pub struct GraphNode {
+    /// Operator.
+    pub op: Op,
+    /// Structural arguments.
+    pub words: ArgWords,
+    /// Operands, in order of appearance in the arguments.
+    pub operands: SmallVec<[ValueId; 4]>,
+    /// Position of the first runtime number.
+    pub first_number: u32,
+    /// How many number words the arguments consume.
+    pub number_count: u32,
+    /// Number of the first result.
+    pub first_result: u32,
+    /// Layouts of the results: written arguments first, in argument order, then new results, then generator states.
+    pub results: Results,
+    /// Where it was first recorded; no part of equality.
+    pub site: SiteId,
+}
+
+impl GraphNode {
+    /// Ids of the results.
+    pub fn result_ids(&self) -> impl Iterator<Item = ValueId> + use<> {
+        (self.first_result..self.first_result + self.results.len() as u32).map(ValueId)
+    }
+
+    /// Decodes the arguments.
+    pub fn args(&self) -> ArgReader<'_> {
+        ArgReader::new(&self.words)
+    }
+}
+
+/// A canonical graph. Immutable once built; see [`GraphBuilder`].
+#[derive(Clone, Debug)]
+pub struct Graph {
+    params: Vec<LayoutRef>,
+    nodes: Vec<GraphNode>,
+    /// Node that defines each result.
+    result_nodes: Vec<u32>,
+    outputs: Vec<ValueId>,
+    number_count: u32,
+    hash: Hash128,
+}
+
+impl Graph {
+    /// Layouts of the parameters.
+    pub fn params(&self) -> &[LayoutRef] {
+        &self.params
+    }
+
+    /// Nodes, in execution order.
+    pub fn nodes(&self) -> &[GraphNode] {
+        &self.nodes
+    }
+
+    /// Values the graph yields, in order.
+    pub fn outputs(&self) -> &[ValueId] {
+        &self.outputs
+    }
+
+    /// How many words of runtime numbers an execution takes.
+    pub fn number_count(&self) -> usize {
+        self.number_count as usize
+    }
+
+    /// How many node results there are.
+    pub fn result_count(&self) -> usize {
+        self.result_nodes.len()
+    }
+
+    /// The node that defines a value; `None` for parameters.
+    pub fn definition(&self, v: ValueId) -> Option<&GraphNode> {
+        v.as_result().map(|r| &self.nodes[self.result_nodes[r] as usize])
+    }
+
+    /// Layout of a value.
+    pub fn layout(&self, v: ValueId) -> &LayoutRef {
+        match v.as_param() {
+            Some(p) => &self.params[p],
+            None => {
+                let node = &self.nodes[self.result_nodes[v.0 as usize] as usize];
+                &node.results[(v.0 - node.first_result) as usize]
+            }
+        }
+    }
+
+    /// Position of a value among parameters then results, for dense tables of [`Graph::value_count`] entries.
+    pub fn slot(&self, v: ValueId) -> usize {
+        match v.as_param() {
+            Some(p) => p,
+            None => self.params.len() + v.0 as usize,
+        }
+    }
+
+    /// Parameters plus results.
+    pub fn value_count(&self) -> usize {
+        self.params.len() + self.result_nodes.len()
+    }
+
+    /// Structural hash; equal for equal graphs, across processes.
+    pub fn hash(&self) -> Hash128 {
+        self.hash
+    }
+
+    /// Rough size in memory, for the cache's bound, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Graph>()
+            + self.nodes.len() * size_of::<GraphNode>()
+            + self.nodes.iter().filter(|n| n.words.spilled()).map(|n| n.words.len() * 8).sum::<usize>()
+            + (self.params.len() + self.result_nodes.len() + self.outputs.len()) * 8
+    }
+}
+
+/// Structure only: sites do not count.
+impl PartialEq for Graph {
+    fn eq(&self, o: &Graph) -> bool {
+        self.hash == o.hash
+            && self.params == o.params
+            && self.outputs == o.outputs
+            && self.nodes.len() == o.nodes.len()
+            && self
+                .nodes
+                .iter()
+                .zip(&o.nodes)
+                .all(|(a, b)| a.op == b.op && a.operands == b.operands && a.words == b.words && a.results == b.results)
+    }
+}
+
+impl Eq for Graph {}
+
+/// Builds a graph node by node.
+#[derive(Default, Debug)]
+pub struct GraphBuilder {
+    params: Vec<LayoutRef>,
+    nodes: Vec<GraphNode>,
+    result_nodes: Vec<u32>,
+    numbers: u32,
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a parameter.
+    pub fn param(&mut self, layout: LayoutRef) -> ValueId {
+        self.params.push(layout);
+        ValueId::param(self.params.len() - 1)
+    }
+
+    /// Adds a node; returns the id of its first result. `number_count` is how many number words `words` consumes.
+    pub fn node(
+        &mut self,
+        op: Op,
+        words: ArgWords,
+        operands: &[ValueId],
+        number_count: usize,
+        results: Results,
+        site: SiteId,
+    ) -> ValueId {
+        let first_result = self.result_nodes.len() as u32;
+        self.result_nodes.extend(std::iter::repeat_n(self.nodes.len() as u32, results.len()));
+        self.nodes.push(GraphNode {
+            op,
+            words,
+            operands: operands.into(),
+            first_number: self.numbers,
+            number_count: number_count as u32,
+            first_result,
+            results,
+            site,
+        });
+        self.numbers += number_count as u32;
+        ValueId(first_result)
+    }
+
+    /// The graph with these outputs.
+    pub fn finish(self, outputs: Vec<ValueId>) -> Graph {
+        let mut h = GraphHasher::new();
+        for node in &self.nodes {
+            let mut n = Hasher::new(Domain::Node);
+            n.hash(node.op.hash128());
+            n.words(&node.words);
+            for r in &node.results {
+                n.hash(r.hash());
+            }
+            h.node(n.finish(), &node.operands);
+        }
+        let hash = h.finish(self.params.iter().map(|p| p.hash()), &outputs);
+        Graph {
+            params: self.params,
+            nodes: self.nodes,
+            result_nodes: self.result_nodes,
+            outputs,
+            number_count: self.numbers,
+            hash,
+        }
+    }
+}
+
+/// The one definition of a graph's hash, shared by [`GraphBuilder`] and the trace's canonical form.
+pub(crate) struct GraphHasher(Hasher);
+
+impl GraphHasher {
+    pub(crate) fn new() -> Self {
+        GraphHasher(Hasher::new(Domain::Graph))
+    }
+
+    pub(crate) fn node(&mut self, local: Hash128, operands: &[ValueId]) {
+        self.0.hash(local);
+        self.0.word(operands.len() as u64);
+        for pair in operands.chunks(2) {
+            self.0.word(pair[0].bits() as u64 | (pair.get(1).map_or(0, |v| v.bits()) as u64) << 32);
+        }
+    }
+
+    pub(crate) fn finish(mut self, params: impl Iterator<Item = Hash128>, outputs: &[ValueId]) -> Hash128 {
+        let mut count = 0;
+        for p in params {
+            self.0.hash(p);
+            count += 1;
+        }
+        self.0.word(count);
+        for o in outputs {
+            self.0.word(o.bits() as u64);
+        }
+        self.0.word(outputs.len() as u64);
+        self.0.finish()
+    }
+}

@@ -1,0 +1,32 @@
+//! The graph language of LTC: operators, shapes, trace nodes, canonical graphs, hashes, verifier and text form.
+//!
+//! What lives here is pure: no libtorch, no IO, no `unsafe`. The crate re-implements the representation half of
+//! `torch/csrc/lazy/core` (`ir.h`, `hash.h`, `shape.h`, `ir_util.h`, `ir_dump_util.h`).
+//!
+//! Two forms, on purpose. The [`trace`] has per-tensor lifetimes: users drop tensors at any time, and what only they
+//! needed goes with them. The canonical [`graph`] is dense and ordered, can be printed, parsed, verified, hashed and
+//! compared. [`canonicalize`] goes from one to the other.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod canonicalize;
+pub mod dtype;
+pub mod graph;
+pub mod hash;
+pub mod layout;
+pub mod op;
+pub mod rules;
+pub mod scalar;
+pub mod table;
+pub mod trace;
+
+pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
+pub use canonicalize::{Canonical, ParamBinding, canonicalize, reachable};
+pub use dtype::DType;
+pub use graph::{Graph, GraphBuilder, GraphNode, ValueId};
+pub use hash::Hash128;
+pub use layout::{Dims, Layout, LayoutRef};
+pub use op::{Op, OpClass, OpSpec, Props};
+pub use rules::{ErrorClass, ShapeError};
+pub use scalar::Scalar;
+pub use trace::{Operands, Results, SiteId, Value, WeakValue};

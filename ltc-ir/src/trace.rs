@@ -1,0 +1,259 @@
+//! The trace: what recording builds.
+//!
+//! A [`Value`] is a counted reference to a [`Node`]. Whoever holds the value keeps the node, and the node keeps what it
+//! was computed from; dropping a tensor therefore drops exactly the work only it needed, however deep (the drop does not
+//! recurse). An operator with several results is one node, and each result is a [`Op::result`] node over it, so that the
+//! reference count of every single result is known: a result nobody else holds needs no buffer outside the program.
+//!
+//! When a node has been handed to the backend its state turns from *pending* to *data* in place: everyone who holds the
+//! value sees the placeholder at once, nothing is executed twice, and the operands are let go. `D` is the placeholder
+//! type; this crate does not look into it.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::{
+    args::{ArgWords, ArgWriter, NumberWords},
+    hash::{Domain, Hash128, Hasher},
+    layout::LayoutRef,
+    op::Op,
+};
+
+/// Where in the user's program a node was recorded; meaning belongs to the recorder, 0 is unknown. Not part of
+/// structure.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct SiteId(pub u32);
+
+/// Layouts of a node's results. An absent result (an undefined tensor) has no entry.
+pub type Results = SmallVec<[LayoutRef; 1]>;
+
+/// Operands of a node.
+pub type Operands<D> = SmallVec<[Value<D>; 4]>;
+
+/// What a node still has to compute, or the data that stands for it.
+enum State<D> {
+    Pending { operands: Operands<D>, numbers: NumberWords },
+    Data(D),
+}
+
+/// One recorded operation (or leaf).
+pub struct Node<D> {
+    op: Op,
+    words: ArgWords,
+    results: Results,
+    hash: Hash128,
+    site: SiteId,
+    /// Scratch of the traversal that runs under the session's lock: epoch in the high half, dense index in the low.
+    mark: AtomicU64,
+    state: Mutex<State<D>>,
+}
+
+/// A counted reference to a node with one result (every node but those with several results, which are only reachable
+/// through their [`Op::result`] nodes).
+pub struct Value<D>(Arc<Node<D>>);
+
+/// A reference that does not keep the node.
+pub struct WeakValue<D>(Weak<Node<D>>);
+
+impl<D> Value<D> {
+    /// Records an operation. `words` must be a well-formed blob consuming `operands` and `numbers`.
+    pub fn record(
+        op: Op,
+        words: ArgWords,
+        numbers: NumberWords,
+        operands: Operands<D>,
+        results: Results,
+        site: SiteId,
+    ) -> Self {
+        let mut h = Hasher::new(Domain::Node);
+        h.hash(op.hash128());
+        h.words(&words);
+        for r in &results {
+            h.hash(r.hash());
+        }
+        Value(Arc::new(Node {
+            op,
+            words,
+            results,
+            hash: h.finish(),
+            site,
+            mark: AtomicU64::new(0),
+            state: Mutex::new(State::Pending { operands, numbers }),
+        }))
+    }
+
+    /// A leaf that stands for data.
+    pub fn data(layout: LayoutRef, data: D) -> Self {
+        Value(Arc::new(Node {
+            op: Op::data(),
+            words: SmallVec::new(),
+            hash: layout.hash(),
+            results: SmallVec::from_iter([layout]),
+            site: SiteId::default(),
+            mark: AtomicU64::new(0),
+            state: Mutex::new(State::Data(data)),
+        }))
+    }
+
+    /// One result of a node with several.
+    pub fn result(&self, index: usize) -> Self {
+        let words = ArgWriter::new().int(index as i64).finish().0;
+        let layout = self.0.results[index].clone();
+        Value::record(
+            Op::result(),
+            words,
+            SmallVec::new(),
+            SmallVec::from_iter([self.clone()]),
+            SmallVec::from_iter([layout]),
+            self.0.site,
+        )
+    }
+
+    /// Index of the result this node stands for, if it is an [`Op::result`] node.
+    pub fn result_index(&self) -> Option<usize> {
+        (self.0.op == Op::result()).then(|| self.0.words[1] as usize)
+    }
+
+    /// The operator.
+    pub fn op(&self) -> Op {
+        self.0.op
+    }
+
+    /// Structural argument words.
+    pub fn words(&self) -> &[u64] {
+        &self.0.words
+    }
+
+    /// Layouts of all results.
+    pub fn results(&self) -> &[LayoutRef] {
+        &self.0.results
+    }
+
+    /// Layout of the value (of the first result).
+    pub fn layout(&self) -> &LayoutRef {
+        &self.0.results[0]
+    }
+
+    /// Hash of operator, arguments and result layouts, without operands.
+    pub fn local_hash(&self) -> Hash128 {
+        self.0.hash
+    }
+
+    /// Where it was recorded.
+    pub fn site(&self) -> SiteId {
+        self.0.site
+    }
+
+    /// Whether both are the same node.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How many values refer to this node, this one included.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    /// A reference that does not keep the node.
+    pub fn downgrade(&self) -> WeakValue<D> {
+        WeakValue(Arc::downgrade(&self.0))
+    }
+
+    /// Whether the value is still to be computed.
+    pub fn is_pending(&self) -> bool {
+        matches!(*self.0.state.lock(), State::Pending { .. })
+    }
+
+    /// Runs `f` on operands and numbers while they are pending, on the data otherwise.
+    pub fn inspect<R>(&self, pending: impl FnOnce(&[Value<D>], &[u64]) -> R, data: impl FnOnce(&D) -> R) -> R {
+        match &*self.0.state.lock() {
+            State::Pending { operands, numbers } => pending(operands, numbers),
+            State::Data(d) => data(d),
+        }
+    }
+
+    /// Turns the node into data; operands are let go (after the node's lock).
+    pub fn resolve(&self, data: D) {
+        let old = std::mem::replace(&mut *self.0.state.lock(), State::Data(data));
+        drop_state(old);
+    }
+
+    /// Reads the traversal mark if it belongs to this epoch.
+    #[inline]
+    pub(crate) fn marked(&self, epoch: u32) -> Option<u32> {
+        let m = self.0.mark.load(Ordering::Relaxed);
+        (m >> 32 == epoch as u64).then_some(m as u32)
+    }
+
+    /// Whether [`crate::reachable`] with this epoch reached the value, or the operation it is a result of.
+    pub fn is_reached(&self, epoch: u32) -> bool {
+        let operation =
+            || self.inspect(|operands, _| operands.first().is_some_and(|o| o.marked(epoch).is_some()), |_| false);
+        self.marked(epoch).is_some() || (self.result_index().is_some() && operation())
+    }
+
+    /// Sets the traversal mark.
+    #[inline]
+    pub(crate) fn set_mark(&self, epoch: u32, index: u32) {
+        self.0.mark.store((epoch as u64) << 32 | index as u64, Ordering::Relaxed);
+    }
+}
+
+impl<D> Clone for Value<D> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Value(Arc::clone(&self.0))
+    }
+}
+
+impl<D> std::fmt::Debug for Value<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Value({} -> {:?})", self.0.op, self.0.results)
+    }
+}
+
+impl<D> std::fmt::Debug for WeakValue<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WeakValue(..)")
+    }
+}
+
+impl<D> WeakValue<D> {
+    /// The value if somebody still holds it.
+    pub fn upgrade(&self) -> Option<Value<D>> {
+        self.0.upgrade().map(Value)
+    }
+
+    /// Whether somebody still holds it.
+    pub fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+/// Drops a state without recursion: nodes nobody else holds give their operands to the worklist first.
+fn drop_state<D>(state: State<D>) {
+    let State::Pending { operands, .. } = state else { return };
+    let mut worklist = operands;
+    while let Some(value) = worklist.pop() {
+        if let Some(mut node) = Arc::into_inner(value.0)
+            && let State::Pending { operands, .. } = node.state.get_mut()
+        {
+            worklist.append(operands);
+        }
+    }
+}
+
+impl<D> Drop for Node<D> {
+    fn drop(&mut self) {
+        if let State::Pending { operands, .. } = self.state.get_mut()
+            && !operands.is_empty()
+        {
+            drop_state(State::Pending { operands: std::mem::take(operands), numbers: SmallVec::new() });
+        }
+    }
+}

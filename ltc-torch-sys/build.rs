@@ -1,0 +1,26 @@
+//! Compiles the C++ half against the libtorch that `ltc-build` finds.
+
+fn main() {
+    ltc_build::rerun();
+    println!("cargo:rerun-if-changed=csrc");
+    let torch = ltc_build::locate().unwrap_or_else(|why| ltc_build::fail(&why));
+    let sources =
+        ["error", "storage", "op_info", "record", "infer", "eager", "device", "plan", "kernels", "register", "interop"];
+    let mut build = cc::Build::new();
+    build
+        .cpp(true)
+        .std("c++20")
+        .opt_level(2)
+        .debug(false)
+        .define("_GLIBCXX_USE_CXX11_ABI", "1")
+        .flag_if_supported("-Wno-unused-parameter")
+        .flag_if_supported("-Wno-sign-compare")
+        .files(sources.map(|s| format!("csrc/{s}.cpp")));
+    for dir in torch.includes() {
+        build.flag("-isystem").flag(dir.display().to_string());
+    }
+    build.compile("ltc_torch");
+    println!("cargo:rustc-link-search=native={}", torch.lib().display());
+    println!("cargo:rustc-link-lib=dylib=torch_cpu");
+    println!("cargo:rustc-link-lib=dylib=c10");
+}

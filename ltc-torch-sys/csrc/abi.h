@@ -1,0 +1,149 @@
+// The C ABI between the C++ half (libtorch) and the Rust half of ltc-torch-sys. Nothing else crosses the border.
+//
+// Rules for every function: it never throws and never unwinds. Fallible functions return 0 on success; otherwise they
+// fill `err` (see LtcError) and return 1. "owned" pointers pass responsibility to the receiver, all others are borrowed
+// for the call.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- argument blobs: the same numbers as ltc-ir/src/args.rs (a Rust test compares them) ----
+enum LtcTag {
+  LTC_NONE = 0, LTC_TENSOR = 1, LTC_HOST_SCALAR = 2, LTC_INT = 3, LTC_BOOL = 4, LTC_FLOAT = 5, LTC_NUMBER = 6,
+  LTC_STR = 7, LTC_INTS = 8, LTC_FLOATS = 9, LTC_BOOLS = 10, LTC_TENSORS = 11, LTC_NUMBERS = 12, LTC_GENERATOR = 13,
+  LTC_DEVICE = 14,
+};
+enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
+
+// ---- operator properties: the same numbers as ltc-ir/src/op.rs ----
+enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DEPENDENT = 8 };
+
+// ---- why an operator runs eagerly: ltc-backend's FallbackReason ----
+enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
+
+// ---- exception classes: ltc-ir's ErrorClass ----
+enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4 };
+
+typedef struct LtcError LtcError;  // C++ object; Rust fills it through ltc_error_set
+void ltc_error_set(LtcError* err, int32_t cls, const char* text, size_t len);
+LtcError* ltc_error_new(void);
+void ltc_error_free(LtcError* err);
+int32_t ltc_error_get(const LtcError* err, const char** text, size_t* len);  // returns the class
+
+// A Rust storage (`Recorder::Storage`) lives inside the C++ storage object. Rust values may be moved bytewise.
+#define LTC_SLOT_BYTES 48
+typedef struct LtcSlot {
+  uint64_t bytes[LTC_SLOT_BYTES / 8];
+} LtcSlot;
+
+typedef struct LtcDims {  // dtype, sizes and strides of a tensor
+  const int64_t* sizes;
+  const int64_t* strides;
+  uint32_t rank;
+  uint8_t dtype;
+} LtcDims;
+
+typedef struct LtcOperand {  // one tensor (or generator) argument, in order of appearance
+  const LtcSlot* slot;
+  LtcDims dims;
+  uint8_t flags;  // LTC_MUT | LTC_FRESH
+  uint8_t generator;
+  int64_t offset;  // storage offset in elements
+} LtcOperand;
+
+typedef struct LtcRecord {
+  const void* op;  // from define_op
+  const uint64_t* words;
+  const uint64_t* numbers;
+  const LtcOperand* operands;
+  const void* const* fresh;  // layouts (from layout_new) of new results
+  uint32_t nwords, nnumbers, noperands, nfresh;
+  int32_t device;
+} LtcRecord;
+
+typedef struct LtcCall LtcCall;  // an eager call in progress (C++)
+
+// ---- implemented in Rust ----
+typedef struct LtcVTable {
+  const void* ctx;
+  // Interns an operator; the handle lives for ever. `props`: what the schema says; out: what the table adds.
+  const void* (*define_op)(const void* ctx, const char* name, size_t len, uint32_t* props);
+  const void* (*layout_new)(const LtcDims* dims);
+  void (*layout_drop)(const void* layout);
+  // Records a call. `out` receives `nfresh` storages; written arguments are updated in place.
+  int (*record)(const void* ctx, const LtcRecord* call, LtcSlot* out, LtcError* err);
+  // A table rule's result layouts for a call. 0: `results` set through ltc_infer_push; 1: error; 2: no rule.
+  int (*infer)(const void* ctx, const void* op, const LtcRecord* call, const LtcDims* operands, void* results, LtcError* err);
+  void (*storage_uninit)(const void* ctx, const void* layout, LtcSlot* out);
+  void (*storage_bytes)(const void* ctx, size_t nbytes, LtcSlot* out);
+  void (*storage_drop)(const void* ctx, LtcSlot* slot);
+  void (*storage_share)(const void* ctx, const LtcSlot* dst, const LtcSlot* src, const LtcOperand* src_view, int32_t device);
+  void (*storage_resize)(const void* ctx, const LtcSlot* slot, size_t nbytes, int32_t device);
+  // t := src where both have t's dtype and sizes; src's strides equal t's. Records at most views.
+  int (*assign)(const void* ctx, const LtcOperand* dst, const LtcOperand* src, int32_t device, LtcError* err);
+  // Takes a host tensor (owned at::Tensor*, dense, offset 0) as a new storage.
+  int (*import)(const void* ctx, int32_t device, void* tensor, const LtcDims* dims, LtcSlot* out, LtcError* err);
+  // dst := host tensor (owned at::Tensor*) of exactly dst's dtype, sizes and strides.
+  int (*import_into)(const void* ctx, int32_t device, const LtcOperand* dst, void* tensor, LtcError* err);
+  // Current values as host tensors (owned at::Tensor* each): a cut point and a wait for just these.
+  int (*to_host)(const void* ctx, int32_t device, const LtcOperand* views, uint32_t n, void** tensors, LtcError* err);
+  int (*fallback)(const void* ctx, LtcCall* call, const char* op, size_t len, int32_t reason, int32_t device, LtcError* err);
+  int (*forced_fallback)(const void* ctx, const char* op, size_t len);
+  // Generators: a storage that holds a state.
+  int (*seed)(const void* ctx, const LtcSlot* generator, uint64_t seed, int32_t device, LtcError* err);
+  int (*generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void** generator_out, LtcError* err);
+  int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in, LtcError* err);
+  int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
+  int32_t device_count;
+} LtcVTable;
+
+// ---- implemented in C++ ----
+// Registers the device and its kernels; once per process. Fails when the running libtorch is not the one compiled for.
+int ltc_init(const LtcVTable* vtable, const char* device_name, LtcError* err);
+void ltc_infer_push(void* results, const LtcDims* dims /* null: undefined */);
+
+// Tensors: every void* is an at::Tensor*.
+int ltc_tensor_to_device(const void* tensor, int32_t device /* -1: CPU */, void** out, LtcError* err);
+int ltc_tensor_lazy_device(const void* tensor);  // device index, -1 when it is not on the lazy device
+int ltc_tensor_empty(const LtcDims* dims, int32_t device, void** out, LtcError* err);
+// The storage and view behind a lazy tensor; fails when it is not one.
+int ltc_tensor_operand(const void* tensor, LtcOperand* out, LtcError* err);
+// Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
+const void* ltc_host_dims(const void* tensor, LtcDims* out);
+int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
+int ltc_host_is_sole_holder(const void* tensor);
+
+// Call plans: one graph node made ready for execution on host or CUDA tensors, below autograd.
+typedef struct LtcPlan LtcPlan;
+int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results,
+                 uint32_t nresults, LtcPlan** out, LtcError* err);
+void ltc_plan_free(LtcPlan* plan);
+// operands: at::Tensor* (at::Generator* for generator arguments) in order of appearance; reusable[i]: this operand may be
+// written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
+int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
+                 LtcError* err);
+
+// Generators: at::Generator* on CPU.
+int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
+int ltc_generator_clone(const void* generator, void** out, LtcError* err);
+void ltc_generator_free(void* generator);
+int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err);
+
+// Eager calls (LtcVTable.fallback).
+uint32_t ltc_call_operand_count(const LtcCall* call);
+void ltc_call_operand(const LtcCall* call, uint32_t i, LtcOperand* out, int32_t* device);
+int ltc_call_run(LtcCall* call, void* const* host_tensors, LtcError* err);  // host tensors borrowed, one per operand
+int ltc_call_finish(LtcCall* call, LtcError* err);                          // results and written arguments back to the device
+
+// Dispatcher.
+int ltc_op_schema(const char* name, const char* overload, char** text);  // malloc'ed text; 1 when there is no such op
+int ltc_for_each_op(void (*each)(void* ctx, const char* name, size_t len, const char* schema, size_t schema_len), void* ctx);
+void ltc_free(void* p);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,157 @@
+// What makes the lazy device a good citizen of libtorch: guard, hooks, generators.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include <mutex>
+
+#include "shim.h"
+
+namespace ltc {
+namespace {
+thread_local c10::DeviceIndex t_device = 0;
+
+c10::Device lazy_device(c10::DeviceIndex i) { return {kLazy, i}; }
+void check_index(c10::DeviceIndex i) {
+  TORCH_CHECK(i >= 0 && i < V.device_count, "ltc: invalid device index ", (int)i, ": there ", V.device_count == 1 ? "is" : "are", " ",
+              V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+}
+c10::DeviceIndex exchange(c10::DeviceIndex i) {
+  if (i < 0) return t_device;
+  check_index(i);
+  return std::exchange(t_device, i);
+}
+
+// Programs of one device run in order on its executor thread, so one stream is all there is.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kLazy; }
+  c10::Device exchangeDevice(c10::Device d) const override { return lazy_device(exchange(d.index())); }
+  c10::Device getDevice() const override { return lazy_device(t_device); }
+  void setDevice(c10::Device d) const override { exchange(d.index()); }
+  void uncheckedSetDevice(c10::Device d) const noexcept override {
+    if (d.index() >= 0 && d.index() < V.device_count) t_device = d.index();
+  }
+  c10::Stream getStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, d.has_index() ? d : lazy_device(t_device)); }
+  c10::Stream getDefaultStream(c10::Device d) const override { return getStream(d); }
+  c10::Stream getNewStream(c10::Device d, int) const override { return getStream(d); }
+  c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getStream(d); }
+  c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
+  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
+  void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  c10::DeviceIndex deviceCount() const noexcept override { return V.device_count; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream& s) const override { synchronizeDevice(s.device_index()); }
+  void synchronizeEvent(void*) const override {}
+  void synchronizeDevice(const c10::DeviceIndex i) const override {
+    LtcError err;
+    check(V.synchronize(V.ctx, i, &err), err);
+  }
+};
+
+// A generator holds its state as an SSA value in a slot: seeding and drawing are recorded, reading the state syncs.
+struct Generator final : c10::GeneratorImpl {
+  LtcSlot slot;
+  uint64_t last_seed = c10::default_rng_seed_val;
+  explicit Generator(c10::DeviceIndex d) : c10::GeneratorImpl(lazy_device(d), DispatchKeySet(DispatchKey::PrivateUse1)) {
+    V.storage_bytes(V.ctx, 0, &slot);
+    seed_with(last_seed);
+  }
+  ~Generator() override { V.storage_drop(V.ctx, &slot); }
+  void seed_with(uint64_t s) {
+    LtcError err;
+    check(V.seed(V.ctx, &slot, s, device().index(), &err), err);
+    last_seed = s;
+  }
+  at::Generator state() const {
+    void* g = nullptr;
+    LtcError err;
+    check(V.generator_state(V.ctx, &slot, device().index(), &g, &err), err);
+    at::Generator r = *static_cast<at::Generator*>(g);
+    delete static_cast<at::Generator*>(g);
+    return r;
+  }
+  void set_current_seed(uint64_t s) override { seed_with(s); }
+  void set_offset(uint64_t) override { TORCH_CHECK(false, "ltc: generators have no offset, as on CPU"); }
+  uint64_t get_offset() const override { TORCH_CHECK(false, "ltc: generators have no offset, as on CPU"); }
+  uint64_t current_seed() const override { return last_seed; }
+  uint64_t seed() override {
+    seed_with(c10::detail::getNonDeterministicRandom());
+    return last_seed;
+  }
+  void set_state(const c10::TensorImpl& s) override {
+    auto g = at::detail::createCPUGenerator();
+    g.unsafeGetGeneratorImpl()->set_state(s);
+    last_seed = g.current_seed();
+    LtcError err;
+    check(V.set_generator_state(V.ctx, &slot, device().index(), new at::Generator(g), &err), err);
+  }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return state().unsafeGetGeneratorImpl()->get_state(); }
+  Generator* clone_impl() const override {
+    auto* g = new Generator(device().index());
+    LtcOperand view{&slot, {nullptr, nullptr, 0, 255}, 0, 1, 0};
+    V.storage_share(V.ctx, &g->slot, &slot, &view, device().index());
+    g->last_seed = last_seed;
+    return g;
+  }
+};
+
+const at::Generator& default_generator(c10::DeviceIndex d) {
+  static std::mutex mutex;
+  static std::vector<at::Generator> all(V.device_count);
+  if (d < 0) d = t_device;
+  check_index(d);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!all[d].defined()) all[d] = at::make_generator<Generator>(d);
+  return all[d];
+}
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex d) const override { return default_generator(d); }
+  at::Generator getNewGenerator(c10::DeviceIndex d) const override { return at::make_generator<Generator>(d < 0 ? t_device : d); }
+  at::Device getDeviceFromPtr(void*) const override { return lazy_device(t_device); }
+  bool isPinnedPtr(const void*) const override { return false; }
+  at::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return V.device_count; }
+  void setCurrentDevice(c10::DeviceIndex d) const override { exchange(d); }
+  c10::DeviceIndex getCurrentDevice() const override { return t_device; }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex d) const override { return exchange(d); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex d) const override { return exchange(d); }
+  void resizePrivateUse1Bytes(const c10::Storage& s, size_t n) const override {
+    resize_storage(static_cast<LazyStorage*>(s.unsafeGetStorageImpl()), n);
+  }
+};
+}  // namespace
+
+c10::DeviceIndex current_device() { return t_device; }
+LtcSlot* generator_slot(const at::Generator& g) { return &static_cast<Generator*>(g.unsafeGetGeneratorImpl())->slot; }
+LtcSlot* default_generator_slot(c10::DeviceIndex d) { return generator_slot(default_generator(d)); }
+
+void register_device(const char* name) {
+  if (!c10::is_privateuse1_backend_registered()) c10::register_privateuse1_backend(name);
+  c10::SetAllocator(kLazy, lazy_allocator());
+  c10::SetStorageImplCreate(kLazy, &make_storage);
+  static c10::impl::DeviceGuardImplRegistrar guard(kLazy, new Guard);
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+}
+}  // namespace ltc
+
+extern "C" {
+int ltc_generator_new(uint64_t seed, void** out, LtcError* err) {
+  return ltc::guarded(err, [&] { *out = new at::Generator(at::detail::createCPUGenerator(seed)); });
+}
+int ltc_generator_clone(const void* g, void** out, LtcError* err) {
+  return ltc::guarded(err, [&] { *out = new at::Generator(static_cast<const at::Generator*>(g)->clone()); });
+}
+void ltc_generator_free(void* g) { delete static_cast<at::Generator*>(g); }
+int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator g = ltc::default_generator(device);
+    g.set_current_seed(seed);
+  });
+}
+}

@@ -1,0 +1,130 @@
+// Eager calls: operators that cannot be recorded run on the host. Rust decides and counts (LtcVTable.fallback); the
+// mechanics of the stack are here.
+#include <ATen/ATen.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <unordered_map>
+
+#include "flat.h"
+
+using namespace ltc;
+
+struct LtcCall {
+  const OpInfo& o;
+  Stack* stack;
+  int32_t device;
+  std::vector<const Tensor*> lazy;  // lazy tensors among the arguments, each argument position once
+  std::vector<bool> written;
+  Stack host;                       // the call on the host, then its results
+  std::vector<std::pair<const Tensor*, Tensor>> mutated;
+  std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
+  std::optional<at::Generator> generator;
+  LtcSlot* generator_state = nullptr;
+};
+
+namespace ltc {
+void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
+  LtcCall call{o, stack, -1};
+  const size_t n = o.args.size(), base = stack->size() - n;
+  // Arguments that are conj or neg views are resolved first: their storage holds other values.
+  for (size_t i = 0; i < n; i++)
+    if (!o.args[i].write)
+      (*stack)[base + i] = map_tensors((*stack)[base + i], o.args[i].kind, [](const Tensor& t) {
+        return is_lazy(t) && (t.is_conj() || t.is_neg()) ? t.resolve_conj().resolve_neg() : t;
+      });
+  // Lists hand out copies of their tensors: keep those alive for the call.
+  std::list<Tensor> held;
+  for (size_t i = 0; i < n; i++)
+    map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
+      if (is_lazy(t)) {
+        held.push_back(t);
+        call.lazy.push_back(&held.back());
+        call.written.push_back(o.args[i].write);
+        if (call.device < 0) call.device = t.device().index();
+      }
+      return t;
+    });
+  if (call.device < 0) call.device = current_device();
+  LtcError err;
+  check(V.fallback(V.ctx, &call, o.name.data(), o.name.size(), reason, call.device, &err), err);
+}
+}  // namespace ltc
+
+extern "C" {
+uint32_t ltc_call_operand_count(const LtcCall* c) { return c->lazy.size(); }
+void ltc_call_operand(const LtcCall* c, uint32_t i, LtcOperand* out, int32_t* device) {
+  *out = operand_of(*c->lazy[i], c->written[i] ? LTC_MUT : 0);
+  *device = c->lazy[i]->device().index();
+}
+int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
+  return guarded(err, [&] {
+    const OpInfo& o = c->o;
+    const size_t n = o.args.size(), base = c->stack->size() - n;
+    size_t next = 0;
+    for (size_t i = 0; i < n; i++) {
+      const IValue& v = (*c->stack)[base + i];
+      if (o.args[i].kind == Kind::Device) {
+        c->host.push_back(v.isNone() ? v : IValue(c10::Device(c10::kCPU)));
+        continue;
+      }
+      if (o.args[i].kind == Kind::Generator) {
+        if (!o.random) {
+          c->host.emplace_back();
+          continue;
+        }
+        c->generator_state = v.isNone() ? default_generator_slot(c->device) : generator_slot(v.toGenerator());
+        void* g = nullptr;
+        LtcError e;
+        check(V.generator_state(V.ctx, c->generator_state, c->device, &g, &e), e);
+        c->generator = *static_cast<at::Generator*>(g);
+        ltc_generator_free(g);
+        c->host.emplace_back(*c->generator);
+        continue;
+      }
+      c->host.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
+        if (!is_lazy(t)) return t;
+        const Tensor* lazy = c->lazy[next];
+        Tensor host = *static_cast<const Tensor*>(hosts[next++]);
+        if (o.args[i].write) {
+          host = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
+                                   host.options()).copy_(host);
+          c->mutated.emplace_back(lazy, host);
+        }
+        c->inputs[host.storage().unsafeGetStorageImpl()] = lazy;
+        return host;
+      }));
+    }
+    BelowAutograd guard;
+    o.handle->callBoxed(&c->host);
+  });
+}
+int ltc_call_finish(LtcCall* c, LtcError* err) {
+  return guarded(err, [&] {
+    const OpInfo& o = c->o;
+    const size_t base = c->stack->size() - o.args.size();
+    if (c->generator) {
+      LtcError e;
+      check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
+    }
+    for (auto& [lazy, host] : c->mutated) {
+      if (lazy->sizes() != host.sizes()) lazy->resize_(host.sizes());
+      write_host(*lazy, host);
+    }
+    std::vector<IValue> outs;
+    for (size_t i = 0; i < o.rets.size(); i++) {
+      const RetInfo& r = o.rets[i];
+      if (r.write_arg >= 0) {
+        outs.push_back((*c->stack)[base + r.write_arg]);
+        continue;
+      }
+      outs.push_back(map_tensors(c->host[c->host.size() - o.rets.size() + i], r.kind, [&](const Tensor& t) {
+        if (!t.defined()) return t;
+        TORCH_CHECK_NOT_IMPLEMENTED(r.view_arg < 0, "ltc: ", o.name, " returns a view and cannot run on the host");
+        return from_host(c->inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c->device);
+      }));
+    }
+    c->stack->resize(base);
+    for (auto& v : outs) c->stack->push_back(std::move(v));
+  });
+}
+}

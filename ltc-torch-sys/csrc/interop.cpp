@@ -1,0 +1,47 @@
+// Tensors handed in and out by Rust code.
+#include <ATen/ATen.h>
+
+#include "shim.h"
+
+using namespace ltc;
+
+extern "C" {
+int ltc_tensor_to_device(const void* t, int32_t device, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    auto d = device < 0 ? c10::Device(c10::kCPU) : c10::Device(kLazy, device);
+    if (device >= 0) at::detail::getPrivateUse1Hooks();
+    *out = new Tensor(static_cast<const Tensor*>(t)->to(d));
+  });
+}
+int ltc_tensor_lazy_device(const void* t) {
+  auto& x = *static_cast<const Tensor*>(t);
+  return is_lazy(x) ? x.unsafeGetTensorImpl()->device().index() : -1;
+}
+int ltc_tensor_empty(const LtcDims* d, int32_t device, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    *out = new Tensor(at::empty_strided({d->sizes, d->rank}, {d->strides, d->rank},
+                                        at::TensorOptions().dtype((ScalarType)d->dtype).device(kLazy, device)));
+  });
+}
+int ltc_tensor_operand(const void* t, LtcOperand* out, LtcError* err) {
+  return guarded(err, [&] {
+    auto& x = *static_cast<const Tensor*>(t);
+    TORCH_CHECK(is_lazy(x), "expected a tensor on the lazy device");
+    *out = operand_of(x);
+  });
+}
+const void* ltc_host_dims(const void* t, LtcDims* out) {
+  auto& x = *static_cast<const Tensor*>(t);
+  *out = dims_of(x.unsafeGetTensorImpl());
+  return x.const_data_ptr();
+}
+int ltc_host_new(const LtcDims* d, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    *out = new Tensor(at::empty_strided({d->sizes, d->rank}, {d->strides, d->rank}, at::TensorOptions().dtype((ScalarType)d->dtype)));
+  });
+}
+int ltc_host_is_sole_holder(const void* t) {
+  auto& x = *static_cast<const Tensor*>(t);
+  return x.use_count() == 1 && x.storage().use_count() == 1;
+}
+}

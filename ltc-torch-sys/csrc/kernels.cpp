@@ -1,0 +1,263 @@
+// The few operators that are not recorded like the others: factories, metadata, copies between storages and devices.
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_native.h>
+#include <torch/library.h>
+
+#include "shim.h"
+
+namespace ltc {
+namespace {
+using OptDevice = std::optional<c10::Device>;
+using OptFormat = std::optional<c10::MemoryFormat>;
+
+c10::DeviceIndex index_of(const OptDevice& d) {
+  auto i = d && d->has_index() ? d->index() : current_device();
+  TORCH_CHECK(i < V.device_count, "ltc: invalid device index ", (int)i, ": there ", V.device_count == 1 ? "is" : "are", " ",
+              V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+  return i;
+}
+std::optional<int64_t> concrete(const std::optional<c10::SymInt>& i) {
+  return i ? std::optional<int64_t>(i->guard_int(__FILE__, __LINE__)) : std::nullopt;
+}
+Dims row_major_strides(IntArrayRef sz) {
+  Dims st(sz.size());
+  int64_t step = 1;
+  for (int64_t i = (int64_t)sz.size() - 1; i >= 0; i--) {
+    st[i] = step;
+    step *= std::max<int64_t>(sz[i], 1);
+  }
+  return st;
+}
+void check_sizes(IntArrayRef sz, ScalarType dt) {
+  int64_t bytes = c10::elementSize(dt);
+  for (auto x : sz) {
+    TORCH_CHECK(x >= 0, "Trying to create tensor with negative dimension ", x, ": ", sz);
+    TORCH_CHECK(!__builtin_mul_overflow(bytes, x, &bytes), "Storage size calculation overflowed with sizes=", sz);
+  }
+}
+void check_layout(const std::optional<c10::Layout>& l) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!l || *l == c10::kStrided, "ltc: only dense strided tensors are supported, not layout ", *l);
+}
+
+Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout, OptDevice device,
+             std::optional<bool>, OptFormat mf) {
+  check_layout(layout);
+  auto sz = C10_AS_INTARRAYREF_SLOW(size);
+  auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
+  check_sizes(sz, d);
+  auto format = mf.value_or(c10::MemoryFormat::Contiguous);
+  if (format == c10::MemoryFormat::ChannelsLast) return new_uninit(d, sz, c10::get_channels_last_strides_2d(sz), index_of(device));
+  if (format == c10::MemoryFormat::ChannelsLast3d) return new_uninit(d, sz, c10::get_channels_last_strides_3d(sz), index_of(device));
+  TORCH_CHECK(format == c10::MemoryFormat::Contiguous, "unsupported memory format option ", format);
+  return new_uninit(d, sz, row_major_strides(sz), index_of(device));
+}
+Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<ScalarType> dt,
+                     std::optional<c10::Layout> layout, OptDevice device, std::optional<bool>) {
+  check_layout(layout);
+  auto sz = C10_AS_INTARRAYREF_SLOW(size);
+  auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
+  check_sizes(sz, d);
+  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
+  return new_uninit(d, sz, C10_AS_INTARRAYREF_SLOW(stride), index_of(device));
+}
+Tensor as_strided(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st, std::optional<c10::SymInt> off) {
+  return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st), concrete(off));
+}
+Tensor view(const Tensor& self, c10::SymIntArrayRef sz) { return at::native::view(self, C10_AS_INTARRAYREF_SLOW(sz)); }
+Tensor reshape_alias(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st) {
+  return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st));
+}
+Tensor unfold(const Tensor& self, int64_t d, int64_t size, int64_t step) { return at::native::unfold(self, d, size, step); }
+
+bool has_bits(const Tensor& t) { return t.is_conj() || t.is_neg(); }
+Tensor without_bits(const Tensor& t) {
+  return has_bits(t) ? alias(t, t.scalar_type(), t.sizes(), t.strides(), t.storage_offset()) : t;
+}
+Tensor host_value(const Tensor& lazy) {
+  Tensor h = to_host(without_bits(lazy));
+  if (lazy.is_conj()) h = h.conj();
+  if (lazy.is_neg()) h = at::_neg_view(h);
+  return h;
+}
+const OpInfo& op(const char* name) {
+  auto* o = find_op(name);
+  TORCH_INTERNAL_ASSERT(o, name);
+  return *o;
+}
+
+Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
+  if (self.is_same(src)) return self;
+  if (!is_lazy(self)) return self.copy_(host_value(src), non_blocking);
+  auto broadcast = at::infer_size(self.sizes(), src.sizes());
+  TORCH_CHECK(IntArrayRef(broadcast) == self.sizes(), "output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", IntArrayRef(broadcast));
+  if (has_bits(self) || (is_lazy(src) && has_bits(src))) {
+    bool conj = self.is_conj(), neg = self.is_neg();
+    Tensor plain = src;
+    if (is_lazy(src)) {
+      conj ^= src.is_conj();
+      neg ^= src.is_neg();
+      plain = without_bits(src);
+    }
+    if (conj) plain = at::conj_physical(plain);
+    if (neg) plain = at::neg(plain);
+    Tensor dst = without_bits(self);
+    copy_(dst, plain, non_blocking);
+    return self;
+  }
+  at::assert_no_internal_overlap(self);
+  if (!is_lazy(src)) {
+    write_host(self, src.expand(self.sizes()));
+    return self;
+  }
+  if (src.device() != self.device()) {
+    write_host(self, to_host(src).expand(self.sizes()));
+    return self;
+  }
+  auto *d = self.unsafeGetTensorImpl(), *s = src.unsafeGetTensorImpl();
+  auto *ds = storage_of(d), *ss = storage_of(s);
+  if (ds != ss && d->dtype() == s->dtype() && d->sizes() == s->sizes() && d->strides() == s->strides()) {
+    auto device = self.device().index();
+    auto from = operand_of(src);
+    // Whole onto whole: both storages share the value from here on, which is copy-on-write for free.
+    if (covers_storage(d, ds) && covers_storage(s, ss)) {
+      V.storage_share(V.ctx, &ds->slot, &ss->slot, &from, device);
+      return self;
+    }
+    if (covers_storage(d, ds)) {
+      auto to = operand_of(self, LTC_MUT);
+      LtcError err;
+      check(V.assign(V.ctx, &to, &from, device, &err), err);
+      return self;
+    }
+  }
+  static const OpInfo& copy = op("aten::copy_");
+  Stack st{IValue(self), IValue(src), IValue(non_blocking)};
+  run(copy, &st);
+  return self;
+}
+Tensor copy_from(const Tensor& self, const Tensor& dst, bool non_blocking) {
+  Tensor d = dst;
+  copy_(d, self, non_blocking);
+  return dst;
+}
+Tensor copy_from_and_resize(const Tensor& self, const Tensor& dst) {
+  Tensor d = dst;
+  d.resize_(self.sizes());
+  copy_(d, self, false);
+  return dst;
+}
+Tensor to_copy(const Tensor& self, std::optional<ScalarType> dt, std::optional<c10::Layout> l, OptDevice dev,
+               std::optional<bool> pin, bool non_blocking, OptFormat mf) {
+  bool here = is_lazy(self) && (!dev || (dev->type() == kLazy && (!dev->has_index() || dev->index() == self.device().index())));
+  if (!here || (l && *l != c10::kStrided)) return at::native::_to_copy(self, dt, l, dev, pin, non_blocking, mf);
+  static const OpInfo& copy = op("aten::_to_copy");
+  Stack st{IValue(self), IValue(dt), IValue(), IValue(), IValue(), IValue(non_blocking), IValue(mf)};
+  run(copy, &st);
+  return st.back().toTensor();
+}
+at::Scalar local_scalar_dense(const Tensor& self) {
+  TORCH_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
+  return at::_local_scalar_dense(host_value(self).resolve_conj().resolve_neg());
+}
+
+void grow(LazyStorage* s, size_t need) {
+  if (need > s->nbytes()) resize_storage(s, need);
+}
+const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, OptFormat mf) {
+  auto sz = C10_AS_INTARRAYREF_SLOW(size);
+  auto* ti = self.unsafeGetTensorImpl();
+  check_sizes(sz, self.scalar_type());
+  if (self.sizes() != sz) {
+    ti->set_sizes_contiguous(sz);
+    grow(storage_of(ti), (ti->numel() + ti->storage_offset()) * ti->itemsize());
+  }
+  if (mf && *mf != c10::MemoryFormat::Preserve) ti->empty_tensor_restride(*mf);
+  return self;
+}
+Tensor& set_metadata(Tensor& self, const c10::Storage& s, int64_t offset, IntArrayRef sz, IntArrayRef st) {
+  TORCH_CHECK(s.device() == self.device(), "Attempted to set the storage of a tensor on device \"", self.device(),
+              "\" to a storage on different device \"", s.device(), "\".");
+  TORCH_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
+  auto* ti = self.unsafeGetTensorImpl();
+  ti->set_storage_keep_dtype(s);
+  ti->set_sizes_and_strides(sz, st, offset);
+  if (ti->numel() > 0) grow(storage_of(ti), (storage_elements(sz, st) + offset) * ti->itemsize());
+  return self;
+}
+Tensor& set_storage_offset(Tensor& self, c10::Storage s, c10::SymInt off, c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
+  auto sz = C10_AS_INTARRAYREF_SLOW(size);
+  Dims st = stride.empty() && !sz.empty() ? row_major_strides(sz) : Dims(C10_AS_INTARRAYREF_SLOW(stride));
+  return set_metadata(self, s, off.guard_int(__FILE__, __LINE__), sz, st);
+}
+Tensor& set_storage(Tensor& self, c10::Storage s) {
+  int64_t n = s.nbytes() / self.itemsize();
+  return set_metadata(self, s, 0, {n}, {1});
+}
+Tensor& set_tensor(Tensor& self, const Tensor& src) {
+  if (self.is_same(src)) return self;
+  return set_metadata(self, src.storage(), src.storage_offset(), src.sizes(), src.strides());
+}
+Tensor& set_nothing(Tensor& self) {
+  Tensor e = new_uninit(self.scalar_type(), {0}, {1}, self.device().index());
+  return set_metadata(self, e.storage(), 0, {0}, {1});
+}
+void record_stream(Tensor&, c10::Stream) {}
+
+// Both sides are plain TensorImpl, so `param.data = lazy` may turn a CPU parameter into a lazy one in place: moving a
+// module keeps parameter identity, tied weights and optimisers built before.
+bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
+  auto dense = [](const Tensor& t) { return t.layout() == c10::kStrided && !t.is_quantized() && (is_lazy(t) || t.is_cpu()); };
+  return dense(self) && dense(from);
+}
+
+// libtorch picks the fused recurrent cells for every accelerator: differentiable composites stand in for them.
+std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& ig, const Tensor& hg, const Tensor& cx, const std::optional<Tensor>& ib,
+                                             const std::optional<Tensor>& hb) {
+  Tensor g = ig + hg;
+  if (ib && ib->defined()) g = g + *ib;
+  if (hb && hb->defined()) g = g + *hb;
+  auto c = g.chunk(4, 1);
+  Tensor cy = c[1].sigmoid() * cx + c[0].sigmoid() * c[2].tanh();
+  return {c[3].sigmoid() * cy.tanh(), cy, Tensor()};
+}
+std::tuple<Tensor, Tensor> gru_cell(const Tensor& ig0, const Tensor& hg0, const Tensor& hx, const std::optional<Tensor>& ib,
+                                    const std::optional<Tensor>& hb) {
+  Tensor ig = ib && ib->defined() ? ig0 + *ib : ig0, hg = hb && hb->defined() ? hg0 + *hb : hg0;
+  auto i = ig.chunk(3, 1), h = hg.chunk(3, 1);
+  Tensor r = (h[0] + i[0]).sigmoid(), z = (h[1] + i[1]).sigmoid(), n = (i[2] + h[2] * r).tanh();
+  return {(hx - n) * z + n, Tensor()};
+}
+}  // namespace
+
+void register_explicit(torch::Library& m) {
+  m.impl("empty.memory_format", empty);
+  m.impl("empty_strided", empty_strided);
+  m.impl("as_strided", as_strided);
+  m.impl("view", view);
+  m.impl("_reshape_alias", reshape_alias);
+  m.impl("unfold", unfold);
+  m.impl("copy_", copy_);
+  m.impl("_copy_from", copy_from);
+  m.impl("_copy_from_and_resize", copy_from_and_resize);
+  m.impl("_to_copy", to_copy);
+  m.impl("_local_scalar_dense", local_scalar_dense);
+  m.impl("resize_", resize_);
+  m.impl("set_.source_Storage", set_storage);
+  m.impl("set_.source_Storage_storage_offset", set_storage_offset);
+  m.impl("set_.source_Tensor", set_tensor);
+  m.impl("set_", set_nothing);
+  m.impl("record_stream", record_stream);
+  m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
+}
+void register_rnn_cells(torch::Library& autograd) {
+  autograd.impl("_thnn_fused_lstm_cell", lstm_cell);
+  autograd.impl("_thnn_fused_gru_cell", gru_cell);
+}
+}  // namespace ltc

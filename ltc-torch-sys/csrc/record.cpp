@@ -1,0 +1,323 @@
+// The boxed recording kernel: one for every operator.
+#include <ATen/MemoryOverlap.h>
+#include <ATen/ops/_local_scalar_dense.h>
+#include <c10/core/AutogradState.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "flat.h"
+
+namespace ltc {
+namespace {
+uint64_t bits_of(double d) {
+  uint64_t w;
+  memcpy(&w, &d, 8);
+  return w;
+}
+
+// The autograd engine would run backward of a PrivateUse1 graph on a worker thread of its own (two context switches per
+// backward); with this thread-local switch it stays on the caller, as for CPU.
+void setup_thread() {
+  thread_local bool done = false;
+  if (C10_UNLIKELY(!done)) {
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    done = true;
+  }
+}
+
+struct Flattener {
+  const OpInfo& o;
+  Flat& f;
+
+  void number(const c10::Scalar& s, bool header, bool shape) {
+    if (s.isComplex()) {
+      auto c = s.toComplexDouble();
+      if (header) f.head(LTC_NUMBER, 0, (uint8_t)at::kComplexDouble);
+      f.numbers.push_back(bits_of(c.real()));
+      f.numbers.push_back(bits_of(c.imag()));
+      return;
+    }
+    uint64_t w;
+    uint8_t dt;
+    if (s.isFloatingPoint()) dt = (uint8_t)at::kDouble, w = bits_of(s.toDouble());
+    else if (s.isBoolean()) dt = (uint8_t)at::kBool, w = s.toBool();
+    else dt = (uint8_t)at::kLong, w = (uint64_t)s.toLong();
+    if (header) f.head(LTC_NUMBER, 0, dt);
+    f.numbers.push_back(w);
+    if (shape) f.shapes.push_back(w);
+  }
+
+  // A number or 0-dim host tensor where the schema says tensor: a runtime number of the program.
+  void host_scalar(const Tensor& t) {
+    auto* ti = t.unsafeGetTensorImpl();
+    auto dt = t.scalar_type();
+    uint8_t flags = ti->is_wrapped_number() ? LTC_WRAPPED : 0;
+    f.head(LTC_HOST_SCALAR, flags, (uint8_t)dt);
+    switch (dt) {
+      case at::kDouble: f.numbers.push_back(bits_of(*(const double*)t.const_data_ptr())); return;
+      case at::kLong: f.numbers.push_back((uint64_t)*(const int64_t*)t.const_data_ptr()); return;
+      case at::kBool: f.numbers.push_back(*(const bool*)t.const_data_ptr()); return;
+      default: {
+        auto s = at::_local_scalar_dense(t);
+        if (s.isComplex()) {
+          auto c = s.toComplexDouble();
+          f.numbers.push_back(bits_of(c.real()));
+          f.numbers.push_back(bits_of(c.imag()));
+        } else if (c10::isFloatingType(dt)) f.numbers.push_back(bits_of(s.toDouble()));
+        else f.numbers.push_back((uint64_t)s.toLong());
+      }
+    }
+  }
+
+  bool takes_host_tensors() const {  // as CUDA: indices may live on the host
+    return o.name.rfind("aten::index", 0) == 0 || o.name.rfind("aten::_index", 0) == 0 || o.name.rfind("aten::_unsafe_index", 0) == 0;
+  }
+
+  void set_device(c10::DeviceIndex d) {
+    if (f.device < 0) f.device = d;
+    else
+      TORCH_CHECK(f.device == d, "Expected all tensors to be on the same device, but found at least two devices, ",
+                  c10::Device(kLazy, f.device), " and ", c10::Device(kLazy, d), "! (when checking arguments of ", o.name, ")");
+  }
+
+  // One defined tensor. Returns false when it became a host scalar (not in lists).
+  void tensor(const Tensor& t, const ArgInfo& a, bool in_list) {
+    auto* ti = t.unsafeGetTensorImpl();
+    const Tensor* use = &t;
+    if (ti->device_type() != kLazy) {
+      TORCH_CHECK(ti->device_type() == c10::DeviceType::CPU, "ltc: unexpected device ", ti->device(), " in ", o.name);
+      if (ti->dim() == 0 && !a.write && !in_list) return host_scalar(t);
+      TORCH_CHECK(!a.write && takes_host_tensors(),
+                  "Expected all tensors to be on the same device, but found at least two devices, ",
+                  c10::Device(kLazy, f.device < 0 ? current_device() : f.device), " and cpu! (when checking arguments of ", o.name, ")");
+      f.keep.push_back(from_host(t.clone(), f.device < 0 ? current_device() : f.device));
+      use = &f.keep.back();
+      ti = use->unsafeGetTensorImpl();
+    }
+    if (C10_UNLIKELY(ti->is_conj() || ti->is_neg())) f.bits = true;
+    auto* s = storage_of(ti);
+    set_device(s->device().index());
+    auto sz = ti->sizes(), st = ti->strides();
+    auto dt = c10::typeMetaToScalarType(ti->dtype());
+    f.shapes.push_back((uint64_t)dt << 32 | sz.size());
+    f.shapes.append(sz.begin(), sz.end());
+    f.shapes.append(st.begin(), st.end());
+    if (o.has_view) f.shapes.push_back(ti->storage_offset());
+    if (o.mask_index && in_list && (dt == at::kBool || dt == at::kByte)) f.eager = LTC_WHY_DATA;
+    uint8_t flags = 0;
+    if (a.write) {
+      f.writes++;
+      flags = LTC_MUT;
+      if (!ti->is_non_overlapping_and_dense()) at::assert_no_internal_overlap(ti);
+      if (!in_list && (a.out || o.overwrites) && covers_storage(ti, s)) flags |= LTC_FRESH;
+    }
+    if (!in_list) f.head(LTC_TENSOR, flags);
+    f.operands.push_back({&s->slot, {sz.data(), st.data(), (uint32_t)sz.size(), (uint8_t)dt}, flags, 0, ti->storage_offset()});
+    f.tensors.push_back(use);
+  }
+
+  void tensor_list(const IValue& v, const ArgInfo& a) {
+    if (v.isNone()) return f.head(LTC_NONE);
+    auto l = v.toListRef();
+    f.head(LTC_TENSORS, a.write ? LTC_MUT : 0, 0, l.size());
+    size_t mask = f.words.size();
+    f.words.resize(mask + (l.size() + 63) / 64, 0);
+    for (size_t j = 0; j < l.size(); j++) {
+      if (l[j].isNone() || !l[j].toTensor().defined()) continue;
+      f.words[mask + j / 64] |= 1ull << (j % 64);
+      tensor(l[j].toTensor(), a, true);
+    }
+  }
+
+  void generator(const IValue& v) {
+    if (!o.random) return f.head(LTC_NONE);
+    f.head(LTC_GENERATOR, LTC_MUT);
+    LtcSlot* slot;
+    if (v.isNone()) {
+      if (f.device < 0) f.device = current_device();
+      slot = default_generator_slot(f.device);
+    } else {
+      auto g = v.toGenerator();
+      TORCH_CHECK(g.device().type() == kLazy, "Expected a '", c10::DeviceTypeName(kLazy, true), "' device type for generator but found '", g.device().type(), "'");
+      if (f.device < 0) f.device = g.device().index();
+      slot = generator_slot(g);
+    }
+    f.operands.push_back({slot, {nullptr, nullptr, 0, 255}, LTC_MUT, 1, 0});
+    f.tensors.push_back(nullptr);
+  }
+
+  void other(const IValue& v, const ArgInfo& a) {
+    if (v.isNone()) return f.head(LTC_NONE);
+    if (v.isInt() || v.isSymInt()) {
+      int64_t i = v.isInt() ? v.toInt() : v.toSymInt().guard_int(__FILE__, __LINE__);
+      if (a.number) return number(i, true, o.numbers_shape);
+      if (a.floating) {
+        f.head(LTC_FLOAT);
+        f.numbers.push_back(bits_of((double)i));
+        return;
+      }
+      f.head(LTC_INT);
+      f.words.push_back((uint64_t)i);
+    } else if (v.isDouble() || v.isSymFloat()) {
+      double d = v.isDouble() ? v.toDouble() : v.toSymFloat().guard_float(__FILE__, __LINE__);
+      if (a.number) return number(d, true, o.numbers_shape);
+      f.head(LTC_FLOAT);
+      f.numbers.push_back(bits_of(d));
+    } else if (v.isBool()) {
+      if (a.number) return number(v.toBool(), true, false);
+      f.head(LTC_BOOL, 0, 0, v.toBool());
+    } else if (v.isComplexDouble()) number(v.toComplexDouble(), true, false);
+    else if (v.isString()) {
+      const auto& s = v.toStringRef();
+      f.head(LTC_STR, 0, 0, s.size());
+      size_t at = f.words.size();
+      f.words.resize(at + (s.size() + 7) / 8, 0);
+      memcpy(f.words.data() + at, s.data(), s.size());
+    } else if (a.number_list && v.isList()) {
+      auto l = v.toListRef();
+      f.head(LTC_NUMBERS, 0, 0, l.size());
+      for (auto& x : l) {
+        auto s = x.toScalar();
+        f.words.push_back((uint64_t)(s.isComplex() ? at::kComplexDouble : s.isFloatingPoint() ? at::kDouble : s.isBoolean() ? at::kBool : at::kLong));
+        number(s, false, false);
+      }
+    } else if (v.isIntList() || v.isSymIntList()) {
+      auto l = v.toListRef();
+      f.head(LTC_INTS, 0, 0, l.size());
+      for (auto& x : l) f.words.push_back((uint64_t)(x.isInt() ? x.toInt() : x.toSymInt().guard_int(__FILE__, __LINE__)));
+    } else if (v.isDoubleList()) {
+      auto l = v.toListRef();
+      f.head(LTC_FLOATS, 0, 0, l.size());
+      for (auto& x : l) f.words.push_back(bits_of(x.toDouble()));
+    } else if (v.isBoolList()) {
+      auto l = v.toListRef();
+      f.head(LTC_BOOLS, 0, 0, l.size());
+      for (auto& x : l) f.words.push_back(x.toBool());
+    } else f.eager = LTC_WHY_ARGUMENT;  // streams, dictionaries, custom classes
+  }
+
+  void all(const Stack& stack) {
+    const size_t n = o.args.size(), base = stack.size() - n;
+    for (size_t i = 0; i < n; i++) {
+      const IValue& v = stack[base + i];
+      const ArgInfo& a = o.args[i];
+      switch (a.kind) {
+        case Kind::Tensor:
+          if (v.isTensor() && v.toTensor().defined()) tensor(v.toTensor(), a, false);
+          else f.head(LTC_NONE);
+          break;
+        case Kind::TensorList:
+        case Kind::OptTensorList: tensor_list(v, a); break;
+        case Kind::Device:
+          if (!v.isNone() && f.device < 0) f.device = v.toDevice().has_index() ? v.toDevice().index() : current_device();
+          f.head(v.isNone() ? LTC_NONE : LTC_DEVICE);
+          break;
+        case Kind::Generator: generator(v); break;
+        default: other(v, a);
+      }
+    }
+    if (f.device < 0) f.device = current_device();
+    TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ", V.device_count == 1 ? "is" : "are", " ",
+                V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+    if (o.implied_generator) generator(IValue());
+    // Overlap between a written argument and another one is an error that the layouts alone do not show.
+    if (f.writes && f.operands.size() > 1 && f.operands.size() <= 16)
+      for (size_t i = 1; i < f.operands.size(); i++)
+        for (size_t j = 0; j < i; j++)
+          if (f.operands[i].slot == f.operands[j].slot) {
+            f.shapes.push_back(~(uint64_t)(i * 16 + j));
+            f.shapes.push_back(f.operands[i].offset - f.operands[j].offset);
+            break;
+          }
+  }
+};
+
+// Written list operands that share a storage must be written one after the other: the composite kernel does that.
+bool writes_alias(const Flat& f) {
+  if (f.writes < 2) return false;
+  c10::SmallVector<const LtcSlot*, 16> written;
+  for (auto& x : f.operands)
+    if ((x.flags & LTC_MUT) && !x.generator) written.push_back(x.slot);
+  std::sort(written.begin(), written.end());
+  return std::adjacent_find(written.begin(), written.end()) != written.end();
+}
+
+void apply_resizes(const ShapeEntry& e, Flat& f) {
+  for (auto& r : e.resizes) {
+    auto& x = f.operands[r.operand];
+    auto* ti = f.tensors[r.operand]->unsafeGetTensorImpl();
+    auto* s = storage_of(ti);
+    size_t need = r.layout.nbytes + ti->storage_offset() * ti->itemsize();
+    ti->set_sizes_and_strides(r.layout.sizes, r.layout.strides);
+    if (s->nbytes() < need) resize_storage(s, need);
+    x.dims = dims_of(ti);
+  }
+}
+
+void push_results(const OpInfo& o, const ShapeEntry& e, const Flat& f, LtcSlot* slots, Stack* stack) {
+  const size_t base = stack->size() - o.args.size();
+  size_t next_out = 0;
+  auto make = [&](const OutMeta& m, const RetInfo& r) -> Tensor {
+    switch (m.kind) {
+      case OutKind::New: return new_tensor(m.layout, *slots++, f.device);
+      case OutKind::View:
+        return alias((*stack)[base + r.view_arg].toTensor(), m.layout.dtype, m.layout.sizes, m.layout.strides, m.offset);
+      default: return Tensor();
+    }
+  };
+  c10::SmallVector<IValue, 4> results;
+  for (size_t i = 0; i < o.rets.size(); i++) {
+    const RetInfo& r = o.rets[i];
+    const uint32_t count = e.ret_count[i];
+    if (r.write_arg >= 0) {
+      results.push_back((*stack)[base + r.write_arg]);
+      next_out += count;
+    } else if (r.kind == Kind::TensorList) {
+      c10::List<Tensor> l;
+      l.reserve(count);
+      for (uint32_t j = 0; j < count; j++) l.push_back(make(e.outs[next_out++], r));
+      results.push_back(std::move(l));
+    } else results.push_back(make(e.outs[next_out++], r));
+  }
+  stack->resize(base);
+  for (auto& v : results) stack->push_back(std::move(v));
+}
+
+void resolve_bits(const OpInfo& o, Stack* stack) {
+  const size_t base = stack->size() - o.args.size();
+  for (size_t i = 0; i < o.args.size(); i++) {
+    IValue& v = (*stack)[base + i];
+    TORCH_CHECK(!o.args[i].write || !v.isTensor() || !(v.toTensor().is_conj() || v.toTensor().is_neg()),
+                "ltc: ", o.name, " cannot write to a conjugate or negative view");
+    v = map_tensors(v, o.args[i].kind, [](const Tensor& t) { return is_lazy(t) ? t.resolve_conj().resolve_neg() : t; });
+  }
+}
+}  // namespace
+
+void run(const OpInfo& o, Stack* stack) {
+  setup_thread();
+  if (o.eager) return run_eager(o, stack, *o.eager);
+  Flat f;
+  Flattener{o, f}.all(*stack);
+  if (C10_UNLIKELY(f.bits)) {
+    resolve_bits(o, stack);
+    return run(o, stack);
+  }
+  if (C10_UNLIKELY(f.eager >= 0)) return run_eager(o, stack, f.eager);
+  if (o.composite && writes_alias(f)) return o.handle->redispatchBoxed(DispatchKeySet(), stack);
+
+  const ShapeEntry& e = infer(o, *stack, f);
+  if (C10_UNLIKELY(e.eager.has_value())) return run_eager(o, stack, *e.eager);
+  if (e.only_views) return push_results(o, e, f, nullptr, stack);
+  if (C10_UNLIKELY(!e.resizes.empty())) apply_resizes(e, f);
+
+  LtcRecord call = f.record(o);
+  call.fresh = e.fresh.data();
+  call.nfresh = e.fresh.size();
+  c10::SmallVector<LtcSlot, 4> slots(e.fresh.size());
+  LtcError err;
+  check(V.record(V.ctx, &call, slots.data(), &err), err);
+  push_results(o, e, f, slots.data(), stack);
+}
+}  // namespace ltc

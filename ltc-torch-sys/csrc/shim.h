@@ -1,0 +1,204 @@
+// What the C++ files of the shim share. See abi.h for the border to Rust.
+//
+// Model (design.md section 4): a storage on the lazy device has no memory. It holds one Rust `Storage` (a slot) that knows
+// its current SSA value. A tensor is storage + sizes + strides + offset as on any libtorch device, so libtorch's own view
+// and metadata kernels work unchanged.
+#pragma once
+#include <ATen/Tensor.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/util/SmallVector.h>
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+
+struct LtcError {
+  int32_t cls = LTC_RUNTIME;
+  std::string text;
+  std::exception_ptr cause;  // the C++ exception behind the text, rethrown as it was
+};
+
+namespace torch { class Library; }
+
+namespace ltc {
+using at::IntArrayRef;
+using at::Tensor;
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::IValue;
+using c10::OperatorHandle;
+using c10::ScalarType;
+using c10::TensorImpl;
+using torch::jit::Stack;
+
+constexpr auto kLazy = c10::DeviceType::PrivateUse1;
+extern LtcVTable V;
+
+// ---- errors ----
+[[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
+inline void check(int rc, LtcError& err) {
+  if (C10_UNLIKELY(rc != 0)) raise(err);
+}
+void capture(LtcError* err) noexcept;             // inside catch (...): the exception in flight as class and text
+template <class F> int guarded(LtcError* err, F f) noexcept {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    capture(err);
+    return 1;
+  }
+}
+
+// Dispatch state for shape inference and execution, whatever modes the caller has active: below autograd, no modes.
+struct BelowAutograd {
+  c10::impl::ForceDispatchKeyGuard guard;
+  BelowAutograd();
+};
+
+// ---- layouts ----
+using Dims = c10::SmallVector<int64_t, 5>;
+struct Layout {  // C++ view of an ltc-ir layout, with the Rust handle
+  ScalarType dtype = ScalarType::Undefined;
+  Dims sizes, strides;
+  size_t nbytes = 0;
+  const void* rust = nullptr;
+  Layout() = default;
+  Layout(ScalarType dt, IntArrayRef sz, IntArrayRef st);
+  Layout(Layout&& o) noexcept;
+  Layout& operator=(Layout&& o) noexcept;
+  Layout(const Layout&) = delete;
+  ~Layout();
+  bool is(ScalarType dt, IntArrayRef sz, IntArrayRef st) const {
+    return dtype == dt && IntArrayRef(sizes) == sz && IntArrayRef(strides) == st;
+  }
+};
+int64_t storage_elements(IntArrayRef sizes, IntArrayRef strides);  // one past the last element touched
+LtcDims dims_of(const TensorImpl* t);
+inline LtcDims dims_of(const Layout& l) {
+  return {l.sizes.data(), l.strides.data(), (uint32_t)l.sizes.size(), (uint8_t)l.dtype};
+}
+
+// ---- storages and tensors (storage.cpp) ----
+struct LazyStorage final : c10::StorageImpl {
+  LtcSlot slot;
+  LazyStorage(size_t nbytes, c10::DataPtr p, LtcSlot s);
+  void release_resources() override;
+  ~LazyStorage() override;
+  bool live = true;
+};
+c10::Allocator* lazy_allocator();
+c10::DataPtr fake_data(size_t nbytes, c10::DeviceIndex device);
+c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_size_t, c10::SymInt nbytes, c10::DataPtr p,
+                                                  c10::Allocator* a, bool resizable);
+inline bool is_lazy(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->device_type() == kLazy; }
+LazyStorage* storage_of(const TensorImpl* t);  // raises for tensors without one (functional or fake wrappers, sparse)
+// The part of a storage a tensor covers.
+inline bool covers_storage(const TensorImpl* t, const LazyStorage* s) {
+  return t->storage_offset() == 0 && (size_t)t->numel() * t->itemsize() == s->nbytes() && t->is_non_overlapping_and_dense();
+}
+LtcOperand operand_of(const Tensor& t, uint8_t flags = 0);
+Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device);
+Tensor new_uninit(const Layout& l, c10::DeviceIndex device);
+Tensor new_uninit(ScalarType dt, IntArrayRef sizes, IntArrayRef strides, c10::DeviceIndex device);
+Tensor alias(const Tensor& base, ScalarType dt, IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+void resize_storage(LazyStorage* s, size_t nbytes);
+
+// ---- host transfers (storage.cpp) ----
+Tensor to_host(const Tensor& t);                       // current value on CPU; do not write into it
+Tensor from_host(const Tensor& cpu, c10::DeviceIndex device);  // takes (not copies) a dense CPU tensor
+void write_host(const Tensor& self, const Tensor& cpu);  // self := cpu (broadcast, cast)
+
+// ---- operators (op_info.cpp) ----
+enum class Kind : uint8_t { Other, Tensor, TensorList, OptTensorList, Device, Generator, Storage };
+struct ArgInfo {
+  Kind kind = Kind::Other;
+  bool write = false, number = false, floating = false, number_list = false, out = false;
+};
+struct RetInfo {
+  Kind kind = Kind::Other;
+  int write_arg = -1, view_arg = -1;
+};
+struct OpInfo {
+  std::string name;  // aten::add.Tensor
+  const void* rust = nullptr;
+  std::vector<ArgInfo> args;
+  std::vector<RetInfo> rets;
+  bool structured = false, composite = false, mask_index = false, random = false, numbers_shape = false;
+  bool has_view = false, mutates = false, overwrites = false, implied_generator = false, rule = true;
+  std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
+  uint32_t id = 0;
+  std::optional<OperatorHandle> handle;
+};
+Kind kind_of(const c10::TypePtr& type);
+OpInfo& op_info(const OperatorHandle& h);        // made on first use, lives for ever
+OpInfo* find_op(const std::string& full_name);   // by `aten::add.Tensor`
+
+template <class F> IValue map_tensors(const IValue& v, Kind k, F f) {
+  switch (k) {
+    case Kind::Tensor: return v.isTensor() ? IValue(f(v.toTensor())) : v;
+    case Kind::TensorList: {
+      if (!v.isTensorList()) return v;
+      c10::List<Tensor> l;
+      for (const Tensor& t : v.toTensorVector()) l.push_back(f(t));
+      return l;
+    }
+    case Kind::OptTensorList: {
+      if (v.isNone()) return v;
+      c10::List<std::optional<Tensor>> l;
+      for (const IValue& e : v.toListRef())
+        l.push_back(e.isNone() ? std::optional<Tensor>() : std::optional<Tensor>(f(e.toTensor())));
+      return l;
+    }
+    default: return v;
+  }
+}
+
+// ---- shape inference (infer.cpp) ----
+enum class OutKind : uint8_t { New, Undefined, Written, View };
+struct OutMeta {
+  OutKind kind = OutKind::New;
+  Layout layout;       // New, View
+  int64_t offset = 0;  // View
+};
+struct Resize {  // a written argument changes shape
+  uint32_t operand;
+  Layout layout;
+};
+struct ShapeEntry {
+  uint64_t hash = 0;
+  std::vector<uint64_t> key;
+  std::optional<uint8_t> eager;
+  std::vector<OutMeta> outs;         // flattened returns
+  std::vector<uint32_t> ret_count;   // outs per return
+  std::vector<Resize> resizes;
+  std::vector<const void*> fresh;    // Rust layouts of New outs, in order
+  bool only_views = false;
+};
+struct Flat;  // a flattened call (record.cpp)
+// Result layouts of a call, from the thread's cache or computed. The entry stays valid until the next call of this.
+const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& flat);
+
+// ---- recording (record.cpp) ----
+void run(const OpInfo& o, Stack* stack);
+void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
+
+// ---- device (device.cpp) ----
+void register_device(const char* name);
+c10::DeviceIndex current_device();
+LtcSlot* generator_slot(const at::Generator& g);
+LtcSlot* default_generator_slot(c10::DeviceIndex device);
+
+// ---- kernels (kernels.cpp, register.cpp) ----
+void swallow_out(const OperatorHandle& op, DispatchKeySet, Stack* stack);  // infer.cpp
+void register_kernels();
+void register_explicit(torch::Library& m);
+void register_autocast();
+}  // namespace ltc

@@ -1,0 +1,98 @@
+//! Operator calls that could not be recorded.
+
+use std::marker::PhantomData;
+
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+    recorder::{Reason, View},
+    tensor,
+};
+
+/// A call that must run eagerly. `S` is the recorder's storage type.
+#[derive(Debug)]
+pub struct EagerCall<'a, S> {
+    raw: *mut ffi::LtcCall,
+    op: &'a str,
+    reason: Reason,
+    device: u16,
+    storage: PhantomData<&'a S>,
+}
+
+/// One lazy tensor among a call's arguments.
+#[derive(Debug)]
+pub struct EagerOperand<'a, S> {
+    /// Its storage.
+    pub storage: &'a S,
+    /// What of the storage it shows.
+    pub view: View<'a>,
+    /// Device it is on.
+    pub device: u16,
+    /// The operator writes it.
+    pub written: bool,
+}
+
+impl<'a, S> EagerCall<'a, S> {
+    /// # Safety
+    /// `raw` must be valid for `'a`, and its operands' slots must hold `S`.
+    pub(crate) unsafe fn new(raw: *mut ffi::LtcCall, op: &'a str, reason: Reason, device: u16) -> Self {
+        EagerCall { raw, op, reason, device, storage: PhantomData }
+    }
+
+    /// Operator, with overload.
+    pub fn op(&self) -> &'a str {
+        self.op
+    }
+
+    /// Why it cannot be recorded.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Device the results go to.
+    pub fn device(&self) -> u16 {
+        self.device
+    }
+
+    /// Lazy tensors among the arguments, in order of appearance. Fails for dtypes the device does not have.
+    pub fn operands(&self) -> Result<Vec<EagerOperand<'a, S>>, TorchError> {
+        // SAFETY: `raw` is valid and the index is below the count; slots hold `S` and, like the dims, live as long as
+        // the tensors on the caller's stack, which outlive `'a`.
+        unsafe {
+            (0..ffi::ltc_call_operand_count(self.raw))
+                .map(|i| {
+                    let (mut op, mut device) = (std::mem::MaybeUninit::uninit(), 0);
+                    ffi::ltc_call_operand(self.raw, i, op.as_mut_ptr(), &mut device);
+                    let op = op.assume_init();
+                    Ok(EagerOperand {
+                        storage: &*op.slot.cast::<S>(),
+                        view: View::of(&op)
+                            .ok_or_else(|| TorchError::runtime(format!("{}: unsupported dtype", self.op)))?,
+                        device: device as u16,
+                        written: op.flags & 1 != 0,
+                    })
+                })
+                .collect()
+        }
+    }
+
+    /// Runs the operator on host values of the operands; written ones are copied before.
+    pub fn run(&mut self, hosts: &[&Tensor]) -> Result<(), TorchError> {
+        // SAFETY: `raw` is valid.
+        let count = unsafe { ffi::ltc_call_operand_count(self.raw) } as usize;
+        assert_eq!(hosts.len(), count, "invariant: one host tensor per operand");
+        let raw: Vec<_> = hosts.iter().map(|t| tensor::raw(t).cast_mut()).collect();
+        let err = ErrorSlot::new();
+        // SAFETY: `raw` is valid, one live tensor per operand.
+        unsafe { err.check(ffi::ltc_call_run(self.raw, raw.as_ptr(), err.as_ptr())) }
+    }
+
+    /// Brings results and written arguments back to the lazy device.
+    pub fn finish(self) -> Result<(), TorchError> {
+        let err = ErrorSlot::new();
+        // SAFETY: `raw` is valid.
+        unsafe { err.check(ffi::ltc_call_finish(self.raw, err.as_ptr())) }
+    }
+}

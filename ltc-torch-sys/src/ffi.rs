@@ -1,0 +1,148 @@
+//! Declarations of `csrc/abi.h`, in its order.
+#![expect(missing_docs, reason = "documented in csrc/abi.h")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+pub(crate) const SLOT_BYTES: usize = 48;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LtcSlot {
+    pub(crate) bytes: [u64; SLOT_BYTES / 8],
+}
+
+#[repr(C)]
+pub(crate) struct LtcError {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub(crate) struct LtcPlan {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub(crate) struct LtcCall {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LtcDims {
+    pub(crate) sizes: *const i64,
+    pub(crate) strides: *const i64,
+    pub(crate) rank: u32,
+    pub(crate) dtype: u8,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LtcOperand {
+    pub(crate) slot: *const LtcSlot,
+    pub(crate) dims: LtcDims,
+    pub(crate) flags: u8,
+    pub(crate) generator: u8,
+    pub(crate) offset: i64,
+}
+
+#[repr(C)]
+pub(crate) struct LtcRecord {
+    pub(crate) op: *const c_void,
+    pub(crate) words: *const u64,
+    pub(crate) numbers: *const u64,
+    pub(crate) operands: *const LtcOperand,
+    pub(crate) fresh: *const *const c_void,
+    pub(crate) nwords: u32,
+    pub(crate) nnumbers: u32,
+    pub(crate) noperands: u32,
+    pub(crate) nfresh: u32,
+    pub(crate) device: i32,
+}
+
+type Ctx = *const c_void;
+
+#[repr(C)]
+pub(crate) struct LtcVTable {
+    pub(crate) ctx: Ctx,
+    pub(crate) define_op: extern "C" fn(Ctx, *const c_char, usize, *mut u32) -> *const c_void,
+    pub(crate) layout_new: extern "C" fn(*const LtcDims) -> *const c_void,
+    pub(crate) layout_drop: extern "C" fn(*const c_void),
+    pub(crate) record: extern "C" fn(Ctx, *const LtcRecord, *mut LtcSlot, *mut LtcError) -> c_int,
+    pub(crate) infer:
+        extern "C" fn(Ctx, *const c_void, *const LtcRecord, *const LtcDims, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) storage_uninit: extern "C" fn(Ctx, *const c_void, *mut LtcSlot),
+    pub(crate) storage_bytes: extern "C" fn(Ctx, usize, *mut LtcSlot),
+    pub(crate) storage_drop: extern "C" fn(Ctx, *mut LtcSlot),
+    pub(crate) storage_share: extern "C" fn(Ctx, *const LtcSlot, *const LtcSlot, *const LtcOperand, i32),
+    pub(crate) storage_resize: extern "C" fn(Ctx, *const LtcSlot, usize, i32),
+    pub(crate) assign: extern "C" fn(Ctx, *const LtcOperand, *const LtcOperand, i32, *mut LtcError) -> c_int,
+    pub(crate) import: extern "C" fn(Ctx, i32, *mut c_void, *const LtcDims, *mut LtcSlot, *mut LtcError) -> c_int,
+    pub(crate) import_into: extern "C" fn(Ctx, i32, *const LtcOperand, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) to_host: extern "C" fn(Ctx, i32, *const LtcOperand, u32, *mut *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) fallback: extern "C" fn(Ctx, *mut LtcCall, *const c_char, usize, i32, i32, *mut LtcError) -> c_int,
+    pub(crate) forced_fallback: extern "C" fn(Ctx, *const c_char, usize) -> c_int,
+    pub(crate) seed: extern "C" fn(Ctx, *const LtcSlot, u64, i32, *mut LtcError) -> c_int,
+    pub(crate) generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) set_generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) synchronize: extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) device_count: i32,
+}
+
+pub(crate) type EachOp = extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);
+
+unsafe extern "C" {
+    pub(crate) fn ltc_error_set(err: *mut LtcError, class: i32, text: *const c_char, len: usize);
+    pub(crate) fn ltc_error_new() -> *mut LtcError;
+    pub(crate) fn ltc_error_free(err: *mut LtcError);
+    pub(crate) fn ltc_error_get(err: *const LtcError, text: *mut *const c_char, len: *mut usize) -> i32;
+
+    pub(crate) fn ltc_init(vtable: *const LtcVTable, name: *const c_char, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_infer_push(results: *mut c_void, dims: *const LtcDims);
+
+    pub(crate) fn ltc_tensor_to_device(
+        t: *const c_void,
+        device: i32,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_tensor_lazy_device(t: *const c_void) -> c_int;
+    pub(crate) fn ltc_tensor_empty(d: *const LtcDims, device: i32, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
+    pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_host_is_sole_holder(t: *const c_void) -> c_int;
+
+    pub(crate) fn ltc_plan_new(
+        op: *const c_char,
+        len: usize,
+        words: *const u64,
+        nwords: u32,
+        results: *const LtcDims,
+        nresults: u32,
+        out: *mut *mut LtcPlan,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_plan_free(plan: *mut LtcPlan);
+    pub(crate) fn ltc_plan_run(
+        plan: *const LtcPlan,
+        operands: *const *mut c_void,
+        reusable: *const u8,
+        numbers: *const u64,
+        outs: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
+
+    pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_generator_free(g: *mut c_void);
+    pub(crate) fn ltc_default_generator_seed(device: i32, seed: u64, err: *mut LtcError) -> c_int;
+
+    pub(crate) fn ltc_call_operand_count(call: *const LtcCall) -> u32;
+    pub(crate) fn ltc_call_operand(call: *const LtcCall, i: u32, out: *mut LtcOperand, device: *mut i32);
+    pub(crate) fn ltc_call_run(call: *mut LtcCall, hosts: *const *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_call_finish(call: *mut LtcCall, err: *mut LtcError) -> c_int;
+
+    pub(crate) fn ltc_op_schema(name: *const c_char, overload: *const c_char, text: *mut *mut c_char) -> c_int;
+    pub(crate) fn ltc_for_each_op(each: EachOp, ctx: *mut c_void) -> c_int;
+    pub(crate) fn ltc_free(p: *mut c_void);
+}

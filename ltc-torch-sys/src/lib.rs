@@ -1,0 +1,26 @@
+//! The border between LTC and libtorch: all C++ of the workspace and the only `extern "C"`.
+//!
+//! Three doors, all safe to use from outside:
+//! - [`register`] puts the lazy device into libtorch's dispatcher. Every operator called on it arrives, shapes inferred
+//!   and aliasing sorted out, at a [`Recorder`].
+//! - [`Plan`] runs one operator with prepared arguments on host tensors, below autograd.
+//! - [`EagerCall`] is an operator call that could not be recorded, with the means to run it on the host.
+//!
+//! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
+//! C++ never throws across the border and Rust never unwinds across it.
+
+mod eager;
+mod error;
+mod ffi;
+mod plan;
+mod recorder;
+mod tensor;
+
+pub use eager::{EagerCall, EagerOperand};
+pub use error::TorchError;
+pub use plan::{Generator, Held, Plan};
+pub use recorder::{Operand, Reason, RecordedCall, Recorder, View, register, seed_default_generator};
+pub use tensor::{
+    empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,
+    to_cpu, to_device,
+};

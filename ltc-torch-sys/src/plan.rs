@@ -1,0 +1,159 @@
+//! Plans: one graph node made ready to run on host tensors.
+
+use std::ffi::c_void;
+
+use ltc_ir::{DType, LayoutRef};
+use smallvec::SmallVec;
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi, tensor,
+};
+
+/// State of a CPU random generator (mt19937), owned.
+#[derive(Debug)]
+pub struct Generator(*mut c_void);
+
+// SAFETY: the handle owns a counted `at::Generator`; the generator itself is only touched by plans, which clone it
+// unless they are given the sole handle.
+unsafe impl Send for Generator {}
+// SAFETY: through `&Generator` only its count and its state (never changed while shared) can be read.
+unsafe impl Sync for Generator {}
+
+impl Generator {
+    /// A generator seeded as `torch.manual_seed` seeds the CPU one.
+    pub fn seeded(seed: u64) -> Result<Generator, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: on success `out` is a new generator that is ours.
+        unsafe { err.check(ffi::ltc_generator_new(seed, &mut out, err.as_ptr()))? };
+        Ok(Generator(out))
+    }
+
+    /// # Safety
+    /// `p` must be an `at::Generator*` that is ours to free.
+    pub(crate) unsafe fn from_raw(p: *mut c_void) -> Self {
+        Generator(p)
+    }
+
+    pub(crate) fn into_raw(self) -> *mut c_void {
+        std::mem::ManuallyDrop::new(self).0
+    }
+
+    /// An independent generator in the same state.
+    pub fn deep_clone(&self) -> Result<Generator, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: `self.0` is live; on success `out` is a new generator that is ours.
+        unsafe { err.check(ffi::ltc_generator_clone(self.0, &mut out, err.as_ptr()))? };
+        Ok(Generator(out))
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        // SAFETY: owned, freed once.
+        unsafe { ffi::ltc_generator_free(self.0) }
+    }
+}
+
+/// What a program's slot holds.
+#[derive(Debug)]
+pub enum Held {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A generator state.
+    Generator(Generator),
+}
+
+impl Held {
+    fn as_raw(&self) -> *mut c_void {
+        match self {
+            Held::Tensor(t) => tensor::raw(t).cast_mut(),
+            Held::Generator(g) => g.as_raw(),
+        }
+    }
+}
+
+/// One operator with its constant arguments boxed in advance.
+///
+/// Runs below autograd on the calling thread. Written operands are written in place when the caller allows it and they
+/// are the sole holders of their memory; otherwise they are copied first, so values behave as values.
+#[derive(Debug)]
+pub struct Plan {
+    raw: *mut ffi::LtcPlan,
+    generators: SmallVec<[bool; 2]>,
+}
+
+// SAFETY: a plan is immutable after it is made; running it copies its constants.
+unsafe impl Send for Plan {}
+// SAFETY: as above.
+unsafe impl Sync for Plan {}
+
+impl Plan {
+    /// Prepares `op` with structural arguments `words` (see [`ltc_ir::args`]); results must come out with exactly these
+    /// layouts. Fails with `NotImplemented` for an operator this libtorch does not have.
+    pub fn new(op: &str, words: &[u64], results: &[LayoutRef]) -> Result<Plan, TorchError> {
+        let dims: SmallVec<[_; 4]> = results.iter().map(|l| tensor::dims(l)).collect();
+        let (err, mut raw) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: all slices are valid for the call; on success `raw` is a new plan that is ours.
+        unsafe {
+            err.check(ffi::ltc_plan_new(
+                op.as_ptr().cast(),
+                op.len(),
+                words.as_ptr(),
+                words.len() as u32,
+                dims.as_ptr(),
+                dims.len() as u32,
+                &mut raw,
+                err.as_ptr(),
+            ))?;
+        }
+        Ok(Plan { raw, generators: results.iter().map(|l| l.dtype() == DType::RngState).collect() })
+    }
+
+    /// Runs the operator. `operands` and `reusable` are in order of appearance, `numbers` are this node's. Results:
+    /// written arguments, new results, generator states.
+    pub fn run(
+        &self,
+        operands: &[&Held],
+        reusable: &[bool],
+        numbers: &[u64],
+    ) -> Result<SmallVec<[Held; 2]>, TorchError> {
+        assert_eq!(operands.len(), reusable.len(), "invariant: one flag per operand");
+        let raw: SmallVec<[_; 8]> = operands.iter().map(|h| h.as_raw()).collect();
+        let mut outs: SmallVec<[_; 4]> = SmallVec::from_elem(std::ptr::null_mut(), self.generators.len());
+        let err = ErrorSlot::new();
+        // SAFETY: operands are live; `reusable` is one byte of 0 or 1 each; the plan knows how many of each there are
+        // (the graph's verifier checks that node and blob agree); on success every out is a new object that is ours.
+        unsafe {
+            err.check(ffi::ltc_plan_run(
+                self.raw,
+                raw.as_ptr(),
+                reusable.as_ptr().cast(),
+                numbers.as_ptr(),
+                outs.as_mut_ptr(),
+                err.as_ptr(),
+            ))?;
+            Ok(outs
+                .into_iter()
+                .zip(&self.generators)
+                .map(
+                    |(p, &generator)| {
+                        if generator { Held::Generator(Generator::from_raw(p)) } else { Held::Tensor(tensor::owned(p)) }
+                    },
+                )
+                .collect())
+        }
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: owned, freed once.
+        unsafe { ffi::ltc_plan_free(self.raw) }
+    }
+}

@@ -1,0 +1,178 @@
+//! Tensors across the border: to and from the lazy device, host bytes, operator schemas.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use ltc_ir::{DType, Layout};
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+    recorder::View,
+};
+
+pub(crate) fn raw(t: &Tensor) -> *const c_void {
+    t.as_ptr().cast()
+}
+
+/// Takes ownership of an `at::Tensor*`.
+///
+/// # Safety
+/// `p` must be a live, heap-allocated `at::Tensor` that nobody else will free.
+pub(crate) unsafe fn owned(p: *mut c_void) -> Tensor {
+    // SAFETY: by this function's contract; `tch::Tensor` frees it with the matching `delete`.
+    unsafe { Tensor::from_ptr(p.cast()) }
+}
+
+/// Gives up ownership of the `at::Tensor*` inside.
+pub(crate) fn release(mut t: Tensor) -> *mut c_void {
+    let p: *mut c_void = t.as_mut_ptr().cast();
+    std::mem::forget(t);
+    p
+}
+
+pub(crate) fn dims(layout: &Layout) -> ffi::LtcDims {
+    ffi::LtcDims {
+        sizes: layout.sizes().as_ptr(),
+        strides: layout.strides().as_ptr(),
+        rank: layout.rank() as u32,
+        dtype: layout.dtype() as u8,
+    }
+}
+
+/// Copies a tensor to lazy device `device`, keeping dtype and strides; differentiable, as `Tensor.to` is.
+pub fn to_device(t: &Tensor, device: u16) -> Result<Tensor, TorchError> {
+    convert(t, i32::from(device))
+}
+
+/// Copies a tensor to the CPU: a cut point that waits for its value; differentiable.
+pub fn to_cpu(t: &Tensor) -> Result<Tensor, TorchError> {
+    convert(t, -1)
+}
+
+fn convert(t: &Tensor, device: i32) -> Result<Tensor, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: `t` is a live tensor; on success `out` is a new tensor that is ours.
+    unsafe {
+        err.check(ffi::ltc_tensor_to_device(raw(t), device, &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
+/// The lazy device a tensor is on; `None` when it is somewhere else.
+pub fn lazy_device_of(t: &Tensor) -> Option<u16> {
+    // SAFETY: `t` is a live tensor.
+    u16::try_from(unsafe { ffi::ltc_tensor_lazy_device(raw(t)) }).ok()
+}
+
+/// A new tensor on the lazy device whose contents nobody has written yet.
+pub fn empty_lazy(layout: &Layout, device: u16) -> Result<Tensor, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
+    unsafe {
+        err.check(ffi::ltc_tensor_empty(&dims(layout), i32::from(device), &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
+/// A new host tensor whose contents nobody has written yet.
+pub fn empty_host(layout: &Layout) -> Result<Tensor, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: as `empty_lazy`.
+    unsafe {
+        err.check(ffi::ltc_host_new(&dims(layout), &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
+/// Runs `f` on the storage and view behind a lazy tensor. `S` must be the registered recorder's storage type.
+pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
+    crate::recorder::check_storage_type::<S>()?;
+    let err = ErrorSlot::new();
+    let mut op = std::mem::MaybeUninit::uninit();
+    // SAFETY: on success the operand is filled in; its slot holds an `S` (checked above) and lives in the tensor's
+    // storage, as do the dims, for as long as `t` is borrowed.
+    unsafe {
+        err.check(ffi::ltc_tensor_operand(raw(t), op.as_mut_ptr(), err.as_ptr()))?;
+        let op = op.assume_init();
+        Ok(f(&*op.slot.cast::<S>(), View::of(&op).ok_or_else(|| TorchError::runtime("unsupported dtype"))?))
+    }
+}
+
+/// Layout and memory of a CPU tensor at its offset: `layout.storage_bytes()` bytes.
+pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
+    let mut d = std::mem::MaybeUninit::uninit();
+    if t.device() != tch::Device::Cpu {
+        return None;
+    }
+    // SAFETY: `t` is a live CPU tensor: its data pointer covers what its sizes and strides reach, while `t` is borrowed.
+    unsafe {
+        let p: *const u8 = ffi::ltc_host_dims(raw(t), d.as_mut_ptr()).cast();
+        let d = d.assume_init();
+        let layout = layout_of(&d)?;
+        let n = layout.storage_bytes();
+        let bytes = if n == 0 { &[][..] } else { std::slice::from_raw_parts(p, n) };
+        Some((layout, bytes))
+    }
+}
+
+/// Whether this handle is the only one of the tensor and of its memory.
+pub fn is_sole_holder(t: &Tensor) -> bool {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_host_is_sole_holder(raw(t)) != 0 }
+}
+
+/// Reads dims from C++; `None` for dtypes we do not have.
+///
+/// # Safety
+/// The pointers must be valid for `rank` elements.
+pub(crate) unsafe fn layout_of(d: &ffi::LtcDims) -> Option<Layout> {
+    let dtype = DType::from_code(d.dtype)?;
+    // SAFETY: by this function's contract.
+    let (sizes, strides) = unsafe { (slice(d.sizes, d.rank as usize), slice(d.strides, d.rank as usize)) };
+    Some(Layout::strided(dtype, sizes, strides))
+}
+
+/// A slice that may come with a null pointer when it is empty.
+///
+/// # Safety
+/// `p` must be valid for `n` elements for `'a`.
+pub(crate) unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
+    // SAFETY: by this function's contract.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(p, n) } }
+}
+
+/// The dispatcher's schema of an operator (`aten::add.Tensor`); `None` when there is no such operator.
+pub fn op_schema(name: &str) -> Option<String> {
+    let (base, overload) = name.split_once('.').unwrap_or((name, ""));
+    let (base, overload) = (CString::new(base).ok()?, CString::new(overload).ok()?);
+    let mut text = std::ptr::null_mut();
+    // SAFETY: both names are C strings; on success `text` is a malloc'ed C string that is ours.
+    unsafe {
+        if ffi::ltc_op_schema(base.as_ptr(), overload.as_ptr(), &mut text) != 0 {
+            return None;
+        }
+        let schema = CStr::from_ptr(text).to_string_lossy().into_owned();
+        ffi::ltc_free(text.cast());
+        Some(schema)
+    }
+}
+
+/// Calls `each(name, schema)` for every operator the dispatcher knows, in its order.
+pub fn for_each_operator(mut each: impl FnMut(&str, &str)) {
+    extern "C" fn trampoline(ctx: *mut c_void, name: *const c_char, n: usize, schema: *const c_char, m: usize) {
+        // SAFETY: `ctx` is the `&mut &mut dyn FnMut` below; the strings are valid for the call.
+        unsafe {
+            let each = &mut *ctx.cast::<&mut dyn FnMut(&str, &str)>();
+            let text = |p: *const c_char, n| String::from_utf8_lossy(slice(p.cast::<u8>(), n)).into_owned();
+            let call = || each(&text(name, n), &text(schema, m));
+            // A panic must not unwind into C++; the caller's closure only collects strings.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+        }
+    }
+    let mut each: &mut dyn FnMut(&str, &str) = &mut each;
+    // SAFETY: the closure outlives the call; failure means the dispatcher threw, and then nothing more is listed.
+    unsafe {
+        ffi::ltc_for_each_op(trampoline, (&raw mut each).cast());
+    }
+}

@@ -1,0 +1,52 @@
+//! Errors of the device.
+
+use ltc_ir::ErrorClass;
+use ltc_torch_sys::TorchError;
+
+/// What can go wrong on the device. The session stays usable in every case.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// libtorch refused a call, with eager's class and text.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+    /// Cutting, compiling or executing failed.
+    #[error(transparent)]
+    Core(#[from] ltc_core::Error),
+    /// The device is not registered yet.
+    #[error("the ltc device is not initialised: call ltc_torch::init() first")]
+    NotInitialised,
+    /// A `tch` call failed.
+    #[error("{0}")]
+    Tch(String),
+}
+
+impl From<tch::TchError> for Error {
+    fn from(e: tch::TchError) -> Self {
+        Error::Tch(e.to_string())
+    }
+}
+
+/// A session's error as the exception eager libtorch would raise.
+pub(crate) fn to_torch(e: ltc_core::Error) -> TorchError {
+    let class = e.class();
+    let message = match &e {
+        ltc_core::Error::Exec { error, site } => {
+            let site = site.as_ref().map(|s| format!("\n  recorded at {s}")).unwrap_or_default();
+            format!("{} (raised while running {}){site}", error.message, error.op)
+        }
+        other => other.to_string(),
+    };
+    TorchError { class, message }
+}
+
+impl Error {
+    /// Class of exception eager libtorch raises.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Torch(e) => e.class,
+            Error::Core(e) => e.class(),
+            Error::NotInitialised | Error::Tch(_) => ErrorClass::Runtime,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The `ltc` device for Rust programs that use [`tch`].
+//!
+//! Tensors on the device record what is done to them; a cut (reading a value, [`sync`], or a limit) sends what is pending
+//! to libtorch as one compiled program. Autograd, `nn`, optimisers, views and in-place updates are libtorch's own and
+//! work unchanged: a program initialises the device once and moves its variables and inputs.
+//!
+//! ```
+//! use tch::{Device, Kind, Tensor};
+//!
+//! # fn main() -> Result<(), ltc_torch::Error> {
+//! ltc_torch::init()?;
+//! let x = ltc_torch::to_lazy(&Tensor::arange(6, (Kind::Float, Device::Cpu)))?;
+//! let y = (&x * 2.0 + 1.0).view([2, 3]).sum(Kind::Float); // recorded, nothing runs
+//! assert_eq!(y.double_value(&[]), 36.0); // one program runs
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `tch::Device` has no name for the device (`t.device()` answers `Mps`), so factories that take a `tch::Device` cannot
+//! make tensors on it: use [`to_lazy`], [`empty`], [`zeros`], [`full`], or libtorch's own `zeros_like` and friends.
+#![forbid(unsafe_code)]
+
+mod error;
+mod recorder;
+mod sites;
+
+use std::sync::{Arc, OnceLock};
+
+pub use error::Error;
+use ltc_backend::{DeviceIndex, MemoryInfo};
+pub use ltc_core::{Config, Event, Metrics, SyncReason};
+use ltc_core::{Session, Storage};
+use ltc_ir::{DType, Layout};
+use ltc_ts::TsBackend;
+use parking_lot::Mutex;
+use tch::{Kind, Tensor, nn};
+
+use crate::{recorder::LtcRecorder, sites::Sites};
+
+/// How the device is set up.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// The session's configuration.
+    pub config: Config,
+    /// How many devices (`ltc:0`, `ltc:1`, ...) there are; each has its own executor. `LTC_DEVICES`; 1.
+    pub devices: u16,
+    /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
+    pub track_sites: bool,
+}
+
+impl Options {
+    /// The defaults, changed by `LTC_*` environment variables.
+    pub fn from_env() -> Self {
+        let var = |name: &str| std::env::var(name).ok();
+        Options {
+            config: Config::from_env(),
+            devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
+            track_sites: !matches!(var("LTC_SITES").as_deref(), Some("0" | "false" | "off")),
+        }
+    }
+}
+
+struct Runtime {
+    session: Arc<Session>,
+    backend: Arc<TsBackend>,
+    sites: Arc<Sites>,
+}
+
+/// libtorch's dispatcher is one per process, so its lazy device is too.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+fn runtime() -> Result<&'static Runtime, Error> {
+    RUNTIME.get().ok_or(Error::NotInitialised)
+}
+
+/// Registers the device with [`Options::from_env`]. Calling it again does nothing.
+///
+/// Fails when the running libtorch is not the version LTC was built for.
+pub fn init() -> Result<(), Error> {
+    init_with(Options::from_env())
+}
+
+/// Registers the device. Once registered, later calls (and their options) do nothing.
+pub fn init_with(options: Options) -> Result<(), Error> {
+    static INIT: Mutex<()> = Mutex::new(());
+    let _once = INIT.lock();
+    if RUNTIME.get().is_some() {
+        return Ok(());
+    }
+    let backend = Arc::new(TsBackend::new(options.devices));
+    let session = Arc::new(Session::new(backend.clone(), options.config)?);
+    let sites = Arc::new(Sites::default());
+    session.set_site_resolver(sites.clone());
+    let recorder = LtcRecorder {
+        session: session.clone(),
+        backend: backend.clone(),
+        sites: sites.clone(),
+        generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
+        track_sites: options.track_sites,
+    };
+    ltc_torch_sys::register(recorder, "ltc", options.devices)?;
+    RUNTIME.get_or_init(|| Runtime { session, backend, sites });
+    Ok(())
+}
+
+/// Copies a tensor to `ltc:0`; differentiable. A tensor that is there already is returned as it is.
+pub fn to_lazy(t: &Tensor) -> Result<Tensor, Error> {
+    to_device(t, 0)
+}
+
+/// Copies a tensor to `ltc:index`; differentiable.
+pub fn to_device(t: &Tensor, index: u16) -> Result<Tensor, Error> {
+    runtime()?.session.device(index)?;
+    Ok(ltc_torch_sys::to_device(t, index)?)
+}
+
+/// Copies a tensor to the CPU; differentiable. A cut point, and a wait for this value.
+pub fn to_cpu(t: &Tensor) -> Result<Tensor, Error> {
+    Ok(ltc_torch_sys::to_cpu(t)?)
+}
+
+/// Whether a tensor is on the device.
+pub fn is_lazy(t: &Tensor) -> bool {
+    ltc_torch_sys::lazy_device_of(t).is_some()
+}
+
+/// Index of the lazy device a tensor is on.
+pub fn device_of(t: &Tensor) -> Option<u16> {
+    ltc_torch_sys::lazy_device_of(t)
+}
+
+/// How many lazy devices there are.
+pub fn device_count() -> Result<u16, Error> {
+    Ok(runtime()?.session.devices().len() as u16)
+}
+
+/// Moves all variables of a store to `ltc:0`, in place: layers and optimisers built from it, before or after, use the
+/// moved ones.
+pub fn lazify(vs: &mut nn::VarStore) -> Result<(), Error> {
+    let _no_grad = tch::no_grad_guard();
+    for mut variable in vs.variables().into_values() {
+        let moved = to_lazy(&variable.f_detach()?)?;
+        variable.set_data(&moved);
+    }
+    Ok(())
+}
+
+fn dtype_of(kind: Kind) -> Result<DType, Error> {
+    Ok(match kind {
+        Kind::Uint8 => DType::U8,
+        Kind::Int8 => DType::I8,
+        Kind::Int16 => DType::I16,
+        Kind::Int => DType::I32,
+        Kind::Int64 => DType::I64,
+        Kind::Half => DType::F16,
+        Kind::Float => DType::F32,
+        Kind::Double => DType::F64,
+        Kind::ComplexHalf => DType::C32,
+        Kind::ComplexFloat => DType::C64,
+        Kind::ComplexDouble => DType::C128,
+        Kind::Bool => DType::Bool,
+        Kind::BFloat16 => DType::BF16,
+        other => return Err(Error::Tch(format!("{other:?} tensors are not supported on the ltc device"))),
+    })
+}
+
+/// A tensor of this shape on `ltc:0` whose contents are not written yet.
+pub fn empty(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
+    runtime()?;
+    if let Some(bad) = size.iter().find(|&&s| s < 0) {
+        return Err(Error::Tch(format!("Trying to create tensor with negative dimension {bad}: {size:?}")));
+    }
+    Ok(ltc_torch_sys::empty_lazy(&Layout::contiguous(dtype_of(kind)?, size), 0)?)
+}
+
+/// A tensor of zeros on `ltc:0`.
+pub fn zeros(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
+    Ok(empty(size, kind)?.f_zero_()?)
+}
+
+/// A tensor of ones on `ltc:0`.
+pub fn ones(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
+    full(size, 1, kind)
+}
+
+/// A tensor filled with a number on `ltc:0`.
+pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<Tensor, Error> {
+    Ok(empty(size, kind)?.f_fill_(value)?)
+}
+
+/// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`).
+pub fn sync() -> Result<(), Error> {
+    let rt = runtime()?;
+    rt.sites.cut();
+    for device in rt.session.devices() {
+        device.sync()?;
+    }
+    Ok(())
+}
+
+/// Waits until all devices have done what was sent to them. Returns the first execution error no read has reported.
+pub fn wait() -> Result<(), Error> {
+    for device in runtime()?.session.devices() {
+        device.wait()?;
+    }
+    Ok(())
+}
+
+/// Seeds the default generators of all lazy devices. Recorded: draws before it are not disturbed, nothing runs.
+pub fn manual_seed(seed: u64) -> Result<(), Error> {
+    for index in 0..device_count()? {
+        ltc_torch_sys::seed_default_generator(index, seed)?;
+    }
+    Ok(())
+}
+
+/// Counters and timings since the start or the last [`reset_metrics`].
+pub fn metrics() -> Result<Metrics, Error> {
+    Ok(runtime()?.session.metrics())
+}
+
+/// Sets counters and timings to zero.
+pub fn reset_metrics() -> Result<(), Error> {
+    runtime()?.session.reset_metrics();
+    Ok(())
+}
+
+/// Starts (with an empty log) or stops keeping events.
+pub fn record_events(on: bool) -> Result<(), Error> {
+    runtime()?.session.record_events(on);
+    Ok(())
+}
+
+/// Takes the events kept so far, oldest first.
+pub fn take_events() -> Result<Vec<Event>, Error> {
+    Ok(runtime()?.session.take_events())
+}
+
+/// Memory in live buffers of a device, in bytes.
+pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
+    let rt = runtime()?;
+    rt.session.device(index)?;
+    Ok(ltc_backend::Backend::memory(&*rt.backend, DeviceIndex(index)))
+}
+
+/// Operations recorded on all devices and not yet sent to run.
+pub fn pending_count() -> Result<usize, Error> {
+    Ok(runtime()?.session.devices().iter().map(ltc_core::Device::pending_count).sum())
+}
+
+/// Programs in the computation cache.
+pub fn cached_programs() -> Result<usize, Error> {
+    Ok(runtime()?.session.cached_programs())
+}
+
+/// Forgets all compiled programs.
+pub fn clear_cache() -> Result<(), Error> {
+    runtime()?.session.clear_cache();
+    Ok(())
+}
+
+/// Size in bytes of the storage behind a lazy tensor.
+pub fn storage_bytes(t: &Tensor) -> Result<usize, Error> {
+    runtime()?;
+    Ok(ltc_torch_sys::storage_of(t, |s: &Storage, _| s.nbytes())?)
+}

@@ -1,0 +1,192 @@
+//! The boxed kernel's calls, recorded in a session of `ltc-core`.
+
+use std::sync::Arc;
+
+use ltc_backend::{DeviceIndex, FallbackReason};
+use ltc_core::{Device, Session, Storage, TraceValue};
+use ltc_eager_fallback::Host;
+use ltc_ir::{DType, Layout, LayoutRef, Operands, Results, SiteId};
+use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError, View};
+use ltc_ts::{TchBuffer, TsBackend};
+use smallvec::SmallVec;
+use tch::Tensor;
+
+use crate::{error::to_torch, sites::Sites};
+
+pub(crate) struct LtcRecorder {
+    pub(crate) session: Arc<Session>,
+    pub(crate) backend: Arc<TsBackend>,
+    pub(crate) sites: Arc<Sites>,
+    pub(crate) generator_layout: LayoutRef,
+    pub(crate) track_sites: bool,
+}
+
+fn core_view(v: View<'_>) -> ltc_core::View<'_> {
+    ltc_core::View { dtype: v.dtype, sizes: v.sizes, strides: v.strides, offset: v.offset }
+}
+
+const GENERATOR: ltc_core::View<'static> =
+    ltc_core::View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
+
+impl LtcRecorder {
+    fn device(&self, index: u16) -> Result<&Device, TorchError> {
+        self.session.device(index).map_err(to_torch)
+    }
+
+    fn site(&self, op: ltc_ir::Op) -> SiteId {
+        if self.track_sites { self.sites.current(op) } else { SiteId::default() }
+    }
+
+    fn host_value(&self, value: &TraceValue, buffer: &ltc_backend::Buffer) -> Result<Tensor, TorchError> {
+        let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
+        tensor.ok_or_else(|| TorchError::runtime(format!("value {:?} has no tensor", value.op())))
+    }
+
+    fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
+        let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
+        Ok(self.device(device)?.import(layout, buffer))
+    }
+}
+
+impl Recorder for LtcRecorder {
+    type Storage = Storage;
+
+    fn storage_uninit(&self, layout: LayoutRef) -> Storage {
+        Storage::uninit(layout)
+    }
+
+    fn storage_bytes(&self, nbytes: usize) -> Storage {
+        Storage::with_bytes(nbytes)
+    }
+
+    fn share(&self, device: u16, dst: &Storage, src: &Storage, view: View<'_>) {
+        if let Ok(dev) = self.device(device) {
+            dst.share(dev, src, core_view(view), SiteId::default());
+        }
+    }
+
+    fn resize(&self, device: u16, storage: &Storage, nbytes: usize) {
+        if let Ok(dev) = self.device(device) {
+            storage.resize(dev, nbytes, SiteId::default());
+        }
+    }
+
+    fn record(&self, call: &RecordedCall<'_, Storage>) -> Result<SmallVec<[Storage; 2]>, TorchError> {
+        let dev = self.device(call.device)?;
+        let site = self.site(call.op);
+        let mut operands = Operands::new();
+        let mut results = Results::new();
+        let mut written: SmallVec<[_; 4]> = SmallVec::new();
+        let mut generator = None;
+        for o in call.operands() {
+            let view = core_view(o.view);
+            if !o.fresh {
+                operands.push(o.storage.read(dev, view, site));
+            }
+            if view.dtype == DType::RngState {
+                generator = Some(o.storage);
+            } else if o.written {
+                results.push(o.storage.view_layout(&view));
+                written.push((o.storage, view));
+            }
+        }
+        results.extend(call.new_layouts());
+        if generator.is_some() {
+            results.push(self.generator_layout.clone());
+        }
+        let (words, numbers) = (SmallVec::from_slice(call.words), SmallVec::from_slice(call.numbers));
+        if written.is_empty() && results.len() == 1 {
+            let value = dev.record(call.op, words, numbers, operands, results, site);
+            return Ok(SmallVec::from_iter([Storage::with_value(value)]));
+        }
+        let mut values = dev.record_results(call.op, words, numbers, operands, results, site).into_iter();
+        for ((storage, view), value) in written.into_iter().zip(values.by_ref()) {
+            storage.write(dev, view, value, site);
+        }
+        let new = values.by_ref().take(call.new_count()).map(Storage::with_value).collect();
+        if let Some((generator, state)) = generator.zip(values.next()) {
+            generator.write(dev, GENERATOR, state, site);
+        }
+        Ok(new)
+    }
+
+    fn assign(&self, device: u16, dst: (&Storage, View<'_>), src: (&Storage, View<'_>)) -> Result<(), TorchError> {
+        let dev = self.device(device)?;
+        let value = src.0.read(dev, core_view(src.1), SiteId::default());
+        dst.0.write(dev, core_view(dst.1), value, SiteId::default());
+        Ok(())
+    }
+
+    fn import(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<Storage, TorchError> {
+        Ok(Storage::with_value(self.import_value(device, host, layout)?))
+    }
+
+    fn import_into(&self, device: u16, dst: (&Storage, View<'_>), host: Tensor) -> Result<(), TorchError> {
+        let view = core_view(dst.1);
+        let layout: LayoutRef = Layout::strided(view.dtype, view.sizes, view.strides).into();
+        let value = self.import_value(device, host, layout)?;
+        dst.0.write(self.device(device)?, view, value, SiteId::default());
+        Ok(())
+    }
+
+    fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
+        let dev = self.device(device)?;
+        let value = src.0.read(dev, core_view(src.1), SiteId::default());
+        if value.is_pending() {
+            self.sites.cut();
+        }
+        let buffer = dev.value(&value).map_err(to_torch)?;
+        self.host_value(&value, &buffer)
+    }
+
+    fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
+        ltc_eager_fallback::run(self, call)
+    }
+
+    fn forces_fallback(&self, op: &str) -> bool {
+        self.session.config().force_fallback.iter().any(|o| o == op)
+    }
+
+    fn seed(&self, device: u16, generator: &Storage, seed: u64) -> Result<(), TorchError> {
+        self.device(device)?.seed(generator, seed, SiteId::default());
+        Ok(())
+    }
+
+    fn generator_state(&self, device: u16, generator: &Storage) -> Result<Generator, TorchError> {
+        let dev = self.device(device)?;
+        let value = generator.read(dev, GENERATOR, SiteId::default());
+        let buffers = dev.values_alone(std::slice::from_ref(&value)).map_err(to_torch)?;
+        let state = buffers.first().and_then(|b| b.get::<TchBuffer>()).and_then(TchBuffer::generator);
+        state.ok_or_else(|| TorchError::runtime("not a generator state"))?
+    }
+
+    fn set_generator_state(&self, device: u16, generator: &Storage, state: Generator) -> Result<(), TorchError> {
+        let buffer = self.backend.wrap_generator(DeviceIndex(device), state);
+        let buffer = buffer.map_err(|e| TorchError::runtime(e.to_string()))?;
+        generator.set(self.device(device)?.import(self.generator_layout.clone(), buffer));
+        Ok(())
+    }
+
+    fn synchronize(&self, device: u16) -> Result<(), TorchError> {
+        let dev = self.device(device)?;
+        self.sites.cut();
+        dev.sync().map_err(to_torch)?;
+        dev.wait().map_err(to_torch)
+    }
+}
+
+impl Host<Storage> for LtcRecorder {
+    fn note(&self, device: u16, op: &str, reason: FallbackReason) {
+        if let Ok(dev) = self.device(device) {
+            dev.note_fallback(op, reason);
+        }
+    }
+
+    fn values(&self, device: u16, operands: &[EagerOperand<'_, Storage>]) -> Result<Vec<Tensor>, TorchError> {
+        let dev = self.device(device)?;
+        let values: Vec<TraceValue> =
+            operands.iter().map(|o| o.storage.read(dev, core_view(o.view), SiteId::default())).collect();
+        let buffers = dev.values_alone(&values).map_err(to_torch)?;
+        values.iter().zip(&buffers).map(|(v, b)| self.host_value(v, b)).collect()
+    }
+}

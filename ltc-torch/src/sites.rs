@@ -1,0 +1,148 @@
+//! Where in the user's program an operation was recorded.
+//!
+//! A stack walk costs microseconds, far too much for every operation. But a step that repeats records the same sequence
+//! of operations from the same lines: the sequence since the last cut, folded into one word, names the position, and
+//! the walk happens the first time a position is seen. Steady loops pay one look-up per operation. Two lines that record
+//! the same operation after exactly the same sequence share a site, the first one's.
+
+use std::{
+    cell::RefCell,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use ltc_core::SiteResolver;
+use ltc_ir::{Op, SiteId};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+/// All sites of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Sites {
+    /// Bumped at every cut: positions start anew.
+    cuts: AtomicU64,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    stacks: Vec<Box<[usize]>>,
+    ids: FxHashMap<Box<[usize]>, SiteId>,
+}
+
+/// Positions kept per thread, and stacks per process.
+const POSITIONS: usize = 1 << 16;
+const STACKS: usize = 1 << 16;
+/// Stack walks between two cuts: an endless sequence of new positions must not cost microseconds each.
+const WALKS: u32 = 4096;
+const DEPTH: usize = 96;
+
+#[derive(Default)]
+struct Here {
+    cut: u64,
+    position: u64,
+    walks: u32,
+    known: FxHashMap<u64, SiteId>,
+}
+
+thread_local! {
+    static HERE: RefCell<Here> = RefCell::default();
+}
+
+impl Sites {
+    /// Pending work was cut off: the next operation is the first of a sequence.
+    pub(crate) fn cut(&self) {
+        self.cuts.fetch_add(1, Relaxed);
+    }
+
+    /// The site of the operation being recorded on this thread.
+    #[inline]
+    pub(crate) fn current(&self, op: Op) -> SiteId {
+        HERE.with_borrow_mut(|here| {
+            let cut = self.cuts.load(Relaxed);
+            if here.cut != cut {
+                (here.cut, here.position, here.walks) = (cut, 0, 0);
+            }
+            here.position = (here.position ^ op.hash128().0 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
+            if let Some(&site) = here.known.get(&here.position) {
+                return site;
+            }
+            if here.walks == WALKS {
+                return SiteId::default();
+            }
+            here.walks += 1;
+            if here.known.len() == POSITIONS {
+                here.known.clear();
+            }
+            let site = self.walk();
+            here.known.insert(here.position, site);
+            site
+        })
+    }
+
+    #[cold]
+    fn walk(&self) -> SiteId {
+        let mut stack = Vec::with_capacity(DEPTH);
+        backtrace::trace(|frame| {
+            stack.push(frame.ip() as usize);
+            stack.len() < DEPTH
+        });
+        let mut table = self.table.lock();
+        if let Some(&id) = table.ids.get(&stack[..]) {
+            return id;
+        }
+        if table.stacks.len() == STACKS {
+            return SiteId::default();
+        }
+        let stack: Box<[usize]> = stack.into();
+        table.stacks.push(stack.clone());
+        let id = SiteId(table.stacks.len() as u32);
+        table.ids.insert(stack, id);
+        id
+    }
+}
+
+/// Code between the user and the recorder, by demangled name.
+const MACHINERY: [&str; 13] = [
+    "ltc_",
+    "<ltc_",
+    "tch::",
+    "<tch::",
+    "torch_sys",
+    "at::",
+    "c10::",
+    "torch::",
+    "std::",
+    "core::",
+    "alloc::",
+    "backtrace::",
+    "<alloc::",
+];
+
+impl SiteResolver for Sites {
+    fn describe(&self, site: SiteId) -> Option<String> {
+        let stack = self.table.lock().stacks.get((site.0 as usize).checked_sub(1)?)?.clone();
+        let mut found = None;
+        for ip in stack {
+            // The return address belongs to the instruction after the call.
+            backtrace::resolve((ip - 1) as *mut _, |symbol| {
+                let Some(file) = symbol.filename() else { return };
+                let name = symbol.name().map(|n| format!("{n:#}")).unwrap_or_default();
+                let path = file.display().to_string();
+                let machinery =
+                    MACHINERY.iter().any(|m| name.starts_with(m)) || path.contains("/tch-") || path.contains("/rustc/");
+                // `ltc_` names are ours only where the file is: a user's crate may be called so too.
+                let ours = path.contains("ltc-torch") && path.contains("/src/");
+                if found.is_none()
+                    && (!machinery || (name.contains("ltc_") && !ours && !path.contains("/tch-")))
+                    && !path.ends_with(".cpp")
+                {
+                    found = Some(format!("{path}:{} in {name}", symbol.lineno().unwrap_or(0)));
+                }
+            });
+            if found.is_some() {
+                break;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,217 @@
+//! Last uses: who needs a value last, and which written operands may lose their memory to the result.
+//!
+//! Pure: graph in, flags out.
+
+use ltc_ir::{Arg, ArgFlags, Graph, GraphNode, Op};
+use smallvec::SmallVec;
+
+/// When each value of a graph dies.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// Per slot ([`Graph::slot`]): its last use, if there is any.
+    last_use: Vec<Option<LastUse>>,
+    /// Per slot: whether it is an output.
+    output: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LastUse {
+    node: u32,
+    /// Last position among the node's operands.
+    position: u32,
+    /// How often it stands there.
+    times: u32,
+}
+
+/// One operand of a node, as the schedule sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OperandUse {
+    /// Slot of the value.
+    pub(crate) slot: u32,
+    /// This is the value's last use (its last place in the node, when it stands there more than once).
+    pub(crate) last: bool,
+    /// The node writes this operand and nothing else can need the old value: its memory may become the result's. For a
+    /// parameter that holds only if it was donated.
+    pub(crate) reusable: bool,
+}
+
+impl Schedule {
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let mut last_use: Vec<Option<LastUse>> = vec![None; graph.value_count()];
+        for (i, node) in graph.nodes().iter().enumerate() {
+            let i = i as u32;
+            for (position, &operand) in node.operands.iter().enumerate() {
+                let last = &mut last_use[graph.slot(operand)];
+                let times = last.filter(|l| l.node == i).map_or(0, |l| l.times) + 1;
+                *last = Some(LastUse { node: i, position: position as u32, times });
+            }
+        }
+        let mut output = vec![false; graph.value_count()];
+        for &o in graph.outputs() {
+            output[graph.slot(o)] = true;
+        }
+        Schedule { last_use, output }
+    }
+
+    /// Whether any node uses the value.
+    pub(crate) fn is_used(&self, slot: usize) -> bool {
+        self.last_use[slot].is_some()
+    }
+
+    /// Whether the value is an output.
+    pub(crate) fn is_output(&self, slot: usize) -> bool {
+        self.output[slot]
+    }
+
+    /// Whether the operand at this position of node `index` is used nowhere else from there on: not later, not twice in
+    /// this node, not as an output.
+    pub(crate) fn dies(&self, graph: &Graph, index: usize, position: usize) -> bool {
+        let slot = graph.slot(graph.nodes()[index].operands[position]);
+        let here = |l: &LastUse| (l.node, l.position, l.times) == (index as u32, position as u32, 1);
+        self.last_use[slot].as_ref().is_some_and(here) && !self.output[slot]
+    }
+
+    /// Operands of node `index`.
+    pub(crate) fn operands(&self, graph: &Graph, index: usize) -> SmallVec<[OperandUse; 4]> {
+        let node = &graph.nodes()[index];
+        let mut uses: SmallVec<[OperandUse; 4]> = SmallVec::with_capacity(node.operands.len());
+        for (position, &value) in node.operands.iter().enumerate() {
+            let slot = graph.slot(value);
+            let dies = self.last_use[slot].filter(|l| l.node == index as u32 && l.position == position as u32);
+            uses.push(OperandUse { slot: slot as u32, last: dies.is_some(), reusable: false });
+        }
+        for position in written_operands(node) {
+            // An operand that the node also reads keeps its old value until the node is done.
+            uses[position as usize].reusable = self.dies(graph, index, position as usize);
+        }
+        uses
+    }
+}
+
+/// Positions of the operands a node writes, in the order of the results they yield.
+pub(crate) fn written_operands(node: &GraphNode) -> SmallVec<[u32; 2]> {
+    writes(node).iter().filter_map(|&w| w).collect()
+}
+
+/// The written arguments of a node, one entry per result they yield: the operand, or `None` for an argument whose old
+/// contents do not matter.
+pub(crate) fn writes(node: &GraphNode) -> SmallVec<[Option<u32>; 2]> {
+    if node.op == Op::write_view() {
+        return SmallVec::from_iter([Some(0)]);
+    }
+    let mut writes = SmallVec::new();
+    for arg in node.args() {
+        match arg {
+            Arg::Tensor { operand, flags } if flags.has(ArgFlags::MUT) => {
+                writes.push(operand.map(|o| o as u32));
+            }
+            Arg::Tensors { len, mask, first_operand, flags } if flags.has(ArgFlags::MUT) => {
+                let present = (0..len).filter(|i| mask[i / 64] >> (i % 64) & 1 == 1).count();
+                writes.extend((first_operand..first_operand + present).map(|o| Some(o as u32)));
+            }
+            _ => {}
+        }
+    }
+    writes
+}
+
+/// Positions of the generator operands of a node; their next states are its last results, in this order.
+pub(crate) fn generators(node: &GraphNode) -> SmallVec<[u32; 1]> {
+    node.args()
+        .filter_map(|arg| match arg {
+            Arg::Generator { operand } => Some(operand as u32),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ltc_ir::{ArgWriter, DType, GraphBuilder, Layout, LayoutRef, Props, SiteId, ValueId};
+
+    use super::*;
+
+    fn layout() -> LayoutRef {
+        Layout::contiguous(DType::F32, &[4]).into()
+    }
+
+    fn add(b: &mut GraphBuilder, written: bool, x: ValueId, y: ValueId) -> ValueId {
+        let (name, flags) =
+            if written { ("aten::add_.Tensor", ArgFlags::MUT) } else { ("aten::add.Tensor", ArgFlags::NONE) };
+        let (words, _) = ArgWriter::new().tensor_with(flags).tensor().number(1i64.into()).finish();
+        b.node(Op::intern(name, Props::NONE), words, &[x, y], 1, [layout()].into_iter().collect(), SiteId::default())
+    }
+
+    /// `last`/`reusable` flags of every node, as text: `L` last, `R` reusable as well, `.` neither.
+    fn flags(graph: &Graph) -> Vec<String> {
+        let s = Schedule::new(graph);
+        (0..graph.nodes().len())
+            .map(|i| {
+                s.operands(graph, i)
+                    .iter()
+                    .map(|o| match (o.last, o.reusable) {
+                        (true, true) => 'R',
+                        (true, false) => 'L',
+                        (false, false) => '.',
+                        (false, true) => '!',
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_chain_of_writes_reuses_everything() {
+        let mut b = GraphBuilder::new();
+        let (p, q) = (b.param(layout()), b.param(layout()));
+        let x = add(&mut b, true, p, q);
+        let y = add(&mut b, true, x, q);
+        assert_eq!(flags(&b.finish(vec![y])), ["R.", "RL"]);
+    }
+
+    #[test]
+    fn a_value_needed_later_is_not_reused() {
+        let mut b = GraphBuilder::new();
+        let (p, q) = (b.param(layout()), b.param(layout()));
+        let x = add(&mut b, true, p, q);
+        let y = add(&mut b, false, p, x);
+        assert_eq!(flags(&b.finish(vec![y])), [".L", "LL"]);
+    }
+
+    #[test]
+    fn an_output_is_not_reused() {
+        let mut b = GraphBuilder::new();
+        let (p, q) = (b.param(layout()), b.param(layout()));
+        let x = add(&mut b, false, p, q);
+        let y = add(&mut b, true, x, q);
+        assert_eq!(flags(&b.finish(vec![x, y])), ["L.", "LL"]);
+    }
+
+    #[test]
+    fn an_operand_read_beside_the_write_is_not_reused_and_freed_once() {
+        let mut b = GraphBuilder::new();
+        let p = b.param(layout());
+        let y = add(&mut b, true, p, p);
+        assert_eq!(flags(&b.finish(vec![y])), [".L"]);
+    }
+
+    #[test]
+    fn fresh_writes_and_lists_keep_result_order() {
+        let mut b = GraphBuilder::new();
+        let (p, q, r) = (b.param(layout()), b.param(layout()), b.param(layout()));
+        let mutated_fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
+        let (words, _) = ArgWriter::new()
+            .tensor()
+            .tensor_with(mutated_fresh)
+            .tensors(&[true, false, true], ArgFlags::MUT)
+            .generator()
+            .finish();
+        let op = Op::intern("test::mixed", Props::NONE);
+        let results = std::iter::repeat_n(layout(), 4).collect();
+        let v = b.node(op, words, &[p, q, r, p], 0, results, SiteId::default());
+        let g = b.finish(vec![v]);
+        assert_eq!(writes(&g.nodes()[0])[..], [None, Some(1), Some(2)]);
+        assert_eq!(written_operands(&g.nodes()[0])[..], [1, 2]);
+        assert_eq!(generators(&g.nodes()[0])[..], [3]);
+    }
+}

@@ -1,0 +1,157 @@
+//! The lowered program as text: one line per step, with frees and in-place marks. Deterministic.
+
+use std::fmt::Write;
+
+use ltc_ir::{Arg, ArgFlags, DType, GraphNode};
+
+use crate::{
+    lower::{Program, Step, StepKind, StepResult},
+    schedule::OperandUse,
+};
+
+impl Program {
+    /// The listing, then the TorchScript form (or why there is none).
+    ///
+    /// `s0` is a slot, `n0` a word of the runtime numbers. `s3!` is written in place if nobody else holds it (for
+    /// inputs: if it was donated), `s3^` is written to a copy.
+    pub fn text(&self) -> String {
+        let mut out = self.listing();
+        match self.torchscript() {
+            Ok(text) => out.push_str(&text),
+            // Infallible: a String takes all that is written to it. So below.
+            Err(reason) => drop(writeln!(out, "# no TorchScript form: {reason}")),
+        }
+        out
+    }
+
+    fn listing(&self) -> String {
+        let mut out = String::new();
+        let graph = &self.graph;
+        let _ = writeln!(
+            out,
+            "# {} inputs, {} numbers, {} steps, {} slots, {} outputs",
+            graph.params().len(),
+            graph.number_count(),
+            self.steps.len(),
+            self.slots,
+            graph.outputs().len()
+        );
+        for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
+            let _ = write!(out, "s{i}: {layout} = input");
+            self.write_outputs(&mut out, self.outputs(fate));
+            out.push('\n');
+        }
+        for step in &self.steps {
+            self.write_step(&mut out, step);
+        }
+        out
+    }
+
+    fn write_step(&self, out: &mut String, step: &Step) {
+        let node = &self.graph.nodes()[step.node as usize];
+        let (operands, results) = (self.step_operands(step), self.step_results(step));
+        for (i, result) in results.iter().enumerate() {
+            out.push_str(if i == 0 { "" } else { ", " });
+            if is_dropped(result) {
+                let _ = write!(out, "_: {}", result.layout);
+            } else {
+                let _ = write!(out, "s{}: {}", result.slot, result.layout);
+            }
+        }
+        let StepKind::Boxed(_) = step.kind;
+        match self.copies_a_view(step, node) {
+            true => {
+                let _ = write!(out, " = aten::copy_(fresh, s{}, false)", operands[0].slot);
+            }
+            false => {
+                let _ = write!(out, " = {}({})", node.op, arguments(node, operands, step.numbers.start));
+            }
+        }
+        for result in results {
+            self.write_outputs(out, self.outputs(&result.fate));
+        }
+        let freed: Vec<String> = operands.iter().filter(|o| o.last).map(|o| format!("s{}", o.slot)).collect();
+        if !freed.is_empty() {
+            let _ = write!(out, "  free {}", freed.join(" "));
+        }
+        out.push('\n');
+    }
+
+    /// Whether a step is the lowering's own copy of a view that becomes an output.
+    pub(crate) fn copies_a_view(&self, step: &Step, node: &GraphNode) -> bool {
+        node.op == ltc_ir::Op::read_view()
+            && self.step_operands(step).iter().any(|o| o.slot as usize >= self.graph.value_count())
+    }
+
+    fn write_outputs(&self, out: &mut String, outputs: &[u32]) {
+        for output in outputs {
+            let _ = write!(out, "  output {output}");
+        }
+    }
+}
+
+fn is_dropped(result: &StepResult) -> bool {
+    !result.fate.used && result.fate.outputs.is_empty()
+}
+
+/// The arguments of a step, in schema order.
+fn arguments(node: &GraphNode, operands: &[OperandUse], first_number: u32) -> String {
+    let slot = |i: usize, flags: ArgFlags| {
+        let operand = &operands[i];
+        let mark = match (flags.has(ArgFlags::MUT), operand.reusable) {
+            (false, _) => "",
+            (true, true) => "!",
+            (true, false) => "^",
+        };
+        format!("s{}{mark}", operand.slot)
+    };
+    let number = |at: usize, dtype: DType| format!("n{}:{dtype}", first_number as usize + at);
+    let list = |items: Vec<String>| format!("[{}]", items.join(", "));
+    let write_view = node.op == ltc_ir::Op::write_view();
+    let args = node.args().enumerate().map(|(position, arg)| match arg {
+        Arg::None => "none".into(),
+        Arg::Tensor { operand: Some(i), flags } => {
+            slot(i, if write_view && position == 0 { ArgFlags::MUT } else { flags })
+        }
+        Arg::Tensor { operand: None, .. } => "fresh".into(),
+        Arg::HostScalar { number: at, dtype, wrapped } => {
+            format!("{}{}", number(at, dtype), if wrapped { "" } else { "[]" })
+        }
+        Arg::Int(v) => v.to_string(),
+        Arg::Bool(v) => v.to_string(),
+        Arg::Float { number: at } => number(at, DType::F64),
+        Arg::Number { number: at, dtype } => number(at, dtype),
+        Arg::Str { words, len } => format!("{:?}", string(words, len)),
+        Arg::Ints(words) => list(words.iter().map(|&w| (w as i64).to_string()).collect()),
+        Arg::Floats(words) => list(words.iter().map(|&w| format!("{:?}", f64::from_bits(w))).collect()),
+        Arg::Bools(words) => list(words.iter().map(|&w| (w != 0).to_string()).collect()),
+        Arg::Tensors { len, mask, first_operand, flags } => {
+            let mut next = first_operand;
+            let entry = |i: usize| {
+                if mask[i / 64] >> (i % 64) & 1 == 0 {
+                    return "none".into();
+                }
+                next += 1;
+                slot(next - 1, flags)
+            };
+            list((0..len).map(entry).collect())
+        }
+        Arg::Numbers { dtypes, first_number: mut at } => {
+            let entry = |&code: &u64| {
+                let dtype = DType::from_code(code as u8).unwrap_or(DType::F64);
+                at += ltc_ir::args::number_words(dtype);
+                number(at - ltc_ir::args::number_words(dtype), dtype)
+            };
+            list(dtypes.iter().map(entry).collect())
+        }
+        Arg::Generator { operand } => slot(operand, ArgFlags::NONE),
+        Arg::Device => "device".into(),
+    });
+    args.collect::<Vec<_>>().join(", ")
+}
+
+/// A string argument.
+pub(crate) fn string(words: &[u64], len: usize) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(len).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
