@@ -1,45 +1,53 @@
-//! Eager fallback: operators that cannot be recorded run on the host, visibly.
+//! Running an operator eagerly, when it cannot be recorded.
 //!
-//! The order of events, always the same:
-//! 1. the call is counted, by operator and reason ([`Host::note`]);
-//! 2. just what its operands need is sent to the device, in one cut, and waited for ([`Host::values`]);
-//! 3. the operator runs on the host, on copies of the arguments it writes;
-//! 4. written arguments are written back, through their views, so that every alias sees them;
-//! 5. results become data of the device.
+//! Some operators have no place in a recorded graph: the shape of their result depends on values (`nonzero`), they
+//! return a host value (`item`), nothing can tell their result's shape, or the user forces them out. They run at once, on
+//! the host, visibly. Takes the place of `torch/csrc/lazy/ts_backend/ts_eager_fallback.cpp`.
 //!
-//! Where 2 or 3 fail nothing was changed. Views returned by such an operator are an error, never a silent copy.
-//! Takes the place of `ts_eager_fallback.cpp`.
+//! # Order of events
+//! [`run`] does, in this order:
+//! 1. counts the call, by operator and reason ([`Host::note`]), whether or not it will succeed;
+//! 2. refuses operands on two devices, as eager libtorch does;
+//! 3. has **all** operands brought to the host in **one** batch ([`Host::values`]): one cut of the recorded graph, no
+//!    more of it run than these operands need, one wait;
+//! 4. runs the operator there; operands it writes are copied first, so values others rely on stay as they are;
+//! 5. writes mutated arguments back through their views, where every alias sees them, and brings the results to the
+//!    device as data: what follows is recorded again.
+//!
+//! When one of these fails, those after it do not happen: a failed operator writes nothing back. Views returned by such
+//! an operator are an error, never a silent copy.
+//!
+//! Nothing here knows how a lazy device keeps its values; that is the [`Host`]'s, so the crate needs no recorder.
+//! Which operators the user forces out, and what a program can do to need fewer eager calls, is in `policy.rs`.
 #![forbid(unsafe_code)]
+
+mod call;
+mod policy;
 
 use ltc_backend::FallbackReason;
 use ltc_torch_sys::{EagerCall, EagerOperand, Reason, TorchError};
 use tch::Tensor;
 
-/// What the fallback needs of its surroundings.
+pub use policy::{BadPattern, Forced, advice};
+
+/// What the fallback needs of its surroundings. `S` is what a lazy tensor's storage holds.
 pub trait Host<S> {
     /// Counts a call.
     fn note(&self, device: u16, op: &str, reason: FallbackReason);
 
-    /// Current values of these operands on the host: one cut for all of them. The tensors are only read.
+    /// Current values of these operands on the host, in order: one cut and one wait for all of them. The tensors are
+    /// only read.
     fn values(&self, device: u16, operands: &[EagerOperand<'_, S>]) -> Result<Vec<Tensor>, TorchError>;
 }
 
-/// Runs a call eagerly.
-pub fn run<S>(host: &impl Host<S>, mut call: EagerCall<'_, S>) -> Result<(), TorchError> {
+/// Runs a call eagerly; see the order of events in the crate's documentation.
+///
+/// Errors are those of the operator itself, with eager execution's class and text, or those of the execution that had
+/// to produce an operand.
+pub fn run<S>(host: &impl Host<S>, call: EagerCall<'_, S>) -> Result<(), TorchError> {
     let device = call.device();
-    host.note(device, call.op(), reason_of(call.reason()));
-    let operands = call.operands()?;
-    if let Some(other) = operands.iter().find(|o| o.device != device) {
-        return Err(TorchError::runtime(format!(
-            "Expected all tensors to be on the same device, but found at least two devices, ltc:{device} and ltc:{}! \
-             (when checking arguments of {})",
-            other.device,
-            call.op()
-        )));
-    }
-    let values = host.values(device, &operands)?;
-    call.run(&values.iter().collect::<Vec<_>>())?;
-    call.finish()
+    let note = |op: &str, reason| host.note(device, op, reason);
+    call::run(call, note, |operands| host.values(device, operands))
 }
 
 /// The backend contract's reason for a border reason.

@@ -1,17 +1,12 @@
 //! Which operators run eagerly by choice, and what to do about those that must.
 //!
-//! An operator *must* run eagerly when it cannot be recorded; the recording kernel knows ([`FallbackReason`] says why).
-//! It *may* run eagerly when the user forces it: to compare results, or to get around an operator that misbehaves. That
-//! list is here, as is the switch that turns every eager call into an error, for programs that mean to have none.
-//!
-//! [`FallbackReason`]: ltc_backend::FallbackReason
+//! An operator *must* run eagerly when it cannot be recorded; the recording kernel knows, and
+//! [`ltc_backend::FallbackReason`] says why. It *may* run eagerly when the user forces it: to compare results, or to get
+//! around an operator that misbehaves.
 
-/// The user's choices. The default forces nothing and allows eager calls.
+/// Operators the user forces out of the recording. The default forces none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Policy {
-    forced: Vec<Pattern>,
-    refuse: bool,
-}
+pub struct Forced(Vec<Pattern>);
 
 /// An operator to force, as the user wrote it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,28 +24,18 @@ enum Pattern {
 #[error("`{0}` names no operator: write `add`, `aten::add` (all overloads) or `aten::add.Tensor` (one)")]
 pub struct BadPattern(pub String);
 
-impl Policy {
-    /// Never record these operators: names separated by commas, spaces around them ignored. An empty list forces none.
-    pub fn forcing(list: &str) -> Result<Policy, BadPattern> {
-        let forced = list.split(',').map(str::trim).filter(|w| !w.is_empty()).map(pattern).collect::<Result<_, _>>()?;
-        Ok(Policy { forced, refuse: false })
-    }
-
-    /// The same policy, but every eager call is an error.
-    pub fn without_eager_calls(self) -> Policy {
-        Policy { refuse: true, ..self }
-    }
-
-    /// Whether eager calls are allowed.
-    pub fn allows_eager_calls(&self) -> bool {
-        !self.refuse
+impl Forced {
+    /// Operators by name; empty words are ignored.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Forced, BadPattern> {
+        let words = words.into_iter().map(str::trim).filter(|w| !w.is_empty());
+        words.map(pattern).collect::<Result<_, _>>().map(Forced)
     }
 
     /// Whether this operator (`aten::add.Tensor`) is never to be recorded.
-    pub fn forces(&self, op: &str) -> bool {
+    pub fn contains(&self, op: &str) -> bool {
         let operator = op.split('.').next().unwrap_or(op);
         let short = operator.rsplit("::").next().unwrap_or(operator);
-        self.forced.iter().any(|p| match p {
+        self.0.iter().any(|p| match p {
             Pattern::Overload(name) => name == op,
             Pattern::Operator(name) => name == operator,
             Pattern::Short(name) => name == short,
@@ -78,11 +63,17 @@ fn pattern(word: &str) -> Result<Pattern, BadPattern> {
 
 /// What each operator that must run eagerly depends on, and what a program can do to need none of it.
 const ADVICE: &[(&str, &str)] = &[
-    ("_local_scalar_dense", "A host value is asked for (`item`, `double_value`, `int64_value`): read values less often"),
+    (
+        "_local_scalar_dense",
+        "A host value is asked for (`item`, `double_value`, `int64_value`): read values less often",
+    ),
     ("_unique2", "The result has as many elements as there are distinct values"),
     ("bincount", "The result is as long as the largest value: `scatter_add` into a length of your own is recorded"),
     ("equal", "A host bool is asked for: compare with `eq` and reduce with `all` to stay on the device"),
-    ("index", "A mask selects as many elements as it has true ones: `where` with the mask, or integer indices, is recorded"),
+    (
+        "index",
+        "A mask selects as many elements as it has true ones: `where` with the mask, or integer indices, is recorded",
+    ),
     ("is_nonzero", "A host bool is asked for: `where` selects by value on the device"),
     ("masked_select", "The result has as many elements as the mask has true ones: `where` with the mask is recorded"),
     ("nonzero", "The result has as many rows as there are nonzero elements: `where` with the condition is recorded"),
@@ -104,24 +95,23 @@ mod tests {
 
     #[test]
     fn operators_are_forced_by_overload_name_or_short_name() {
-        let p = Policy::forcing("aten::add.Tensor, aten::mul,relu").unwrap();
-        let forced = |op| p.forces(op);
+        let list = Forced::new(["aten::add.Tensor", " aten::mul", "relu"]).unwrap();
+        let forced = |op| list.contains(op);
         assert!(forced("aten::add.Tensor") && !forced("aten::add.Scalar") && !forced("aten::add_.Tensor"));
         assert!(forced("aten::mul.Tensor") && forced("aten::mul.out") && !forced("aten::mul_.Tensor"));
         assert!(forced("aten::relu") && forced("custom::relu.out") && !forced("aten::relu6"));
     }
 
     #[test]
-    fn the_default_forces_nothing() {
-        assert_eq!(Policy::forcing(" , ").unwrap(), Policy::default());
-        assert!(!Policy::default().forces("aten::add.Tensor"));
-        assert!(Policy::default().allows_eager_calls());
+    fn empty_words_force_nothing() {
+        assert_eq!(Forced::new(["", " "]).unwrap(), Forced::default());
+        assert!(!Forced::default().contains("aten::add.Tensor"));
     }
 
     #[test]
     fn words_that_name_no_operator_are_errors() {
         for bad in ["add.Tensor", "aten::", "::add", "aten::add.", "aten add", "a::b::c"] {
-            assert_eq!(Policy::forcing(&format!("aten::mul,{bad}")), Err(BadPattern(bad.into())), "{bad}");
+            assert_eq!(Forced::new(["aten::mul", bad]), Err(BadPattern(bad.into())), "{bad}");
         }
     }
 

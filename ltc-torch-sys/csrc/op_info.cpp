@@ -39,6 +39,12 @@ void correct(OpInfo& o, const std::string& base) {
   }
   // Meta and CPU kernels disagree on the sizes of auxiliary results.
   if (starts_with(base, "aten::_embedding_bag")) o.eager = LTC_WHY_NO_SHAPE;
+  // Updates the running statistics in training, which its schema does not say.
+  if (o.name == "aten::native_batch_norm")
+    for (int stat : {3, 4}) {
+      o.args[stat].write = true;
+      o.args[stat].write_if = 5;
+    }
   // Numbers decide the shape.
   o.numbers_shape = base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
 }

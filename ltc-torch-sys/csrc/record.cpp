@@ -204,7 +204,13 @@ struct Flattener {
       const ArgInfo& a = o.args[i];
       switch (a.kind) {
         case Kind::Tensor:
-          if (v.isTensor() && v.toTensor().defined()) tensor(v.toTensor(), a, false);
+          if (v.isTensor() && v.toTensor().defined()) {
+            if (C10_UNLIKELY(a.write_if >= 0 && !stack[base + a.write_if].toBool())) {
+              ArgInfo read_only = a;
+              read_only.write = false;
+              tensor(v.toTensor(), read_only, false);
+            } else tensor(v.toTensor(), a, false);
+          }
           else f.head(LTC_NONE);
           break;
         case Kind::TensorList:

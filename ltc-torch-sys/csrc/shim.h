@@ -120,6 +120,7 @@ void write_host(const Tensor& self, const Tensor& cpu);  // self := cpu (broadca
 enum class Kind : uint8_t { Other, Tensor, TensorList, OptTensorList, Device, Generator, Storage };
 struct ArgInfo {
   Kind kind = Kind::Other;
+  int write_if = -1;  // a bool argument that must be true for `write` to hold
   bool write = false, number = false, floating = false, number_list = false, out = false;
 };
 struct RetInfo {

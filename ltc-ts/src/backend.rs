@@ -1,60 +1,97 @@
-//! The backend's face.
+//! The contract, implemented: devices, transfers, compiling, executing.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::Arc;
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, MemoryInfo};
-use ltc_ir::{Graph, Layout, LayoutRef};
+use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, MemoryInfo, OutputSink};
+use ltc_ir::{DType, Graph, Layout, LayoutRef};
 use ltc_torch_sys::{Generator, Held};
+use parking_lot::Mutex;
 use tch::Tensor;
 
 use crate::{
-    buffer::{TchBuffer, Usage},
-    interp::{RunStats, TsExecutable},
+    buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
+    interp::{self, Frame, RunStats},
     lower::Program,
+    memory::Meter,
 };
 
-/// libtorch on the CPU, with any number of devices: each has its own executor thread and program order.
+/// How a [`TsBackend`] is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TsConfig {
+    /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
+    /// memory.
+    pub devices: u16,
+    /// Let steps write in place where nobody can tell.
+    pub reuse: bool,
+    /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
+    pub threads: Option<u16>,
+}
+
+impl Default for TsConfig {
+    fn default() -> Self {
+        TsConfig { devices: 1, reuse: true, threads: None }
+    }
+}
+
+/// Runs graphs with libtorch.
 #[derive(Debug)]
 pub struct TsBackend {
-    usage: Vec<Arc<Usage>>,
-    steps: Arc<AtomicU64>,
-    poisoned: Arc<AtomicU64>,
+    config: TsConfig,
+    meters: Vec<Arc<Meter>>,
+    stats: Arc<Mutex<RunStats>>,
 }
 
 impl TsBackend {
-    /// A backend with this many devices.
+    /// A backend with this many devices and the default settings.
     pub fn new(devices: u16) -> Self {
-        TsBackend {
-            usage: (0..devices).map(|_| Arc::default()).collect(),
-            steps: Arc::default(),
-            poisoned: Arc::default(),
-        }
+        TsBackend::with_config(TsConfig { devices, ..TsConfig::default() })
     }
 
-    fn usage(&self, device: DeviceIndex) -> Result<&Arc<Usage>, BackendError> {
-        self.usage.get(usize::from(device.0)).ok_or_else(|| BackendError::NoSuchDevice {
+    /// A backend with these settings.
+    pub fn with_config(config: TsConfig) -> Self {
+        TsBackend { config, meters: (0..config.devices).map(|_| Arc::default()).collect(), stats: Arc::default() }
+    }
+
+    fn meter(&self, device: DeviceIndex) -> Result<&Arc<Meter>, BackendError> {
+        self.meters.get(usize::from(device.0)).ok_or_else(|| BackendError::NoSuchDevice {
             index: device.0,
             backend: self.name().into(),
-            count: self.usage.len(),
+            count: self.meters.len(),
         })
     }
 
-    /// A buffer around a host tensor; the caller must not write into it afterwards.
+    /// [`Backend::compile`] with its own type, which also tells what its executions did.
+    pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
+        let meter = self.meter(device)?.clone();
+        let program = Program::lower(graph, self.config.reuse)?;
+        let (stats, total) = (Mutex::default(), self.stats.clone());
+        Ok(Arc::new(TsExecutable { program, meter, frame: Mutex::default(), stats, total }))
+    }
+
+    /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
+    /// write to it.
     pub fn wrap(&self, device: DeviceIndex, host: Tensor) -> Result<Buffer, BackendError> {
-        Ok(Buffer::new(TchBuffer::new(Held::Tensor(host), self.usage(device)?)))
+        let meter = self.meter(device)?;
+        let (layout, bytes) = ltc_torch_sys::host_bytes(&host)
+            .map(|(layout, bytes)| (LayoutRef::new(layout), bytes.len()))
+            .ok_or_else(|| BackendError::BufferMismatch("only dense host tensors can become buffers".into()))?;
+        Ok(interp::wrap(Held::Tensor(host), &layout, meter, bytes))
     }
 
     /// A buffer around a generator state.
     pub fn wrap_generator(&self, device: DeviceIndex, state: Generator) -> Result<Buffer, BackendError> {
-        Ok(Buffer::new(TchBuffer::new(Held::Generator(state), self.usage(device)?)))
+        let layout = LayoutRef::new(Layout::contiguous(DType::RngState, &[]));
+        Ok(interp::wrap(Held::Generator(state), &layout, self.meter(device)?, 0))
     }
 
-    /// Totals over all programs of this backend.
+    /// What all programs of this backend did.
     pub fn run_stats(&self) -> RunStats {
-        RunStats { steps: self.steps.load(Relaxed), poisoned: self.poisoned.load(Relaxed) }
+        *self.stats.lock()
+    }
+
+    /// Forgets the highest memory use so far.
+    pub fn reset_peak_memory(&self, device: DeviceIndex) -> Result<(), BackendError> {
+        self.meter(device).map(|m| m.reset_peak())
     }
 }
 
@@ -64,67 +101,78 @@ impl Backend for TsBackend {
     }
 
     fn device_count(&self) -> usize {
-        self.usage.len()
+        self.meters.len()
     }
 
     fn compile(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
-        let program = Program::lower(graph)?;
-        let usage = self.usage(device)?.clone();
-        Ok(Arc::new(TsExecutable::new(program, usage, self.steps.clone(), self.poisoned.clone())))
+        Ok(self.compile_program(device, graph)?)
     }
 
     fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError> {
-        let layout = &host.layout;
-        let size = layout.storage_bytes();
-        if host.bytes.len() != size {
-            let got = host.bytes.len();
-            return Err(BackendError::BufferMismatch(format!("{layout} takes {size} bytes, got {got}")));
-        }
-        // Element order in memory: as a flat tensor of the storage, then the strides over it.
-        let elements = size / layout.dtype().size_of().max(1);
-        let kind = kind_of(layout)?;
-        let flat = Tensor::f_from_data_size(&host.bytes, &[elements as i64], kind).map_err(device_error)?;
-        let strided = flat.f_as_strided(layout.sizes(), layout.strides(), 0).map_err(device_error)?;
-        self.wrap(device, strided)
+        let meter = self.meter(device)?;
+        let tensor = tensor_from_bytes(&host.layout, &host.bytes)?;
+        Ok(interp::wrap(Held::Tensor(tensor), &host.layout, meter, host.bytes.len()))
     }
 
-    fn download(&self, _: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
+    fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
+        self.meter(device)?;
         let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
         let tensor = tensor.ok_or_else(|| BackendError::BufferMismatch("not a tensor of this backend".into()))?;
-        let (found, bytes) = ltc_torch_sys::host_bytes(&tensor)
-            .ok_or_else(|| BackendError::BufferMismatch("not a dense host tensor".into()))?;
-        if found != **layout {
-            return Err(BackendError::BufferMismatch(format!("buffer is {found}, not {layout}")));
-        }
-        Ok(HostTensor { layout: layout.clone(), bytes: bytes.to_vec() })
+        Ok(HostTensor { layout: layout.clone(), bytes: tensor_to_bytes(&tensor, layout)? })
+    }
+
+    /// libtorch keeps a thread count per thread; this one gets it before its first kernel, not in the middle of one.
+    fn attach_executor_thread(&self, _device: DeviceIndex) {
+        tch::set_num_threads(self.config.threads.map_or_else(tch::get_num_threads, i32::from));
+    }
+
+    /// CPU kernels are done when they return, so there is nothing to wait for.
+    fn synchronize(&self, device: DeviceIndex) -> Result<(), BackendError> {
+        self.meter(device).map(drop)
     }
 
     fn memory(&self, device: DeviceIndex) -> MemoryInfo {
-        self.usage(device).map(|u| u.info()).unwrap_or_default()
+        self.meter(device).map(|m| m.info()).unwrap_or_default()
     }
 }
 
-fn device_error(e: tch::TchError) -> BackendError {
-    BackendError::Device(e.to_string())
+/// A compiled graph.
+pub struct TsExecutable {
+    program: Program,
+    meter: Arc<Meter>,
+    frame: Mutex<Frame>,
+    stats: Mutex<RunStats>,
+    /// The backend's sum over all programs.
+    total: Arc<Mutex<RunStats>>,
 }
 
-fn kind_of(layout: &Layout) -> Result<tch::Kind, BackendError> {
-    use ltc_ir::DType::*;
-    use tch::Kind;
-    Ok(match layout.dtype() {
-        U8 => Kind::Uint8,
-        I8 => Kind::Int8,
-        I16 => Kind::Int16,
-        I32 => Kind::Int,
-        I64 => Kind::Int64,
-        F16 => Kind::Half,
-        F32 => Kind::Float,
-        F64 => Kind::Double,
-        C32 => Kind::ComplexHalf,
-        C64 => Kind::ComplexFloat,
-        C128 => Kind::ComplexDouble,
-        Bool => Kind::Bool,
-        BF16 => Kind::BFloat16,
-        other => return Err(BackendError::BufferMismatch(format!("{other} has no host form in tch"))),
-    })
+impl TsExecutable {
+    /// The lowered graph.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the executions so far did.
+    pub fn run_stats(&self) -> RunStats {
+        *self.stats.lock()
+    }
+}
+
+impl Executable for TsExecutable {
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
+        // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
+        let mut frame = std::mem::take(&mut *self.frame.lock());
+        let stats = interp::run(&self.program, &self.meter, &mut frame, inputs, sink);
+        *self.frame.lock() = frame;
+        *self.stats.lock() += stats;
+        *self.total.lock() += stats;
+    }
+
+    fn text(&self) -> String {
+        self.program.text()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.program.heap_bytes()
+    }
 }

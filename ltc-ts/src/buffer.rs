@@ -1,98 +1,150 @@
-//! What this backend's buffers hold.
+//! Device buffers: what is inside, and the rule for sharing it.
+//!
+//! # The sharing rule
+//! A `tch::Tensor` may move between threads but not be used by two at once, because most of its methods can change the
+//! tensor. A [`TchBuffer`] narrows it: through a shared reference one can only
+//! 1. read elements and metadata, or
+//! 2. make another handle to the same tensor (libtorch counts holders atomically).
+//!
+//! Nobody writes elements through such a handle. Elements are written in three places only: while the buffer is being
+//! made, by a program that owns the buffer (`Buffer::into_inner` proved it the only holder), and on a copy. A program
+//! that owns a buffer still asks libtorch whether the tensor has other holders, because handles of kind 2 exist.
+#![allow(unsafe_code, reason = "raw bytes into new host tensors, and the Sync promise stated above")]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
-};
-
-use ltc_backend::{Buffer, MemoryInfo};
+use ltc_backend::BackendError;
+use ltc_ir::{DType, Layout, LayoutRef};
 use ltc_torch_sys::{Generator, Held, TorchError};
 use tch::Tensor;
 
-/// Bytes in live buffers of one device.
-#[derive(Debug, Default)]
-pub(crate) struct Usage {
-    used: AtomicUsize,
-    peak: AtomicUsize,
-}
+use crate::memory::Charge;
 
-impl Usage {
-    fn add(&self, bytes: usize) {
-        let used = self.used.fetch_add(bytes, Relaxed) + bytes;
-        self.peak.fetch_max(used, Relaxed);
-    }
-
-    pub(crate) fn info(&self) -> MemoryInfo {
-        MemoryInfo { used: self.used.load(Relaxed), peak: self.peak.load(Relaxed), cached: 0 }
-    }
-}
-
-/// A host tensor or generator state inside a [`Buffer`].
-#[derive(Debug)]
+/// A value in libtorch's memory, with its layout.
 pub struct TchBuffer {
-    held: Option<Held>,
-    bytes: usize,
-    usage: Arc<Usage>,
+    held: Held,
+    layout: LayoutRef,
+    charge: Charge,
 }
 
-// SAFETY: `tch::Tensor` is not `Sync` because libtorch lets a shared tensor be written. A buffer never is: through
-// `&TchBuffer` one can only copy the handle (an atomic count in libtorch) and read its memory; whoever writes in place
-// has proved by the counts to be the only holder of handle and memory.
+// SAFETY: a shared TchBuffer gives out its tensor for reading and for counting holders only (module docs); neither
+// changes the tensor, and libtorch's holder counts are atomic. Generator states are only cloned or read through &.
 unsafe impl Sync for TchBuffer {}
 
 impl TchBuffer {
-    pub(crate) fn new(held: Held, usage: &Arc<Usage>) -> Self {
-        let bytes = match &held {
-            Held::Tensor(t) => ltc_torch_sys::host_bytes(t).map_or(0, |(layout, _)| layout.storage_bytes()),
-            Held::Generator(_) => 0,
-        };
-        usage.add(bytes);
-        TchBuffer { held: Some(held), bytes, usage: usage.clone() }
+    pub(crate) fn new(held: Held, layout: LayoutRef, charge: Charge) -> Self {
+        TchBuffer { held, layout, charge }
     }
 
-    /// Another handle of the tensor; `None` for generator states.
+    /// Element type, sizes and strides.
+    pub fn layout(&self) -> &LayoutRef {
+        &self.layout
+    }
+
+    /// Another handle to the tensor, for reading only: writing through it would change a value others rely on. `None`
+    /// for generator states.
     pub fn tensor(&self) -> Option<Tensor> {
         match &self.held {
-            Some(Held::Tensor(t)) => Some(t.shallow_clone()),
-            _ => None,
+            Held::Tensor(t) => Some(t.shallow_clone()),
+            Held::Generator(_) => None,
         }
     }
 
     /// An independent copy of the generator state; `None` for tensors.
     pub fn generator(&self) -> Option<Result<Generator, TorchError>> {
         match &self.held {
-            Some(Held::Generator(g)) => Some(g.deep_clone()),
-            _ => None,
+            Held::Tensor(_) => None,
+            Held::Generator(g) => Some(g.deep_clone()),
         }
     }
 
-    /// Another handle of the contents; generator states are copied.
-    pub(crate) fn share(&self) -> Result<Held, TorchError> {
-        match &self.held {
-            Some(Held::Tensor(t)) => Ok(Held::Tensor(t.shallow_clone())),
-            Some(Held::Generator(g)) => Ok(Held::Generator(g.deep_clone()?)),
-            None => unreachable!("invariant: contents are taken from owned buffers only"),
-        }
+    /// What is inside, for reading only.
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
-    fn take(mut self) -> Held {
-        self.held.take().expect("invariant: taken once")
+    pub(crate) fn into_parts(self) -> (Held, Charge) {
+        (self.held, self.charge)
     }
 }
 
-impl Drop for TchBuffer {
-    fn drop(&mut self) {
-        self.usage.used.fetch_sub(self.bytes, Relaxed);
+impl std::fmt::Debug for TchBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TchBuffer({})", self.layout)
     }
 }
 
-/// The contents of a buffer: its own handle if nobody else has one, another handle otherwise.
-pub(crate) fn contents(buffer: Buffer) -> Result<Held, TorchError> {
-    match buffer.into_inner::<TchBuffer>() {
-        Ok(ours) => Ok(ours.take()),
-        Err(shared) => match shared.get::<TchBuffer>() {
-            Some(b) => b.share(),
-            None => Err(TorchError::runtime("buffer of another backend")),
-        },
+/// Address of a tensor's first element, to see whether memory was reused; `None` for generators and empty tensors.
+pub(crate) fn address(held: &Held) -> Option<usize> {
+    match held {
+        Held::Tensor(t) => Some(t.data_ptr() as usize).filter(|&p| p != 0),
+        Held::Generator(_) => None,
+    }
+}
+
+/// A new host tensor of this layout holding these bytes.
+pub(crate) fn tensor_from_bytes(layout: &Layout, bytes: &[u8]) -> Result<Tensor, BackendError> {
+    let expected = checked_bytes(layout)?;
+    if bytes.len() != expected {
+        return Err(BackendError::BufferMismatch(format!("{layout} takes {expected} bytes, got {}", bytes.len())));
+    }
+    let tensor = ltc_torch_sys::empty_host(layout).map_err(|e| BackendError::Device(e.message))?;
+    if expected != 0 {
+        // SAFETY: the tensor is new, nobody else holds it, and its storage has the bytes its layout reaches, which is
+        // the length of `bytes`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), tensor.data_ptr().cast::<u8>(), expected) };
+    }
+    Ok(tensor)
+}
+
+/// The bytes of a host tensor of exactly this layout.
+pub(crate) fn tensor_to_bytes(tensor: &Tensor, layout: &Layout) -> Result<Vec<u8>, BackendError> {
+    let mismatch = |what: String| BackendError::BufferMismatch(format!("expected {layout}, found {what}"));
+    let (found, bytes) = ltc_torch_sys::host_bytes(tensor).ok_or_else(|| mismatch("no host tensor".into()))?;
+    if found != *layout {
+        return Err(mismatch(found.to_string()));
+    }
+    let mut out = Vec::new();
+    out.try_reserve_exact(bytes.len()).map_err(|e| BackendError::Device(format!("cannot download {layout}: {e}")))?;
+    out.extend_from_slice(bytes);
+    Ok(out)
+}
+
+/// Bytes of a storage of this layout. The layout may come from a caller who got it wrong, so nothing is assumed.
+fn checked_bytes(layout: &Layout) -> Result<usize, BackendError> {
+    let wrong = || BackendError::BufferMismatch(format!("{layout} is not a layout of host memory"));
+    if layout.dtype() == DType::RngState || layout.sizes().iter().chain(layout.strides()).any(|&n| n < 0) {
+        return Err(wrong());
+    }
+    if layout.sizes().contains(&0) {
+        return Ok(0);
+    }
+    let mut last = 0i64;
+    for (&size, &stride) in layout.sizes().iter().zip(layout.strides()) {
+        last = (size - 1).checked_mul(stride).and_then(|d| last.checked_add(d)).ok_or_else(wrong)?;
+    }
+    let elements = last.checked_add(1).and_then(|n| usize::try_from(n).ok());
+    elements.and_then(|n| n.checked_mul(layout.dtype().size_of())).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        let bytes = |sizes: &[i64], strides: &[i64]| checked_bytes(&Layout::strided(DType::F32, sizes, strides)).ok();
+        assert_eq!(bytes(&[2, 3], &[3, 1]), Some(24));
+        assert_eq!(bytes(&[2, 3], &[1, 2]), Some(24));
+        assert_eq!(bytes(&[2, 3], &[0, 1]), Some(12));
+        assert_eq!(bytes(&[], &[]), Some(4));
+        assert_eq!(bytes(&[5, 0], &[1, 1]), Some(0));
+        assert_eq!(bytes(&[-1], &[1]), None);
+        assert_eq!(bytes(&[2], &[-1]), None);
+        assert_eq!(bytes(&[i64::MAX, 2], &[2, 1]), None);
+    }
+
+    #[test]
+    fn buffers_may_be_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<TchBuffer>();
     }
 }

@@ -1,175 +1,288 @@
 //! The run loop.
+//!
+//! One pass over the steps. Outputs are told to the sink as soon as their step is done; a value is let go at its last
+//! use. A failed step poisons its results, what depends on them fails with it, and all else goes on.
 
-use std::{
-    cell::RefCell,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-};
+use std::sync::Arc;
 
-use ltc_backend::{Buffer, ExecError, Executable, Inputs, OutputSink};
-use ltc_ir::SiteId;
+use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
+use ltc_ir::{ErrorClass, LayoutRef, SiteId};
 use ltc_torch_sys::{Held, TorchError};
 use smallvec::SmallVec;
 
 use crate::{
-    buffer::{TchBuffer, Usage, contents},
-    lower::{Program, Step},
+    buffer::{TchBuffer, address},
+    lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
+    memory::{Charge, Meter},
 };
 
-/// What a program's slot holds while it runs.
+/// What executions did, summed; for tests and reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunStats {
+    /// Executions.
+    pub runs: u64,
+    /// Steps gone through.
+    pub steps: u64,
+    /// Steps that failed or depended on a failure.
+    pub poisoned: u64,
+    /// Written operands whose memory became the result's.
+    pub in_place: u64,
+    /// Written operands that had to be copied first.
+    pub copies: u64,
+    /// Donated inputs taken over with their memory.
+    pub donations_taken: u64,
+}
+
+impl std::ops::AddAssign for RunStats {
+    fn add_assign(&mut self, o: RunStats) {
+        self.runs += o.runs;
+        self.steps += o.steps;
+        self.poisoned += o.poisoned;
+        self.in_place += o.in_place;
+        self.copies += o.copies;
+        self.donations_taken += o.donations_taken;
+    }
+}
+
+/// What a slot holds.
+#[derive(Default)]
 enum Slot {
+    /// Nothing yet, or nothing any more.
+    #[default]
     Empty,
-    Value(Held),
+    /// A value nobody outside this run can reach, and the bytes counted for it.
+    Own(Held, usize),
+    /// A value others hold too: an input, or an output already told.
+    Shared { buffer: Buffer, donated: bool },
+    /// The failure of what should have made it.
     Poisoned(Arc<ExecError>),
 }
 
-/// How often mechanisms of the interpreter took effect; for tests and reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunStats {
-    /// Steps run.
-    pub steps: u64,
-    /// Steps that failed or were skipped because an operand had.
-    pub poisoned: u64,
+/// Memory of a run, kept between runs so that a step allocates nothing of ours.
+#[derive(Default)]
+pub(crate) struct Frame {
+    slots: Vec<Slot>,
 }
 
-/// A program ready to run.
-pub(crate) struct TsExecutable {
-    program: Program,
-    usage: Arc<Usage>,
-    steps: Arc<AtomicU64>,
-    poisoned: Arc<AtomicU64>,
+/// One execution.
+struct Run<'a> {
+    program: &'a Program,
+    meter: &'a Arc<Meter>,
+    slots: &'a mut [Slot],
+    numbers: &'a [u64],
+    sink: &'a mut dyn OutputSink,
+    stats: RunStats,
 }
 
-thread_local! {
-    /// Slots of the last program of this thread, emptied: a steady loop allocates none.
-    static SLOTS: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
-}
-
-impl TsExecutable {
-    pub(crate) fn new(program: Program, usage: Arc<Usage>, steps: Arc<AtomicU64>, poisoned: Arc<AtomicU64>) -> Self {
-        TsExecutable { program, usage, steps, poisoned }
+/// Runs a program. Reports every output exactly once.
+pub(crate) fn run(
+    program: &Program,
+    meter: &Arc<Meter>,
+    frame: &mut Frame,
+    inputs: Inputs,
+    sink: &mut dyn OutputSink,
+) -> RunStats {
+    let stats = RunStats { runs: 1, ..RunStats::default() };
+    if let Err(error) = check(program, &inputs) {
+        let error = Arc::new(error);
+        (0..program.graph.outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
+        return stats;
     }
+    let Inputs { params, numbers } = inputs;
+    frame.slots.resize_with(program.slots, Slot::default);
+    let mut run = Run { program, meter, slots: &mut frame.slots, numbers: &numbers, sink, stats };
+    for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
+        run.take_input(index, input, fate);
+    }
+    program.steps.iter().for_each(|step| run.step(step));
+    run.stats
+}
 
-    fn run_step(&self, step: &Step, slots: &[Slot], numbers: &[u64]) -> Result<SmallVec<[Held; 2]>, StepError> {
-        let mut operands: SmallVec<[&Held; 8]> = SmallVec::new();
-        for &s in &step.operands {
-            match &slots[s as usize] {
-                Slot::Value(held) => operands.push(held),
-                Slot::Poisoned(error) => return Err(StepError::Inherited(error.clone())),
-                Slot::Empty => unreachable!("invariant: operands are defined before use and freed after their last"),
-            }
+/// Whether the inputs fit the program at all.
+fn check(program: &Program, inputs: &Inputs) -> Result<(), ExecError> {
+    let expected = (program.graph.params().len(), program.graph.number_count());
+    let given = (inputs.params.len(), inputs.numbers.len());
+    if expected == given {
+        return Ok(());
+    }
+    Err(input_failure(format!(
+        "the program takes {} inputs and {} numbers, got {} and {}",
+        expected.0, expected.1, given.0, given.1
+    )))
+}
+
+fn input_failure(message: String) -> ExecError {
+    let (op, class) = ("ltc::data".into(), ErrorClass::Runtime);
+    ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() }
+}
+
+impl Run<'_> {
+    fn take_input(&mut self, index: usize, input: Input, fate: &Fate) {
+        let layout = &self.program.graph.params()[index];
+        let wrong = |got: &str| Arc::new(input_failure(format!("input {index} must be {layout}, got {got}")));
+        let value = input.buffer.and_then(|buffer| match buffer.get::<TchBuffer>() {
+            Some(inner) if inner.layout() == layout => Ok(buffer),
+            Some(inner) => Err(wrong(&inner.layout().to_string())),
+            None => Err(wrong("a buffer of another backend")),
+        });
+        for &output in self.program.outputs(fate) {
+            self.sink.output(output as usize, value.clone());
         }
-        step.plan.run(&operands, &step.reusable, &numbers[step.numbers.clone()]).map_err(StepError::Own)
-    }
-
-    /// Puts a result into its slot and tells the sink if it is an output.
-    fn place(&self, slots: &mut [Slot], slot: usize, value: Slot, sink: &mut dyn OutputSink) {
-        let Some((output, used_later)) = self.program.outputs[slot] else {
-            slots[slot] = value;
-            return;
-        };
-        let (output, buffer) = (output as usize, |held| Buffer::new(TchBuffer::new(held, &self.usage)));
-        match value {
-            Slot::Value(held) if !used_later => sink.output(output, Ok(buffer(held))),
-            Slot::Value(held) => {
-                // Both handles count: later steps see that they are not alone and do not write in place.
-                let shared = TchBuffer::new(held, &self.usage);
-                match shared.share() {
-                    Ok(ours) => {
-                        slots[slot] = Slot::Value(ours);
-                        sink.output(output, Ok(Buffer::new(shared)));
-                    }
-                    Err(e) => {
-                        let error = Arc::new(failure("output", e, ExecError::ELSEWHERE));
-                        slots[slot] = Slot::Poisoned(error.clone());
-                        sink.output(output, Err(error));
-                    }
-                }
-            }
-            Slot::Poisoned(error) => {
-                slots[slot] = Slot::Poisoned(error.clone());
-                sink.output(output, Err(error));
-            }
-            Slot::Empty => unreachable!("invariant: every step fills its results"),
-        }
-    }
-
-    fn run(&self, inputs: Inputs, slots: &mut Vec<Slot>, sink: &mut dyn OutputSink) {
-        let program = &self.program;
-        slots.clear();
-        slots.resize_with(program.slots, || Slot::Empty);
-        for (i, input) in inputs.params.into_iter().enumerate() {
-            slots[i] = match input.buffer.map(contents) {
-                Ok(Ok(held)) => Slot::Value(held),
-                Ok(Err(e)) => Slot::Poisoned(Arc::new(failure("input", e, ExecError::ELSEWHERE))),
+        if fate.used {
+            self.slots[index] = match value {
+                Ok(buffer) => Slot::Shared { buffer, donated: input.donated },
                 Err(error) => Slot::Poisoned(error),
             };
         }
-        for &p in &program.unused_params {
-            slots[p as usize] = Slot::Empty;
+    }
+
+    fn step(&mut self, step: &Step) {
+        let program = self.program;
+        let operands = program.step_operands(step);
+        for operand in operands.iter().filter(|o| o.reusable) {
+            self.claim(operand.slot as usize);
         }
-        let mut poisoned = 0;
-        for (i, step) in program.steps.iter().enumerate() {
-            let first = step.first_result as usize;
-            match self.run_step(step, slots, &inputs.numbers) {
-                Ok(results) => {
-                    // Operands go first, so that a result written in place is the only handle when it is placed.
-                    for &s in &step.frees {
-                        slots[s as usize] = Slot::Empty;
-                    }
-                    for (j, held) in results.into_iter().enumerate() {
-                        self.place(slots, first + j, Slot::Value(held), sink);
-                    }
-                }
-                Err(e) => {
-                    poisoned += 1;
-                    let error = match e {
-                        StepError::Inherited(error) => error,
-                        StepError::Own(e) => Arc::new(failure(step.op.name(), e, i)),
-                    };
-                    for &s in &step.frees {
-                        slots[s as usize] = Slot::Empty;
-                    }
-                    for j in 0..step.results as usize {
-                        self.place(slots, first + j, Slot::Poisoned(error.clone()), sink);
-                    }
+        let before = self.written_addresses(step);
+        let outcome = self.call(step);
+        self.stats.steps += 1;
+        match outcome {
+            Ok(values) => {
+                self.account_writes(step, &before, &values);
+                // New values are counted before old ones are let go: that is how high memory really rises.
+                for (value, result) in values.into_iter().zip(program.step_results(step)) {
+                    self.store(value, result);
                 }
             }
-            // Results nobody uses were placed just now.
-            for &s in step.frees.iter().filter(|&&s| s as usize >= first) {
-                slots[s as usize] = Slot::Empty;
+            Err(error) => {
+                self.stats.poisoned += 1;
+                program.step_results(step).iter().for_each(|r| self.poison(r, &error));
             }
         }
-        slots.clear();
-        self.steps.fetch_add(program.steps.len() as u64, Relaxed);
-        self.poisoned.fetch_add(poisoned, Relaxed);
+        operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
+    }
+
+    /// Makes a donated input our own if nobody else holds it by now.
+    fn claim(&mut self, slot: usize) {
+        if !matches!(self.slots[slot], Slot::Shared { donated: true, .. }) {
+            return;
+        }
+        let Slot::Shared { buffer, .. } = std::mem::take(&mut self.slots[slot]) else { return };
+        self.slots[slot] = match buffer.into_inner::<TchBuffer>() {
+            Ok(inner) => {
+                self.stats.donations_taken += 1;
+                let (held, charge) = inner.into_parts();
+                Slot::Own(held, charge.release_to(self.meter).unwrap_or(0))
+            }
+            Err(buffer) => Slot::Shared { buffer, donated: false },
+        };
+    }
+
+    /// The step's own work: values, or the failure of the step or of one of its operands.
+    fn call(&self, step: &Step) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
+        let operands = self.program.step_operands(step);
+        let mut held: SmallVec<[&Held; 8]> = SmallVec::with_capacity(operands.len());
+        let mut reusable: SmallVec<[bool; 8]> = SmallVec::with_capacity(operands.len());
+        for operand in operands {
+            match &self.slots[operand.slot as usize] {
+                Slot::Own(value, _) => {
+                    held.push(value);
+                    reusable.push(operand.reusable);
+                }
+                Slot::Shared { buffer, .. } => {
+                    held.push(buffer.get::<TchBuffer>().ok_or_else(|| self.missing(step))?.held());
+                    reusable.push(false);
+                }
+                Slot::Poisoned(error) => return Err(error.clone()),
+                Slot::Empty => return Err(self.missing(step)),
+            }
+        }
+        let numbers = &self.numbers[as_usize(&step.numbers)];
+        let (StepKind::Boxed(plan) | StepKind::Own(plan)) = &step.kind;
+        let values = plan.run(&held, &reusable, numbers).map_err(|e| self.failed(step, e))?;
+        let expected = step.results.len();
+        if values.len() != expected {
+            let message = format!("gave {} results, recorded were {expected}", values.len());
+            return Err(self.failed(step, TorchError { class: ErrorClass::Runtime, message }));
+        }
+        Ok(values)
+    }
+
+    fn failed(&self, step: &Step, error: TorchError) -> Arc<ExecError> {
+        let (node, TorchError { class, message }) = (step.node as usize, error);
+        let op = self.program.graph.nodes()[node].op.name().into();
+        Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
+    }
+
+    /// An operand slot without a value: a mistake of the lowering, reported instead of aborting.
+    fn missing(&self, step: &Step) -> Arc<ExecError> {
+        let message = "internal error: an operand was freed before its last use".to_string();
+        self.failed(step, TorchError { class: ErrorClass::Runtime, message })
+    }
+
+    /// Where the operands lie that a step writes.
+    fn written_addresses(&self, step: &Step) -> SmallVec<[Option<usize>; 2]> {
+        let operands = self.program.step_operands(step);
+        let lies = |&(operand, _): &(u32, u32)| match &self.slots[operands[operand as usize].slot as usize] {
+            Slot::Own(value, _) => address(value),
+            Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().and_then(|b| address(b.held())),
+            Slot::Empty | Slot::Poisoned(_) => None,
+        };
+        self.program.step_writes(step).iter().map(lies).collect()
+    }
+
+    /// Counts writes in place and copies.
+    fn account_writes(&mut self, step: &Step, before: &[Option<usize>], values: &[Held]) {
+        let operands = self.program.step_operands(step);
+        for (&(operand, result), &before) in self.program.step_writes(step).iter().zip(before) {
+            let (Some(before), Some(after)) = (before, address(&values[result as usize])) else { continue };
+            if before != after {
+                self.stats.copies += 1;
+                continue;
+            }
+            self.stats.in_place += 1;
+            if let Slot::Own(_, bytes) = &mut self.slots[operands[operand as usize].slot as usize] {
+                // The result's bytes are about to be counted, and the memory is one: return the operand's first.
+                self.meter.sub(std::mem::take(bytes));
+            }
+        }
+    }
+
+    fn store(&mut self, value: Held, result: &StepResult) {
+        let outputs = self.program.outputs(&result.fate);
+        if outputs.is_empty() {
+            if result.fate.used {
+                self.meter.add(result.bytes);
+                self.slots[result.slot as usize] = Slot::Own(value, result.bytes);
+            }
+            return;
+        }
+        let buffer = wrap(value, &result.layout, self.meter, result.bytes);
+        for &output in outputs {
+            self.sink.output(output as usize, Ok(buffer.clone()));
+        }
+        if result.fate.used {
+            self.slots[result.slot as usize] = Slot::Shared { buffer, donated: false };
+        }
+    }
+
+    fn poison(&mut self, result: &StepResult, error: &Arc<ExecError>) {
+        for &output in self.program.outputs(&result.fate) {
+            self.sink.output(output as usize, Err(error.clone()));
+        }
+        if result.fate.used {
+            self.slots[result.slot as usize] = Slot::Poisoned(error.clone());
+        }
+    }
+
+    fn free(&mut self, slot: usize) {
+        if let Slot::Own(value, bytes) = std::mem::take(&mut self.slots[slot]) {
+            drop(value);
+            self.meter.sub(bytes);
+        }
     }
 }
 
-enum StepError {
-    Own(TorchError),
-    Inherited(Arc<ExecError>),
-}
-
-fn failure(op: &str, e: TorchError, node: usize) -> ExecError {
-    ExecError { op: op.to_owned(), class: e.class, message: e.message, node, site: SiteId::default() }
-}
-
-impl Executable for TsExecutable {
-    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
-        let mut slots = SLOTS.take();
-        self.run(inputs, &mut slots, sink);
-        SLOTS.set(slots);
-    }
-
-    fn text(&self) -> String {
-        self.program.text()
-    }
-
-    fn heap_bytes(&self) -> usize {
-        // A step with its plan is about a kilobyte of boxed arguments.
-        self.program.steps.len() * 1024
-    }
+/// A buffer over a value, with its bytes counted.
+pub(crate) fn wrap(value: Held, layout: &LayoutRef, meter: &Arc<Meter>, bytes: usize) -> Buffer {
+    Buffer::new(TchBuffer::new(value, layout.clone(), Charge::new(meter, bytes)))
 }

@@ -1,18 +1,39 @@
-//! The libtorch backend.
+//! The libtorch backend: runs canonical graphs with libtorch's own kernels.
 //!
-//! A canonical graph is lowered to a linear [`Program`]: steps over slots, each an operator with its constant arguments
-//! boxed in advance, with the last use of every value marked. The interpreter calls libtorch below autograd, frees values
-//! at their last use, writes in place where it holds the only handle, publishes outputs as soon as they exist, and
-//! contains failures: a failing step poisons what depends on it and nothing else.
+//! [`TsBackend`] implements the contract of `ltc-backend`. Compiling *lowers* a graph to a [`Program`]: a straight list
+//! of steps over numbered slots, with every last use known. Executing is a loop over that list. It takes the place of
+//! `torch/csrc/lazy/ts_backend`, which lowers nodes to TorchScript and runs the result; here no TorchScript interpreter
+//! stands in between. The name is kept because a program still prints as TorchScript ([`Program::torchscript`]).
 //!
-//! The name is that of LTC's TorchScript backend, whose place it takes (`torch/csrc/lazy/ts_backend`).
+//! | file | what |
+//! |---|---|
+//! | `backend.rs` | devices, uploads, downloads, compile |
+//! | `buffer.rs` | what a device buffer is, and who may touch its memory |
+//! | `memory.rs` | bytes in use |
+//! | `schedule.rs` | last uses: pure, over the graph |
+//! | `lower.rs` | graph to program |
+//! | `interp.rs` | the run loop |
+//! | `text.rs`, `torchscript.rs` | the program, printed |
+//!
+//! Every operator is a boxed call through the dispatcher, prepared once per graph node ([`ltc_torch_sys::Plan`]) and run
+//! below autograd on the executor thread.
+//!
+//! # What writes where
+//! Graphs are functional: a written argument yields a new value. A step writes in place when its operand's last use is
+//! this one, nobody outside the program can see the value, and libtorch agrees that neither tensor nor storage has
+//! another holder; otherwise it writes to a copy. Inputs qualify if they were donated.
+#![deny(unsafe_code)]
 
 mod backend;
 mod buffer;
 mod interp;
 mod lower;
+mod memory;
+mod schedule;
+mod text;
+mod torchscript;
 
-pub use backend::TsBackend;
+pub use backend::{TsBackend, TsConfig, TsExecutable};
 pub use buffer::TchBuffer;
 pub use interp::RunStats;
 pub use lower::Program;

@@ -1,102 +1,298 @@
-//! From a canonical graph to a linear program.
+//! Lowering: a canonical graph becomes a straight list of steps.
+//!
+//! Values live in numbered slots, as [`Graph::slot`] numbers them. Everything the run loop would have to ask the graph is
+//! decided here once: which slots a step reads, which it may write in place, which it frees, where its results go, which
+//! outputs they are.
 
-use std::fmt::Write;
+use std::{ops::Range, sync::Arc};
 
 use ltc_backend::BackendError;
-use ltc_ir::{Graph, Op, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, ValueId};
 use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
-/// One operation of a program.
-#[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) plan: Plan,
-    pub(crate) op: Op,
-    /// Slots of the operands, in order of appearance.
-    pub(crate) operands: SmallVec<[u32; 4]>,
-    /// This operand is used here for the last time and only once: its memory may be reused.
-    pub(crate) reusable: SmallVec<[bool; 4]>,
-    pub(crate) first_result: u32,
-    pub(crate) results: u32,
-    pub(crate) numbers: std::ops::Range<usize>,
-    /// Slots to let go after this step: operands used for the last time, results nobody uses.
-    pub(crate) frees: SmallVec<[u32; 4]>,
-}
+use crate::schedule::{self, OperandUse, Schedule};
 
-/// A lowered graph: steps over slots, parameters first, then results.
+/// A lowered graph.
 #[derive(Debug)]
 pub struct Program {
+    pub(crate) graph: Arc<Graph>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) params: usize,
+    /// Operands of all steps, one after the other.
+    pub(crate) operands: Vec<OperandUse>,
+    /// Results of all steps.
+    pub(crate) results: Vec<StepResult>,
+    /// Written operands of all steps: the operand and the result that replaces it, both numbered within the step.
+    pub(crate) writes: Vec<(u32, u32)>,
+    /// Output numbers, grouped by value.
+    pub(crate) publications: Vec<u32>,
+    /// What becomes of each parameter at the start.
+    pub(crate) params: Vec<Fate>,
+    /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
-    /// Parameters no step uses are let go at once; others at their last use.
-    pub(crate) unused_params: Vec<u32>,
-    /// Output index of each slot, if it is one, and whether steps still use the slot after it is produced.
-    pub(crate) outputs: Vec<Option<(u32, bool)>>,
-    pub(crate) output_count: usize,
+}
+
+/// One step: operands in, results out.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    /// Position of the graph node.
+    pub(crate) node: u32,
+    pub(crate) operands: Range<u32>,
+    pub(crate) results: Range<u32>,
+    pub(crate) writes: Range<u32>,
+    pub(crate) numbers: Range<u32>,
+}
+
+/// How a step is carried out. Fused kernels and direct calls are further kinds of step.
+#[derive(Debug)]
+pub(crate) enum StepKind {
+    /// The node's operator, as a boxed call through libtorch's dispatcher.
+    Boxed(Plan),
+    /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
+    Own(Plan),
+}
+
+/// Where a result of a step goes.
+#[derive(Debug)]
+pub(crate) struct StepResult {
+    pub(crate) slot: u32,
+    pub(crate) layout: LayoutRef,
+    /// Bytes of its own; 0 when it aliases an operand.
+    pub(crate) bytes: usize,
+    pub(crate) fate: Fate,
+}
+
+/// Who wants a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Fate {
+    /// A later step.
+    pub(crate) used: bool,
+    /// Outputs it is, in [`Program::publications`].
+    pub(crate) outputs: Range<u32>,
 }
 
 impl Program {
-    /// Lowers a graph. Fails for operators this libtorch does not have.
-    pub fn lower(graph: &Graph) -> Result<Program, BackendError> {
-        let slots = graph.value_count();
-        let slot = |v: ValueId| graph.slot(v) as u32;
-        let mut last_use: Vec<Option<usize>> = vec![None; slots];
-        for (i, node) in graph.nodes().iter().enumerate() {
-            for &operand in &node.operands {
-                last_use[graph.slot(operand)] = Some(i);
-            }
+    /// Lowers a graph. With `reuse` off no step writes in place.
+    ///
+    /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
+    pub fn lower(graph: &Arc<Graph>, reuse: bool) -> Result<Program, BackendError> {
+        let mut lowering = Lowering {
+            graph,
+            schedule: Schedule::new(graph),
+            reuse,
+            by_slot: outputs_by_slot(graph),
+            program: Program {
+                graph: graph.clone(),
+                steps: Vec::with_capacity(graph.nodes().len()),
+                operands: Vec::new(),
+                results: Vec::with_capacity(graph.result_count()),
+                writes: Vec::new(),
+                publications: Vec::with_capacity(graph.outputs().len()),
+                params: Vec::with_capacity(graph.params().len()),
+                slots: graph.value_count(),
+            },
+        };
+        for slot in 0..graph.params().len() {
+            let fate = lowering.fate(slot);
+            lowering.program.params.push(fate);
         }
-        let mut outputs = vec![None; slots];
-        for (i, &output) in graph.outputs().iter().enumerate() {
-            outputs[graph.slot(output)] = Some((i as u32, last_use[graph.slot(output)].is_some()));
+        for (index, node) in graph.nodes().iter().enumerate() {
+            lowering.node(index, node)?;
         }
-        let mut steps = Vec::with_capacity(graph.nodes().len());
-        for (i, node) in graph.nodes().iter().enumerate() {
-            let plan = Plan::new(node.op.name(), &node.words, &node.results)
-                .map_err(|e| BackendError::CannotLower { op: node.op.name().into(), reason: e.message })?;
-            let operands: SmallVec<[u32; 4]> = node.operands.iter().map(|&v| slot(v)).collect();
-            let ends_here = |s: u32| last_use[s as usize] == Some(i);
-            let once = |s: u32| operands.iter().filter(|&&o| o == s).count() == 1;
-            let reusable = operands.iter().map(|&s| ends_here(s) && once(s)).collect();
-            let first_result = (graph.params().len() + node.first_result as usize) as u32;
-            let results = node.results.len() as u32;
-            let mut frees: SmallVec<[u32; 4]> = operands.iter().copied().filter(|&s| ends_here(s)).collect();
-            frees.extend((first_result..first_result + results).filter(|&s| last_use[s as usize].is_none()));
-            frees.sort_unstable();
-            frees.dedup();
-            let first = node.first_number as usize;
-            let numbers = first..first + node.number_count as usize;
-            steps.push(Step { plan, op: node.op, operands, reusable, first_result, results, numbers, frees });
-        }
-        let params = graph.params().len();
-        let unused_params = (0..params as u32).filter(|&p| last_use[p as usize].is_none()).collect();
-        Ok(Program { steps, params, slots, unused_params, outputs, output_count: graph.outputs().len() })
+        Ok(lowering.program)
     }
 
-    /// Steps, slots, reuse and frees, one line per step; deterministic.
-    pub fn text(&self) -> String {
-        let name = |s: u32| {
-            let s = s as usize;
-            if s < self.params { format!("p{s}") } else { format!("v{}", s - self.params) }
-        };
-        let mut text =
-            format!("program {} params, {} steps, {} outputs\n", self.params, self.steps.len(), self.output_count);
-        for step in &self.steps {
-            let results: Vec<_> = (step.first_result..step.first_result + step.results).map(name).collect();
-            let operands: Vec<_> = step
-                .operands
-                .iter()
-                .zip(&step.reusable)
-                .map(|(&s, &reuse)| format!("{}{}", name(s), if reuse { "~" } else { "" }))
-                .collect();
-            let _ = write!(text, "  {} = {}({})", results.join(", "), step.op, operands.join(", "));
-            if !step.frees.is_empty() {
-                let frees: Vec<_> = step.frees.iter().map(|&s| name(s)).collect();
-                let _ = write!(text, " free {}", frees.join(", "));
-            }
-            text.push('\n');
+    /// The graph this was lowered from.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// How many steps there are.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(crate) fn step_operands(&self, step: &Step) -> &[OperandUse] {
+        &self.operands[as_usize(&step.operands)]
+    }
+
+    pub(crate) fn step_results(&self, step: &Step) -> &[StepResult] {
+        &self.results[as_usize(&step.results)]
+    }
+
+    pub(crate) fn step_writes(&self, step: &Step) -> &[(u32, u32)] {
+        &self.writes[as_usize(&step.writes)]
+    }
+
+    /// Output numbers of a value.
+    pub(crate) fn outputs(&self, fate: &Fate) -> &[u32] {
+        &self.publications[as_usize(&fate.outputs)]
+    }
+
+    /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.graph.heap_bytes()
+            + self.steps.len() * (size_of::<Step>() + 512)
+            + self.operands.len() * size_of::<OperandUse>()
+            + self.results.len() * size_of::<StepResult>()
+            + (self.writes.len() * 2 + self.publications.len()) * 4
+    }
+}
+
+/// The position of a range of a flat table.
+pub(crate) fn as_usize(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+/// Output numbers sorted by the slot they show, then by number.
+fn outputs_by_slot(graph: &Graph) -> Vec<(usize, u32)> {
+    let mut pairs: Vec<_> = graph.outputs().iter().enumerate().map(|(i, &o)| (graph.slot(o), i as u32)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    schedule: Schedule,
+    reuse: bool,
+    by_slot: Vec<(usize, u32)>,
+    program: Program,
+}
+
+impl Lowering<'_> {
+    fn fate(&mut self, slot: usize) -> Fate {
+        let start = self.program.publications.len() as u32;
+        let first = self.by_slot.partition_point(|&(s, _)| s < slot);
+        let outputs = self.by_slot[first..].iter().take_while(|&&(s, _)| s == slot).map(|&(_, i)| i);
+        self.program.publications.extend(outputs);
+        Fate { used: self.schedule.is_used(slot), outputs: start..self.program.publications.len() as u32 }
+    }
+
+    fn node(&mut self, index: usize, node: &GraphNode) -> Result<(), BackendError> {
+        check_node(self.graph, node)
+            .map_err(|reason| BackendError::CannotLower { op: node.op.name().into(), reason: reason.into() })?;
+        let mut operands = self.schedule.operands(self.graph, index);
+        if !self.reuse {
+            operands.iter_mut().for_each(|o| o.reusable = false);
         }
-        text
+        let kind = StepKind::Boxed(plan(node.op, &node.words, &node.results)?);
+        let is_view = node.op == Op::read_view();
+        let first_slot = self.graph.params().len() + node.first_result as usize;
+        if is_view && self.pins_more_than_it_shows(node, first_slot) {
+            return self.owned_view(index, node, kind, &operands, first_slot);
+        }
+        let writes: SmallVec<[_; 2]> =
+            schedule::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
+        let mut results: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(node.results.len());
+        for (i, layout) in node.results.iter().enumerate() {
+            let fate = self.fate(first_slot + i);
+            // A view that leaves the program is counted as if it had memory of its own: its base may be gone by then.
+            let aliases = is_view && fate.outputs.is_empty();
+            let bytes = if aliases { 0 } else { layout.storage_bytes() };
+            results.push(StepResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, fate });
+        }
+        self.step(index, node, kind, &operands, results, &writes);
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        index: usize,
+        node: &GraphNode,
+        kind: StepKind,
+        operands: &[OperandUse],
+        results: impl IntoIterator<Item = StepResult>,
+        writes: &[(u32, u32)],
+    ) {
+        let p = &mut self.program;
+        let start = (p.operands.len() as u32, p.results.len() as u32, p.writes.len() as u32);
+        p.operands.extend_from_slice(operands);
+        p.results.extend(results);
+        p.writes.extend_from_slice(writes);
+        p.steps.push(Step {
+            kind,
+            node: index as u32,
+            operands: start.0..p.operands.len() as u32,
+            results: start.1..p.results.len() as u32,
+            writes: start.2..p.writes.len() as u32,
+            numbers: node.first_number..node.first_number + node.number_count,
+        });
+    }
+
+    /// Whether a view is an output that would keep a larger value alive than itself: one row of a large table must not
+    /// hold the table.
+    fn pins_more_than_it_shows(&self, node: &GraphNode, slot: usize) -> bool {
+        let mut base = node.operands[0];
+        while let Some(definition) = self.graph.definition(base).filter(|d| d.op == Op::read_view()) {
+            base = definition.operands[0];
+        }
+        let view = &node.results[0];
+        self.schedule.is_output(slot)
+            && view.is_dense()
+            && view.storage_bytes() < self.graph.layout(base).storage_bytes()
+    }
+
+    /// A view that becomes an output with memory of its own: the view into a temporary slot, then a copy of it.
+    fn owned_view(
+        &mut self,
+        index: usize,
+        node: &GraphNode,
+        view: StepKind,
+        operands: &[OperandUse],
+        slot: usize,
+    ) -> Result<(), BackendError> {
+        let layout = &node.results[0];
+        let temporary = self.program.slots as u32;
+        self.program.slots += 1;
+        let viewed =
+            StepResult { slot: temporary, layout: layout.clone(), bytes: 0, fate: Fate { used: true, outputs: 0..0 } };
+        self.step(index, node, view, operands, [viewed], &[]);
+
+        let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
+        let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
+        let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, &node.results)?);
+        let fate = self.fate(slot);
+        let owned = StepResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
+        self.step(index, node, copy, &[OperandUse { slot: temporary, last: true, reusable: false }], [owned], &[]);
+        Ok(())
+    }
+}
+
+fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Plan, BackendError> {
+    Plan::new(op.name(), words, results)
+        .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
+}
+
+/// Whether a node's operands, numbers and results are those its arguments speak of. The kernels behind a plan trust
+/// this.
+fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), &'static str> {
+    let mut args = node.args();
+    args.by_ref().for_each(drop);
+    if args.error() {
+        return Err("malformed arguments");
+    }
+    if args.operands() != node.operands.len() || args.numbers() != node.number_count as usize {
+        return Err("arguments and operands do not agree");
+    }
+    let is_state = |layout: &LayoutRef| layout.dtype() == DType::RngState;
+    let generators = schedule::generators(node);
+    let states = if node.op == Op::seed() { 1 } else { generators.len() };
+    let tensors = node.results.len().checked_sub(states).ok_or("too few results")?;
+    if node.results[..tensors].iter().any(is_state) || !node.results[tensors..].iter().all(is_state) {
+        return Err("generator states must be the last results, one per generator");
+    }
+    if tensors < schedule::writes(node).len() {
+        return Err("too few results");
+    }
+    let kinds_agree = |(i, &v): (usize, &ValueId)| is_state(graph.layout(v)) == generators.contains(&(i as u32));
+    if !node.operands.iter().enumerate().all(kinds_agree) {
+        return Err("a generator state stands where a tensor belongs, or the reverse");
+    }
+    match (node.op.name(), node.operands.len(), node.results.len()) {
+        ("ltc::read_view", 1, 1) | ("ltc::write_view", 2, 1) | ("ltc::empty", 0, 1) => Ok(()),
+        ("ltc::seed", 0, 1) if node.number_count > 0 => Ok(()),
+        (name, ..) if name.starts_with("ltc::") => Err("wrong number of operands or results"),
+        _ => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ltc_ir::{Arg, ArgFlags, DType, GraphNode};
+use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
 
 use crate::{
     lower::{Program, Step, StepKind, StepResult},
@@ -13,13 +13,15 @@ impl Program {
     /// The listing, then the TorchScript form (or why there is none).
     ///
     /// `s0` is a slot, `n0` a word of the runtime numbers. `s3!` is written in place if nobody else holds it (for
-    /// inputs: if it was donated), `s3^` is written to a copy.
+    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own.
     pub fn text(&self) -> String {
         let mut out = self.listing();
         match self.torchscript() {
             Ok(text) => out.push_str(&text),
-            // Infallible: a String takes all that is written to it. So below.
-            Err(reason) => drop(writeln!(out, "# no TorchScript form: {reason}")),
+            Err(reason) => {
+                // Infallible: a String takes all that is written to it. So below.
+                let _ = writeln!(out, "# no TorchScript form: {reason}");
+            }
         }
         out
     }
@@ -58,15 +60,10 @@ impl Program {
                 let _ = write!(out, "s{}: {}", result.slot, result.layout);
             }
         }
-        let StepKind::Boxed(_) = step.kind;
-        match self.copies_a_view(step, node) {
-            true => {
-                let _ = write!(out, " = aten::copy_(fresh, s{}, false)", operands[0].slot);
-            }
-            false => {
-                let _ = write!(out, " = {}({})", node.op, arguments(node, operands, step.numbers.start));
-            }
-        }
+        let _ = match step.kind {
+            StepKind::Boxed(_) => write!(out, " = {}({})", node.op, arguments(node, operands, step.numbers.start)),
+            StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
+        };
         for result in results {
             self.write_outputs(out, self.outputs(&result.fate));
         }
@@ -75,12 +72,6 @@ impl Program {
             let _ = write!(out, "  free {}", freed.join(" "));
         }
         out.push('\n');
-    }
-
-    /// Whether a step is the lowering's own copy of a view that becomes an output.
-    pub(crate) fn copies_a_view(&self, step: &Step, node: &GraphNode) -> bool {
-        node.op == ltc_ir::Op::read_view()
-            && self.step_operands(step).iter().any(|o| o.slot as usize >= self.graph.value_count())
     }
 
     fn write_outputs(&self, out: &mut String, outputs: &[u32]) {
@@ -139,8 +130,8 @@ fn arguments(node: &GraphNode, operands: &[OperandUse], first_number: u32) -> St
         Arg::Numbers { dtypes, first_number: mut at } => {
             let entry = |&code: &u64| {
                 let dtype = DType::from_code(code as u8).unwrap_or(DType::F64);
-                at += ltc_ir::args::number_words(dtype);
-                number(at - ltc_ir::args::number_words(dtype), dtype)
+                at += number_words(dtype);
+                number(at - number_words(dtype), dtype)
             };
             list(dtypes.iter().map(entry).collect())
         }
