@@ -1,7 +1,8 @@
 //! Finds libtorch for the build scripts of the workspace, and says what to do when it is not there.
 //!
 //! Places, in order: `LIBTORCH` (a folder with `lib` and `include`), the active Python environment (`VIRTUAL_ENV`,
-//! `CONDA_PREFIX`), the workspace's own `.venv`. Leaf crates (binaries, tests, examples, extension modules) call
+//! `CONDA_PREFIX`), the workspace's own `.venv`. With `LIBTORCH_USE_PYTORCH` set the active environment comes first, as
+//! for `tch` itself. Leaf crates (binaries, tests, examples, extension modules) call
 //! [`link_args`] so that they run with no `LD_LIBRARY_PATH`.
 #![expect(clippy::print_stdout, reason = "build scripts talk to cargo on stdout")]
 
@@ -115,7 +116,7 @@ pub fn link_args() {
 
 /// Tells cargo what the answer of [`locate`] depends on.
 pub fn rerun() {
-    for name in ["LIBTORCH", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+    for name in ["LIBTORCH", "LIBTORCH_USE_PYTORCH", "VIRTUAL_ENV", "CONDA_PREFIX"] {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");

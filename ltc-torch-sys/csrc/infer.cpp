@@ -1,5 +1,6 @@
 // Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, or Meta kernels.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -84,67 +85,8 @@ void ask_rule(const OpInfo& o, const Flat& f, ShapeEntry& e, bool& answered) {
   answered = true;
 }
 
-// In-place operators without a meta function: shapes of written arguments cannot change.
-bool only_writes_in_place(const OpInfo& o) {
-  if (!o.mutates) return false;
-  for (auto& r : o.rets)
-    if (r.write_arg < 0) return false;
-  for (auto& a : o.args)
-    if (a.write && a.out) return false;
-  return true;
-}
-
-void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
-  const size_t n = o.args.size(), base = stack.size() - n;
-  StorageMap storages;
-  Stack meta;
-  meta.reserve(n + 4);
-  struct Written {
-    uint32_t operand;
-    Tensor tensor;
-    Dims sizes, strides;
-  };
-  std::vector<Written> written;
-  uint32_t operand = 0;
-  for (size_t i = 0; i < n; i++) {
-    const IValue& v = stack[base + i];
-    switch (o.args[i].kind) {
-      case Kind::Device: meta.push_back(v.isNone() ? v : IValue(c10::Device(c10::kMeta))); break;
-      case Kind::Generator:
-        meta.push_back(IValue());
-        operand += o.random;
-        break;
-      default:
-        meta.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
-          if (!t.defined()) return t;
-          bool host_scalar = !is_lazy(t) && o.args[i].kind == Kind::Tensor && t.dim() == 0;
-          if (host_scalar) return t;
-          Tensor m = is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta);
-          if (o.args[i].write) written.push_back({operand, m, Dims(m.sizes()), Dims(m.strides())});
-          operand++;
-          return m;
-        }));
-    }
-  }
-  try {
-    BelowAutograd guard;
-    if (o.structured) {
-      // meta() + op.out(): the trailing out call is swallowed by the TESTING_ONLY_GenericMode fallback (register.cpp), so
-      // that just the C++ meta function runs, with eager's own error texts.
-      c10::impl::IncludeDispatchKeyGuard mode(DispatchKey::TESTING_ONLY_GenericMode);
-      o.handle->redispatchBoxed(DispatchKeySet(), &meta);
-    } else o.handle->callBoxed(&meta);
-  } catch (const c10::NotImplementedError&) {
-    if (!only_writes_in_place(o)) {
-      e.eager = LTC_WHY_NO_SHAPE;
-      return;
-    }
-    for (size_t i = 0; i < o.rets.size(); i++) {
-      e.ret_count.push_back(1);
-      e.outs.emplace_back().kind = OutKind::Written;
-    }
-    return;
-  }
+// Layouts of the results on top of a stack.
+void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   auto describe = [&](const Tensor& t, const RetInfo& r) {
     OutMeta m;
     if (r.write_arg >= 0) m.kind = OutKind::Written;
@@ -157,7 +99,7 @@ void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
     e.outs.push_back(std::move(m));
   };
   for (size_t i = 0; i < o.rets.size(); i++) {
-    const IValue& v = meta[meta.size() - o.rets.size() + i];
+    const IValue& v = stack[stack.size() - o.rets.size() + i];
     if (o.rets[i].kind == Kind::TensorList) {
       auto l = v.toTensorVector();
       e.ret_count.push_back(l.size());
@@ -167,9 +109,143 @@ void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
       describe(v.isNone() ? Tensor() : v.toTensor(), o.rets[i]);
     }
   }
-  for (auto& w : written)
-    if (w.tensor.sizes() != IntArrayRef(w.sizes) || w.tensor.strides() != IntArrayRef(w.strides))
-      e.resizes.push_back({w.operand, Layout(w.tensor.scalar_type(), w.tensor.sizes(), w.tensor.strides())});
+}
+
+// ---- probes: the operator run once on host tensors of zeros (integers, valid indices) and ones (floats) ----
+// A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has every size
+// cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not check.
+constexpr size_t kProbeBytes = size_t(256) << 20;
+constexpr const char* kTooLarge = "too large to probe";
+
+Tensor probe_tensor(const Tensor& t, bool tiny) {
+  auto options = at::TensorOptions().dtype(t.scalar_type());
+  bool one = at::isFloatingType(t.scalar_type()) || at::isComplexType(t.scalar_type());
+  if (!tiny) return at::empty_strided(t.sizes(), t.strides(), options).fill_(one);
+  Dims sizes(t.sizes());
+  for (auto& s : sizes) s = std::min<int64_t>(s, 1);
+  return at::empty(sizes, options).fill_(one);
+}
+
+struct KeepDefaultGenerator {  // a probe must not use up draws
+  std::optional<Tensor> state;
+  explicit KeepDefaultGenerator(bool random) {
+    if (random) state = at::detail::getDefaultCPUGenerator().get_state();
+  }
+  ~KeepDefaultGenerator() {
+    if (state) at::Generator(at::detail::getDefaultCPUGenerator()).set_state(*state);
+  }
+};
+
+// A call on stand-ins for its lazy tensors, and the stand-ins of written arguments as they were.
+struct StandIn {
+  struct Written {
+    uint32_t operand;
+    Tensor tensor;
+    Dims sizes, strides;
+  };
+  Stack stack;
+  std::vector<Written> written;
+
+  template <class F> StandIn(const OpInfo& o, const Stack& call, c10::DeviceType device, F make) {
+    // A tensor that is several arguments stays one: libtorch's checks of outputs ask for identity.
+    std::unordered_map<TensorImpl*, Tensor> made;
+    auto stand_in = [&](const Tensor& t) {
+      auto& s = made[t.unsafeGetTensorImpl()];
+      if (!s.defined()) s = make(t);
+      return s;
+    };
+    const size_t n = o.args.size(), base = call.size() - n;
+    stack.reserve(n + 4);
+    uint32_t operand = 0;
+    for (size_t i = 0; i < n; i++) {
+      const IValue& v = call[base + i];
+      const ArgInfo& a = o.args[i];
+      if (a.kind == Kind::Device) stack.push_back(v.isNone() ? v : IValue(c10::Device(device)));
+      else if (a.kind == Kind::Generator) {
+        stack.emplace_back();
+        operand += o.random;
+      } else
+        stack.push_back(map_tensors(v, a.kind, [&](const Tensor& t) {
+          if (!t.defined() || (!is_lazy(t) && a.kind == Kind::Tensor && t.dim() == 0)) return t;
+          Tensor s = stand_in(t);
+          if (a.write) written.push_back({operand, s, Dims(s.sizes()), Dims(s.strides())});
+          operand++;
+          return s;
+        }));
+    }
+  }
+  // What the call, done on the stand-ins, says of the real one.
+  void describe(const OpInfo& o, ShapeEntry& e) {
+    e.outs.clear();
+    e.ret_count.clear();
+    describe_results(o, stack, e);
+    e.resizes.clear();
+    for (auto& w : written)
+      if (w.tensor.sizes() != IntArrayRef(w.sizes) || w.tensor.strides() != IntArrayRef(w.strides))
+        e.resizes.push_back({w.operand, Layout(w.tensor.scalar_type(), w.tensor.sizes(), w.tensor.strides())});
+  }
+};
+
+// Runs the operator on host stand-ins; throws what it throws.
+StandIn probe(const OpInfo& o, const Stack& stack, bool tiny) {
+  size_t bytes = 0;
+  StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
+    bytes += storage_elements(t.sizes(), t.strides()) * t.itemsize();
+    TORCH_CHECK_NOT_IMPLEMENTED(tiny || bytes <= kProbeBytes, kTooLarge);
+    return probe_tensor(t, tiny);
+  });
+  KeepDefaultGenerator keep(o.random);
+  BelowAutograd guard;
+  o.handle->callBoxed(&call.stack);
+  return call;
+}
+
+bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack) {
+  try {
+    probe(o, stack, true);
+    return false;
+  } catch (const c10::Error& e) {
+    std::string what = e.what_without_backtrace();
+    for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for"})
+      if (what.find(p) != std::string::npos) return true;
+    return false;  // a size of 1 does not fit this call: the probe says nothing
+  } catch (...) {
+    return false;
+  }
+}
+
+// Whether the probe answered; a call that its kernel refuses goes to the host, which has the real values: it gives the
+// real error, or succeeds where zeros do not.
+bool ask_kernel(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
+  try {
+    probe(o, stack, false).describe(o, e);
+    return true;
+  } catch (const c10::Error& error) {
+    if (std::string(error.what_without_backtrace()).find(kTooLarge) != std::string::npos) return false;
+  } catch (...) {
+  }
+  e.eager = LTC_WHY_NO_SHAPE;
+  return true;
+}
+
+void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
+  StorageMap storages;
+  StandIn call(o, stack, c10::kMeta, [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
+  try {
+    BelowAutograd guard;
+    if (o.structured) {
+      // meta() + op.out(): the trailing out call is swallowed by the TESTING_ONLY_GenericMode fallback (register.cpp), so
+      // that just the C++ meta function runs, with eager's own error texts.
+      c10::impl::IncludeDispatchKeyGuard mode(DispatchKey::TESTING_ONLY_GenericMode);
+      o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
+    } else o.handle->callBoxed(&call.stack);
+  } catch (const c10::NotImplementedError&) {
+    if (!ask_kernel(o, stack, e)) e.eager = LTC_WHY_NO_SHAPE;
+    return;
+  }
+  call.describe(o, e);
+  // Meta kernels that are not the operator's own meta function check less than the CPU's and guess strides.
+  if (!o.structured && !o.has_view) ask_kernel(o, stack, e);
 }
 }  // namespace
 
@@ -200,6 +276,7 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   bool answered = false;
   ask_rule(o, f, *e, answered);
   if (!answered) ask_meta(o, stack, *e);
+  if (!e->eager && !o.has_view && no_kernel_for_these_dtypes(o, stack)) e->eager = LTC_WHY_NO_SHAPE;
   e->hash = hash;
   e->key.reserve(1 + f.words.size() + f.shapes.size());
   e->key.push_back(o.id);

@@ -120,6 +120,7 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
     write_host(self, to_host(src).expand(self.sizes()));
     return self;
   }
+  at::assert_no_partial_overlap(self, src);
   auto *d = self.unsafeGetTensorImpl(), *s = src.unsafeGetTensorImpl();
   auto *ds = storage_of(d), *ss = storage_of(s);
   if (ds != ss && d->dtype() == s->dtype() && d->sizes() == s->sizes() && d->strides() == s->strides()) {
@@ -234,6 +235,13 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor& ig0, const Tensor& hg0, const 
   Tensor r = (h[0] + i[0]).sigmoid(), z = (h[1] + i[1]).sigmoid(), n = (i[2] + h[2] * r).tanh();
   return {(hx - n) * z + n, Tensor()};
 }
+// libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit.
+Tensor dropout(const Tensor& input, double p, bool train) {
+  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  if (p == 0 || !train || input.sym_numel() == 0) return input;
+  if (p == 1) return input.mul(at::zeros({}, input.options()));
+  return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);
+}
 }  // namespace
 
 void register_explicit(torch::Library& m) {
@@ -254,9 +262,11 @@ void register_explicit(torch::Library& m) {
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_", set_nothing);
   m.impl("record_stream", record_stream);
+  m.impl("dropout", dropout);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
 }
-void register_rnn_cells(torch::Library& autograd) {
+void register_composites(torch::Library& autograd) {
+  autograd.impl("dropout", dropout);
   autograd.impl("_thnn_fused_lstm_cell", lstm_cell);
   autograd.impl("_thnn_fused_gru_cell", gru_cell);
 }

@@ -233,7 +233,8 @@ struct Flattener {
         for (size_t j = 0; j < i; j++)
           if (f.operands[i].slot == f.operands[j].slot) {
             f.shapes.push_back(~(uint64_t)(i * 16 + j));
-            f.shapes.push_back(f.operands[i].offset - f.operands[j].offset);
+            bool same = f.tensors[i] && f.tensors[j] && f.tensors[i]->is_same(*f.tensors[j]);
+            f.shapes.push_back((f.operands[i].offset - f.operands[j].offset) * 2 + same);
             break;
           }
   }

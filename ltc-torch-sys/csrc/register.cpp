@@ -10,7 +10,7 @@
 #include "shim.h"
 
 namespace ltc {
-void register_rnn_cells(torch::Library& autograd);
+void register_composites(torch::Library& autograd);
 
 namespace {
 struct RecordingKernel final : c10::OperatorKernel {
@@ -101,7 +101,7 @@ void register_kernels() {
       m.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RecordingKernel>(op_info(*h))));
   }
   register_explicit(m);
-  register_rnn_cells(library("aten", DispatchKey::AutogradPrivateUse1));
+  register_composites(library("aten", DispatchKey::AutogradPrivateUse1));
 }
 
 void register_autocast() {

@@ -129,7 +129,7 @@ impl SiteResolver for Sites {
                 let name = symbol.name().map(|n| format!("{n:#}")).unwrap_or_default();
                 let path = file.display().to_string();
                 let machinery =
-                    MACHINERY.iter().any(|m| name.starts_with(m)) || path.contains("/tch-") || path.contains("/rustc/");
+                    MACHINERY.iter().any(|m| name.starts_with(m)) || path.contains("/tch-") || path.contains("/rustc/") || path.contains("/backtrace-");
                 // `ltc_` names are ours only where the file is: a user's crate may be called so too.
                 let ours = path.contains("ltc-torch") && path.contains("/src/");
                 if found.is_none()

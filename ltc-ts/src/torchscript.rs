@@ -49,8 +49,8 @@ impl Program {
         let inputs = self.graph.params().iter().enumerate().map(|(i, l)| format!("%p{i} : {}", value_type(l.dtype())));
         let numbers = numbers.iter().map(|(at, ty)| format!("%n{at} : {ty}"));
         let inputs: Vec<String> = inputs.chain(numbers).collect();
-        let outputs: Vec<&str> = self.graph.outputs().iter().map(|&o| p.name(o)).collect();
-        Ok(format!("graph({}):\n{}  return ({})\n", inputs.join(", "), p.body, outputs.join(", ")))
+        let result = p.result();
+        Ok(format!("graph({}):\n{}  return ({result})\n", inputs.join(", "), p.body))
     }
 }
 
@@ -144,6 +144,18 @@ impl Printer<'_> {
     fn line(&mut self, text: &str) {
         // Infallible: a String takes all that is written to it.
         let _ = writeln!(self.body, "  {text}");
+    }
+
+    /// The one value the graph returns: its output, or a tuple of them.
+    fn result(&mut self) -> String {
+        let graph = &self.program.graph;
+        let outputs: Vec<&str> = graph.outputs().iter().map(|&o| self.name(o)).collect();
+        if let [only] = outputs[..] {
+            return only.into();
+        }
+        let types: Vec<&str> = graph.outputs().iter().map(|&o| value_type(graph.layout(o).dtype())).collect();
+        let (types, tuple) = (types.join(", "), format!("prim::TupleConstruct({})", outputs.join(", ")));
+        self.define(&format!("({types})"), &tuple)
     }
 
     /// `name : type = expression`.
@@ -261,28 +273,23 @@ impl Printer<'_> {
         if plain > new || (lists == 0 && plain != new) || lists > 1 {
             return Err("an absent result".into());
         }
-        let (mut targets, mut unpack, mut made) = (Vec::new(), None, Vec::new());
+        let (mut targets, mut made) = (Vec::new(), Vec::new());
         for r in &returns {
             let name = self.fresh();
             targets.push(format!("{name} : {}", if *r == Return::List { "Tensor[]" } else { "Tensor" }));
-            match r {
-                Return::Written => {}
-                Return::Tensor => made.push(name),
-                Return::List => {
-                    let items: Vec<String> = (0..new - plain).map(|_| self.fresh()).collect();
-                    unpack = Some((name, items.clone()));
-                    made.extend(items);
-                }
-            }
+            made.push((*r, name));
         }
         let symbol = node.op.name().split('.').next().unwrap_or_default();
         let assign = if targets.is_empty() { String::new() } else { format!("{} = ", targets.join(", ")) };
         self.line(&format!("{assign}{symbol}({})", args.join(", ")));
-        if let Some((list, items)) = unpack.filter(|(_, items)| !items.is_empty()) {
-            let items: Vec<String> = items.iter().map(|i| format!("{i} : Tensor")).collect();
-            self.line(&format!("{} = prim::ListUnpack({list})", items.join(", ")));
+        self.reread_written_lists(node, &args, &mut results);
+        for (r, name) in made {
+            match r {
+                Return::Written => {}
+                Return::Tensor => results.push(name),
+                Return::List => results.extend(self.unpack(&name, new - plain)),
+            }
         }
-        results.extend(made);
         for &g in &generators {
             results.push(self.name(node.operands[g as usize]).to_string());
         }
@@ -290,6 +297,32 @@ impl Printer<'_> {
             self.values[first + i] = Named { name, offset: 0 };
         }
         Ok(())
+    }
+
+    /// Takes the tensors of written lists out of the lists again: TorchScript drops a write to a list nobody reads.
+    fn reread_written_lists(&mut self, node: &GraphNode, args: &[String], written: &mut [String]) {
+        let mut next = 0;
+        for (arg, name) in node.args().zip(args) {
+            match arg {
+                Arg::Tensor { flags, .. } if flags.has(ArgFlags::MUT) => next += 1,
+                Arg::Tensors { len, flags, .. } if flags.has(ArgFlags::MUT) => {
+                    for item in self.unpack(name, len) {
+                        written[next] = item;
+                        next += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn unpack(&mut self, list: &str, count: usize) -> Vec<String> {
+        let items: Vec<String> = (0..count).map(|_| self.fresh()).collect();
+        if count > 0 {
+            let typed: Vec<String> = items.iter().map(|i| format!("{i} : Tensor")).collect();
+            self.line(&format!("{} = prim::ListUnpack({list})", typed.join(", ")));
+        }
+        items
     }
 
     /// Names of the arguments, and of the written ones among them.
@@ -338,6 +371,8 @@ impl Printer<'_> {
                         if mask[i / 64] >> (i % 64) & 1 == 1 {
                             items.push(self.operand(node, next, flags, &mut written));
                             next += 1;
+                        } else if flags.has(ArgFlags::MUT) {
+                            return Err("an absent tensor in a written list".into());
                         } else {
                             items.push(self.none());
                             absent = true;

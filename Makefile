@@ -1,0 +1,34 @@
+# make mnist    set up everything and train a convolutional network lazily (DATA=DIR for real MNIST files)
+# make test     set up everything and run all tests
+
+DATA ?=
+ARGS ?=
+
+.PHONY: help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@echo "other targets: setup python bench opinfo matrix test-cuda bench-cuda"
+
+setup:
+	@scripts/setup.sh
+
+mnist: setup
+	cargo run --release -p ltc-torch --example mnist -- $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+test: setup
+	cargo xtask ci
+
+python: setup
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" "pytest>=8"
+	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --release
+
+bench: setup
+	cargo run --release -p ltc-torch --example speed
+	cargo bench -p ltc-core
+
+opinfo matrix:
+	@echo "make $@: the operator matrix does not exist yet (README, What is missing)" >&2; exit 1
+
+test-cuda bench-cuda:
+	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1

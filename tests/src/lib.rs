@@ -1,0 +1,23 @@
+//! What the tests share: random tensor programs, the subjects that run them, the comparison with eager libtorch.
+//!
+//! A [`program::Program`] is data. [`run::agree`] runs it on eager CPU tensors and on a [`subject::Subject`] side by side
+//! and says where they differ: value, shape, dtype, strides, or that one raised an error and the other did not.
+
+pub mod compare;
+pub mod program;
+pub mod run;
+pub mod strategy;
+pub mod subject;
+
+use parking_lot::{Mutex, MutexGuard};
+
+/// Tests of one binary share the process's one device: those that look at its events or counters take this first.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock()
+}
+
+/// How many cases a property runs: `LTC_TEST_CASES` or the default given.
+pub fn cases(default: u32) -> u32 {
+    std::env::var("LTC_TEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}

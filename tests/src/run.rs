@@ -1,0 +1,205 @@
+//! Runs a program on eager tensors and on a subject, side by side.
+
+use std::{cell::Cell, fmt, panic, sync::Once};
+
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    compare::{same_meta, same_values},
+    program::{self, Program, Step},
+    subject::Subject,
+};
+
+/// Where the two runs differ.
+#[derive(Debug)]
+pub struct Disagreement {
+    /// Step, or the number of steps for the comparison at the end.
+    pub step: usize,
+    /// What differs.
+    pub what: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}: {}", self.step, self.what)
+    }
+}
+
+/// A helper tensor (an index) where `like` is.
+pub fn place_like(t: &Tensor, like: &Tensor) -> Tensor {
+    match ltc_torch::device_of(like) {
+        Some(device) => ltc_torch::to_device(t, device).expect("the device is initialised"),
+        None => t.shallow_clone(),
+    }
+}
+
+/// A tensor of the program's own numbers; floats include NaN, infinities and zeros of both signs.
+fn make(kind: Kind, shape: &[i64], fill: u64) -> Tensor {
+    let n: i64 = shape.iter().product();
+    let mut x = fill | 1;
+    let values: Vec<f64> = (0..n)
+        .map(|_| {
+            x = x.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            let k = (x >> 40) % 64;
+            match (kind, k) {
+                (Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16, 0) => f64::NAN,
+                (Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16, 1) => f64::INFINITY,
+                (Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16, 2) => f64::NEG_INFINITY,
+                (Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16, 3) => -0.0,
+                (Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16, _) => k as f64 / 8.0 - 4.0,
+                (Kind::Uint8, _) => (k % 8) as f64,
+                (Kind::Bool, _) => (k % 2) as f64,
+                _ => k as f64 % 9.0 - 4.0,
+            }
+        })
+        .collect();
+    Tensor::from_slice(&values).view(shape).to_kind(kind)
+}
+
+/// Tensors of a run. Bounded: the oldest is replaced.
+struct Slots {
+    tensors: Vec<Tensor>,
+    next: usize,
+}
+
+const SLOTS: usize = 12;
+
+impl Slots {
+    fn get(&self, slot: u8) -> Tensor {
+        self.tensors[slot as usize % self.tensors.len()].shallow_clone()
+    }
+
+    fn push(&mut self, t: Tensor) {
+        if self.tensors.len() < SLOTS {
+            self.tensors.push(t);
+        } else {
+            self.tensors[self.next % SLOTS] = t;
+            self.next += 1;
+        }
+    }
+}
+
+/// Steps that make a tensor; `None` for those that do not.
+fn apply(step: &Step, s: &Slots) -> Option<Result<Tensor, tch::TchError>> {
+    use Step::*;
+    let result = match step {
+        Unary(op, a) => program::unary(op, &s.get(*a)),
+        UnaryInPlace(op, a) => program::unary_in_place(op, &mut s.get(*a)),
+        Binary(op, a, b) => program::binary(op, &s.get(*a), &s.get(*b)),
+        BinaryScalar(op, a, x) => program::binary_scalar(op, &s.get(*a), *x),
+        BinaryInPlace(op, a, b) => program::binary_in_place(op, &mut s.get(*a), &s.get(*b)),
+        ScalarInPlace(op, a, x) => program::scalar_in_place(op, &mut s.get(*a), *x),
+        Reduce(op, a, d, k) => program::reduce(op, &s.get(*a), *d, *k),
+        View(op, a, x, y, z) => program::view(op, &s.get(*a), *x, *y, *z),
+        Ternary(op, a, b, c) => program::ternary(op, &mut s.get(*a), &s.get(*b), &s.get(*c)),
+        Out(op, d, a, b) => program::out(op, &s.get(*d), &s.get(*a), &s.get(*b)),
+        Join(op, a, b, d) => program::join(op, &s.get(*a), &s.get(*b), *d),
+        Index(op, a, d, seed) => program::index(op, &mut s.get(*a), *d, *seed),
+        Cast(a, kind) => s.get(*a).f_to_kind(*kind),
+        Random(op, a, p) => program::random(op, &mut s.get(*a), *p),
+        New { .. } | Seed(_) | Read(_) | Mark | Drop(_) => return None,
+    };
+    Some(result)
+}
+
+/// `apply`, with panics as errors: tch 0.24 frees a `Scalar` argument before it reads the error of the call, and the
+/// free panics over it.
+fn attempt(step: &Step, s: &Slots) -> Result<Tensor, tch::TchError> {
+    quiet_panics();
+    QUIET.set(true);
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(|| apply(step, s).expect("a step that makes a tensor")));
+    QUIET.set(false);
+    result.unwrap_or_else(|e| {
+        let text = e.downcast_ref::<String>().cloned().unwrap_or_else(|| "panic".into());
+        Err(tch::TchError::Torch(text.lines().next().unwrap_or_default().to_owned()))
+    })
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let show = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                show(info);
+            }
+        }));
+    });
+}
+
+fn first_line(e: &tch::TchError) -> String {
+    e.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// Runs the program on both; `Err` says where they differ.
+pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
+    let _no_grad = tch::no_grad_guard();
+    let first = make(Kind::Float, &[2, 3], 11);
+    let mut eager = Slots { tensors: vec![first.copy()], next: 0 };
+    let mut other = Slots { tensors: vec![subject.put(&first)], next: 0 };
+    tch::manual_seed(1);
+    subject.seed(1);
+    // Subjects that draw from the CPU's own generator must not disturb the eager run's draws.
+    let shares_generator = ltc_torch::device_of(&other.tensors[0]).is_none();
+    let mut seed = 1;
+    for (i, step) in program.iter().enumerate() {
+        let differ = |what: String| Disagreement { step: i, what: format!("{step:?}: {what}") };
+        match step {
+            Step::New { kind, shape, fill } => {
+                let t = make(*kind, shape, *fill);
+                other.push(subject.put(&t));
+                eager.push(t);
+            }
+            Step::Seed(s) => {
+                seed = *s;
+                tch::manual_seed(seed as i64);
+                subject.seed(seed);
+            }
+            Step::Mark => subject.mark(),
+            Step::Read(slot) => {
+                let got = subject.get(&other.get(*slot)).map_err(differ)?;
+                same_values(&eager.get(*slot), &got).map_err(differ)?;
+            }
+            Step::Drop(slot) => {
+                if eager.tensors.len() > 1 {
+                    let at = *slot as usize % eager.tensors.len();
+                    eager.tensors.swap_remove(at);
+                    other.tensors.swap_remove(at);
+                }
+            }
+            _ => {
+                if shares_generator && matches!(step, Step::Random(..)) {
+                    seed += 1;
+                    tch::manual_seed(seed as i64);
+                }
+                let expected = attempt(step, &eager);
+                if shares_generator && matches!(step, Step::Random(..)) {
+                    tch::manual_seed(seed as i64);
+                }
+                let got = if subject.skips(i) { Ok(other.get(0)) } else { attempt(step, &other) };
+                match (expected, got) {
+                    (Ok(expected), Ok(got)) => {
+                        let got = subject.after(i, got);
+                        same_meta(&expected, &got).map_err(differ)?;
+                        eager.push(expected);
+                        other.push(got);
+                    }
+                    (Err(_), Err(_)) => {}
+                    (Ok(_), Err(e)) => return Err(differ(format!("raised `{}`, eager does not", first_line(&e)))),
+                    (Err(e), Ok(_)) => return Err(differ(format!("no error, eager raises `{}`", first_line(&e)))),
+                }
+            }
+        }
+    }
+    for (expected, got) in eager.tensors.iter().zip(&other.tensors) {
+        let differ = |what| Disagreement { step: program.len(), what };
+        same_meta(expected, got).map_err(differ)?;
+        same_values(expected, &subject.get(got).map_err(differ)?).map_err(differ)?;
+    }
+    debug_assert_eq!(first.device(), Device::Cpu);
+    Ok(())
+}
