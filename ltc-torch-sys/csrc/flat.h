@@ -14,6 +14,7 @@ struct Flat {
   std::list<Tensor> keep;                    // host tensors imported for this call
   int32_t device = -1;
   int eager = -1;      // LtcReason: cannot be recorded
+  bool integral = false;  // a tensor before this argument has an integer dtype
   bool bits = false;   // an operand is a lazy conjugate or negative view
   uint32_t writes = 0;
 

@@ -245,7 +245,7 @@ void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   }
   call.describe(o, e);
   // Meta kernels that are not the operator's own meta function check less than the CPU's and guess strides.
-  if (!o.structured && !o.has_view) ask_kernel(o, stack, e);
+  if ((!o.structured || o.kernel_checks_more) && !o.has_view) ask_kernel(o, stack, e);
 }
 }  // namespace
 

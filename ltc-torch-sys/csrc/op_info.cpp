@@ -45,6 +45,8 @@ void correct(OpInfo& o, const std::string& base) {
       o.args[stat].write = true;
       o.args[stat].write_if = 5;
     }
+  // Whether the added matrix expands is only checked by the kernel.
+  for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"}) o.kernel_checks_more |= base == p || base == std::string(p) + "_";
   // Numbers decide the shape.
   o.numbers_shape = base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
 }

@@ -4,6 +4,7 @@
 #include <c10/core/AutogradState.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "flat.h"
@@ -30,7 +31,18 @@ struct Flattener {
   const OpInfo& o;
   Flat& f;
 
+  // Whether a number fits an integer dtype is an error of the call: beside integer tensors its range is part of the key,
+  // so that another range is inferred (and refused) anew.
+  void range(const c10::Scalar& s) {
+    if (!f.integral || s.isComplex()) return;
+    double d = s.toDouble();
+    uint64_t bucket = 0;
+    for (double limit : {127., 255., 32767., 65535., 2147483647., 9.2e18}) bucket += !(std::abs(d) <= limit);
+    f.shapes.push_back(~(bucket * 4 + (d < 0) * 2 + (d == 0)));
+  }
+
   void number(const c10::Scalar& s, bool header, bool shape) {
+    range(s);
     if (s.isComplex()) {
       auto c = s.toComplexDouble();
       if (header) f.head(LTC_NUMBER, 0, (uint8_t)at::kComplexDouble);
@@ -100,6 +112,7 @@ struct Flattener {
     set_device(s->device().index());
     auto sz = ti->sizes(), st = ti->strides();
     auto dt = c10::typeMetaToScalarType(ti->dtype());
+    f.integral |= c10::isIntegralType(dt, true);
     f.shapes.push_back((uint64_t)dt << 32 | sz.size());
     f.shapes.append(sz.begin(), sz.end());
     f.shapes.append(st.begin(), st.end());

@@ -133,7 +133,8 @@ struct OpInfo {
   std::vector<ArgInfo> args;
   std::vector<RetInfo> rets;
   bool structured = false, composite = false, mask_index = false, random = false, numbers_shape = false;
-  bool has_view = false, mutates = false, overwrites = false, implied_generator = false, rule = true;
+  bool has_view = false, mutates = false, overwrites = false, implied_generator = false;
+  bool kernel_checks_more = false;  // than its structured meta function does
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
   uint32_t id = 0;
   std::optional<OperatorHandle> handle;

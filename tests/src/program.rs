@@ -65,7 +65,7 @@ pub const UNARY: &[&str] = &[
 pub const UNARY_IN_PLACE: &[&str] = &["abs_", "neg_", "relu_", "zero_", "sigmoid_", "floor_", "sqrt_", "exp_", "tanh_", "logical_not_"];
 /// Binary operators.
 pub const BINARY: &[&str] = &[
-    "add", "sub", "mul", "div", "maximum", "minimum", "eq", "lt", "ge", "atan2", "matmul", "mm", "bmm", "pow", "fmod",
+    "add", "sub", "mul", "div", "maximum", "minimum", "eq", "lt", "ge", "atan2", "matmul", "mm", "bmm", "pow",
     "logical_and", "masked_select", "outer", "dot",
 ];
 /// Binary operators with a number.
@@ -87,7 +87,7 @@ pub const VIEW: &[&str] = &[
 /// Operators with three operands.
 pub const TERNARY: &[&str] = &["where", "addcmul", "addcdiv", "lerp", "addmm", "baddbmm", "clamp", "addcmul_", "index_put_mask"];
 /// `out=` variants.
-pub const OUT: &[&str] = &["add_out", "mul_out", "sub_out", "exp_out", "matmul_out", "maximum_out"];
+pub const OUT: &[&str] = &["add_out", "mul_out", "sub_out", "exp_out", "mm_out", "maximum_out"];
 /// Joins.
 pub const JOIN: &[&str] = &["cat", "stack", "hstack"];
 /// Indexing.
@@ -195,7 +195,6 @@ pub fn binary(op: &str, a: &Tensor, b: &Tensor) -> Applied {
         "mm" => a.f_mm(b),
         "bmm" => a.f_bmm(b),
         "pow" => a.f_pow(b),
-        "fmod" => a.f_fmod_tensor(b),
         "logical_and" => a.f_logical_and(b),
         "outer" => a.f_outer(b),
         "dot" => a.f_dot(b),
@@ -352,7 +351,7 @@ pub fn out(op: &str, dst: &Tensor, a: &Tensor, b: &Tensor) -> Applied {
         "mul_out" => a.f_mul_out(dst, b),
         "sub_out" => a.f_sub_out(dst, b),
         "exp_out" => a.f_exp_out(dst),
-        "matmul_out" => a.f_matmul_out(dst, b),
+        "mm_out" => a.f_mm_out(dst, b),
         _ => a.f_maximum_out(dst, b),
     }
 }

@@ -10,7 +10,7 @@ fn check(program: &ltc_tests::program::Program) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(400), failure_persistence: None, max_shrink_iters: 4000, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(150), failure_persistence: None, max_shrink_iters: 4000, ..Default::default() })]
 
     #[test]
     fn over_all_operators(program in strategy::programs(30)) {

@@ -1,0 +1,135 @@
+//! What runs when, told by events and counters, never by time.
+
+use ltc_tests::alone;
+use ltc_torch::{Event, to_cpu, to_lazy};
+use tch::{Device, Kind, Tensor};
+
+fn lazy(values: &[f32]) -> Tensor {
+    ltc_torch::init().expect("the device registers");
+    to_lazy(&Tensor::from_slice(values)).expect("to the device")
+}
+
+fn log(f: impl FnOnce()) -> Vec<String> {
+    ltc_torch::sync().and_then(|()| ltc_torch::wait()).expect("nothing pending");
+    ltc_torch::record_events(true).expect("events");
+    f();
+    let events = ltc_torch::take_events().expect("events");
+    ltc_torch::record_events(false).expect("events");
+    events.iter().map(Event::to_string).collect()
+}
+
+#[test]
+fn recording_runs_nothing_and_a_read_runs_one_program() {
+    let _alone = alone();
+    let a = lazy(&[1.0, 2.0]);
+    let mut y = a.shallow_clone();
+    assert_eq!(log(|| y = (&a * 2.0 + 1.0).sin().view([2, 1])), [""; 0]);
+    let events = log(|| assert_eq!(to_cpu(&y).expect("a value").size(), [2, 1]));
+    assert!(events.len() <= 4, "{events:?}");
+    let again = log(|| drop(to_cpu(&y)));
+    assert_eq!(again, ["download"], "nothing runs twice");
+}
+
+#[test]
+fn numbers_are_parameters_of_the_program() {
+    let _alone = alone();
+    let a = lazy(&[1.0, 2.0]);
+    let step = |x: f64| to_cpu(&(&a * x + 0.5)).expect("a value");
+    step(0.1);
+    // Through zero, one and the other constant of the program.
+    for x in [0.2, 0.0, 1.0, 0.5, -3.0, 1e-8] {
+        let events = log(|| assert_eq!(step(x).double_value(&[0]) as f32, (x as f32) + 0.5));
+        assert!(events.iter().all(|e| !e.starts_with("compile")), "{x}: {events:?}");
+    }
+}
+
+#[test]
+fn dropping_a_tensor_drops_the_work_only_it_needed() {
+    let _alone = alone();
+    let a = lazy(&[1.0]);
+    ltc_torch::sync().expect("a cut");
+    let base = ltc_torch::pending_count().expect("a count");
+    let y = (&a + 1.0).exp();
+    let z = &y * 2.0;
+    assert_eq!(ltc_torch::pending_count().expect("a count") - base, 3);
+    drop(z);
+    assert_eq!(ltc_torch::pending_count().expect("a count") - base, 2);
+    drop(y);
+    assert_eq!(ltc_torch::pending_count().expect("a count") - base, 0);
+    assert_eq!(log(|| ltc_torch::sync().expect("a cut")), [""; 0]);
+}
+
+#[test]
+fn inputs_nobody_holds_are_donated_and_the_others_are_not() {
+    let _alone = alone();
+    let (mut a, b) = (lazy(&[1.0; 64]), lazy(&[2.0; 64]));
+    let snapshot = b.shallow_clone();
+    let events = log(|| {
+        let _ = a.g_add_(&b);
+        ltc_torch::sync().expect("a cut");
+    });
+    assert!(events[0].contains("2 params, 1 donated, 1 outputs"), "{events:?}");
+    assert_eq!(to_cpu(&a).expect("a value").double_value(&[0]), 3.0);
+    assert_eq!(to_cpu(&snapshot).expect("a value").double_value(&[0]), 2.0);
+}
+
+#[test]
+fn a_loop_without_reads_or_marks_stays_bounded() {
+    let _alone = alone();
+    let mut a = lazy(&[0.0]);
+    ltc_torch::reset_metrics().expect("metrics");
+    let before = ltc_torch::memory(0).expect("memory").used;
+    for _ in 0..250_000 {
+        let _ = a.g_add_scalar_(1.0);
+    }
+    assert!(ltc_torch::metrics().expect("metrics").auto_cuts >= 2);
+    assert!(ltc_torch::pending_count().expect("a count") <= 100_000);
+    assert_eq!(to_cpu(&a).expect("a value").double_value(&[0]), 250_000.0);
+    assert!(ltc_torch::memory(0).expect("memory").used <= before + 4096);
+}
+
+#[test]
+fn a_million_operations_record_run_and_drop() {
+    let _alone = alone();
+    let a = lazy(&[1.0]);
+    let mut y = a.shallow_clone();
+    for _ in 0..1_000_000 {
+        y = y.neg();
+    }
+    assert_eq!(to_cpu(&y).expect("a value").double_value(&[0]), 1.0);
+    let mut dropped = a.shallow_clone();
+    for _ in 0..90_000 {
+        dropped = dropped.neg();
+    }
+    drop(dropped);
+}
+
+#[test]
+fn threads_record_side_by_side() {
+    let _alone = alone();
+    let a = lazy(&[1.0, 2.0, 3.0]);
+    let run = |k: i64| {
+        let a = a.shallow_clone();
+        move || {
+            let mut y = a.shallow_clone();
+            for i in 0..200 {
+                y = &y * 0.5 + k as f64;
+                if i % 50 == 0 {
+                    ltc_torch::sync().expect("a cut");
+                }
+            }
+            to_cpu(&y).expect("a value")
+        }
+    };
+    let threads: Vec<_> = (0..4).map(|k| std::thread::spawn(run(k))).collect();
+    for (k, t) in threads.into_iter().enumerate() {
+        let got = t.join().expect("no panic").double_value(&[1]);
+        let _no_grad = tch::no_grad_guard();
+        let mut y = Tensor::from_slice(&[1f32, 2.0, 3.0]);
+        for _ in 0..200 {
+            y = &y * 0.5 + k as f64;
+        }
+        assert_eq!(got, y.double_value(&[1]));
+    }
+    let _ = (Kind::Float, Device::Cpu);
+}
