@@ -114,7 +114,7 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
 // ---- probes: the operator run once on host tensors of zeros (integers, valid indices) and ones (floats) ----
 // A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has every size
 // cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not check.
-constexpr size_t kProbeBytes = size_t(256) << 20;
+constexpr size_t kProbeBytes = size_t(64) << 20;
 constexpr const char* kTooLarge = "too large to probe";
 
 Tensor probe_tensor(const Tensor& t, bool tiny) {
@@ -190,7 +190,8 @@ struct StandIn {
 StandIn probe(const OpInfo& o, const Stack& stack, bool tiny) {
   size_t bytes = 0;
   StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
-    bytes += storage_elements(t.sizes(), t.strides()) * t.itemsize();
+    // By elements, not by memory: a kernel walks all elements of an expanded tensor.
+    bytes += std::max<size_t>(t.numel(), storage_elements(t.sizes(), t.strides())) * t.itemsize();
     TORCH_CHECK_NOT_IMPLEMENTED(tiny || bytes <= kProbeBytes, kTooLarge);
     return probe_tensor(t, tiny);
   });

@@ -101,21 +101,18 @@ impl Sites {
     }
 }
 
-/// Code between the user and the recorder, by demangled name.
-const MACHINERY: [&str; 13] = [
-    "ltc_",
-    "<ltc_",
-    "tch::",
-    "<tch::",
-    "torch_sys",
-    "at::",
-    "c10::",
-    "torch::",
-    "std::",
-    "core::",
-    "alloc::",
-    "backtrace::",
-    "<alloc::",
+/// Code between the user and the recorder, by parts of file paths.
+const MACHINERY: [&str; 10] = [
+    "/tch-",
+    "/torch-sys-",
+    "/backtrace-",
+    "/rustc/",
+    "library/std/",
+    "ltc-torch/src/",
+    "ltc-torch-sys/",
+    "ltc-core/src/",
+    "ltc-ir/src/",
+    "ltc-ts/src/",
 ];
 
 impl SiteResolver for Sites {
@@ -126,17 +123,11 @@ impl SiteResolver for Sites {
             // The return address belongs to the instruction after the call.
             backtrace::resolve((ip - 1) as *mut _, |symbol| {
                 let Some(file) = symbol.filename() else { return };
-                let name = symbol.name().map(|n| format!("{n:#}")).unwrap_or_default();
                 let path = file.display().to_string();
-                let machinery =
-                    MACHINERY.iter().any(|m| name.starts_with(m)) || path.contains("/tch-") || path.contains("/rustc/") || path.contains("/backtrace-");
-                // `ltc_` names are ours only where the file is: a user's crate may be called so too.
-                let ours = path.contains("ltc-torch") && path.contains("/src/");
-                if found.is_none()
-                    && (!machinery || (name.contains("ltc_") && !ours && !path.contains("/tch-")))
-                    && !path.ends_with(".cpp")
-                {
-                    found = Some(format!("{path}:{} in {name}", symbol.lineno().unwrap_or(0)));
+                let machinery = MACHINERY.iter().any(|m| path.contains(m)) || !path.ends_with(".rs");
+                if found.is_none() && !machinery {
+                    let name = symbol.name().map(|n| format!(" in {n:#}")).unwrap_or_default();
+                    found = Some(format!("{path}:{}{name}", symbol.lineno().unwrap_or(0)));
                 }
             });
             if found.is_some() {

@@ -29,7 +29,9 @@ pub fn same_values(expected: &Tensor, got: &Tensor) -> Result<(), String> {
         None => Ok(()),
         Some(i) => {
             let n = a.iter().zip(&b).filter(|(x, y)| x != y).count();
-            let show = |w: u64| if is_float(expected.kind()) { format!("{:?}", f64::from_bits(w)) } else { format!("{}", w as i64) };
+            let show = |w: u64| {
+                if is_float(expected.kind()) { format!("{:?}", f64::from_bits(w)) } else { format!("{}", w as i64) }
+            };
             Err(format!("element {i} is {}, expected {} ({n} of {} differ)", show(b[i]), show(a[i]), a.len()))
         }
     }

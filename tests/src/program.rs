@@ -56,44 +56,158 @@ pub type Program = Vec<Step>;
 
 /// Operators of each kind of step; the names are libtorch's.
 pub const UNARY: &[&str] = &[
-    "abs", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu", "gelu", "silu", "floor", "ceil",
-    "round", "trunc", "sign", "reciprocal", "square", "isnan", "logical_not", "erf", "softplus", "leaky_relu", "elu",
-    "clone", "contiguous", "sum_all", "mean_all", "max_all", "zeros_like", "ones_like", "flip", "tril", "triu", "nonzero",
-    "hardtanh", "log1p",
+    "abs",
+    "neg",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "gelu",
+    "silu",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "sign",
+    "reciprocal",
+    "square",
+    "isnan",
+    "logical_not",
+    "erf",
+    "softplus",
+    "leaky_relu",
+    "elu",
+    "clone",
+    "contiguous",
+    "sum_all",
+    "mean_all",
+    "max_all",
+    "zeros_like",
+    "ones_like",
+    "flip",
+    "tril",
+    "triu",
+    "nonzero",
+    "hardtanh",
+    "log1p",
 ];
 /// In-place unary operators.
-pub const UNARY_IN_PLACE: &[&str] = &["abs_", "neg_", "relu_", "zero_", "sigmoid_", "floor_", "sqrt_", "exp_", "tanh_", "logical_not_"];
+pub const UNARY_IN_PLACE: &[&str] =
+    &["abs_", "neg_", "relu_", "zero_", "sigmoid_", "floor_", "sqrt_", "exp_", "tanh_", "logical_not_"];
 /// Binary operators.
 pub const BINARY: &[&str] = &[
-    "add", "sub", "mul", "div", "maximum", "minimum", "eq", "lt", "ge", "atan2", "matmul", "mm", "bmm", "pow",
-    "logical_and", "masked_select", "outer", "dot",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "maximum",
+    "minimum",
+    "eq",
+    "lt",
+    "ge",
+    "atan2",
+    "matmul",
+    "mm",
+    "bmm",
+    "pow",
+    "logical_and",
+    "masked_select",
+    "outer",
+    "dot",
 ];
 /// Binary operators with a number.
-pub const BINARY_SCALAR: &[&str] = &["add", "mul", "sub", "div", "pow", "gt", "le", "ne", "clamp_min", "fmod", "remainder", "masked_fill", "full_like"];
+pub const BINARY_SCALAR: &[&str] = &[
+    "add",
+    "mul",
+    "sub",
+    "div",
+    "pow",
+    "gt",
+    "le",
+    "ne",
+    "clamp_min",
+    "fmod",
+    "remainder",
+    "masked_fill",
+    "full_like",
+];
 /// In-place binary operators.
-pub const BINARY_IN_PLACE: &[&str] = &["add_", "sub_", "mul_", "copy_", "div_", "masked_fill_", "set_data_like", "maximum_via_where"];
+pub const BINARY_IN_PLACE: &[&str] =
+    &["add_", "sub_", "mul_", "copy_", "div_", "masked_fill_", "set_data_like", "maximum_via_where"];
 /// In-place operators with a number.
 pub const SCALAR_IN_PLACE: &[&str] = &["add_", "mul_", "fill_", "clamp_min_", "pow_", "sub_"];
 /// Reductions and scans along a dimension.
 pub const REDUCE: &[&str] = &[
-    "sum", "mean", "argmax", "argmin", "amax", "amin", "prod", "any", "all", "cumsum", "softmax", "log_softmax", "logsumexp",
-    "var", "norm", "sort", "max_dim", "topk", "cumprod",
+    "sum",
+    "mean",
+    "argmax",
+    "argmin",
+    "amax",
+    "amin",
+    "prod",
+    "any",
+    "all",
+    "cumsum",
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "var",
+    "norm",
+    "sort",
+    "max_dim",
+    "topk",
+    "cumprod",
 ];
 /// Views.
 pub const VIEW: &[&str] = &[
-    "narrow", "select", "slice", "transpose", "t", "permute", "view_flat", "reshape_flat", "squeeze", "squeeze_dim", "unsqueeze",
-    "expand", "unfold", "diagonal", "as_strided", "chunk", "split_last", "detach", "view_pair",
+    "narrow",
+    "select",
+    "slice",
+    "transpose",
+    "t",
+    "permute",
+    "view_flat",
+    "reshape_flat",
+    "squeeze",
+    "squeeze_dim",
+    "unsqueeze",
+    "expand",
+    "unfold",
+    "diagonal",
+    "as_strided",
+    "chunk",
+    "split_last",
+    "detach",
+    "view_pair",
 ];
 /// Operators with three operands.
-pub const TERNARY: &[&str] = &["where", "addcmul", "addcdiv", "lerp", "addmm", "baddbmm", "clamp", "addcmul_", "index_put_mask"];
+pub const TERNARY: &[&str] =
+    &["where", "addcmul", "addcdiv", "lerp", "addmm", "baddbmm", "clamp", "addcmul_", "index_put_mask"];
 /// `out=` variants.
 pub const OUT: &[&str] = &["add_out", "mul_out", "sub_out", "exp_out", "mm_out", "maximum_out"];
 /// Joins.
 pub const JOIN: &[&str] = &["cat", "stack", "hstack"];
 /// Indexing.
-pub const INDEX: &[&str] = &["index_select", "gather", "index", "take", "index_fill_", "scatter_", "index_add_", "index_put_", "repeat", "roll"];
+pub const INDEX: &[&str] = &[
+    "index_select",
+    "gather",
+    "index",
+    "take",
+    "index_fill_",
+    "scatter_",
+    "index_add_",
+    "index_put_",
+    "repeat",
+    "roll",
+];
 /// Draws.
-pub const RANDOM: &[&str] = &["uniform_", "normal_", "bernoulli_", "rand_like", "randn_like", "dropout", "random_to_", "exponential_"];
+pub const RANDOM: &[&str] =
+    &["uniform_", "normal_", "bernoulli_", "rand_like", "randn_like", "dropout", "random_to_", "exponential_"];
 
 fn random_indices(count: i64, below: i64, seed: u64, like: &Tensor) -> Option<Tensor> {
     if below <= 0 {
@@ -318,7 +432,11 @@ pub fn view(op: &str, a: &Tensor, x: i64, y: i64, z: i64) -> Applied {
         "diagonal" => a.f_diagonal(y.rem_euclid(2), 0, 1),
         "as_strided" => {
             let n = a.numel() as i64;
-            if n < 4 || !a.is_contiguous() { a.f_detach() } else { a.f_as_strided([2, 2], [y.rem_euclid(2) + 1, 1], None) }
+            if n < 4 || !a.is_contiguous() {
+                a.f_detach()
+            } else {
+                a.f_as_strided([2, 2], [y.rem_euclid(2) + 1, 1], None)
+            }
         }
         "chunk" => a.f_chunk(2, dim).map(|mut c| c.swap_remove(0)),
         "split_last" => a.f_split(1, dim).map(|mut c| c.pop().unwrap_or_else(|| a.shallow_clone())),

@@ -158,7 +158,10 @@ fn overlaps_itself(t: &Tensor) -> bool {
 
 fn undefined(step: &Step, s: &Slots) -> bool {
     let written = match step {
-        Step::BinaryInPlace(_, a, _) | Step::Out(_, a, _, _) | Step::UnaryInPlace(_, a) | Step::ScalarInPlace(_, a, _) => *a,
+        Step::BinaryInPlace(_, a, _)
+        | Step::Out(_, a, _, _)
+        | Step::UnaryInPlace(_, a)
+        | Step::ScalarInPlace(_, a, _) => *a,
         Step::Ternary("addcmul_" | "index_put_mask", a, _, _) | Step::Random(_, a, _) | Step::Index(_, a, _, _) => *a,
         _ => return false,
     };

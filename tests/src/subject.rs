@@ -122,7 +122,11 @@ impl Subject for Faulty {
                 bits
             }
             Mistake::Stride => {
-                if t.dim() < 2 { t } else { t.transpose(0, 1).contiguous().transpose(0, 1) }
+                if t.dim() < 2 {
+                    t
+                } else {
+                    t.transpose(0, 1).contiguous().transpose(0, 1)
+                }
             }
             Mistake::Dtype => t.to_kind(if t.kind() == Kind::Double { Kind::Float } else { Kind::Double }),
             Mistake::LostAlias => t.copy(),

@@ -18,7 +18,8 @@ fn shapes_that_do_not_fit_are_refused_at_the_call_as_eager_does() {
     let _alone = alone();
     let (a, b) = (lazy(&[2, 3]), lazy(&[4, 5]));
     let (ea, eb) = (Tensor::ones([2, 3], (Kind::Float, Device::Cpu)), Tensor::ones([4, 5], (Kind::Float, Device::Cpu)));
-    let first = |r: Result<Tensor, tch::TchError>| r.unwrap_err().to_string().lines().next().unwrap_or_default().to_owned();
+    let first =
+        |r: Result<Tensor, tch::TchError>| r.unwrap_err().to_string().lines().next().unwrap_or_default().to_owned();
     assert_eq!(first(a.f_matmul(&b)), first(ea.f_matmul(&eb)));
     assert_eq!(first(a.f_add(&b)), first(ea.f_add(&eb)));
     assert_eq!(first(a.f_view([7])), first(ea.f_view([7])));

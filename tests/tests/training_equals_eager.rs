@@ -77,7 +77,8 @@ fn train(model: fn(&nn::Path<'_>) -> nn::SequentialT, which: &str, lazy: bool) -
             run.losses.push(loss);
         }
     }
-    run.parameters = vs.variables().into_iter().map(|(n, t)| (n, ltc_torch::to_cpu(&t.detach()).expect("a value"))).collect();
+    run.parameters =
+        vs.variables().into_iter().map(|(n, t)| (n, ltc_torch::to_cpu(&t.detach()).expect("a value"))).collect();
     run.parameters.sort_by(|a, b| a.0.cmp(&b.0));
     run
 }

@@ -1,10 +1,6 @@
 //! The whole of CI, cheap steps first.
 
-use std::{
-    path::Path,
-    process::Command,
-    time::Instant,
-};
+use std::{path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -16,7 +12,12 @@ pub(crate) fn run(root: &Path, pure_only: bool) -> Result<()> {
     let pure = |front: &[&'static str], back: &[&'static str]| [front, &PURE[..], back].concat();
     step(root, "format", "cargo", &["fmt", "--all", "--check"])?;
     timed("tidy", || crate::tidy::run(root))?;
-    step(root, "lint without libtorch", "cargo", &pure(&["clippy", "--quiet"], &["--all-targets", "--", "-D", "warnings"]))?;
+    step(
+        root,
+        "lint without libtorch",
+        "cargo",
+        &pure(&["clippy", "--quiet"], &["--all-targets", "--", "-D", "warnings"]),
+    )?;
     step(root, "test without libtorch", "cargo", &pure(&["test"], &[]))?;
     if pure_only {
         return Ok(());
@@ -32,7 +33,9 @@ fn step(root: &Path, name: &str, program: &str, args: &[&str]) -> Result<()> {
     timed(name, || {
         println!("    {program} {}", args.join(" "));
         let mut command = Command::new(program);
-        let status = command.args(args).current_dir(root)
+        let status = command
+            .args(args)
+            .current_dir(root)
             .env("RUSTDOCFLAGS", "-D warnings")
             // Random programs resize `out=` arguments on purpose: no warning for each.
             .env("TORCH_CPP_LOG_LEVEL", "ERROR")

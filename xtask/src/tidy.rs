@@ -47,7 +47,10 @@ fn tracked(root: &Path) -> Result<Vec<String>> {
 }
 
 fn edges(root: &Path) -> Result<Vec<String>> {
-    let out = Command::new("cargo").args(["metadata", "--no-deps", "--format-version", "1", "--offline"]).current_dir(root).output();
+    let out = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root)
+        .output();
     let metadata: Value = serde_json::from_slice(&out.context("cargo metadata")?.stdout).context("cargo metadata")?;
     Ok(check_edges(&metadata))
 }
@@ -87,7 +90,10 @@ fn check_file(file: &str, text: &str) -> Vec<String> {
     let keyword = concat!("un", "safe ");
     let block = |l: &str| {
         let l = l.trim_start();
-        !l.starts_with("//") && (l.contains(&format!("{keyword}{{")) || l.contains(&format!("{keyword}impl")) || l.contains(&format!("{keyword}fn")))
+        !l.starts_with("//")
+            && (l.contains(&format!("{keyword}{{"))
+                || l.contains(&format!("{keyword}impl"))
+                || l.contains(&format!("{keyword}fn")))
     };
     if file.ends_with(".rs") && !UNSAFE.iter().any(|p| file.starts_with(p)) && text.lines().any(block) {
         say(format!("{keyword}code outside {}", UNSAFE.join(", ")));
@@ -112,7 +118,10 @@ mod tests {
     #[test]
     fn planted_violations_are_found() {
         assert!(complaints("ltc-ir/src/a.rs", "fn f() {}\n").contains("module document"));
-        assert!(complaints("ltc-ir/src/a.rs", &format!("//! A.\nfn f() {{ {} {{}} }}\n", concat!("un", "safe"))).contains("outside"));
+        assert!(
+            complaints("ltc-ir/src/a.rs", &format!("//! A.\nfn f() {{ {} {{}} }}\n", concat!("un", "safe")))
+                .contains("outside")
+        );
         assert!(complaints("ltc-ir/src/a.rs", &format!("//! A.\n{}", "\n".repeat(600))).contains("more than 600"));
         assert!(complaints("README.md", concat!("see /ho", "me/me")).contains("machine"));
     }
@@ -120,7 +129,10 @@ mod tests {
     #[test]
     fn good_files_pass() {
         assert_eq!(complaints("ltc-ir/src/a.rs", "//! A.\nfn f() {}\n"), "");
-        assert_eq!(complaints("ltc-torch-sys/src/a.rs", &format!("//! A.\nfn f() {{ {} {{}} }}\n", concat!("un", "safe"))), "");
+        assert_eq!(
+            complaints("ltc-torch-sys/src/a.rs", &format!("//! A.\nfn f() {{ {} {{}} }}\n", concat!("un", "safe"))),
+            ""
+        );
     }
 
     #[test]
