@@ -15,6 +15,7 @@ fn main() {
         .define("_GLIBCXX_USE_CXX11_ABI", "1")
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-sign-compare")
+        .flag_if_supported("-Wno-missing-field-initializers")
         .files(sources.map(|s| format!("csrc/{s}.cpp")));
     for dir in torch.includes() {
         build.flag("-isystem").flag(dir.display().to_string());

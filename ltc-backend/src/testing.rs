@@ -1,1 +1,143 @@
-//! placeholder
+//! A backend without numerics: buffers are empty, every call is logged, failures can be ordered.
+
+use std::sync::Arc;
+
+use ltc_ir::{ErrorClass, Graph, LayoutRef, SiteId};
+use parking_lot::{Condvar, Mutex};
+
+use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink};
+
+/// What happens when a program runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Behaviour {
+    /// Every output is produced.
+    #[default]
+    Succeed,
+    /// Operators of this name fail; what depends on them fails with them.
+    FailOp(String),
+    /// The backend panics.
+    Panic,
+    /// Compiling fails.
+    FailCompile,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    log: Vec<String>,
+    behaviour: Behaviour,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    gate: Condvar,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct RecordingBackend(Arc<Shared>);
+
+impl RecordingBackend {
+    /// Calls so far, in order, and forgets them.
+    pub fn take_log(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.state.lock().log)
+    }
+
+    /// What programs do from now on.
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
+        self.0.state.lock().behaviour = behaviour;
+    }
+
+    /// Holds executions back until [`RecordingBackend::open_gate`].
+    pub fn close_gate(&self) {
+        self.0.state.lock().closed = true;
+    }
+
+    /// Lets executions go on.
+    pub fn open_gate(&self) {
+        self.0.state.lock().closed = false;
+        self.0.gate.notify_all();
+    }
+
+    fn log(&self, call: String) {
+        self.0.state.lock().log.push(call);
+    }
+}
+
+impl Backend for RecordingBackend {
+    fn name(&self) -> &str {
+        "recording"
+    }
+
+    fn device_count(&self) -> usize {
+        2
+    }
+
+    fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
+        if self.0.state.lock().behaviour == Behaviour::FailCompile {
+            return Err(BackendError::CannotLower { op: "program".into(), reason: "ordered to fail".into() });
+        }
+        self.log(format!("compile {} nodes", graph.nodes().len()));
+        Ok(Arc::new(Logged { backend: self.clone(), graph: graph.clone() }))
+    }
+
+    fn upload(&self, _: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError> {
+        self.log(format!("upload {}", host.layout));
+        Ok(Buffer::new(()))
+    }
+
+    fn download(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
+        self.log(format!("download {layout}"));
+        Ok(HostTensor { layout: layout.clone(), bytes: vec![0; layout.storage_bytes()] })
+    }
+}
+
+struct Logged {
+    backend: RecordingBackend,
+    graph: Arc<Graph>,
+}
+
+impl Executable for Logged {
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
+        let behaviour = {
+            let mut state = self.backend.0.state.lock();
+            while state.closed {
+                self.backend.0.gate.wait(&mut state);
+            }
+            state.log.push(format!("execute {} nodes, numbers {:?}", self.graph.nodes().len(), inputs.numbers.len()));
+            state.behaviour.clone()
+        };
+        assert!(behaviour != Behaviour::Panic, "ordered to panic");
+        let mut failed: Vec<Option<Arc<ExecError>>> = vec![None; self.graph.value_count()];
+        for (i, input) in inputs.params.iter().enumerate() {
+            failed[i] = input.buffer.as_ref().err().cloned();
+        }
+        for (i, node) in self.graph.nodes().iter().enumerate() {
+            let mut error = node.operands.iter().find_map(|&o| failed[self.graph.slot(o)].clone());
+            if behaviour == Behaviour::FailOp(node.op.name().into()) {
+                error = error.or_else(|| {
+                    let message = "ordered to fail".to_owned();
+                    let op = node.op.name().to_owned();
+                    Some(Arc::new(ExecError {
+                        op,
+                        class: ErrorClass::Runtime,
+                        message,
+                        node: i,
+                        site: SiteId::default(),
+                    }))
+                });
+            }
+            for r in node.result_ids() {
+                failed[self.graph.slot(r)] = error.clone();
+            }
+        }
+        for (i, &output) in self.graph.outputs().iter().enumerate() {
+            sink.output(i, failed[self.graph.slot(output)].clone().map_or_else(|| Ok(Buffer::new(())), Err));
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("{} nodes", self.graph.nodes().len())
+    }
+}

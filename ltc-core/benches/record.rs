@@ -1,1 +1,36 @@
-fn main() {}
+//! What recording and cutting cost without a dispatcher: `cargo bench -p ltc-core`.
+#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
+
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use ltc_backend::{HostTensor, testing::RecordingBackend};
+use ltc_core::{Config, Device, Session, TraceValue};
+use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Scalar, SiteId};
+use smallvec::SmallVec;
+
+fn add(dev: &Device, op: Op, a: &TraceValue, b: &TraceValue) -> TraceValue {
+    let (words, numbers) = ArgWriter::new().tensor().tensor().number(Scalar::Int(1)).finish();
+    let results = SmallVec::from_iter([a.layout().clone()]);
+    dev.record(op, words, numbers, Operands::from_iter([a.clone(), b.clone()]), results, SiteId::default())
+}
+
+fn benches(c: &mut Criterion) {
+    let session = Session::new(Arc::new(RecordingBackend::default()), Config::default()).expect("a session");
+    let dev = session.device(0).expect("a device");
+    let layout = Layout::contiguous(DType::F32, &[16]);
+    let host = HostTensor { bytes: vec![0; layout.storage_bytes()], layout: layout.into() };
+    let a = dev.upload(&host).expect("an upload");
+    let op = Op::intern("aten::add.Tensor", Props::NONE);
+    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, op, &y, &a));
+    c.bench_function("record and drop 1000 binary operators", |b| b.iter(|| drop(chain(1000))));
+    c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
+        b.iter(|| {
+            let _y = chain(1000);
+            dev.sync().and_then(|()| dev.wait()).expect("the program runs");
+        });
+    });
+}
+
+criterion_group!(group, benches);
+criterion_main!(group);

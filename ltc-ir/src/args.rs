@@ -248,19 +248,44 @@ pub enum Arg<'a> {
     /// Absent optional.
     None,
     /// Operand number, or none when [`ArgFlags::FRESH`].
-    Tensor { operand: Option<usize>, flags: ArgFlags },
+    Tensor {
+        /// Position among the operands.
+        operand: Option<usize>,
+        /// Flags.
+        flags: ArgFlags,
+    },
     /// Host number: first number word, dtype, whether wrapped.
-    HostScalar { number: usize, dtype: DType, wrapped: bool },
+    HostScalar {
+        /// Position of its first number word.
+        number: usize,
+        /// Element type.
+        dtype: DType,
+        /// Promotes as a number.
+        wrapped: bool,
+    },
     /// Integer.
     Int(i64),
     /// Boolean.
     Bool(bool),
     /// Runtime `f64`: its number word.
-    Float { number: usize },
+    Float {
+        /// Position of its first number word.
+        number: usize,
+    },
     /// Runtime number: first number word and dtype.
-    Number { number: usize, dtype: DType },
+    Number {
+        /// Position of its first number word.
+        number: usize,
+        /// Element type.
+        dtype: DType,
+    },
     /// String bytes, padded with zeros to whole words, and the length in bytes.
-    Str { words: &'a [u64], len: usize },
+    Str {
+        /// Payload words.
+        words: &'a [u64],
+        /// Length.
+        len: usize,
+    },
     /// Integers, as two's-complement words.
     Ints(&'a [u64]),
     /// `f64` bits.
@@ -268,11 +293,28 @@ pub enum Arg<'a> {
     /// 0 or 1 each.
     Bools(&'a [u64]),
     /// List of tensors: length, presence mask, first operand, flags.
-    Tensors { len: usize, mask: &'a [u64], first_operand: usize, flags: ArgFlags },
+    Tensors {
+        /// Length.
+        len: usize,
+        /// Which entries are present.
+        mask: &'a [u64],
+        /// Position of its first operand.
+        first_operand: usize,
+        /// Flags.
+        flags: ArgFlags,
+    },
     /// List of runtime numbers: dtype codes, first number word.
-    Numbers { dtypes: &'a [u64], first_number: usize },
+    Numbers {
+        /// Codes of the element types.
+        dtypes: &'a [u64],
+        /// Position of its first number word.
+        first_number: usize,
+    },
     /// Generator state: its operand.
-    Generator { operand: usize },
+    Generator {
+        /// Position among the operands.
+        operand: usize,
+    },
     /// The trace's device.
     Device,
 }

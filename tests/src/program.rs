@@ -12,7 +12,14 @@ pub type Slot = u8;
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A new tensor of small integers, floats with specials, or booleans.
-    New { kind: Kind, shape: Vec<i64>, fill: u64 },
+    New {
+        /// Element type.
+        kind: Kind,
+        /// Sizes.
+        shape: Vec<i64>,
+        /// Seed of the values.
+        fill: u64,
+    },
     /// `op(a)`.
     Unary(&'static str, Slot),
     /// `op_(a)`.
