@@ -1,5 +1,4 @@
-//! Declarations of `csrc/abi.h`, in its order.
-#![expect(missing_docs, reason = "documented in csrc/abi.h")]
+//! Declarations of `csrc/abi.h`, in its order; documented there.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -19,7 +19,7 @@ mod tensor;
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
 pub use plan::{Generator, Held, Plan};
-pub use recorder::{Operand, Reason, RecordedCall, Recorder, View, register, seed_default_generator};
+pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, register, seed_default_generator};
 pub use tensor::{
     empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,
     to_cpu, to_device,

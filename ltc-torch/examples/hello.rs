@@ -1,4 +1,5 @@
 //! First contact: what is recorded, what runs.
+#![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use tch::{Device, Kind, Tensor};
 

@@ -2,12 +2,15 @@
 //!
 //! `cargo run --release -p ltc-torch --example speed`: microseconds per operator, best of many repetitions, tensors of 16
 //! elements; eager computes while recording only records.
+#![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::time::Instant;
 
 use tch::{Device, Kind, Tensor};
 
 const OPS: usize = 50;
+
+type Program<'a> = &'a dyn Fn(&Tensor) -> Tensor;
 
 fn best(repetitions: usize, mut run: impl FnMut() -> f64) -> f64 {
     (0..repetitions).map(|_| run()).fold(f64::MAX, f64::min)
@@ -23,8 +26,7 @@ fn main() -> Result<(), ltc_torch::Error> {
     let add = |t: &Tensor| (0..OPS).fold(t.shallow_clone(), |y, _| y + t);
     let relu = |t: &Tensor| (0..OPS).fold(t.shallow_clone(), |y, _| y.relu());
     println!("{:<22}{:>10}{:>10}{:>10}{:>16}", "us per operator", "eager", "record", "ratio", "record and run");
-    let programs: [(&str, &dyn Fn(&Tensor) -> Tensor); 3] =
-        [("t * 1.01 + 0.5", &chain), ("t + t", &add), ("relu", &relu)];
+    let programs: [(&str, Program<'_>); 3] = [("t * 1.01 + 0.5", &chain), ("t + t", &add), ("relu", &relu)];
     for (name, program) in programs {
         let time = |t: &Tensor, keep: &mut Vec<Tensor>| {
             let start = Instant::now();

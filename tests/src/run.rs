@@ -216,8 +216,8 @@ pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreemen
             Step::Drop(slot) => {
                 if eager.tensors.len() > 1 {
                     let at = *slot as usize % eager.tensors.len();
-                    eager.tensors.swap_remove(at);
-                    other.tensors.swap_remove(at);
+                    drop(eager.tensors.swap_remove(at));
+                    drop(other.tensors.swap_remove(at));
                 }
             }
             _ if undefined(step, &eager) => {}

@@ -120,6 +120,7 @@ fn train(args: &Args, train: &Tensors, test: &Tensors, place: Place) -> Result<O
         ltc_torch::lazify(&mut vs)?;
     }
     let mut opt = nn::Sgd { momentum: 0.9, dampening: 0.0, wd: 0.0, nesterov: false }.build(&vs, args.rate)?;
+    let (all_images, all_labels) = (place.put(&train.images)?, place.put(&train.labels)?);
     let (n, batch) = (train.labels.size()[0], args.batch as i64);
     let steps = (n / batch).max(1) as usize;
     let mut out = Outcome { losses: Vec::new(), accuracy: 0.0, steps: 0, step_time: Duration::ZERO };
@@ -134,9 +135,8 @@ fn train(args: &Args, train: &Tensors, test: &Tensors, place: Place) -> Result<O
         let mut losses = Vec::with_capacity(steps);
         let start = Instant::now();
         for step in 0..steps as i64 {
-            let at = order.narrow(0, step * batch, batch.min(n));
-            let images = place.put(&train.images.index_select(0, &at))?;
-            let labels = place.put(&train.labels.index_select(0, &at))?;
+            let at = place.put(&order.narrow(0, step * batch, batch.min(n)))?;
+            let (images, labels) = (all_images.index_select(0, &at), all_labels.index_select(0, &at));
             let loss = net.forward_t(&images, true).cross_entropy_for_logits(&labels);
             opt.backward_step(&loss);
             losses.push(loss.detach());
