@@ -1,183 +1,238 @@
 //! Finds libtorch for the build scripts of the workspace, and says what to do when it is not there.
 //!
-//! Places, in order: `LIBTORCH` (a folder with `lib` and `include`), the active Python environment (`VIRTUAL_ENV`,
-//! `CONDA_PREFIX`), the workspace's own `.venv`. With `LIBTORCH_USE_PYTORCH` set the active environment comes first, as
-//! for `tch` itself. Leaf crates (binaries, tests, examples, extension modules) call
-//! [`link_args`] so that they run with no `LD_LIBRARY_PATH`.
+//! `tch` compiles against a libtorch that its own build script picks, and one process can hold only one libtorch: so this
+//! crate picks as `tch` does, and is stricter about the version. The first of these that is set decides:
+//!
+//! 1. `LIBTORCH_USE_PYTORCH`: the torch package of the active Python environment;
+//! 2. `LIBTORCH`, a folder with `lib` and `include` (`LIBTORCH_LIB` and `LIBTORCH_INCLUDE` replace it for one of the two).
+//!    In this checkout `.cargo/config.toml` sets it to `.venv/libtorch`, which `make setup` links;
+//! 3. `VIRTUAL_ENV`, then `CONDA_PREFIX`, then the `.venv` of the workspace.
+//!
+//! Leaf crates (binaries, tests, examples) call [`link_args`] so that they run with no `LD_LIBRARY_PATH`.
 #![expect(clippy::print_stdout, reason = "build scripts talk to cargo on stdout")]
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
+    process::Command,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// The libtorch this workspace is written for.
 pub const VERSION: &str = "2.11.0";
 
-/// A libtorch installation.
+/// Variables that decide which libtorch is used.
+const DECIDING: [&str; 5] =
+    ["LIBTORCH", "LIBTORCH_LIB", "LIBTORCH_INCLUDE", "LIBTORCH_CXX11_ABI", "LIBTORCH_USE_PYTORCH"];
+
+/// Variables that name an active Python environment.
+const ACTIVE: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
+
+/// A libtorch installation of the right version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Libtorch {
-    /// Folder with `lib` and `include`.
-    pub root: PathBuf,
+    /// Parent of `lib`.
+    lib_root: PathBuf,
+    /// Parent of `include`.
+    include_root: PathBuf,
     /// Version, with local part: `2.11.0+cu130`.
     pub version: String,
+    /// Whether it is compiled with the C++11 ABI of libstdc++.
+    pub cxx11_abi: bool,
 }
 
 impl Libtorch {
     /// Folder of the shared libraries.
     pub fn lib(&self) -> PathBuf {
-        self.root.join("lib")
+        self.lib_root.join("lib")
     }
 
     /// Folders to search for headers.
     pub fn includes(&self) -> [PathBuf; 2] {
-        [self.root.join("include"), self.root.join("include/torch/csrc/api/include")]
+        ["include", "include/torch/csrc/api/include"].map(|dir| self.include_root.join(dir))
     }
 
     /// Whether CUDA libraries are part of it.
     pub fn has_cuda(&self) -> bool {
         self.lib().join("libtorch_cuda.so").exists()
     }
+
+    /// The installation at `lib_root` and `include_root`; none when libraries or headers are not there.
+    fn at(lib_root: PathBuf, include_root: PathBuf, cxx11_abi: bool) -> Option<Self> {
+        let there = library(&lib_root) && include_root.join("include/ATen/ATen.h").exists();
+        there.then(|| {
+            let version = version_of(&lib_root).or_else(|| version_of(&include_root));
+            Libtorch {
+                version: version.unwrap_or_else(|| "of unknown version".into()),
+                lib_root,
+                include_root,
+                cxx11_abi,
+            }
+        })
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        if self.version.split('+').next() == Some(VERSION) {
+            return Ok(self);
+        }
+        Err(format!(
+            "libtorch {} in {} cannot be used: LTC is bound to {VERSION} exactly, because libtorch's C++ interface \
+             changes between versions.\nInstall torch=={VERSION} there, or run `make setup`, or set LIBTORCH to a \
+             libtorch {VERSION}.",
+            self.version,
+            self.lib_root.display()
+        ))
+    }
 }
 
-/// Finds libtorch in the places of the module documentation.
-pub fn locate() -> Result<Libtorch, String> {
-    let var = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default();
-    search(
-        var("LIBTORCH"),
-        [var("VIRTUAL_ENV"), var("CONDA_PREFIX"), Some(workspace.join(".venv"))].into_iter().flatten(),
+/// What the choice depends on.
+#[derive(Debug, Default)]
+struct Surroundings {
+    use_pytorch: bool,
+    libtorch: Option<PathBuf>,
+    lib: Option<PathBuf>,
+    include: Option<PathBuf>,
+    cxx11_abi: Option<OsString>,
+    /// Folders of Python environments, best first.
+    environments: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    fn read() -> Self {
+        let var = |name| env::var_os(name).map(PathBuf::from);
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(".venv");
+        Surroundings {
+            use_pytorch: env::var_os("LIBTORCH_USE_PYTORCH").is_some(),
+            libtorch: var("LIBTORCH"),
+            lib: var("LIBTORCH_LIB"),
+            include: var("LIBTORCH_INCLUDE"),
+            cxx11_abi: env::var_os("LIBTORCH_CXX11_ABI"),
+            environments: ACTIVE.into_iter().filter_map(var).chain([workspace]).collect(),
+        }
+    }
+
+    /// `python_torch` asks the active interpreter where its torch package is.
+    fn locate(&self, python_torch: impl FnOnce() -> Option<PathBuf>) -> Result<Libtorch, String> {
+        if self.use_pytorch {
+            return python_torch()
+                .and_then(|root| Libtorch::at(root.clone(), root, true))
+                .ok_or_else(|| {
+                    format!("LIBTORCH_USE_PYTORCH is set but the active Python has no torch.\n{}", advice())
+                })?
+                .checked();
+        }
+        if self.libtorch.is_some() || (self.lib.is_some() && self.include.is_some()) {
+            return self.named()?.checked();
+        }
+        self.in_environments().ok_or_else(|| format!("libtorch {VERSION} was not found.\n{}", advice()))?.checked()
+    }
+
+    /// The libtorch that `LIBTORCH` and its companions name.
+    fn named(&self) -> Result<Libtorch, String> {
+        let root = |own: &Option<PathBuf>| own.clone().or_else(|| self.libtorch.clone()).unwrap_or_default();
+        let (lib, include) = (root(&self.lib), root(&self.include));
+        let abi = self.cxx11_abi.as_ref().is_none_or(|v| v != "0");
+        Libtorch::at(lib.clone(), include, abi).ok_or_else(|| {
+            let mut why = format!("there is no libtorch in {} (LIBTORCH).\n{}", lib.display(), advice());
+            if let Some(other) = self.in_environments().and_then(|t| t.checked().ok()) {
+                why += &format!("\nOne is in {}: LIBTORCH_USE_PYTORCH=1 uses it.", other.lib_root.display());
+            }
+            why
+        })
+    }
+
+    fn in_environments(&self) -> Option<Libtorch> {
+        let roots = self.environments.iter().flat_map(|e| site_packages(e));
+        roots.into_iter().find_map(|root| Libtorch::at(root.clone(), root, true))
+    }
+}
+
+fn advice() -> String {
+    format!(
+        "Run `make setup`, which installs torch=={VERSION} into .venv; or set LIBTORCH to the folder of a libtorch \
+         {VERSION}; or set LIBTORCH_USE_PYTORCH=1 in an active environment that has torch=={VERSION}."
     )
 }
 
-/// [`locate`] with its surroundings given.
-pub fn search(libtorch: Option<PathBuf>, environments: impl Iterator<Item = PathBuf>) -> Result<Libtorch, String> {
-    let mut looked = Vec::new();
-    let in_environments = environments.flat_map(|e| site_packages(&e));
-    for root in libtorch.into_iter().chain(in_environments) {
-        if root.join("lib/libtorch_cpu.so").exists() && root.join("include/ATen/ATen.h").exists() {
-            let found = Libtorch { version: version_of(&root).unwrap_or_else(|| "unknown".into()), root };
-            return check_version(found);
-        }
-        looked.push(root);
-    }
-    Err(format!(
-        "libtorch {VERSION} was not found (looked in: {}).\nRun `make setup`, which installs torch=={VERSION} into .venv, \
-         or activate an environment that has it, or set LIBTORCH to its folder.",
-        if looked.is_empty() {
-            "no environment".into()
-        } else {
-            looked.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-        }
-    ))
+/// Finds libtorch as the documentation of this crate says, or tells what to do.
+pub fn locate() -> Result<Libtorch, String> {
+    Surroundings::read().locate(python_torch)
 }
 
-fn check_version(found: Libtorch) -> Result<Libtorch, String> {
-    if found.version.split('+').next() == Some(VERSION) {
-        return Ok(found);
-    }
-    Err(format!(
-        "libtorch {} in {} cannot be used: LTC is bound to {VERSION} exactly, because libtorch's C++ interface changes \
-         between versions.\nInstall torch=={VERSION} there, or run `make setup`, or set LIBTORCH to a libtorch {VERSION}.",
-        found.version,
-        found.root.display()
-    ))
+/// Asks the interpreter that `tch` would ask, without the cost of importing torch.
+fn python_torch() -> Option<PathBuf> {
+    const WHERE: &str = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])";
+    let python = if env::var_os("VIRTUAL_ENV").is_some() { "python" } else { "python3" };
+    let out = Command::new(python).args(["-c", WHERE]).output().ok().filter(|out| out.status.success())?;
+    Some(PathBuf::from(String::from_utf8(out.stdout).ok()?.trim()))
+}
+
+fn library(root: &Path) -> bool {
+    ["so", "dylib"].iter().any(|extension| root.join("lib/libtorch_cpu").with_extension(extension).exists())
 }
 
 fn site_packages(environment: &Path) -> Vec<PathBuf> {
-    let mut roots: Vec<PathBuf> = fs::read_dir(environment.join("lib"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path().join("site-packages/torch"))
-        .filter(|p| p.is_dir())
-        .collect();
+    let lib = fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+    let mut roots: Vec<PathBuf> =
+        lib.map(|e| e.path().join("site-packages/torch")).filter(|torch| torch.is_dir()).collect();
     roots.sort();
     roots
 }
 
+/// From the Python package, a libtorch archive, or the headers.
 fn version_of(root: &Path) -> Option<String> {
-    if let Ok(text) = fs::read_to_string(root.join("version.py")) {
+    let read = |file: &str| fs::read_to_string(root.join(file)).ok();
+    if let Some(text) = read("version.py") {
         let line = text.lines().find(|l| l.starts_with("__version__"))?;
-        return line.split('\'').nth(1).or_else(|| line.split('"').nth(1)).map(str::to_owned);
+        return line.split(['\'', '"']).nth(1).map(str::to_owned);
     }
-    fs::read_to_string(root.join("build-version")).ok().map(|v| v.trim().to_owned())
+    if let Some(text) = read("build-version") {
+        return Some(text.trim().to_owned());
+    }
+    let text = read("include/torch/headeronly/version.h").or_else(|| read("include/torch/version.h"))?;
+    let part = |name: &str| {
+        let definition = format!("#define TORCH_VERSION_{name} ");
+        text.lines().find_map(|l| l.strip_prefix(&definition)).map(str::trim)
+    };
+    Some([part("MAJOR")?, part("MINOR")?, part("PATCH")?].join("."))
 }
 
 /// For the build script of a leaf crate: lets its binaries find libtorch when they run. Says what is wrong and stops the
 /// build when there is no usable libtorch.
+///
+/// libtorch's own libraries carry the way to each other and to CUDA's, so one folder is enough.
 pub fn link_args() {
     rerun();
-    match locate() {
-        Ok(torch) => println!("cargo:rustc-link-arg=-Wl,-rpath,{}", torch.lib().display()),
-        Err(why) => fail(&why),
-    }
+    let torch = locate().unwrap_or_else(|why| fail(&why));
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", torch.lib().display());
 }
 
 /// Tells cargo what the answer of [`locate`] depends on.
 pub fn rerun() {
-    for name in ["LIBTORCH", "LIBTORCH_USE_PYTORCH", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+    let here = Surroundings::read();
+    // Activating an environment that decides nothing must not rebuild anything.
+    let active: &[&str] = if here.use_pytorch || here.libtorch.is_none() { &ACTIVE } else { &[] };
+    for name in DECIDING.iter().chain(active) {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
+    // Another torch in the same place.
+    if let Ok(torch) = locate() {
+        let version = torch.lib_root.join("version.py");
+        if version.exists() {
+            println!("cargo:rerun-if-changed={}", version.display());
+        }
+    }
 }
 
-/// Stops a build script with a message.
+/// Stops a build script with a message that cargo shows as an error of the crate.
 pub fn fail(why: &str) -> ! {
     for line in why.lines() {
-        println!("cargo:warning={line}");
+        println!("cargo::error={line}");
     }
-    #[expect(clippy::print_stderr, reason = "the end of a failed build script")]
-    {
-        eprintln!("error: {why}");
-    }
-    std::process::exit(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tree(name: &str, version: &str) -> PathBuf {
-        let env = env::temp_dir().join(format!("ltc-build-{name}-{}", std::process::id()));
-        let root = env.join("lib/python3.12/site-packages/torch");
-        fs::create_dir_all(root.join("lib")).unwrap();
-        fs::create_dir_all(root.join("include/ATen")).unwrap();
-        fs::write(root.join("lib/libtorch_cpu.so"), "").unwrap();
-        fs::write(root.join("include/ATen/ATen.h"), "").unwrap();
-        fs::write(root.join("version.py"), format!("__version__ = '{version}'\ndebug = False\n")).unwrap();
-        env
-    }
-
-    #[test]
-    fn an_environment_with_the_right_version_is_found() {
-        let env = tree("right", "2.11.0+cu130");
-        let torch = search(None, std::iter::once(env.clone())).unwrap();
-        assert_eq!(torch.version, "2.11.0+cu130");
-        assert!(torch.lib().ends_with("torch/lib") && !torch.has_cuda());
-        fs::remove_dir_all(env).unwrap();
-    }
-
-    #[test]
-    fn libtorch_comes_before_environments() {
-        let (a, b) = (tree("first", "2.11.0"), tree("second", "2.11.0"));
-        let root = a.join("lib/python3.12/site-packages/torch");
-        assert_eq!(search(Some(root.clone()), std::iter::once(b.clone())).unwrap().root, root);
-        fs::remove_dir_all(a).unwrap();
-        fs::remove_dir_all(b).unwrap();
-    }
-
-    #[test]
-    fn a_wrong_version_says_what_to_do() {
-        let env = tree("wrong", "2.10.1");
-        let why = search(None, std::iter::once(env.clone())).unwrap_err();
-        assert!(why.contains("2.10.1") && why.contains("make setup") && why.contains("torch==2.11.0"), "{why}");
-        fs::remove_dir_all(env).unwrap();
-    }
-
-    #[test]
-    fn nothing_found_says_what_to_do() {
-        let why = search(Some("/nowhere".into()), std::iter::empty()).unwrap_err();
-        assert!(why.contains("/nowhere") && why.contains("make setup"), "{why}");
-    }
+    std::process::exit(0)
 }

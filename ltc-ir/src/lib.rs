@@ -5,7 +5,7 @@
 //!
 //! Two forms, on purpose. The [`trace`] has per-tensor lifetimes: users drop tensors at any time, and what only they
 //! needed goes with them. The canonical [`graph`] is dense and ordered, can be printed, parsed, verified, hashed and
-//! compared. [`canonicalize`] goes from one to the other.
+//! compared. [`canonicalize()`] goes from one to the other.
 #![forbid(unsafe_code)]
 
 pub mod args;

@@ -205,7 +205,7 @@ impl Op {
         self.0.hash
     }
 
-    /// Address-free identity as an opaque pointer, for foreign callers; see [`Op::from_ptr`].
+    /// The interned spec, for foreign callers; see [`Op::from_static`].
     pub fn as_static(self) -> &'static OpSpec {
         self.0
     }

@@ -35,7 +35,7 @@ fn numbers_are_parameters_of_the_program() {
     let _alone = alone();
     let a = lazy(&[1.0, 2.0]);
     let step = |x: f64| to_cpu(&(&a * x + 0.5)).expect("a value");
-    step(0.1);
+    drop(step(0.1));
     // Through zero, one and the other constant of the program.
     for x in [0.2, 0.0, 1.0, 0.5, -3.0, 1e-8] {
         let events = log(|| assert_eq!(step(x).double_value(&[0]) as f32, (x as f32) + 0.5));

@@ -9,25 +9,25 @@ use std::{
 use flate2::read::GzDecoder;
 
 /// Pixels per side.
-pub const SIDE: usize = 28;
+pub(crate) const SIDE: usize = 28;
 
 /// Images as `n * 28 * 28` floats from 0 to 1, with one label each.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dataset {
+pub(crate) struct Dataset {
     /// Pixels, row by row, image by image.
-    pub images: Vec<f32>,
+    pub(crate) images: Vec<f32>,
     /// Digits 0 to 9.
-    pub labels: Vec<u8>,
+    pub(crate) labels: Vec<u8>,
 }
 
 impl Dataset {
     /// Number of images.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// Splits after `n` images.
-    pub fn split(mut self, n: usize) -> (Dataset, Dataset) {
+    pub(crate) fn split(mut self, n: usize) -> (Dataset, Dataset) {
         let n = n.min(self.len());
         let images = self.images.split_off(n * SIDE * SIDE);
         let labels = self.labels.split_off(n);
@@ -37,7 +37,7 @@ impl Dataset {
 
 /// Why a folder cannot be used; names the file.
 #[derive(Debug, thiserror::Error)]
-pub enum DataError {
+pub(crate) enum DataError {
     /// No such folder.
     #[error("{0} is not a folder")]
     NoFolder(PathBuf),
@@ -110,7 +110,7 @@ pub enum DataError {
 }
 
 /// Training and test images of a folder. A folder that only has the test split is itself split 4 to 1.
-pub fn load(folder: &Path) -> Result<(Dataset, Dataset), DataError> {
+pub(crate) fn load(folder: &Path) -> Result<(Dataset, Dataset), DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
     }

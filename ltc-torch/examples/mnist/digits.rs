@@ -104,7 +104,7 @@ fn draw(digit: u8, rng: &mut Rng, image: &mut Vec<f32>) {
 }
 
 /// `n` digits, the ten in turn in a shuffled order.
-pub fn generate(n: usize, seed: u64) -> Dataset {
+pub(crate) fn generate(n: usize, seed: u64) -> Dataset {
     let mut rng = Rng(seed);
     let mut data = Dataset { images: Vec::with_capacity(n * SIDE * SIDE), labels: Vec::with_capacity(n) };
     while data.len() < n {
