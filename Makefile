@@ -8,7 +8,7 @@ ARGS ?=
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo "other targets: setup python bench opinfo matrix test-cuda bench-cuda"
+	@echo "other targets: setup python bench opinfo matrix test-cuda bench-cuda; all checks: cargo xtask ci"
 
 setup:
 	@scripts/setup.sh
@@ -17,7 +17,7 @@ mnist: setup
 	cargo run --release -p ltc-torch --example mnist -- $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 test: setup
-	cargo xtask ci
+	cargo xtask ci --tests
 
 python: setup
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" "pytest>=8"
@@ -25,7 +25,7 @@ python: setup
 
 bench: setup
 	cargo run --release -p ltc-torch --example speed
-	cargo bench -p ltc-core
+	cargo xtask bench
 
 opinfo matrix:
 	@echo "make $@: the operator matrix does not exist yet (README, What is missing)" >&2; exit 1

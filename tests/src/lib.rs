@@ -21,3 +21,9 @@ pub fn alone() -> MutexGuard<'static, ()> {
 pub fn cases(default: u32) -> u32 {
     std::env::var("LTC_TEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
+
+/// The seed of a property's random programs: fixed, so that a test run is reproducible; `LTC_TEST_SEED` gives others.
+pub fn seed() -> proptest::test_runner::RngSeed {
+    let n = std::env::var("LTC_TEST_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
+    proptest::test_runner::RngSeed::Fixed(n)
+}

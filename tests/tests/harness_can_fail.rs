@@ -38,7 +38,12 @@ fn each_planted_mistake_is_found() {
 
 #[test]
 fn a_found_mistake_is_shrunk_to_a_short_program() {
-    let mut runner = TestRunner::new(Config { failure_persistence: None, cases: 500, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        failure_persistence: None,
+        rng_seed: ltc_tests::seed(),
+        cases: 500,
+        ..Config::default()
+    });
     let result = runner.run(&strategy::programs(40), |program| {
         agree(&program, &Faulty { mistake: Mistake::Dtype, at: 2 }).map_err(|d| TestCaseError::fail(d.to_string()))
     });

@@ -5,35 +5,60 @@ use std::{path::Path, process::Command, time::Instant};
 use anyhow::{Context, Result, bail};
 
 /// Crates that build and pass their tests without libtorch.
-const PURE: [&str; 6] = ["-p", "ltc-ir", "-p", "ltc-backend", "-p", "ltc-core"];
+const PURE: [&str; 3] = ["ltc-ir", "ltc-backend", "ltc-core"];
 
-/// Runs every step; stops at the first that fails.
-pub(crate) fn run(root: &Path, pure_only: bool) -> Result<()> {
-    let pure = |front: &[&'static str], back: &[&'static str]| [front, &PURE[..], back].concat();
-    step(root, "format", "cargo", &["fmt", "--all", "--check"])?;
-    timed("tidy", || crate::tidy::run(root))?;
-    step(
-        root,
-        "lint without libtorch",
-        "cargo",
-        &pure(&["clippy", "--quiet"], &["--all-targets", "--", "-D", "warnings"]),
-    )?;
-    step(root, "test without libtorch", "cargo", &pure(&["test"], &[]))?;
-    if pure_only {
-        return Ok(());
+/// Which steps to run.
+#[derive(clap::Args)]
+pub(crate) struct Scope {
+    /// Only tests: no formatting, lints or docs.
+    #[arg(long)]
+    tests: bool,
+    /// Only what needs neither libtorch nor Python.
+    #[arg(long, visible_alias = "pure")]
+    quick: bool,
+}
+
+/// Runs the steps of the scope; stops at the first that fails.
+pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
+    let start = Instant::now();
+    let (pure, all_but_pure) = (each_pure("-p"), each_pure("--exclude"));
+    let cargo = |name, parts: &[&[&str]]| step(root, name, "cargo", &parts.concat());
+    if !scope.tests {
+        cargo("format", &[&["fmt", "--all", "--check"]])?;
+        timed("tidy", || crate::tidy::run(root))?;
+        cargo("lint without libtorch", &[&["clippy", "-q", "--all-targets"], &pure, &["--", "-D", "warnings"]])?;
     }
-    step(root, "lint", "cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    step(root, "docs", "cargo", &["doc", "--quiet", "--workspace", "--no-deps"])?;
-    step(root, "test", "cargo", &["test", "--workspace"])?;
+    cargo("test without libtorch", &[&["test"], &pure])?;
+    cargo("test the tools", &[&["test", "-q", "-p", "xtask", "-p", "ltc-build"]])?;
+    if scope.quick {
+        return done(start);
+    }
+    if !scope.tests {
+        cargo("lint", &[&["clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"]])?;
+        cargo("docs", &[&["doc", "-q", "--workspace", "--no-deps"]])?;
+    }
+    cargo("test", &[&["test", "--workspace", "--exclude", "xtask", "--exclude", "ltc-build"], &all_but_pure])?;
+    // cargo builds examples when it tests, but runs their unit tests only when asked.
+    cargo("test the examples", &[&["test", "-q", "-p", "ltc-torch", "--examples"]])?;
     step(root, "python", "make", &["python"])?;
-    step(root, "test python", ".venv/bin/python", &["-m", "pytest", "-q", "ltc-python/tests"])
+    step(root, "test python", ".venv/bin/python", &["-m", "pytest", "-q", "ltc-python/tests"])?;
+    done(start)
+}
+
+/// Runs every benchmark.
+pub(crate) fn bench(root: &Path) -> Result<()> {
+    step(root, "bench", "cargo", &["bench", "--workspace", "--bench", "*"])
+}
+
+/// `flag crate` for each pure crate.
+fn each_pure(flag: &'static str) -> Vec<&'static str> {
+    PURE.into_iter().flat_map(|name| [flag, name]).collect()
 }
 
 fn step(root: &Path, name: &str, program: &str, args: &[&str]) -> Result<()> {
     timed(name, || {
         println!("    {program} {}", args.join(" "));
-        let mut command = Command::new(program);
-        let status = command
+        let status = Command::new(program)
             .args(args)
             .current_dir(root)
             .env("RUSTDOCFLAGS", "-D warnings")
@@ -52,5 +77,10 @@ fn timed(name: &str, f: impl FnOnce() -> Result<()>) -> Result<()> {
     let start = Instant::now();
     f()?;
     println!("    {name}: {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn done(start: Instant) -> Result<()> {
+    println!("==> all passed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
 }

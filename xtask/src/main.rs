@@ -1,12 +1,16 @@
 //! Chores of the workspace: `cargo xtask ci` is all of CI, `cargo xtask tidy` checks the house rules.
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
 mod ci;
+mod edges;
 mod tidy;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -18,23 +22,30 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything CI checks, cheap first.
-    Ci {
-        /// Only what needs no libtorch.
-        #[arg(long)]
-        pure: bool,
-    },
-    /// Crate edges, module docs, file sizes, `unsafe`, machine paths.
+    /// Everything CI checks, cheap first; stops at the first step that fails.
+    Ci(ci::Scope),
+    /// Crate edges, module docs, file sizes, `unsafe`, calls that panic, machine paths.
     Tidy,
+    /// The benchmarks of all crates.
+    Bench,
 }
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
-fn main() -> Result<()> {
-    match Args::parse().command {
-        Command::Ci { pure } => ci::run(&root(), pure),
-        Command::Tidy => tidy::run(&root()),
+fn main() -> ExitCode {
+    let root = root();
+    let result = match Args::parse().command {
+        Command::Ci(scope) => ci::run(&root, &scope),
+        Command::Tidy => tidy::run(&root),
+        Command::Bench => ci::bench(&root),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -98,12 +98,14 @@ pub(crate) enum DataError {
         index: usize,
     },
     /// Images and labels do not belong together.
-    #[error("{folder}: {images} images but {labels} labels")]
+    #[error("{path} has {images} images but {labels_path} has {labels} labels")]
     Counts {
-        /// Folder.
-        folder: PathBuf,
+        /// File of images.
+        path: PathBuf,
         /// Images.
         images: usize,
+        /// File of labels.
+        labels_path: PathBuf,
         /// Labels.
         labels: usize,
     },
@@ -126,12 +128,14 @@ pub(crate) fn load(folder: &Path) -> Result<(Dataset, Dataset), DataError> {
 }
 
 fn read_pair(folder: &Path, images: &'static str, labels: &'static str) -> Result<Dataset, DataError> {
-    let (pixels, count) = read_images(&find(folder, images)?)?;
-    let labels = read_labels(&find(folder, labels)?)?;
+    let path = find(folder, images)?;
+    let (images, count) = read_images(&path)?;
+    let labels_path = find(folder, labels)?;
+    let labels = read_labels(&labels_path)?;
     if count != labels.len() {
-        return Err(DataError::Counts { folder: folder.to_owned(), images: count, labels: labels.len() });
+        return Err(DataError::Counts { path, images: count, labels_path, labels: labels.len() });
     }
-    Ok(Dataset { images: pixels, labels })
+    Ok(Dataset { images, labels })
 }
 
 fn find(folder: &Path, name: &'static str) -> Result<PathBuf, DataError> {
@@ -269,7 +273,8 @@ mod tests {
         f.put("t10k-labels-idx1-ubyte", &[0x0801, 2], &[7, 11]);
         says(&f, "label 11");
         f.put("t10k-labels-idx1-ubyte", &[0x0801, 3], &[1, 2, 3]);
-        says(&f, "2 images but 3 labels");
+        says(&f, "t10k-images-idx3-ubyte has 2 images");
+        says(&f, "t10k-labels-idx1-ubyte has 3 labels");
         fs::write(f.0.join("t10k-labels-idx1-ubyte"), [0x1f, 0x8b, 1, 2, 3]).unwrap();
         says(&f, "t10k-labels-idx1-ubyte");
         assert!(matches!(load(Path::new("/no/such/folder")), Err(DataError::NoFolder(_))));
