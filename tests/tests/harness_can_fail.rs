@@ -18,6 +18,8 @@ fn exposed(mistake: Mistake) -> usize {
     (0..300)
         .filter(|_| {
             let program = programs.new_tree(&mut runner).expect("a program").current();
+            // The CPU's default generator is one per process.
+            let _alone = ltc_tests::alone();
             agree(&program, &Faulty { mistake, at: 4 }).is_err()
         })
         .count()
@@ -45,6 +47,7 @@ fn a_found_mistake_is_shrunk_to_a_short_program() {
         ..Config::default()
     });
     let result = runner.run(&strategy::programs(40), |program| {
+        let _alone = ltc_tests::alone();
         agree(&program, &Faulty { mistake: Mistake::Dtype, at: 2 }).map_err(|d| TestCaseError::fail(d.to_string()))
     });
     match result {
