@@ -115,10 +115,10 @@ impl Executable for Logged {
         }
         for (i, node) in self.graph.nodes().iter().enumerate() {
             let mut error = node.operands.iter().find_map(|&o| failed[self.graph.slot(o)].clone());
-            if behaviour == Behaviour::FailOp(node.op.name().into()) {
+            if behaviour == Behaviour::FailOp(node.op().name().into()) {
                 error = error.or_else(|| {
                     let message = "ordered to fail".to_owned();
-                    let op = node.op.name().to_owned();
+                    let op = node.op().name().to_owned();
                     Some(Arc::new(ExecError {
                         op,
                         class: ErrorClass::Runtime,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use criterion::{Criterion, criterion_group, criterion_main};
 use ltc_backend::{HostTensor, testing::RecordingBackend};
 use ltc_core::{Config, Device, Session, TraceValue};
-use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Scalar, SiteId};
+use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId};
 use smallvec::SmallVec;
 
 fn add(dev: &Device, op: Op, a: &TraceValue, b: &TraceValue) -> TraceValue {
     let (words, numbers) = ArgWriter::new().tensor().tensor().number(Scalar::Int(1)).finish();
-    let results = SmallVec::from_iter([a.layout().clone()]);
-    dev.record(op, words, numbers, Operands::from_iter([a.clone(), b.clone()]), results, SiteId::default())
+    let signature = Signature::new(op, words, SmallVec::from_iter([a.layout().clone()]));
+    dev.record(signature, Operands::from_iter([a.clone(), b.clone()]), numbers, SiteId::default())
 }
 
 fn benches(c: &mut Criterion) {

@@ -17,7 +17,7 @@ use std::{
 };
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
-use ltc_ir::{ArgWords, ArgWriter, Canonical, LayoutRef, NumberWords, Op, Operands, Results, Scalar, SiteId};
+use ltc_ir::{ArgWriter, Canonical, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -65,18 +65,16 @@ impl Device {
         self.0.index.0
     }
 
-    /// Records an operation with one result.
+    /// Records an operation with one result; `operands` and `numbers` in the order its arguments name them.
     #[inline]
     pub fn record(
         &self,
-        op: Op,
-        words: ArgWords,
-        numbers: NumberWords,
+        signature: SignatureRef,
         operands: Operands<Arc<DataCell>>,
-        results: Results,
+        numbers: NumberWords,
         site: SiteId,
     ) -> TraceValue {
-        let value = TraceValue::record(op, words, numbers, operands, results, site);
+        let value = TraceValue::record(signature, operands, numbers, site);
         let check = self.0.tape.lock().push(&value);
         if check {
             self.check_node_limit();
@@ -87,18 +85,16 @@ impl Device {
     /// Records an operation with any number of results; returns a value for each.
     pub fn record_results(
         &self,
-        op: Op,
-        words: ArgWords,
-        numbers: NumberWords,
+        signature: SignatureRef,
         operands: Operands<Arc<DataCell>>,
-        results: Results,
+        numbers: NumberWords,
         site: SiteId,
     ) -> SmallVec<[TraceValue; 2]> {
-        let count = results.len();
+        let count = signature.results().len();
         if count == 1 {
-            return SmallVec::from_iter([self.record(op, words, numbers, operands, results, site)]);
+            return SmallVec::from_iter([self.record(signature, operands, numbers, site)]);
         }
-        let node = TraceValue::record(op, words, numbers, operands, results, site);
+        let node = TraceValue::record(signature, operands, numbers, site);
         let values: SmallVec<[TraceValue; 2]> = (0..count).map(|i| node.result(i)).collect();
         // In one go: a cut sees the node with all its results or not at all.
         let mut tape = self.0.tape.lock();
@@ -236,8 +232,8 @@ impl Device {
     pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
         let (words, numbers) = ArgWriter::new().number(Scalar::Int(seed as i64)).finish();
         let state = ltc_ir::Layout::contiguous(ltc_ir::DType::RngState, &[]).into();
-        let results = SmallVec::from_iter([state]);
-        generator.set(self.record(Op::seed(), words, numbers, Operands::new(), results, site));
+        let signature = Signature::new(Op::seed(), words, SmallVec::from_iter([state]));
+        generator.set(self.record(signature, Operands::new(), numbers, site));
     }
 
     fn next_epoch(&self) -> u32 {

@@ -5,7 +5,7 @@
 //! value, so every alias sees it. There is no functionalisation and no copy of views. Proven against eager libtorch by
 //! random programs (`tests/`).
 
-use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, SiteId, layout};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, layout};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -88,15 +88,22 @@ impl State {
 }
 
 fn empty(dev: &Device, layout: LayoutRef, site: SiteId) -> TraceValue {
-    dev.record(Op::empty(), SmallVec::new(), SmallVec::new(), SmallVec::new(), SmallVec::from_iter([layout]), site)
+    let signature = Signature::new(Op::empty(), SmallVec::new(), SmallVec::from_iter([layout]));
+    dev.record(signature, Operands::new(), SmallVec::new(), site)
 }
 
 fn write_view(dev: &Device, base: TraceValue, value: TraceValue, view: &View<'_>, site: SiteId) -> TraceValue {
     let mut args = ArgWriter::new();
     args.tensor_with(ArgFlags::MUT).tensor().ints(view.sizes).ints(view.strides).int(view.offset);
     let (words, numbers) = args.finish();
-    let results = SmallVec::from_iter([base.layout().clone()]);
-    dev.record(Op::write_view(), words, numbers, Operands::from_iter([base, value]), results, site)
+    let signature = Signature::new(Op::write_view(), words, SmallVec::from_iter([base.layout().clone()]));
+    dev.record(signature, Operands::from_iter([base, value]), numbers, site)
+}
+
+fn read_view(dev: &Device, base: TraceValue, layout: LayoutRef, offset: i64, site: SiteId) -> TraceValue {
+    let (words, numbers) = ArgWriter::new().tensor().int(offset).finish();
+    let signature = Signature::new(Op::read_view(), words, SmallVec::from_iter([layout]));
+    dev.record(signature, Operands::from_iter([base]), numbers, site)
 }
 
 impl Storage {
@@ -166,9 +173,7 @@ impl Storage {
         if state.shows_all(&view) {
             return contents;
         }
-        let (words, numbers) = ArgWriter::new().tensor().int(view.offset).finish();
-        let results = SmallVec::from_iter([view.layout()]);
-        dev.record(Op::read_view(), words, numbers, Operands::from_iter([contents]), results, site)
+        read_view(dev, contents, view.layout(), view.offset, site)
     }
 
     /// Writes a value through a view; the value has the view's dtype, sizes and strides.
@@ -222,9 +227,7 @@ impl Storage {
             let view = View { dtype, sizes: layout.sizes(), strides: layout.strides(), offset: 0 };
             state.set(write_view(dev, base, old, &view, site));
         } else {
-            let (words, numbers) = ArgWriter::new().tensor().int(0).finish();
-            let results = SmallVec::from_iter([grown]);
-            state.set(dev.record(Op::read_view(), words, numbers, Operands::from_iter([old]), results, site));
+            state.set(read_view(dev, old, grown, 0, site));
         }
     }
 }

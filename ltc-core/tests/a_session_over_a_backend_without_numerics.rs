@@ -7,7 +7,7 @@ use ltc_backend::{
     testing::{Behaviour, RecordingBackend},
 };
 use ltc_core::{Config, Device, Session, Storage, TraceValue, View};
-use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, Op, Operands, Props, Scalar, SiteId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId};
 use smallvec::SmallVec;
 
 fn session(config: Config) -> (RecordingBackend, Session) {
@@ -25,7 +25,8 @@ fn upload(dev: &Device, n: i64) -> TraceValue {
 fn scaled(dev: &Device, op: &str, v: &TraceValue, x: f64) -> TraceValue {
     let (words, numbers) = ArgWriter::new().tensor().number(Scalar::Float(x)).finish();
     let results = SmallVec::from_iter([v.layout().clone()]);
-    dev.record(Op::intern(op, Props::NONE), words, numbers, Operands::from_iter([v.clone()]), results, SiteId(3))
+    let signature = Signature::new(Op::intern(op, Props::NONE), words, results);
+    dev.record(signature, Operands::from_iter([v.clone()]), numbers, SiteId(3))
 }
 
 #[test]
@@ -164,7 +165,8 @@ fn a_mutating_operator_with_two_results_keeps_them_apart() {
     let (words, numbers) = ArgWriter::new().tensor_with(ArgFlags::MUT).finish();
     let results = SmallVec::from_iter([layout.clone(), layout]);
     let op = Op::intern("test::two_", Props::MUTATES);
-    let two = dev.record_results(op, words, numbers, Operands::from_iter([a]), results, SiteId::default());
+    let signature = Signature::new(op, words, results);
+    let two = dev.record_results(signature, Operands::from_iter([a]), numbers, SiteId::default());
     let second = two[1].clone();
     drop(two);
     dev.sync_values(std::slice::from_ref(&second)).expect("a cut");

@@ -207,10 +207,7 @@ impl<D> Canonical<D> {
             && self.output_ids == graph.outputs()
             && self.params.iter().zip(graph.params()).all(|(a, b)| a.layout == *b)
             && self.nodes.iter().zip(graph.nodes()).enumerate().all(|(i, (a, b))| {
-                a.op() == b.op
-                    && self.operands(i) == &b.operands[..]
-                    && a.words() == &b.words[..]
-                    && a.results() == &b.results[..]
+                **a.signature() == *b.signature && self.operands(i) == &b.operands[..]
             })
     }
 
@@ -224,8 +221,7 @@ impl<D> Canonical<D> {
         for (i, node) in self.nodes.iter().enumerate() {
             let count = self.ends[i].1 - numbers;
             numbers = self.ends[i].1;
-            let words = node.words().into();
-            b.node(node.op(), words, self.operands(i), count as usize, node.results().into(), node.site());
+            b.push(node.signature().clone(), self.operands(i), count as usize, node.site());
         }
         b.finish(self.output_ids.clone())
     }

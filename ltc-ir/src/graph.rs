@@ -13,7 +13,8 @@ use crate::{
     hash::{Domain, Hash128, Hasher},
     layout::LayoutRef,
     op::Op,
-    trace::{Results, SiteId},
+    signature::{Results, Signature, SignatureRef},
+    trace::SiteId,
 };
 
 /// A value of a graph: a parameter (`%p0`) or a node result (`%0`, numbered through the graph).
@@ -67,10 +68,8 @@ impl fmt::Debug for ValueId {
 /// One operation of a graph.
 #[derive(Clone, Debug)]
 pub struct GraphNode {
-    /// Operator.
-    pub op: Op,
-    /// Structural arguments.
-    pub words: ArgWords,
+    /// Operator, structural arguments and result layouts.
+    pub signature: SignatureRef,
     /// Operands, in order of appearance in the arguments.
     pub operands: SmallVec<[ValueId; 4]>,
     /// Position of the first runtime number.
@@ -79,8 +78,6 @@ pub struct GraphNode {
     pub number_count: u32,
     /// Number of the first result.
     pub first_result: u32,
-    /// Layouts of the results: written arguments first, in argument order, then new results, then generator states.
-    pub results: Results,
     /// Where it was first recorded; no part of equality.
     pub site: SiteId,
 }
@@ -88,12 +85,27 @@ pub struct GraphNode {
 impl GraphNode {
     /// Ids of the results.
     pub fn result_ids(&self) -> impl Iterator<Item = ValueId> + use<> {
-        (self.first_result..self.first_result + self.results.len() as u32).map(ValueId)
+        (self.first_result..self.first_result + self.results().len() as u32).map(ValueId)
+    }
+
+    /// Operator.
+    pub fn op(&self) -> Op {
+        self.signature.op()
+    }
+
+    /// Structural arguments.
+    pub fn words(&self) -> &[u64] {
+        self.signature.words()
     }
 
     /// Decodes the arguments.
     pub fn args(&self) -> ArgReader<'_> {
-        ArgReader::new(&self.words)
+        self.signature.args()
+    }
+
+    /// Layouts of the results: written arguments first, in argument order, then new results, then generator states.
+    pub fn results(&self) -> &[LayoutRef] {
+        self.signature.results()
     }
 }
 
@@ -146,7 +158,7 @@ impl Graph {
             Some(p) => &self.params[p],
             None => {
                 let node = &self.nodes[self.result_nodes[v.0 as usize] as usize];
-                &node.results[(v.0 - node.first_result) as usize]
+                &node.results()[(v.0 - node.first_result) as usize]
             }
         }
     }
@@ -173,7 +185,7 @@ impl Graph {
     pub fn heap_bytes(&self) -> usize {
         size_of::<Graph>()
             + self.nodes.len() * size_of::<GraphNode>()
-            + self.nodes.iter().filter(|n| n.words.spilled()).map(|n| n.words.len() * 8).sum::<usize>()
+            + self.nodes.iter().map(|n| n.signature.heap_bytes()).sum::<usize>()
             + (self.params.len() + self.result_nodes.len() + self.outputs.len()) * 8
     }
 }
@@ -189,7 +201,7 @@ impl PartialEq for Graph {
                 .nodes
                 .iter()
                 .zip(&o.nodes)
-                .all(|(a, b)| a.op == b.op && a.operands == b.operands && a.words == b.words && a.results == b.results)
+                .all(|(a, b)| a.operands == b.operands && a.signature == b.signature)
     }
 }
 
@@ -226,16 +238,25 @@ impl GraphBuilder {
         results: Results,
         site: SiteId,
     ) -> ValueId {
+        self.push(Signature::new(op, words, results), operands, number_count, site)
+    }
+
+    /// Adds a node of this signature.
+    pub fn push(
+        &mut self,
+        signature: SignatureRef,
+        operands: &[ValueId],
+        number_count: usize,
+        site: SiteId,
+    ) -> ValueId {
         let first_result = self.result_nodes.len() as u32;
-        self.result_nodes.extend(std::iter::repeat_n(self.nodes.len() as u32, results.len()));
+        self.result_nodes.extend(std::iter::repeat_n(self.nodes.len() as u32, signature.results().len()));
         self.nodes.push(GraphNode {
-            op,
-            words,
+            signature,
             operands: operands.into(),
             first_number: self.numbers,
             number_count: number_count as u32,
             first_result,
-            results,
             site,
         });
         self.numbers += number_count as u32;
@@ -246,13 +267,7 @@ impl GraphBuilder {
     pub fn finish(self, outputs: Vec<ValueId>) -> Graph {
         let mut h = GraphHasher::new();
         for node in &self.nodes {
-            let mut n = Hasher::new(Domain::Node);
-            n.hash(node.op.hash128());
-            n.words(&node.words);
-            for r in &node.results {
-                n.hash(r.hash());
-            }
-            h.node(n.finish(), &node.operands);
+            h.node(node.signature.hash(), &node.operands);
         }
         let hash = h.finish(self.params.iter().map(|p| p.hash()), &outputs);
         Graph {

@@ -17,6 +17,7 @@ pub mod layout;
 pub mod op;
 pub mod rules;
 pub mod scalar;
+pub mod signature;
 pub mod table;
 pub mod trace;
 
@@ -29,4 +30,5 @@ pub use layout::{Dims, Layout, LayoutRef};
 pub use op::{Op, OpClass, OpSpec, Props};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
-pub use trace::{Operands, Results, SiteId, Value, WeakValue};
+pub use signature::{Results, Signature, SignatureRef};
+pub use trace::{Operands, SiteId, Value, WeakValue};

@@ -18,19 +18,17 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::{
-    args::{ArgWords, ArgWriter, NumberWords},
-    hash::{Domain, Hash128, Hasher},
+    args::NumberWords,
+    hash::Hash128,
     layout::LayoutRef,
     op::Op,
+    signature::{Signature, SignatureRef},
 };
 
 /// Where in the user's program a node was recorded; meaning belongs to the recorder, 0 is unknown. Not part of
 /// structure.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct SiteId(pub u32);
-
-/// Layouts of a node's results. An absent result (an undefined tensor) has no entry.
-pub type Results = SmallVec<[LayoutRef; 1]>;
 
 /// Operands of a node.
 pub type Operands<D> = SmallVec<[Value<D>; 4]>;
@@ -43,10 +41,7 @@ enum State<D> {
 
 /// One recorded operation (or leaf).
 pub struct Node<D> {
-    op: Op,
-    words: ArgWords,
-    results: Results,
-    hash: Hash128,
+    signature: SignatureRef,
     site: SiteId,
     /// Scratch of the traversal that runs under the session's lock: epoch in the high half, dense index in the low.
     mark: AtomicU64,
@@ -61,26 +56,11 @@ pub struct Value<D>(Arc<Node<D>>);
 pub struct WeakValue<D>(Weak<Node<D>>);
 
 impl<D> Value<D> {
-    /// Records an operation. `words` must be a well-formed blob consuming `operands` and `numbers`.
-    pub fn record(
-        op: Op,
-        words: ArgWords,
-        numbers: NumberWords,
-        operands: Operands<D>,
-        results: Results,
-        site: SiteId,
-    ) -> Self {
-        let mut h = Hasher::new(Domain::Node);
-        h.hash(op.hash128());
-        h.words(&words);
-        for r in &results {
-            h.hash(r.hash());
-        }
+    /// Records an operation that consumes `operands` and `numbers` in the order its arguments name them.
+    #[inline]
+    pub fn record(signature: SignatureRef, operands: Operands<D>, numbers: NumberWords, site: SiteId) -> Self {
         Value(Arc::new(Node {
-            op,
-            words,
-            results,
-            hash: h.finish(),
+            signature,
             site,
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Pending { operands, numbers }),
@@ -90,10 +70,7 @@ impl<D> Value<D> {
     /// A leaf that stands for data.
     pub fn data(layout: LayoutRef, data: D) -> Self {
         Value(Arc::new(Node {
-            op: Op::data(),
-            words: SmallVec::new(),
-            hash: layout.hash(),
-            results: SmallVec::from_iter([layout]),
+            signature: Signature::data(layout),
             site: SiteId::default(),
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Data(data)),
@@ -102,46 +79,48 @@ impl<D> Value<D> {
 
     /// One result of a node with several.
     pub fn result(&self, index: usize) -> Self {
-        let words = ArgWriter::new().int(index as i64).finish().0;
-        let layout = self.0.results[index].clone();
-        Value::record(
-            Op::result(),
-            words,
-            SmallVec::new(),
-            SmallVec::from_iter([self.clone()]),
-            SmallVec::from_iter([layout]),
-            self.0.site,
-        )
+        let operands = SmallVec::from_iter([self.clone()]);
+        Value::record(self.0.signature.part(index), operands, SmallVec::new(), self.0.site)
     }
 
     /// Index of the result this node stands for, if it is an [`Op::result`] node.
     pub fn result_index(&self) -> Option<usize> {
-        (self.0.op == Op::result()).then(|| self.0.words[1] as usize)
+        (self.op() == Op::result()).then(|| self.words()[1] as usize)
+    }
+
+    /// Operator, structural arguments and result layouts.
+    #[inline]
+    pub fn signature(&self) -> &SignatureRef {
+        &self.0.signature
     }
 
     /// The operator.
+    #[inline]
     pub fn op(&self) -> Op {
-        self.0.op
+        self.0.signature.op()
     }
 
     /// Structural argument words.
     pub fn words(&self) -> &[u64] {
-        &self.0.words
+        self.0.signature.words()
     }
 
     /// Layouts of all results.
+    #[inline]
     pub fn results(&self) -> &[LayoutRef] {
-        &self.0.results
+        self.0.signature.results()
     }
 
     /// Layout of the value (of the first result).
+    #[inline]
     pub fn layout(&self) -> &LayoutRef {
-        &self.0.results[0]
+        &self.results()[0]
     }
 
     /// Hash of operator, arguments and result layouts, without operands.
+    #[inline]
     pub fn local_hash(&self) -> Hash128 {
-        self.0.hash
+        self.0.signature.hash()
     }
 
     /// Where it was recorded.
@@ -213,7 +192,7 @@ impl<D> Clone for Value<D> {
 
 impl<D> std::fmt::Debug for Value<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Value({} -> {:?})", self.0.op, self.0.results)
+        write!(f, "Value({} -> {:?})", self.op(), self.results())
     }
 }
 

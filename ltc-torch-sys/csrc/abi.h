@@ -60,8 +60,9 @@ typedef struct LtcRecord {
   const uint64_t* words;
   const uint64_t* numbers;
   const LtcOperand* operands;
-  const void* const* fresh;  // layouts (from layout_new) of new results
-  uint32_t nwords, nnumbers, noperands, nfresh;
+  const void* signature;  // from signature_new; null while inferring
+  uint32_t nwords, nnumbers, noperands;
+  uint32_t nfresh;  // how many results are new tensors
   int32_t device;
 } LtcRecord;
 
@@ -74,6 +75,9 @@ typedef struct LtcVTable {
   const void* (*define_op)(const void* ctx, const char* name, size_t len, uint32_t* props);
   const void* (*layout_new)(const LtcDims* dims);
   void (*layout_drop)(const void* layout);
+  // What equal calls share: operator, structural arguments and result layouts (written arguments, new tensors, generator).
+  const void* (*signature_new)(const void* op, const uint64_t* words, uint32_t nwords, const LtcDims* results, uint32_t nresults);
+  void (*signature_drop)(const void* signature);
   // Records a call. `out` receives `nfresh` storages; written arguments are updated in place.
   int (*record)(const void* ctx, const LtcRecord* call, LtcSlot* out, LtcError* err);
   // A table rule's result layouts for a call. 0: `results` set through ltc_infer_push; 1: error; 2: no rule.

@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <unordered_map>
@@ -248,6 +249,22 @@ void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   // Meta kernels that are not the operator's own meta function check less than the CPU's and guess strides.
   if ((!o.structured || o.kernel_checks_more) && !o.has_view) ask_kernel(o, stack, e);
 }
+// Gives the entry its signature: results are written arguments as they are after the call, new tensors, generators.
+void sign(const OpInfo& o, const Flat& f, ShapeEntry& e) {
+  c10::SmallVector<LtcDims, 8> results;
+  for (uint32_t i = 0; i < f.operands.size(); i++) {
+    auto& x = f.operands[i];
+    if (!(x.flags & LTC_MUT) || x.generator) continue;
+    auto resized = std::find_if(e.resizes.begin(), e.resizes.end(), [i](const Resize& r) { return r.operand == i; });
+    results.push_back(resized == e.resizes.end() ? x.dims : dims_of(resized->layout));
+  }
+  for (auto& m : e.outs)
+    if (m.kind == OutKind::New) results.push_back(dims_of(m.layout));
+  for (auto& x : f.operands)
+    if (x.generator) results.push_back(x.dims);
+  e.signature = V.signature_new(o.rust, f.words.data(), f.words.size(), results.data(), results.size());
+}
+
 }  // namespace
 
 // Kernel of the mode under which structured kernels run for their meta function only: calls of out variants return their
@@ -285,9 +302,10 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   e->key.insert(e->key.end(), f.shapes.begin(), f.shapes.end());
   e->only_views = !e->outs.empty() && !e->eager;
   for (auto& m : e->outs) {
-    if (m.kind == OutKind::New) e->fresh.push_back(m.layout.rust);
+    e->fresh += m.kind == OutKind::New;
     e->only_views &= m.kind == OutKind::View;
   }
+  if (!e->eager && !e->only_views) sign(o, f, *e);
   return cache.put(std::move(e));
 }
 }  // namespace ltc

@@ -333,9 +333,9 @@ void run(const OpInfo& o, Stack* stack) {
   if (C10_UNLIKELY(!e.resizes.empty())) apply_resizes(e, f);
 
   LtcRecord call = f.record(o);
-  call.fresh = e.fresh.data();
-  call.nfresh = e.fresh.size();
-  c10::SmallVector<LtcSlot, 4> slots(e.fresh.size());
+  call.signature = e.signature;
+  call.nfresh = e.fresh;
+  c10::SmallVector<LtcSlot, 4> slots(e.fresh);
   LtcError err;
   check(V.record(V.ctx, &call, slots.data(), &err), err);
   push_results(o, e, f, slots.data(), stack);

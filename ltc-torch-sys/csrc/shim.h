@@ -181,8 +181,14 @@ struct ShapeEntry {
   std::vector<OutMeta> outs;         // flattened returns
   std::vector<uint32_t> ret_count;   // outs per return
   std::vector<Resize> resizes;
-  std::vector<const void*> fresh;    // Rust layouts of New outs, in order
+  const void* signature = nullptr;   // Rust's; null when nothing is recorded
+  uint32_t fresh = 0;                // New outs
   bool only_views = false;
+  ShapeEntry() = default;
+  ShapeEntry(const ShapeEntry&) = delete;
+  ~ShapeEntry() {
+    if (signature) V.signature_drop(signature);
+  }
 };
 struct Flat;  // a flattened call (record.cpp)
 // Result layouts of a call, from the thread's cache or computed. The entry stays valid until the next call of this.

@@ -50,7 +50,7 @@ pub(crate) struct LtcRecord {
     pub(crate) words: *const u64,
     pub(crate) numbers: *const u64,
     pub(crate) operands: *const LtcOperand,
-    pub(crate) fresh: *const *const c_void,
+    pub(crate) signature: *const c_void,
     pub(crate) nwords: u32,
     pub(crate) nnumbers: u32,
     pub(crate) noperands: u32,
@@ -66,6 +66,8 @@ pub(crate) struct LtcVTable {
     pub(crate) define_op: extern "C" fn(Ctx, *const c_char, usize, *mut u32) -> *const c_void,
     pub(crate) layout_new: extern "C" fn(*const LtcDims) -> *const c_void,
     pub(crate) layout_drop: extern "C" fn(*const c_void),
+    pub(crate) signature_new: extern "C" fn(*const c_void, *const u64, u32, *const LtcDims, u32) -> *const c_void,
+    pub(crate) signature_drop: extern "C" fn(*const c_void),
     pub(crate) record: extern "C" fn(Ctx, *const LtcRecord, *mut LtcSlot, *mut LtcError) -> c_int,
     pub(crate) infer:
         extern "C" fn(Ctx, *const c_void, *const LtcRecord, *const LtcDims, *mut c_void, *mut LtcError) -> c_int,

@@ -3,11 +3,12 @@
 use std::{
     any::TypeId,
     ffi::{CString, c_char, c_int, c_void},
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
 };
 
-use ltc_ir::{DType, Layout, LayoutRef, Op, OpSpec, Props};
+use ltc_ir::{DType, Layout, LayoutRef, Op, OpSpec, Props, Signature, SignatureRef};
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -83,16 +84,15 @@ pub struct Operand<'a, S> {
 /// A call to record.
 #[derive(Debug)]
 pub struct RecordedCall<'a, S> {
-    /// Operator.
-    pub op: Op,
-    /// Structural arguments.
-    pub words: &'a [u64],
+    /// Operator, structural arguments and result layouts; the same object for equal calls of a thread.
+    pub signature: &'a SignatureRef,
     /// Runtime numbers.
     pub numbers: &'a [u64],
     /// Device.
     pub device: u16,
+    /// How many results are new tensors; they stand after the written arguments in the signature.
+    pub new_count: usize,
     raw_operands: &'a [ffi::LtcOperand],
-    raw_fresh: &'a [*const Layout],
     storage: std::marker::PhantomData<&'a S>,
 }
 
@@ -106,24 +106,6 @@ impl<'a, S> RecordedCall<'a, S> {
             // Tensors of other dtypes cannot come to the device: `layout_new` refuses them.
             let view = view.unwrap_or(View { dtype: DType::U8, sizes: &[], strides: &[], offset: 0 });
             Operand { storage, view, written: op.flags & 1 != 0, fresh: op.flags & 2 != 0 }
-        })
-    }
-
-    /// How many results are new tensors.
-    pub fn new_count(&self) -> usize {
-        self.raw_fresh.len()
-    }
-
-    /// Layouts of the new results, shared with the shape cache.
-    #[inline]
-    pub fn new_layouts(&self) -> impl ExactSizeIterator<Item = LayoutRef> + use<'a, S> {
-        self.raw_fresh.iter().map(|&p| {
-            // SAFETY: from `layout_new` (`Arc::into_raw`), alive in the shape cache's entry for the call; the count is
-            // raised before the `Arc` is made.
-            unsafe {
-                Arc::increment_strong_count(p);
-                Arc::from_raw(p)
-            }
         })
     }
 }
@@ -203,6 +185,8 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         define_op,
         layout_new,
         layout_drop,
+        signature_new,
+        signature_drop,
         record: record::<R>,
         infer,
         storage_uninit: storage_uninit::<R>,
@@ -315,6 +299,26 @@ extern "C" fn layout_drop(layout: *const c_void) {
     drop(unsafe { Arc::from_raw(layout.cast::<Layout>()) });
 }
 
+extern "C" fn signature_new(
+    op: *const c_void,
+    words: *const u64,
+    nwords: u32,
+    results: *const ffi::LtcDims,
+    nresults: u32,
+) -> *const c_void {
+    // SAFETY: `op` is from `define_op`; the arrays are valid for the call.
+    let (op, words, results) =
+        unsafe { (op_of(op), tensor::slice(words, nwords as usize), tensor::slice(results, nresults as usize)) };
+    // SAFETY: dims are valid for the call. Tensors of dtypes without a layout cannot come to the device.
+    let layouts = results.iter().filter_map(|d| unsafe { tensor::layout_of(d) }).map(Arc::new).collect();
+    Arc::into_raw(Signature::new(op, words.into(), layouts)).cast()
+}
+
+extern "C" fn signature_drop(signature: *const c_void) {
+    // SAFETY: from `signature_new`, dropped once.
+    drop(unsafe { Arc::from_raw(signature.cast::<Signature>()) });
+}
+
 unsafe fn op_of(op: *const c_void) -> Op {
     // SAFETY: from `define_op`: a leaked spec.
     Op::from_static(unsafe { &*op.cast::<OpSpec>() })
@@ -327,21 +331,26 @@ extern "C" fn record<R: Recorder>(
     err: *mut ffi::LtcError,
 ) -> c_int {
     guard(err, || {
-        // SAFETY: all pointers of the record are valid for the call, with the lengths beside them.
-        let call = unsafe {
+        // SAFETY: all pointers of the record are valid for the call, with the lengths beside them; the signature is from
+        // `signature_new` and stays alive in the shape cache, which is what the count that is not dropped here stands for.
+        let (c, signature) = unsafe {
             let c = &*call;
-            RecordedCall {
-                op: op_of(c.op),
-                words: tensor::slice(c.words, c.nwords as usize),
-                numbers: tensor::slice(c.numbers, c.nnumbers as usize),
-                device: c.device as u16,
-                raw_operands: tensor::slice(c.operands, c.noperands as usize),
-                raw_fresh: tensor::slice(c.fresh.cast::<*const Layout>(), c.nfresh as usize),
-                storage: std::marker::PhantomData,
-            }
+            (c, ManuallyDrop::new(Arc::from_raw(c.signature.cast::<Signature>())))
+        };
+        // SAFETY: as above.
+        let (numbers, raw_operands) = unsafe {
+            (tensor::slice(c.numbers, c.nnumbers as usize), tensor::slice(c.operands, c.noperands as usize))
+        };
+        let call = RecordedCall {
+            signature: &signature,
+            numbers,
+            device: c.device as u16,
+            new_count: c.nfresh as usize,
+            raw_operands,
+            storage: std::marker::PhantomData,
         };
         let new = recorder::<R>(ctx).record(&call)?;
-        assert_eq!(new.len(), call.new_count(), "invariant: one storage per new result");
+        assert_eq!(new.len(), call.new_count, "invariant: one storage per new result");
         for (i, s) in new.into_iter().enumerate() {
             // SAFETY: `out` has one unused slot per new result.
             put::<R>(unsafe { out.add(i) }, s);

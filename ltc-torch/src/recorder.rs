@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ltc_backend::{DeviceIndex, FallbackReason};
 use ltc_core::{Device, Session, Storage, TraceValue};
 use ltc_eager_fallback::Host;
-use ltc_ir::{DType, Layout, LayoutRef, Operands, Results, SiteId};
+use ltc_ir::{DType, Layout, LayoutRef, Operands, SiteId};
 use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError, View};
 use ltc_ts::{TchBuffer, TsBackend};
 use smallvec::SmallVec;
@@ -73,9 +73,8 @@ impl Recorder for LtcRecorder {
 
     fn record(&self, call: &RecordedCall<'_, Storage>) -> Result<SmallVec<[Storage; 2]>, TorchError> {
         let dev = self.device(call.device)?;
-        let site = self.site(call.op);
+        let site = self.site(call.signature.op());
         let mut operands = Operands::new();
-        let mut results = Results::new();
         let mut written: SmallVec<[_; 4]> = SmallVec::new();
         let mut generator = None;
         for o in call.operands() {
@@ -86,24 +85,19 @@ impl Recorder for LtcRecorder {
             if view.dtype == DType::RngState {
                 generator = Some(o.storage);
             } else if o.written {
-                results.push(o.storage.view_layout(&view));
                 written.push((o.storage, view));
             }
         }
-        results.extend(call.new_layouts());
-        if generator.is_some() {
-            results.push(self.generator_layout.clone());
-        }
-        let (words, numbers) = (SmallVec::from_slice(call.words), SmallVec::from_slice(call.numbers));
-        if written.is_empty() && results.len() == 1 {
-            let value = dev.record(call.op, words, numbers, operands, results, site);
+        let (signature, numbers) = (call.signature.clone(), SmallVec::from_slice(call.numbers));
+        if written.is_empty() && signature.results().len() == 1 {
+            let value = dev.record(signature, operands, numbers, site);
             return Ok(SmallVec::from_iter([Storage::with_value(value)]));
         }
-        let mut values = dev.record_results(call.op, words, numbers, operands, results, site).into_iter();
+        let mut values = dev.record_results(signature, operands, numbers, site).into_iter();
         for ((storage, view), value) in written.into_iter().zip(values.by_ref()) {
             storage.write(dev, view, value, site);
         }
-        let new = values.by_ref().take(call.new_count()).map(Storage::with_value).collect();
+        let new = values.by_ref().take(call.new_count).map(Storage::with_value).collect();
         if let Some((generator, state)) = generator.zip(values.next()) {
             generator.write(dev, GENERATOR, state, site);
         }

@@ -209,7 +209,7 @@ impl Run<'_> {
 
     fn failed(&self, step: &Step, error: TorchError) -> Arc<ExecError> {
         let (node, TorchError { class, message }) = (step.node as usize, error);
-        let op = self.program.graph.nodes()[node].op.name().into();
+        let op = self.program.graph.nodes()[node].op().name().into();
         Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
     }
 

@@ -171,21 +171,21 @@ impl Lowering<'_> {
 
     fn node(&mut self, index: usize, node: &GraphNode) -> Result<(), BackendError> {
         check_node(self.graph, node)
-            .map_err(|reason| BackendError::CannotLower { op: node.op.name().into(), reason: reason.into() })?;
+            .map_err(|reason| BackendError::CannotLower { op: node.op().name().into(), reason: reason.into() })?;
         let mut operands = self.schedule.operands(self.graph, index);
         if !self.reuse {
             operands.iter_mut().for_each(|o| o.reusable = false);
         }
-        let kind = StepKind::Boxed(plan(node.op, &node.words, &node.results)?);
-        let is_view = node.op == Op::read_view();
+        let kind = StepKind::Boxed(plan(node.op(), node.words(), node.results())?);
+        let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
         if is_view && self.pins_more_than_it_shows(node, first_slot) {
             return self.owned_view(index, node, kind, &operands, first_slot);
         }
         let writes: SmallVec<[_; 2]> =
             schedule::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
-        let mut results: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(node.results.len());
-        for (i, layout) in node.results.iter().enumerate() {
+        let mut results: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(node.results().len());
+        for (i, layout) in node.results().iter().enumerate() {
             let fate = self.fate(first_slot + i);
             // A view that leaves the program is counted as if it had memory of its own: its base may be gone by then.
             let aliases = is_view && fate.outputs.is_empty();
@@ -224,10 +224,10 @@ impl Lowering<'_> {
     /// hold the table.
     fn pins_more_than_it_shows(&self, node: &GraphNode, slot: usize) -> bool {
         let mut base = node.operands[0];
-        while let Some(definition) = self.graph.definition(base).filter(|d| d.op == Op::read_view()) {
+        while let Some(definition) = self.graph.definition(base).filter(|d| d.op() == Op::read_view()) {
             base = definition.operands[0];
         }
-        let view = &node.results[0];
+        let view = &node.results()[0];
         self.schedule.is_output(slot)
             && view.is_dense()
             && view.storage_bytes() < self.graph.layout(base).storage_bytes()
@@ -242,7 +242,7 @@ impl Lowering<'_> {
         operands: &[OperandUse],
         slot: usize,
     ) -> Result<(), BackendError> {
-        let layout = &node.results[0];
+        let layout = &node.results()[0];
         let temporary = self.program.slots as u32;
         self.program.slots += 1;
         let viewed =
@@ -251,7 +251,7 @@ impl Lowering<'_> {
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
-        let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, &node.results)?);
+        let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
         let fate = self.fate(slot);
         let owned = StepResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
         self.step(index, node, copy, &[OperandUse { slot: temporary, last: true, reusable: false }], [owned], &[]);
@@ -277,9 +277,9 @@ fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), &'static str> {
     }
     let is_state = |layout: &LayoutRef| layout.dtype() == DType::RngState;
     let generators = schedule::generators(node);
-    let states = if node.op == Op::seed() { 1 } else { generators.len() };
-    let tensors = node.results.len().checked_sub(states).ok_or("too few results")?;
-    if node.results[..tensors].iter().any(is_state) || !node.results[tensors..].iter().all(is_state) {
+    let states = if node.op() == Op::seed() { 1 } else { generators.len() };
+    let tensors = node.results().len().checked_sub(states).ok_or("too few results")?;
+    if node.results()[..tensors].iter().any(is_state) || !node.results()[tensors..].iter().all(is_state) {
         return Err("generator states must be the last results, one per generator");
     }
     if tensors < schedule::writes(node).len() {
@@ -289,7 +289,7 @@ fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), &'static str> {
     if !node.operands.iter().enumerate().all(kinds_agree) {
         return Err("a generator state stands where a tensor belongs, or the reverse");
     }
-    match (node.op.name(), node.operands.len(), node.results.len()) {
+    match (node.op().name(), node.operands.len(), node.results().len()) {
         ("ltc::read_view", 1, 1) | ("ltc::write_view", 2, 1) | ("ltc::empty", 0, 1) => Ok(()),
         ("ltc::seed", 0, 1) if node.number_count > 0 => Ok(()),
         (name, ..) if name.starts_with("ltc::") => Err("wrong number of operands or results"),

@@ -96,7 +96,7 @@ pub(crate) fn written_operands(node: &GraphNode) -> SmallVec<[u32; 2]> {
 /// The written arguments of a node, one entry per result they yield: the operand, or `None` for an argument whose old
 /// contents do not matter.
 pub(crate) fn writes(node: &GraphNode) -> SmallVec<[Option<u32>; 2]> {
-    if node.op == Op::write_view() {
+    if node.op() == Op::write_view() {
         return SmallVec::from_iter([Some(0)]);
     }
     let mut writes = SmallVec::new();

@@ -61,7 +61,7 @@ impl Program {
             }
         }
         let _ = match step.kind {
-            StepKind::Boxed(_) => write!(out, " = {}({})", node.op, arguments(node, operands, step.numbers.start)),
+            StepKind::Boxed(_) => write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start)),
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
         };
         for result in results {
@@ -98,7 +98,7 @@ fn arguments(node: &GraphNode, operands: &[OperandUse], first_number: u32) -> St
     };
     let number = |at: usize, dtype: DType| format!("n{}:{dtype}", first_number as usize + at);
     let list = |items: Vec<String>| format!("[{}]", items.join(", "));
-    let write_view = node.op == ltc_ir::Op::write_view();
+    let write_view = node.op() == ltc_ir::Op::write_view();
     let args = node.args().enumerate().map(|(position, arg)| match arg {
         Arg::None => "none".into(),
         Arg::Tensor { operand: Some(i), flags } => {

@@ -44,7 +44,7 @@ impl Program {
         let mut numbers = Vec::new();
         for (index, node) in self.graph.nodes().iter().enumerate() {
             number_inputs(node, &mut numbers)?;
-            p.node(index, node).map_err(|reason| format!("{}: {reason}", node.op))?;
+            p.node(index, node).map_err(|reason| format!("{}: {reason}", node.op()))?;
         }
         let inputs = self.graph.params().iter().enumerate().map(|(i, l)| format!("%p{i} : {}", value_type(l.dtype())));
         let numbers = numbers.iter().map(|(at, ty)| format!("%n{at} : {ty}"));
@@ -205,7 +205,7 @@ impl Printer<'_> {
 
     fn node(&mut self, index: usize, node: &GraphNode) -> Result<(), String> {
         let first = self.program.graph.params().len() + node.first_result as usize;
-        let named = match node.op {
+        let named = match node.op() {
             op if op == Op::read_view() => self.read_view(node)?,
             op if op == Op::write_view() => self.write_view(node)?,
             op if op == Op::empty() => Named { name: self.empty(node, 0), offset: 0 },
@@ -222,7 +222,7 @@ impl Printer<'_> {
 
     /// Memory of the layout of result `i`.
     fn empty(&mut self, node: &GraphNode, i: usize) -> String {
-        let layout = &node.results[i];
+        let layout = &node.results()[i];
         let (sizes, strides) = (self.ints(layout.sizes()), self.ints(layout.strides()));
         let dtype = self.int(layout.dtype() as i64);
         let (none, device) = (self.none(), self.constant("Device", "\"cpu\"".into()));
@@ -232,10 +232,10 @@ impl Printer<'_> {
     fn read_view(&mut self, node: &GraphNode) -> Result<Named, String> {
         let base = node.operands[0];
         let offset = last_int(node)? + self.values[self.slot(base)].offset;
-        if self.program.graph.layout(base).dtype() != node.results[0].dtype() {
+        if self.program.graph.layout(base).dtype() != node.results()[0].dtype() {
             return Err("a view that changes the element type".into());
         }
-        let (sizes, strides) = (self.ints(node.results[0].sizes()), self.ints(node.results[0].strides()));
+        let (sizes, strides) = (self.ints(node.results()[0].sizes()), self.ints(node.results()[0].strides()));
         let (at, base) = (self.int(offset), self.name(base).to_string());
         let name = self.define("Tensor", &format!("aten::as_strided({base}, {sizes}, {strides}, {at})"));
         Ok(Named { name, offset })
@@ -263,11 +263,11 @@ impl Printer<'_> {
     }
 
     fn call(&mut self, index: usize, node: &GraphNode, first: usize) -> Result<(), String> {
-        let schema = ltc_torch_sys::op_schema(node.op.name()).ok_or("this libtorch has no such operator")?;
+        let schema = ltc_torch_sys::op_schema(node.op().name()).ok_or("this libtorch has no such operator")?;
         let returns = returns(&schema).ok_or("a result that is no tensor")?;
         let (args, mut results) = self.arguments(index, node, &schema)?;
         let generators = schedule::generators(node);
-        let new = node.results.len() - results.len() - generators.len();
+        let new = node.results().len() - results.len() - generators.len();
         let plain = returns.iter().filter(|r| **r == Return::Tensor).count();
         let lists = returns.iter().filter(|r| **r == Return::List).count();
         if plain > new || (lists == 0 && plain != new) || lists > 1 {
@@ -279,7 +279,7 @@ impl Printer<'_> {
             targets.push(format!("{name} : {}", if *r == Return::List { "Tensor[]" } else { "Tensor" }));
             made.push((*r, name));
         }
-        let symbol = node.op.name().split('.').next().unwrap_or_default();
+        let symbol = node.op().name().split('.').next().unwrap_or_default();
         let assign = if targets.is_empty() { String::new() } else { format!("{} = ", targets.join(", ")) };
         self.line(&format!("{assign}{symbol}({})", args.join(", ")));
         self.reread_written_lists(node, &args, &mut results);
@@ -347,7 +347,7 @@ impl Printer<'_> {
                     }
                 },
                 // `mul.Scalar` promotes as the wrapped number did; a tensor made of the number would not.
-                Arg::HostScalar { number: at, wrapped: true, .. } if has_scalar_twin(node.op) => number(at),
+                Arg::HostScalar { number: at, wrapped: true, .. } if has_scalar_twin(node.op()) => number(at),
                 Arg::HostScalar { number: at, .. } => {
                     self.define("Tensor", &format!("prim::NumToTensor({})", number(at)))
                 }
