@@ -13,6 +13,8 @@ fn main() {
         .opt_level(2)
         .debug(false)
         .define("_GLIBCXX_USE_CXX11_ABI", "1")
+        // Thread-locals are read on every recorded call; ours are few and small, so static TLS holds them in a module too.
+        .flag_if_supported("-ftls-model=initial-exec")
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")

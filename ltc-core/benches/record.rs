@@ -6,13 +6,16 @@ use std::sync::Arc;
 use criterion::{Criterion, criterion_group, criterion_main};
 use ltc_backend::{HostTensor, testing::RecordingBackend};
 use ltc_core::{Config, Device, Session, TraceValue};
-use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId};
+use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
-fn add(dev: &Device, op: Op, a: &TraceValue, b: &TraceValue) -> TraceValue {
-    let (words, numbers) = ArgWriter::new().tensor().tensor().number(Scalar::Int(1)).finish();
-    let signature = Signature::new(op, words, SmallVec::from_iter([a.layout().clone()]));
-    dev.record(signature, Operands::from_iter([a.clone(), b.clone()]), numbers, SiteId::default())
+fn signature(op: Op, layout: &LayoutRef) -> SignatureRef {
+    let words = ArgWriter::new().tensor().tensor().number(Scalar::Int(1)).finish().0;
+    Signature::new(op, words, SmallVec::from_iter([layout.clone()]))
+}
+
+fn add(dev: &Device, signature: SignatureRef, a: &TraceValue, b: &TraceValue) -> TraceValue {
+    dev.record(signature, Operands::from_iter([a.clone(), b.clone()]), SmallVec::from_iter([1]), SiteId::default())
 }
 
 fn benches(c: &mut Criterion) {
@@ -22,8 +25,11 @@ fn benches(c: &mut Criterion) {
     let host = HostTensor { bytes: vec![0; layout.storage_bytes()], layout: layout.into() };
     let a = dev.upload(&host).expect("an upload");
     let op = Op::intern("aten::add.Tensor", Props::NONE);
-    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, op, &y, &a));
-    c.bench_function("record and drop 1000 binary operators", |b| b.iter(|| drop(chain(1000))));
+    let shared = signature(op, a.layout());
+    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, shared.clone(), &y, &a));
+    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, signature(op, y.layout()), &y, &a));
+    c.bench_function("record and drop 1000 binary operators, new signatures", |b| b.iter(|| drop(fresh(1000))));
+    c.bench_function("record and drop 1000 binary operators, one signature", |b| b.iter(|| drop(chain(1000))));
     c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
         b.iter(|| {
             let _y = chain(1000);

@@ -206,9 +206,12 @@ impl<D> Canonical<D> {
             && self.params.len() == graph.params().len()
             && self.output_ids == graph.outputs()
             && self.params.iter().zip(graph.params()).all(|(a, b)| a.layout == *b)
-            && self.nodes.iter().zip(graph.nodes()).enumerate().all(|(i, (a, b))| {
-                **a.signature() == *b.signature && self.operands(i) == &b.operands[..]
-            })
+            && self
+                .nodes
+                .iter()
+                .zip(graph.nodes())
+                .enumerate()
+                .all(|(i, (a, b))| **a.signature() == *b.signature && self.operands(i) == &b.operands[..])
     }
 
     /// Builds the graph.

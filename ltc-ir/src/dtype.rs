@@ -78,8 +78,19 @@ impl DType {
     ];
 
     /// The dtype of a libtorch `ScalarType` code; `None` for quantized, bit-packed and unknown ones.
-    pub fn from_code(code: u8) -> Option<DType> {
-        DType::ALL.into_iter().find(|d| *d as u8 == code)
+    #[inline]
+    pub const fn from_code(code: u8) -> Option<DType> {
+        // On the path of every recorded operand: a look-up, not a search.
+        const BY_CODE: [Option<DType>; 256] = {
+            let mut table = [None; 256];
+            let mut i = 0;
+            while i < DType::ALL.len() {
+                table[DType::ALL[i] as usize] = Some(DType::ALL[i]);
+                i += 1;
+            }
+            table
+        };
+        BY_CODE[code as usize]
     }
 
     /// Bytes per element (0 for generator states).

@@ -197,11 +197,7 @@ impl PartialEq for Graph {
             && self.params == o.params
             && self.outputs == o.outputs
             && self.nodes.len() == o.nodes.len()
-            && self
-                .nodes
-                .iter()
-                .zip(&o.nodes)
-                .all(|(a, b)| a.operands == b.operands && a.signature == b.signature)
+            && self.nodes.iter().zip(&o.nodes).all(|(a, b)| a.operands == b.operands && a.signature == b.signature)
     }
 }
 

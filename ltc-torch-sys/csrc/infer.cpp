@@ -287,7 +287,9 @@ void swallow_out(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
 }
 
 const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
-  thread_local Cache cache;
+  thread_local std::unique_ptr<Cache> mine;
+  if (C10_UNLIKELY(!mine)) mine = std::make_unique<Cache>();
+  Cache& cache = *mine;
   const uint64_t hash = f.hash(o.id);
   if (auto* e = cache.find(hash, o.id, f)) return *e;
   auto e = std::make_unique<ShapeEntry>();

@@ -338,9 +338,8 @@ extern "C" fn record<R: Recorder>(
             (c, ManuallyDrop::new(Arc::from_raw(c.signature.cast::<Signature>())))
         };
         // SAFETY: as above.
-        let (numbers, raw_operands) = unsafe {
-            (tensor::slice(c.numbers, c.nnumbers as usize), tensor::slice(c.operands, c.noperands as usize))
-        };
+        let (numbers, raw_operands) =
+            unsafe { (tensor::slice(c.numbers, c.nnumbers as usize), tensor::slice(c.operands, c.noperands as usize)) };
         let call = RecordedCall {
             signature: &signature,
             numbers,
