@@ -10,6 +10,9 @@ pub fn same_meta(expected: &Tensor, got: &Tensor) -> Result<(), String> {
     if expected.size() != got.size() {
         return Err(format!("shape {:?}, expected {:?}", got.size(), expected.size()));
     }
+    if expected.requires_grad() != got.requires_grad() {
+        return Err(format!("requires_grad {}, expected {}", got.requires_grad(), expected.requires_grad()));
+    }
     // Strides of dimensions of size 0 or 1, and of empty tensors, say nothing about memory.
     let visible = |t: &Tensor| -> Vec<Option<i64>> {
         let empty = t.numel() == 0;

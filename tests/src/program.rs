@@ -48,6 +48,10 @@ pub enum Step {
     Cast(Slot, Kind),
     /// A draw.
     Random(&'static str, Slot, f64),
+    /// A leaf with a copy of this value that collects gradients.
+    Leaf(Slot),
+    /// `sum(a).backward()`.
+    Backward(Slot),
     /// Seeds the generator.
     Seed(u64),
     /// Compares the value of one tensor.

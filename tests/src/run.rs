@@ -97,9 +97,18 @@ fn apply(step: &Step, s: &Slots) -> Option<Result<Tensor, tch::TchError>> {
         Index(op, a, d, seed) => program::index(op, &mut s.get(*a), *d, *seed),
         Cast(a, kind) => s.get(*a).f_to_kind(*kind),
         Random(op, a, p) => program::random(op, &mut s.get(*a), *p),
+        Leaf(a) => s.get(*a).f_detach().and_then(|t| t.f_clone(&t)).and_then(|t| t.f_set_requires_grad(true)),
+        Backward(a) => backward(&s.get(*a)),
         New { .. } | Seed(_) | Read(_) | Mark | Drop(_) => return None,
     };
     Some(result)
+}
+
+fn backward(t: &Tensor) -> Result<Tensor, tch::TchError> {
+    if t.requires_grad() {
+        t.f_sum(t.kind())?.f_backward()?;
+    }
+    Ok(t.shallow_clone())
 }
 
 /// `apply`, with panics as errors: tch 0.24 frees a `Scalar` argument before it reads the error of the call, and the
@@ -184,9 +193,32 @@ fn first_line(e: &tch::TchError) -> String {
     e.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// Runs the program on both; `Err` says where they differ.
+/// Runs the program on both, without autograd; `Err` says where they differ.
 pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
     let _no_grad = tch::no_grad_guard();
+    agree_with_gradients(program, subject)
+}
+
+/// Values, read without autograd: some views of written tensors may not be used in it any more.
+fn same_reading(expected: &Tensor, got: &Tensor, subject: &dyn Subject) -> Result<(), String> {
+    let _no_grad = tch::no_grad_guard();
+    same_values(expected, &subject.get(got)?)
+}
+
+fn same_gradient(expected: &Tensor, got: &Tensor, subject: &dyn Subject) -> Result<(), String> {
+    if !expected.requires_grad() || !expected.is_leaf() {
+        return Ok(());
+    }
+    let (a, b) = (expected.grad(), got.grad());
+    match (a.defined(), b.defined()) {
+        (false, false) => Ok(()),
+        (true, true) => same_reading(&a, &b, subject).map_err(|e| format!("gradient: {e}")),
+        (a, b) => Err(format!("gradient defined: {b}, expected {a}")),
+    }
+}
+
+/// Runs the program on both with autograd as it is; gradients of leaves are compared too.
+pub fn agree_with_gradients(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
     let first = make(Kind::Float, &[2, 3], 11);
     let mut eager = Slots { tensors: vec![first.copy()], next: 0 };
     let mut other = Slots { tensors: vec![subject.put(&first)], next: 0 };
@@ -210,8 +242,7 @@ pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreemen
             }
             Step::Mark => subject.mark(),
             Step::Read(slot) => {
-                let got = subject.get(&other.get(*slot)).map_err(differ)?;
-                same_values(&eager.get(*slot), &got).map_err(differ)?;
+                same_reading(&eager.get(*slot), &other.get(*slot), subject).map_err(differ)?;
             }
             Step::Drop(slot) => {
                 if eager.tensors.len() > 1 {
@@ -248,7 +279,8 @@ pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreemen
     for (expected, got) in eager.tensors.iter().zip(&other.tensors) {
         let differ = |what| Disagreement { step: program.len(), what };
         same_meta(expected, got).map_err(differ)?;
-        same_values(expected, &subject.get(got).map_err(differ)?).map_err(differ)?;
+        same_reading(expected, got, subject).map_err(differ)?;
+        same_gradient(expected, got, subject).map_err(differ)?;
     }
     debug_assert_eq!(first.device(), Device::Cpu);
     Ok(())

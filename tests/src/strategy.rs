@@ -84,6 +84,18 @@ pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
     vec(prop_oneof![3 => new(), 8 => computes(), 4 => views(), 4 => writes(), 1 => draws(), 2 => observe()], 1..steps)
 }
 
+fn gradients() -> impl Strategy<Value = Step> {
+    prop_oneof![3 => slot().prop_map(Step::Leaf), 2 => slot().prop_map(Step::Backward)]
+}
+
+/// Programs over everything that collect gradients on the way.
+pub fn differentiating(steps: usize) -> impl Strategy<Value = Program> {
+    vec(
+        prop_oneof![2 => new(), 7 => computes(), 4 => views(), 3 => writes(), 4 => gradients(), 1 => observe()],
+        1..steps,
+    )
+}
+
 /// Programs that mostly view and write.
 pub fn aliasing(steps: usize) -> impl Strategy<Value = Program> {
     vec(prop_oneof![1 => new(), 1 => computes(), 6 => views(), 6 => writes(), 1 => observe()], 1..steps)

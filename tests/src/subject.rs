@@ -37,8 +37,15 @@ pub struct Lazy {
 impl Lazy {
     /// `ltc:0`, initialised.
     pub fn new() -> Self {
-        ltc_torch::init().expect("the device registers");
-        Lazy { device: 0 }
+        Lazy::at(0)
+    }
+
+    /// One of two devices, initialised.
+    pub fn at(device: u16) -> Self {
+        let mut options = ltc_torch::Options::from_env();
+        options.devices = options.devices.max(2);
+        ltc_torch::init_with(options).expect("the device registers");
+        Lazy { device }
     }
 }
 

@@ -88,6 +88,43 @@ fn a_loop_without_reads_or_marks_stays_bounded() {
     assert!(ltc_torch::memory(0).expect("memory").used <= before + 4096);
 }
 
+/// Resident memory of this process, in bytes; `None` where the system does not say.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split_whitespace().nth(1)?.parse::<usize>().ok()? * 4096)
+}
+
+#[test]
+fn ten_thousand_equal_steps_leave_nothing_behind() {
+    let _alone = alone();
+    let (x, mut w, mut v) = (lazy(&[0.5; 32]), lazy(&[0.1; 32]), lazy(&[0.0; 32]));
+    let mut step = |k: usize| {
+        let (wd, vd) = (w.detach(), v.detach());
+        let w1 = wd.set_requires_grad(true);
+        let loss = (&x * &w1 - 1.0).square().sum(Kind::Float);
+        loss.backward();
+        let (grad, _no_grad) = (w1.grad(), tch::no_grad_guard());
+        v = vd * 0.9 + grad;
+        w = w1.detach() - &v * (0.01 / (1.0 + k as f64));
+        drop(to_cpu(&loss));
+    };
+    let used = || {
+        ltc_torch::sync().and_then(|()| ltc_torch::wait()).expect("all is done");
+        ltc_torch::memory(0).expect("memory").used
+    };
+    (0..1000).for_each(&mut step);
+    let (bytes, before) = (used(), resident());
+    (1000..10_000).for_each(&mut step);
+    assert_eq!(used(), bytes);
+    if let (Some(before), Some(after)) = (before, resident()) {
+        // A leak of one word per recorded operation would be 2 MiB.
+        assert!(after < before + (1 << 20), "{} KiB grew", (after - before) >> 10);
+    } else {
+        println!("resident memory is not compared: this system does not tell it");
+    }
+    assert_eq!(ltc_torch::pending_count().expect("a count"), 0);
+}
+
 #[test]
 fn a_million_operations_record_run_and_drop() {
     let _alone = alone();

@@ -1,6 +1,11 @@
 //! Random programs agree with eager libtorch in value, shape, dtype, strides, aliasing, and in what is an error.
 
-use ltc_tests::{alone, cases, run::agree, seed, strategy, subject::Lazy};
+use ltc_tests::{
+    alone, cases,
+    run::{agree, agree_with_gradients},
+    seed, strategy,
+    subject::Lazy,
+};
 use proptest::prelude::*;
 
 fn check(program: &ltc_tests::program::Program) -> Result<(), TestCaseError> {
@@ -20,6 +25,12 @@ proptest! {
     #[test]
     fn over_views_and_writes(program in strategy::aliasing(30)) {
         check(&program)?;
+    }
+
+    #[test]
+    fn over_gradients(program in strategy::differentiating(30)) {
+        let _alone = alone();
+        agree_with_gradients(&program, &Lazy::new()).map_err(|d| TestCaseError::fail(format!("{d}\n{program:?}")))?;
     }
 
     #[test]
