@@ -4,17 +4,17 @@ fn main() {
     ltc_build::rerun();
     println!("cargo:rerun-if-changed=csrc");
     let torch = ltc_build::locate().unwrap_or_else(|why| ltc_build::fail(&why));
-    let sources =
-        ["error", "storage", "op_info", "record", "infer", "eager", "device", "plan", "kernels", "register", "interop"];
+    let sources = [
+        "error", "storage", "op_info", "record", "infer", "eager", "device", "plan", "kernels", "register", "interop",
+        "capture", "service",
+    ];
     let mut build = cc::Build::new();
     build
         .cpp(true)
         .std("c++20")
         .opt_level(2)
         .debug(false)
-        .define("_GLIBCXX_USE_CXX11_ABI", "1")
-        // Thread-locals are read on every recorded call; ours are few and small, so static TLS holds them in a module too.
-        .flag_if_supported("-ftls-model=initial-exec")
+        .define("_GLIBCXX_USE_CXX11_ABI", if torch.cxx11_abi { "1" } else { "0" })
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")

@@ -17,7 +17,9 @@ use std::{
 };
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
-use ltc_ir::{ArgWriter, Canonical, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId};
+use ltc_ir::{
+    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
+};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -296,16 +298,42 @@ impl Device {
                 return Err(error.into());
             }
         };
-        let hash = trace.hash();
         let job = self.bind(trace, program);
+        self.submit(job);
+        Ok(())
+    }
+
+    fn submit(&self, job: Job) {
+        let session = &self.0.session;
         metrics::add(&session.counters.executions, 1);
-        session.events.push(|| Event::Execute { hash });
+        session.events.push(|| Event::Execute { hash: job.program.graph.hash() });
         if session.config.async_execution {
             self.0.executor.submit(job);
         } else {
             self.0.executor.run_inline(job);
         }
-        Ok(())
+    }
+
+    /// The canonical form of what these pending values need, with exactly them as outputs.
+    pub(crate) fn canonical_for(&self, values: &[TraceValue]) -> Canonical<Arc<DataCell>> {
+        let _cut = self.0.cut.lock();
+        let reached = self.next_epoch();
+        drop(ltc_ir::reachable(values, reached));
+        let mut set = self.0.tape.lock().pending();
+        set.retain(|v| v.is_reached(reached));
+        ltc_ir::canonicalize_for(set, values, self.next_epoch())
+    }
+
+    /// Hands a compiled program with its data to the executor.
+    pub(crate) fn execute(
+        &self,
+        program: Arc<Program>,
+        params: Vec<(Arc<DataCell>, bool)>,
+        numbers: Vec<u64>,
+        outputs: Vec<Arc<DataCell>>,
+        sites: Vec<SiteId>,
+    ) {
+        self.submit(Job { program, params, numbers, outputs, sites });
     }
 
     /// The one place where a cache miss can happen.
@@ -323,16 +351,20 @@ impl Device {
             }
             return Ok(program);
         }
-        let start = Instant::now();
-        let graph = Arc::new(trace.to_graph());
-        let executable = session.backend.compile(self.0.index, &graph)?;
-        session.counters.compile.add(start.elapsed());
-        metrics::add(&session.counters.compiles, 1);
-        session.events.push(|| Event::Compile { hash: trace.hash(), nodes: trace.node_count() });
-        tracing::debug!(hash = %trace.hash(), nodes = trace.node_count(), "compiled");
-        let program = Arc::new(Program::new(graph, executable));
+        let program = self.compile(&Arc::new(trace.to_graph()))?;
         session.cache.lock().insert(self.0.index, program.clone());
         Ok(program)
+    }
+
+    pub(crate) fn compile(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
+        let session = &self.0.session;
+        let start = Instant::now();
+        let executable = session.backend.compile(self.0.index, graph)?;
+        session.counters.compile.add(start.elapsed());
+        metrics::add(&session.counters.compiles, 1);
+        session.events.push(|| Event::Compile { hash: graph.hash(), nodes: graph.nodes().len() });
+        tracing::debug!(hash = %graph.hash(), nodes = graph.nodes().len(), "compiled");
+        Ok(Arc::new(Program::new(graph.clone(), executable)))
     }
 
     /// Turns outputs into placeholders and gathers what the program runs on.

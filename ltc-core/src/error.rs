@@ -23,6 +23,14 @@ pub enum Error {
         /// Where the operation was recorded.
         site: Option<String>,
     },
+    /// An extracted computation was run on another number of inputs.
+    #[error("a computation of {wanted} inputs was run on {given}")]
+    InputCount {
+        /// Inputs given.
+        given: usize,
+        /// Parameters of the graph.
+        wanted: usize,
+    },
     /// Tensors of two devices met in one operation.
     #[error("{op}: expected all tensors to be on the same device, but found devices {a} and {b}")]
     DeviceMismatch {
@@ -41,7 +49,7 @@ impl Error {
         match self {
             Error::Shape(e) => e.class,
             Error::Exec { error, .. } => error.class,
-            Error::Backend(_) | Error::DeviceMismatch { .. } => ErrorClass::Runtime,
+            Error::Backend(_) | Error::InputCount { .. } | Error::DeviceMismatch { .. } => ErrorClass::Runtime,
         }
     }
 }

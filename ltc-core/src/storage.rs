@@ -134,6 +134,14 @@ impl Storage {
         self.0.lock().value.clone()
     }
 
+    /// Replaces the contents by a value of the same layout; returns what was there.
+    pub fn replace(&self, value: TraceValue) -> Option<TraceValue> {
+        let mut state = self.0.lock();
+        let old = state.value.take();
+        state.set(value);
+        old
+    }
+
     /// Replaces the contents by a value that is all of it.
     pub fn set(&self, value: TraceValue) {
         let mut state = self.0.lock();

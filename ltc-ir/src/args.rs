@@ -196,10 +196,30 @@ impl ArgWriter {
         self
     }
 
+    /// A runtime number of this dtype, zero.
+    pub fn number_of(&mut self, dtype: DType) -> &mut Self {
+        self.head(Tag::Number, ArgFlags::NONE, dtype as u8, 0);
+        self.numbers.extend(std::iter::repeat_n(0, number_words(dtype)));
+        self
+    }
+
+    /// A host number where the schema says tensor, of any dtype, zero.
+    pub fn host_scalar(&mut self, dtype: DType, wrapped: bool) -> &mut Self {
+        let flags = if wrapped { ArgFlags::WRAPPED } else { ArgFlags::NONE };
+        self.head(Tag::HostScalar, flags, dtype as u8, 0);
+        self.numbers.extend(std::iter::repeat_n(0, number_words(dtype)));
+        self
+    }
+
     /// A string.
     pub fn str(&mut self, v: &str) -> &mut Self {
+        self.bytes(v.as_bytes())
+    }
+
+    /// A string of any bytes.
+    pub fn bytes(&mut self, v: &[u8]) -> &mut Self {
         self.head(Tag::Str, ArgFlags::NONE, 0, v.len());
-        for chunk in v.as_bytes().chunks(8) {
+        for chunk in v.chunks(8) {
             let mut word = [0u8; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             self.words.push(u64::from_le_bytes(word));
@@ -332,6 +352,13 @@ impl<'a> ArgReader<'a> {
     /// A reader at the first argument.
     pub fn new(words: &'a [u64]) -> Self {
         ArgReader { words, operands: 0, numbers: 0, error: false }
+    }
+
+    /// How many operands and number words a blob consumes.
+    pub fn consumed(words: &[u64]) -> (usize, usize) {
+        let mut reader = ArgReader::new(words);
+        reader.by_ref().for_each(drop);
+        (reader.operands, reader.numbers)
     }
 
     /// Whether the blob was malformed: unknown tag or dtype, or cut short.

@@ -80,6 +80,15 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
 
 /// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
+    canonicalize_with(set, None, epoch)
+}
+
+/// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated.
+pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32) -> Canonical<D> {
+    canonicalize_with(set, Some(outputs), epoch)
+}
+
+fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) -> Canonical<D> {
     let mut c = Canonical {
         nodes: Vec::with_capacity(set.len()),
         operands: Vec::with_capacity(set.len() * 2),
@@ -137,7 +146,12 @@ pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
         c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
         c.nodes.push(value.clone());
     }
-    for (position, value) in set.iter().enumerate() {
+    for value in outputs.unwrap_or_default() {
+        let position = value.marked(epoch).expect("invariant: outputs are in the set") as usize;
+        c.output_ids.push(ids[position]);
+        c.outputs.push(value.clone());
+    }
+    for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
         // Held by `set`, by `c.nodes` unless it is a result node, and by its users within the set.
         let ours = 1 + value.result_index().is_none() as usize + uses[position] as usize;
         if value.holders() > ours {
@@ -148,7 +162,7 @@ pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     c.params = leaves
         .into_iter()
         .map(|(leaf, uses)| ParamBinding {
-            donated: leaf.holders() == 1 + uses as usize,
+            donated: outputs.is_none() && leaf.holders() == 1 + uses as usize,
             data: leaf.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone),
             layout: leaf.layout().clone(),
         })

@@ -152,6 +152,11 @@ impl Graph {
         v.as_result().map(|r| &self.nodes[self.result_nodes[r] as usize])
     }
 
+    /// Position of the node that defines a value; `None` for parameters.
+    pub fn definition_index(&self, v: ValueId) -> Option<usize> {
+        v.as_result().map(|r| self.result_nodes[r] as usize)
+    }
+
     /// Layout of a value.
     pub fn layout(&self, v: ValueId) -> &LayoutRef {
         match v.as_param() {

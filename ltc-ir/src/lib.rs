@@ -10,19 +10,23 @@
 
 pub mod args;
 pub mod canonicalize;
+pub mod dot;
 pub mod dtype;
 pub mod graph;
 pub mod hash;
 pub mod layout;
 pub mod op;
+pub mod promote;
 pub mod rules;
 pub mod scalar;
 pub mod signature;
 pub mod table;
+pub mod text;
 pub mod trace;
+pub mod verify;
 
 pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
-pub use canonicalize::{Canonical, ParamBinding, canonicalize, reachable};
+pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, reachable};
 pub use dtype::DType;
 pub use graph::{Graph, GraphBuilder, GraphNode, ValueId};
 pub use hash::Hash128;

@@ -133,6 +133,11 @@ impl<D> Value<D> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Names the node among those alive.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
     /// How many values refer to this node, this one included.
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)

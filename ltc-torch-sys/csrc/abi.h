@@ -26,7 +26,8 @@ enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DE
 enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
 
 // ---- exception classes: ltc-ir's ErrorClass ----
-enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4 };
+enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4, LTC_LINALG = 5,
+  LTC_OUT_OF_MEMORY = 6 };
 
 typedef struct LtcError LtcError;  // C++ object; Rust fills it through ltc_error_set
 void ltc_error_set(LtcError* err, int32_t cls, const char* text, size_t len);
@@ -66,7 +67,9 @@ typedef struct LtcRecord {
   int32_t device;
 } LtcRecord;
 
-typedef struct LtcCall LtcCall;  // an eager call in progress (C++)
+typedef struct LtcCall LtcCall;    // an eager call in progress (C++)
+typedef struct LtcReply LtcReply;  // a service's answer (C++)
+typedef struct LtcHold LtcHold;    // keeps a storage or generator alive (C++)
 
 // ---- implemented in Rust ----
 typedef struct LtcVTable {
@@ -102,6 +105,12 @@ typedef struct LtcVTable {
   int (*generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void** generator_out, LtcError* err);
   int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in, LtcError* err);
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
+  // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
+  void (*touched)(const void* ctx, const LtcSlot* slot);
+  // The operator ltc::_service: named requests of language bindings. Tensors are borrowed at::Tensor*; answers go through
+  // ltc_reply_*.
+  int (*service)(const void* ctx, const char* name, size_t name_len, const void* const* tensors, uint32_t ntensors,
+                 const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply, LtcError* err);
   int32_t device_count;
 } LtcVTable;
 
@@ -116,6 +125,21 @@ int ltc_tensor_lazy_device(const void* tensor);  // device index, -1 when it is 
 int ltc_tensor_empty(const LtcDims* dims, int32_t device, void** out, LtcError* err);
 // The storage and view behind a lazy tensor; fails when it is not one.
 int ltc_tensor_operand(const void* tensor, LtcOperand* out, LtcError* err);
+// A new tensor over a new storage of `nbytes` that takes `slot` over (also when it fails).
+int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t offset, int32_t device, void** out, LtcError* err);
+
+// Captures: which storages and generators this thread uses, in order of first use.
+void ltc_capture_begin(void);
+uint32_t ltc_capture_end(LtcHold** holds /* null: only count and forget */, uint32_t room);
+uint32_t ltc_capture_count(void);
+const LtcSlot* ltc_hold_slot(const LtcHold* hold);
+int ltc_hold_is_shared(const LtcHold* hold);  // somebody else holds it too
+void ltc_hold_free(LtcHold* hold);
+
+void ltc_reply_tensor(LtcReply* reply, void* tensor /* owned at::Tensor* */);
+void ltc_reply_text(LtcReply* reply, const char* text, size_t len);
+void ltc_reply_numbers(LtcReply* reply, const int64_t* numbers, uint32_t n);
+
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);
 int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);

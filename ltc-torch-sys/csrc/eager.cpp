@@ -20,6 +20,7 @@ struct LtcCall {
   std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
   std::optional<at::Generator> generator;
   LtcSlot* generator_state = nullptr;
+  std::exception_ptr cause;         // what the operator threw on the host: rethrown as it was (Python's own exceptions too)
 };
 
 namespace ltc {
@@ -46,7 +47,9 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
     });
   if (call.device < 0) call.device = current_device();
   LtcError err;
-  check(V.fallback(V.ctx, &call, o.name.data(), o.name.size(), reason, call.device, &err), err);
+  int rc = V.fallback(V.ctx, &call, o.name.data(), o.name.size(), reason, call.device, &err);
+  if (rc && call.cause) std::rethrow_exception(call.cause);
+  check(rc, err);
 }
 }  // namespace ltc
 
@@ -94,8 +97,13 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
         return host;
       }));
     }
-    BelowAutograd guard;
-    o.handle->callBoxed(&c->host);
+    try {
+      BelowAutograd guard;
+      o.handle->callBoxed(&c->host);
+    } catch (...) {
+      c->cause = std::current_exception();
+      throw;
+    }
   });
 }
 int ltc_call_finish(LtcCall* c, LtcError* err) {

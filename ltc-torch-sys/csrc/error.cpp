@@ -15,6 +15,8 @@ void raise(LtcError& err) {
     case LTC_VALUE: TORCH_CHECK_VALUE(false, err.text);
     case LTC_TYPE: TORCH_CHECK_TYPE(false, err.text);
     case LTC_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, err.text);
+    case LTC_LINALG: TORCH_CHECK_LINALG(false, err.text);
+    case LTC_OUT_OF_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, err.text);
     default: TORCH_CHECK(false, err.text);
   }
 }
@@ -36,6 +38,12 @@ void capture(LtcError* err) noexcept {
     } catch (const c10::NotImplementedError& e) {
       err->cls = LTC_NOT_IMPLEMENTED;
       err->text = e.what_without_backtrace();
+    } catch (const c10::LinAlgError& e) {
+      err->cls = LTC_LINALG;
+      err->text = e.what_without_backtrace();
+    } catch (const c10::OutOfMemoryError& e) {
+      err->cls = LTC_OUT_OF_MEMORY;
+      err->text = e.what_without_backtrace();
     } catch (const c10::Error& e) {
       err->cls = LTC_RUNTIME;
       err->text = e.what_without_backtrace();
@@ -43,7 +51,7 @@ void capture(LtcError* err) noexcept {
       err->cls = LTC_INDEX;
       err->text = e.what();
     } catch (const std::bad_alloc&) {
-      err->cls = LTC_RUNTIME;
+      err->cls = LTC_OUT_OF_MEMORY;
       err->text = "out of memory";
     } catch (const std::exception& e) {
       err->cls = LTC_RUNTIME;

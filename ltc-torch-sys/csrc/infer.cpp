@@ -1,4 +1,5 @@
-// Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, or Meta kernels.
+// Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, the kernel run on
+// stand-ins, or a Meta kernel.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -118,10 +119,34 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
 constexpr size_t kProbeBytes = size_t(64) << 20;
 constexpr const char* kTooLarge = "too large to probe";
 
-Tensor probe_tensor(const Tensor& t, bool tiny) {
+// Storages that several arguments share are shared by their stand-ins too, so that libtorch's overlap checks work.
+struct SharedStorages {
+  std::unordered_map<LazyStorage*, std::pair<uint32_t, Tensor>> uses;  // count, host memory
+  explicit SharedStorages(const Flat& f) {
+    c10::SmallVector<TensorImpl*, 8> seen;
+    for (auto* t : f.tensors)
+      if (t && is_lazy(*t) && std::find(seen.begin(), seen.end(), t->unsafeGetTensorImpl()) == seen.end()) {
+        seen.push_back(t->unsafeGetTensorImpl());
+        uses[storage_of(seen.back())].first++;
+      }
+  }
+  Tensor* memory(const Tensor& t) {
+    auto it = uses.find(storage_of(t.unsafeGetTensorImpl()));
+    return it == uses.end() || it->second.first < 2 ? nullptr : &it->second.second;
+  }
+};
+
+Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
   auto options = at::TensorOptions().dtype(t.scalar_type());
   bool one = at::isFloatingType(t.scalar_type()) || at::isComplexType(t.scalar_type());
-  if (!tiny) return at::empty_strided(t.sizes(), t.strides(), options).fill_(one);
+  if (!tiny) {
+    Tensor* memory = is_lazy(t) ? shared.memory(t) : nullptr;
+    if (!memory) return at::empty_strided(t.sizes(), t.strides(), options).fill_(one);
+    int64_t n = t.storage().nbytes() / t.itemsize();
+    if (!memory->defined()) *memory = at::empty({n}, options).fill_(one);
+    Tensor view = at::empty({0}, options);
+    return view.set_(memory->storage(), t.storage_offset(), t.sizes(), t.strides());
+  }
   Dims sizes(t.sizes());
   for (auto& s : sizes) s = std::min<int64_t>(s, 1);
   return at::empty(sizes, options).fill_(one);
@@ -188,13 +213,14 @@ struct StandIn {
 };
 
 // Runs the operator on host stand-ins; throws what it throws.
-StandIn probe(const OpInfo& o, const Stack& stack, bool tiny) {
+StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny) {
   size_t bytes = 0;
+  SharedStorages shared(f);
   StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
     // By elements, not by memory: a kernel walks all elements of an expanded tensor.
-    bytes += std::max<size_t>(t.numel(), storage_elements(t.sizes(), t.strides())) * t.itemsize();
+    bytes += std::max<size_t>(t.numel() * t.itemsize(), is_lazy(t) ? t.storage().nbytes() : 0);
     TORCH_CHECK_NOT_IMPLEMENTED(tiny || bytes <= kProbeBytes, kTooLarge);
-    return probe_tensor(t, tiny);
+    return probe_tensor(t, tiny, shared);
   });
   KeepDefaultGenerator keep(o.random);
   BelowAutograd guard;
@@ -202,11 +228,12 @@ StandIn probe(const OpInfo& o, const Stack& stack, bool tiny) {
   return call;
 }
 
-bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack) {
+bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack, const Flat& f) {
   try {
-    probe(o, stack, true);
+    probe(o, stack, f, true);
     return false;
   } catch (const c10::Error& e) {
+    if (o.checks_numbers) return true;
     std::string what = e.what_without_backtrace();
     for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for"})
       if (what.find(p) != std::string::npos) return true;
@@ -216,11 +243,12 @@ bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack) {
   }
 }
 
-// Whether the probe answered; a call that its kernel refuses goes to the host, which has the real values: it gives the
+// Whether the kernel, run on stand-ins, answered; a call that its kernel refuses goes to the host, which has the real values: it gives the
 // real error, or succeeds where zeros do not.
-bool ask_kernel(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
+bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
+  if (!o.probe) return false;
   try {
-    probe(o, stack, false).describe(o, e);
+    probe(o, stack, f, false).describe(o, e);
     return true;
   } catch (const c10::Error& error) {
     if (std::string(error.what_without_backtrace()).find(kTooLarge) != std::string::npos) return false;
@@ -230,7 +258,17 @@ bool ask_kernel(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   return true;
 }
 
-void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
+// A written argument shares memory with another one: whether that is allowed only the kernel knows.
+bool writes_shared_memory(const Flat& f) {
+  for (size_t i = 0; i < f.operands.size(); i++)
+    for (size_t j = 0; j < f.operands.size(); j++)
+      if (i != j && (f.operands[i].flags & LTC_MUT) && f.operands[i].slot == f.operands[j].slot) return true;
+  return false;
+}
+
+void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
+  // Meta kernels that are not the operator's own meta function check less than the kernel and guess strides.
+  if (!o.structured && !o.has_view && ask_kernel(o, stack, f, e)) return;
   StorageMap storages;
   StandIn call(o, stack, c10::kMeta, [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
   try {
@@ -242,13 +280,13 @@ void ask_meta(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
       o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
     } else o.handle->callBoxed(&call.stack);
   } catch (const c10::NotImplementedError&) {
-    if (!ask_kernel(o, stack, e)) e.eager = LTC_WHY_NO_SHAPE;
+    if (o.has_view || !ask_kernel(o, stack, f, e)) e.eager = LTC_WHY_NO_SHAPE;
     return;
   }
   call.describe(o, e);
-  // Meta kernels that are not the operator's own meta function check less than the CPU's and guess strides.
-  if ((!o.structured || o.kernel_checks_more) && !o.has_view) ask_kernel(o, stack, e);
+  if (o.structured && (o.kernel_checks_more || writes_shared_memory(f))) ask_kernel(o, stack, f, e);
 }
+
 // Gives the entry its signature: results are written arguments as they are after the call, new tensors, generators.
 void sign(const OpInfo& o, const Flat& f, ShapeEntry& e) {
   c10::SmallVector<LtcDims, 8> results;
@@ -295,8 +333,8 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   auto e = std::make_unique<ShapeEntry>();
   bool answered = false;
   ask_rule(o, f, *e, answered);
-  if (!answered) ask_meta(o, stack, *e);
-  if (!e->eager && !o.has_view && no_kernel_for_these_dtypes(o, stack)) e->eager = LTC_WHY_NO_SHAPE;
+  if (!answered) ask_libtorch(o, stack, f, *e);
+  if (!e->eager && !o.has_view && o.probe && no_kernel_for_these_dtypes(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
   e->hash = hash;
   e->key.reserve(1 + f.words.size() + f.shapes.size());
   e->key.push_back(o.id);

@@ -30,6 +30,15 @@ int ltc_tensor_operand(const void* t, LtcOperand* out, LtcError* err) {
     *out = operand_of(x);
   });
 }
+int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* d, int64_t offset, int32_t device, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    auto storage = c10::make_intrusive<LazyStorage>(nbytes, fake_data(nbytes, device), *slot);
+    Tensor t = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), DispatchKeySet(DispatchKey::PrivateUse1),
+                                                   c10::scalarTypeToTypeMeta((ScalarType)d->dtype));
+    t.unsafeGetTensorImpl()->set_sizes_and_strides({d->sizes, d->rank}, {d->strides, d->rank}, offset);
+    *out = new Tensor(std::move(t));
+  });
+}
 const void* ltc_host_dims(const void* t, LtcDims* out) {
   auto& x = *static_cast<const Tensor*>(t);
   *out = dims_of(x.unsafeGetTensorImpl());

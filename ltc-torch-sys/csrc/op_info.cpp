@@ -1,6 +1,7 @@
 // What the recording kernel needs to know of an operator, read off its schema once.
 #include <ATen/core/enum_tag.h>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
@@ -47,8 +48,14 @@ void correct(OpInfo& o, const std::string& base) {
     }
   // Whether the added matrix expands is only checked by the kernel.
   for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"}) o.kernel_checks_more |= base == p || base == std::string(p) + "_";
+  // The CPU kernels index memory by values, unchecked: no stand-in will do.
+  for (auto p : {"aten::_ctc_loss", "aten::linalg_ldl_solve"}) o.probe &= !starts_with(base, p);
+  // Other libraries' kernels may have effects.
+  o.probe &= starts_with(base, "aten::");
+  // Ranges of a distribution's parameters are checked by the kernel.
+  o.checks_numbers = o.random && o.mutates && o.rets.size() == 1;
   // Numbers decide the shape.
-  o.numbers_shape = base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
+  o.numbers_shape = o.checks_numbers || base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
 }
 
 OpInfo& make(const OperatorHandle& h) {
@@ -65,6 +72,7 @@ OpInfo& make(const OperatorHandle& h) {
     i.kind = kind_of(a.type());
     i.number = is_kind(a.type(), c10::TypeKind::NumberType);
     i.floating = is_kind(a.type(), c10::TypeKind::FloatType);
+    o.kernel_checks_more |= is_kind(a.type(), c10::TypeKind::StringType);  // modes
     i.number_list = is_list_of(a.type(), c10::TypeKind::NumberType);
     i.out = a.is_out() || (a.kwarg_only() && a.alias_info() && innermost(a.alias_info())->isWrite());
     auto* ai = innermost(a.alias_info());
@@ -91,7 +99,9 @@ OpInfo& make(const OperatorHandle& h) {
         }
     o.rets.push_back(i);
   }
-  o.structured = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
+  // Generated for the functional and in-place variants of structured operators, written by hand for a few out variants.
+  o.structured = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) &&
+      std::none_of(o.args.begin(), o.args.end(), [](const ArgInfo& a) { return a.out; });
   o.composite = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
   o.random = h.hasTag(at::Tag::nondeterministic_seeded);
   o.implied_generator = o.random && !generator_arg;

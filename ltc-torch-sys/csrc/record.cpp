@@ -150,11 +150,13 @@ struct Flattener {
     if (v.isNone()) {
       if (f.device < 0) f.device = current_device();
       slot = default_generator_slot(f.device);
+      if (C10_UNLIKELY(t_capture != nullptr)) touch(at::Generator(), slot);
     } else {
       auto g = v.toGenerator();
       TORCH_CHECK(g.device().type() == kLazy, "Expected a '", c10::DeviceTypeName(kLazy, true), "' device type for generator but found '", g.device().type(), "'");
       if (f.device < 0) f.device = g.device().index();
       slot = generator_slot(g);
+      if (C10_UNLIKELY(t_capture != nullptr)) touch(g, slot);
     }
     f.operands.push_back({slot, {nullptr, nullptr, 0, 255}, LTC_MUT, 1, 0});
     f.tensors.push_back(nullptr);
@@ -177,6 +179,7 @@ struct Flattener {
       if (a.number) return number(d, true, o.numbers_shape);
       f.head(LTC_FLOAT);
       f.numbers.push_back(bits_of(d));
+      if (o.numbers_shape) f.shapes.push_back(bits_of(d));
     } else if (v.isBool()) {
       if (a.number) return number(v.toBool(), true, false);
       f.head(LTC_BOOL, 0, 0, v.toBool());

@@ -39,7 +39,7 @@ const std::unordered_set<std::string>& native_composites() {
       "pin_memory", "_convolution", "empty.names", "_lazy_clone", "_print", "_resize_output", "_resize_output_", "resize",
       "set.source_Tensor", "is_same_size", "_has_same_storage_numel", "_assert_tensor_metadata", "sym_constrain_range",
       "sym_constrain_range_for_size", "_fw_primal", "_make_dual", "resize_as_", "block_diag", "_reshape_copy", "repeat", "stack",
-      "_foreach_copy_", "embedding", "_pack_padded_sequence"};
+      "_foreach_copy_", "embedding", "_pack_padded_sequence", "_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes"};
   return s;
 }
 
@@ -134,5 +134,6 @@ extern "C" int ltc_init(const LtcVTable* vtable, const char* name, LtcError* err
     ltc::register_device(name);
     ltc::register_kernels();
     ltc::register_autocast();
+    ltc::register_service();
   });
 }

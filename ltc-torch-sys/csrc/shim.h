@@ -99,6 +99,12 @@ c10::DataPtr fake_data(size_t nbytes, c10::DeviceIndex device);
 c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_size_t, c10::SymInt nbytes, c10::DataPtr p,
                                                   c10::Allocator* a, bool resizable);
 inline bool is_lazy(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->device_type() == kLazy; }
+// ---- captures (capture.cpp) ----
+struct Capture;
+extern thread_local Capture* t_capture;
+void touch(c10::StorageImpl* s, const LtcSlot* slot);
+void touch(const at::Generator& g, const LtcSlot* slot);
+
 LazyStorage* storage_of(const TensorImpl* t);  // raises for tensors without one (functional or fake wrappers, sparse)
 // The part of a storage a tensor covers.
 inline bool covers_storage(const TensorImpl* t, const LazyStorage* s) {
@@ -135,6 +141,8 @@ struct OpInfo {
   bool structured = false, composite = false, mask_index = false, random = false, numbers_shape = false;
   bool has_view = false, mutates = false, overwrites = false, implied_generator = false;
   bool kernel_checks_more = false;  // than its structured meta function does
+  bool probe = true;                // the kernel may be run on stand-ins: it is libtorch's own and safe for any values
+  bool checks_numbers = false;      // its kernel refuses numbers outside a range
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
   uint32_t id = 0;
   std::optional<OperatorHandle> handle;
@@ -200,6 +208,7 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
 
 // ---- device (device.cpp) ----
 void register_device(const char* name);
+void register_service();  // service.cpp
 c10::DeviceIndex current_device();
 LtcSlot* generator_slot(const at::Generator& g);
 LtcSlot* default_generator_slot(c10::DeviceIndex device);

@@ -107,7 +107,9 @@ LazyStorage* storage_of(const TensorImpl* t) {
   auto* s = t->unsafe_storage().unsafeGetStorageImpl();
   TORCH_CHECK_NOT_IMPLEMENTED(s && s->allocator() == lazy_allocator(),
                               "ltc: only dense strided tensors are supported on the lazy device");
-  return static_cast<LazyStorage*>(s);
+  auto* lazy = static_cast<LazyStorage*>(s);
+  if (C10_UNLIKELY(t_capture != nullptr)) touch(lazy, &lazy->slot);
+  return lazy;
 }
 LtcOperand operand_of(const Tensor& t, uint8_t flags) {
   auto* ti = t.unsafeGetTensorImpl();

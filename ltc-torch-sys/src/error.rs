@@ -27,6 +27,8 @@ fn class_of(code: i32) -> ErrorClass {
         2 => ErrorClass::Value,
         3 => ErrorClass::Type,
         4 => ErrorClass::NotImplemented,
+        5 => ErrorClass::LinAlg,
+        6 => ErrorClass::OutOfMemory,
         _ => ErrorClass::Runtime,
     }
 }
@@ -38,6 +40,8 @@ fn code_of(class: ErrorClass) -> i32 {
         ErrorClass::Value => 2,
         ErrorClass::Type => 3,
         ErrorClass::NotImplemented => 4,
+        ErrorClass::LinAlg => 5,
+        ErrorClass::OutOfMemory => 6,
     }
 }
 

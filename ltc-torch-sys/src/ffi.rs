@@ -21,6 +21,16 @@ pub(crate) struct LtcPlan {
 }
 
 #[repr(C)]
+pub(crate) struct LtcReply {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub(crate) struct LtcHold {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcCall {
     _private: [u8; 0],
 }
@@ -86,6 +96,21 @@ pub(crate) struct LtcVTable {
     pub(crate) generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
     pub(crate) set_generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
     pub(crate) synchronize: extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) touched: extern "C" fn(Ctx, *const LtcSlot),
+    #[expect(clippy::type_complexity, reason = "a C function pointer")]
+    pub(crate) service: extern "C" fn(
+        Ctx,
+        *const c_char,
+        usize,
+        *const *const c_void,
+        u32,
+        *const c_char,
+        usize,
+        *const i64,
+        u32,
+        *mut LtcReply,
+        *mut LtcError,
+    ) -> c_int,
     pub(crate) device_count: i32,
 }
 
@@ -98,6 +123,24 @@ unsafe extern "C" {
     pub(crate) fn ltc_error_get(err: *const LtcError, text: *mut *const c_char, len: *mut usize) -> i32;
 
     pub(crate) fn ltc_init(vtable: *const LtcVTable, name: *const c_char, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_wrap(
+        slot: *mut LtcSlot,
+        nbytes: usize,
+        view: *const LtcDims,
+        offset: i64,
+        device: i32,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_capture_begin();
+    pub(crate) fn ltc_capture_count() -> u32;
+    pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;
+    pub(crate) fn ltc_hold_slot(hold: *const LtcHold) -> *const LtcSlot;
+    pub(crate) fn ltc_hold_is_shared(hold: *const LtcHold) -> c_int;
+    pub(crate) fn ltc_hold_free(hold: *mut LtcHold);
+    pub(crate) fn ltc_reply_tensor(reply: *mut LtcReply, tensor: *mut c_void);
+    pub(crate) fn ltc_reply_text(reply: *mut LtcReply, text: *const c_char, len: usize);
+    pub(crate) fn ltc_reply_numbers(reply: *mut LtcReply, numbers: *const i64, n: u32);
     pub(crate) fn ltc_infer_push(results: *mut c_void, dims: *const LtcDims);
 
     pub(crate) fn ltc_tensor_to_device(

@@ -9,18 +9,22 @@
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
 
+mod capture;
 mod eager;
 mod error;
 mod ffi;
 mod plan;
 mod recorder;
+mod service;
 mod tensor;
 
+pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
 pub use plan::{Generator, Held, Plan};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, register, seed_default_generator};
+pub use service::{Borrowed, Reply, Request};
 pub use tensor::{
     empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,
-    to_cpu, to_device,
+    to_cpu, to_device, wrap,
 };

@@ -17,6 +17,7 @@ use crate::{
     error::{ErrorSlot, TorchError, report},
     ffi,
     plan::Generator,
+    service::{Reply, Request, service},
     tensor,
 };
 
@@ -170,6 +171,12 @@ pub trait Recorder: Send + Sync + 'static {
 
     /// Runs what is recorded and waits until the device is idle.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;
+
+    /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the use.
+    fn touched(&self, storage: &Self::Storage);
+
+    /// Answers a request of a language binding.
+    fn service(&self, request: Request<'_>) -> Result<Reply, TorchError>;
 }
 
 /// Registers the lazy device with libtorch, under `name`, with `devices` indices; once per process.
@@ -204,6 +211,8 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         generator_state: generator_state::<R>,
         set_generator_state: set_generator_state::<R>,
         synchronize: synchronize::<R>,
+        touched: touched::<R>,
+        service: service::<R>,
         device_count: i32::from(devices),
     };
     let err = ErrorSlot::new();
@@ -231,9 +240,9 @@ pub fn seed_default_generator(device: u16, seed: u64) -> Result<(), TorchError> 
 
 // ---- trampolines: each borrows what C++ passes for the call, catches panics, and turns errors into codes ----
 
-type Ctx = *const c_void;
+pub(crate) type Ctx = *const c_void;
 
-fn recorder<R: Recorder>(ctx: Ctx) -> &'static R {
+pub(crate) fn recorder<R: Recorder>(ctx: Ctx) -> &'static R {
     // SAFETY: `ctx` is the leaked recorder of `register::<R>`.
     unsafe { &*ctx.cast::<R>() }
 }
@@ -254,12 +263,12 @@ fn part<'a, R: Recorder>(op: *const ffi::LtcOperand) -> Result<(&'a R::Storage, 
     Ok((storage::<R>(op.slot), view.ok_or_else(|| TorchError::runtime("unsupported dtype"))?))
 }
 
-fn text<'a>(p: *const c_char, len: usize) -> &'a str {
+pub(crate) fn text<'a>(p: *const c_char, len: usize) -> &'a str {
     // SAFETY: C++ passes a string of this length, valid for the call.
     std::str::from_utf8(unsafe { tensor::slice(p.cast::<u8>(), len) }).unwrap_or("?")
 }
 
-fn guard(err: *mut ffi::LtcError, f: impl FnOnce() -> Result<(), TorchError>) -> c_int {
+pub(crate) fn guard(err: *mut ffi::LtcError, f: impl FnOnce() -> Result<(), TorchError>) -> c_int {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(())) => 0,
         Ok(Err(e)) => {
@@ -564,4 +573,8 @@ extern "C" fn set_generator_state<R: Recorder>(
 
 extern "C" fn synchronize<R: Recorder>(ctx: Ctx, device: i32, err: *mut ffi::LtcError) -> c_int {
     guard(err, || recorder::<R>(ctx).synchronize(device.max(0) as u16))
+}
+
+extern "C" fn touched<R: Recorder>(ctx: Ctx, slot: *const ffi::LtcSlot) {
+    shield(|| recorder::<R>(ctx).touched(storage::<R>(slot)));
 }

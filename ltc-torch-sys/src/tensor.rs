@@ -99,6 +99,27 @@ pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) 
     }
 }
 
+/// A new lazy tensor that shows `view` of a new storage. `S` must be the registered recorder's storage type.
+pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) -> Result<Tensor, TorchError> {
+    crate::recorder::check_storage_type::<S>()?;
+    let mut slot = std::mem::MaybeUninit::<ffi::LtcSlot>::uninit();
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    let dims = ffi::LtcDims {
+        sizes: view.sizes.as_ptr(),
+        strides: view.strides.as_ptr(),
+        rank: view.sizes.len() as u32,
+        dtype: view.dtype as u8,
+    };
+    // SAFETY: the slot is large and aligned enough for `S` (checked at registration) and handed over; the dims are valid
+    // for the call; on success `out` is ours.
+    unsafe {
+        slot.as_mut_ptr().cast::<S>().write(storage);
+        let slot = slot.as_mut_ptr();
+        err.check(ffi::ltc_tensor_wrap(slot, nbytes, &dims, view.offset, i32::from(device), &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
 /// Layout and memory of a CPU tensor at its offset: `layout.storage_bytes()` bytes.
 pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
     let mut d = std::mem::MaybeUninit::uninit();

@@ -16,6 +16,9 @@ pub enum Error {
     /// The device is not registered yet.
     #[error("the ltc device is not initialised: call ltc_torch::init() first")]
     NotInitialised,
+    /// The list of operators to force out of the recording (`LTC_FORCE_FALLBACK`) names none.
+    #[error(transparent)]
+    Forced(#[from] ltc_eager_fallback::BadPattern),
     /// A `tch` call failed.
     #[error("{0}")]
     Tch(String),
@@ -46,7 +49,7 @@ impl Error {
         match self {
             Error::Torch(e) => e.class,
             Error::Core(e) => e.class(),
-            Error::NotInitialised | Error::Tch(_) => ErrorClass::Runtime,
+            Error::NotInitialised | Error::Forced(_) | Error::Tch(_) => ErrorClass::Runtime,
         }
     }
 }

@@ -21,18 +21,26 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod inspect;
 mod recorder;
+mod replay;
+mod service;
 mod sites;
+mod step;
 
 use std::sync::{Arc, OnceLock};
 
 pub use error::Error;
+pub use inspect::{Computation, computation, value_id};
 use ltc_backend::{DeviceIndex, MemoryInfo};
 pub use ltc_core::{Config, Event, Metrics, SyncReason};
 use ltc_core::{Session, Storage};
+use ltc_eager_fallback::Forced;
 use ltc_ir::{DType, Layout};
 use ltc_ts::TsBackend;
 use parking_lot::Mutex;
+pub use replay::{Begin, Compiled, Replayer, compile};
+pub use step::{Capture, NotReplayable, Step};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};
@@ -65,6 +73,7 @@ struct Runtime {
     session: Arc<Session>,
     backend: Arc<TsBackend>,
     sites: Arc<Sites>,
+    services: service::State,
 }
 
 /// libtorch's dispatcher is one per process, so its lazy device is too.
@@ -88,6 +97,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     if RUNTIME.get().is_some() {
         return Ok(());
     }
+    let forced = Forced::new(options.config.force_fallback.iter().map(String::as_str))?;
     let backend = Arc::new(TsBackend::new(options.devices));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
     let sites = Arc::new(Sites::default());
@@ -98,9 +108,10 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         sites: sites.clone(),
         generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
         track_sites: options.track_sites,
+        forced,
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
-    RUNTIME.get_or_init(|| Runtime { session, backend, sites });
+    RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default() });
     Ok(())
 }
 
@@ -197,6 +208,11 @@ pub fn sync() -> Result<(), Error> {
         device.sync()?;
     }
     Ok(())
+}
+
+/// Sends what these tensors need to run, and nothing else, without waiting.
+pub fn sync_tensors(tensors: &[Tensor]) -> Result<(), Error> {
+    inspect::sync(tensors)
 }
 
 /// Waits until all devices have done what was sent to them. Returns the first execution error no read has reported.

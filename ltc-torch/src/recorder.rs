@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ltc_backend::{DeviceIndex, FallbackReason};
 use ltc_core::{Device, Session, Storage, TraceValue};
-use ltc_eager_fallback::Host;
+use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, Layout, LayoutRef, Operands, SiteId};
-use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError, View};
+use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, Reply, Request, TorchError, View};
 use ltc_ts::{TchBuffer, TsBackend};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{error::to_torch, sites::Sites};
+use crate::{error::to_torch, service, sites::Sites, step};
 
 pub(crate) struct LtcRecorder {
     pub(crate) session: Arc<Session>,
@@ -19,9 +19,10 @@ pub(crate) struct LtcRecorder {
     pub(crate) sites: Arc<Sites>,
     pub(crate) generator_layout: LayoutRef,
     pub(crate) track_sites: bool,
+    pub(crate) forced: Forced,
 }
 
-fn core_view(v: View<'_>) -> ltc_core::View<'_> {
+pub(crate) fn core_view(v: View<'_>) -> ltc_core::View<'_> {
     ltc_core::View { dtype: v.dtype, sizes: v.sizes, strides: v.strides, offset: v.offset }
 }
 
@@ -43,6 +44,7 @@ impl LtcRecorder {
     }
 
     fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
+        step::obstacle(|| format!("it copies host data ({layout}) to the device: pass that tensor as an argument"));
         let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
         Ok(self.device(device)?.import(layout, buffer))
     }
@@ -57,6 +59,14 @@ impl Recorder for LtcRecorder {
 
     fn storage_bytes(&self, nbytes: usize) -> Storage {
         Storage::with_bytes(nbytes)
+    }
+
+    fn touched(&self, storage: &Storage) {
+        step::touched(storage);
+    }
+
+    fn service(&self, request: Request<'_>) -> Result<Reply, TorchError> {
+        service::answer(&request).map_err(|e| TorchError { class: e.class(), message: e.to_string() })
     }
 
     fn share(&self, device: u16, dst: &Storage, src: &Storage, view: View<'_>) {
@@ -126,6 +136,7 @@ impl Recorder for LtcRecorder {
     fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
         let dev = self.device(device)?;
         let value = src.0.read(dev, core_view(src.1), SiteId::default());
+        step::obstacle(|| format!("it reads a value ({})", value.layout()));
         if value.is_pending() {
             self.sites.cut();
         }
@@ -134,14 +145,16 @@ impl Recorder for LtcRecorder {
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
+        step::obstacle(|| format!("{} runs eagerly", call.op()));
         ltc_eager_fallback::run(self, call)
     }
 
     fn forces_fallback(&self, op: &str) -> bool {
-        self.session.config().force_fallback.iter().any(|o| o == op)
+        self.forced.contains(op)
     }
 
     fn seed(&self, device: u16, generator: &Storage, seed: u64) -> Result<(), TorchError> {
+        step::obstacle(|| "it seeds a generator".into());
         self.device(device)?.seed(generator, seed, SiteId::default());
         Ok(())
     }

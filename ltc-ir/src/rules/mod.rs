@@ -30,6 +30,10 @@ pub enum ErrorClass {
     Type,
     /// `NotImplementedError`.
     NotImplemented,
+    /// `torch.linalg.LinAlgError`: a matrix that an algorithm cannot take, told by its values.
+    LinAlg,
+    /// `torch.OutOfMemoryError`.
+    OutOfMemory,
 }
 
 /// A call whose arguments do not fit together.

@@ -1,0 +1,95 @@
+//! A recorded computation as an object: taken out of the trace without running it, run any number of times.
+//!
+//! What PyTorch's LTC spreads over `get_graph_hash`, `get_tensors_ts_device_data_node` and `run_cached_graph`, and the
+//! base of step replay: no recording, no canonicalisation, no cache look-up.
+
+use std::sync::{Arc, OnceLock};
+
+use ltc_ir::{Graph, Hash128, LayoutRef, SiteId};
+
+use crate::{DataCell, TraceValue, cache::Program, device::Device, error::Error};
+
+/// A computation over data leaves. Cheap to share; running it does not change it.
+#[derive(Debug)]
+pub struct Extracted {
+    device: Device,
+    graph: Arc<Graph>,
+    numbers: Vec<u64>,
+    sites: Vec<SiteId>,
+    program: OnceLock<Arc<Program>>,
+}
+
+impl Device {
+    /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
+    pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
+        let trace = self.canonical_for(values);
+        let extracted = Extracted {
+            device: self.clone(),
+            graph: Arc::new(trace.to_graph()),
+            sites: trace.sites().collect(),
+            numbers: trace.numbers,
+            program: OnceLock::new(),
+        };
+        (extracted, trace.params.into_iter().map(|p| p.data).collect())
+    }
+}
+
+impl Extracted {
+    /// The canonical graph.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// Structural hash of the graph.
+    pub fn hash(&self) -> Hash128 {
+        self.graph.hash()
+    }
+
+    /// Runtime numbers it was recorded with.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers
+    }
+
+    /// Layouts of its parameters.
+    pub fn params(&self) -> &[LayoutRef] {
+        self.graph.params()
+    }
+
+    /// The backend's text of the compiled program; compiles it when it was not yet.
+    pub fn backend_text(&self) -> Result<String, Error> {
+        Ok(self.program()?.executable.text())
+    }
+
+    fn program(&self) -> Result<&Arc<Program>, Error> {
+        if let Some(program) = self.program.get() {
+            return Ok(program);
+        }
+        let program = self.device.compile(&self.graph)?;
+        Ok(self.program.get_or_init(|| program))
+    }
+
+    /// Data leaves for the results of one run, in flight.
+    pub fn placeholders(&self) -> Vec<TraceValue> {
+        let layout = |id: &ltc_ir::ValueId| self.graph.layout(*id).clone();
+        self.graph.outputs().iter().map(|id| TraceValue::data(layout(id), DataCell::in_flight())).collect()
+    }
+
+    /// Runs it on other data, without waiting. `inputs`: data of the parameters' layouts, and whether the caller gives up
+    /// its hold, which must then be the last one. `results`: from [`Extracted::placeholders`], one run each.
+    pub fn run(&self, inputs: Vec<(Arc<DataCell>, bool)>, results: &[TraceValue]) -> Result<(), Error> {
+        let program = self.program()?.clone();
+        let wanted = self.graph.params().len();
+        if inputs.len() != wanted {
+            return Err(Error::InputCount { given: inputs.len(), wanted });
+        }
+        let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
+        let outputs = results.iter().map(cell).collect();
+        self.device.execute(program, inputs, self.numbers.clone(), outputs, self.sites.clone());
+        Ok(())
+    }
+
+    /// Compiles the program if that was not done yet.
+    pub fn compile(&self) -> Result<(), Error> {
+        self.program().map(drop)
+    }
+}

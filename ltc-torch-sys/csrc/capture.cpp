@@ -1,0 +1,55 @@
+// Captures: which storages and generators a thread uses, so that a recorded step can be bound to them and replayed.
+#include <unordered_set>
+
+#include "shim.h"
+
+struct LtcHold {
+  c10::Storage storage;
+  at::Generator generator;  // undefined for the default generators, which live for ever
+  const LtcSlot* slot;
+};
+
+namespace ltc {
+struct Capture {
+  std::unordered_set<const LtcSlot*> seen;
+  std::vector<LtcHold> holds;
+};
+thread_local Capture* t_capture = nullptr;
+
+void touch(c10::StorageImpl* s, const LtcSlot* slot) {
+  if (!t_capture->seen.insert(slot).second) return;
+  V.touched(V.ctx, slot);
+  t_capture->holds.push_back({c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
+}
+void touch(const at::Generator& g, const LtcSlot* slot) {
+  if (!t_capture->seen.insert(slot).second) return;
+  V.touched(V.ctx, slot);
+  t_capture->holds.push_back({c10::Storage(), g, slot});
+}
+}  // namespace ltc
+
+using namespace ltc;
+
+extern "C" {
+void ltc_capture_begin(void) {
+  delete t_capture;
+  t_capture = new Capture;
+}
+uint32_t ltc_capture_count(void) { return t_capture ? t_capture->holds.size() : 0; }
+uint32_t ltc_capture_end(LtcHold** holds, uint32_t room) {
+  if (!t_capture) return 0;
+  auto* capture = std::exchange(t_capture, nullptr);
+  uint32_t n = 0;
+  if (holds)
+    for (auto& h : capture->holds)
+      if (n < room) holds[n++] = new LtcHold(std::move(h));
+  delete capture;
+  return n;
+}
+const LtcSlot* ltc_hold_slot(const LtcHold* h) { return h->slot; }
+int ltc_hold_is_shared(const LtcHold* h) {
+  if (h->storage) return h->storage.use_count() > 1;
+  return !h->generator.defined() || h->generator.getIntrusivePtr().use_count() > 1;
+}
+void ltc_hold_free(LtcHold* h) { delete h; }
+}

@@ -1,0 +1,70 @@
+//! Captures: which storages and generators a thread uses.
+
+use std::{marker::PhantomData, ops::Deref};
+
+use crate::{error::TorchError, ffi, recorder::check_storage_type};
+
+/// Keeps the storage of a lazy tensor, or a lazy generator, alive.
+pub struct Hold<S> {
+    raw: *mut ffi::LtcHold,
+    storage: PhantomData<S>,
+}
+
+// SAFETY: the C++ object is a pair of atomically counted pointers, and `S` is `Send + Sync` by `Recorder::Storage`.
+unsafe impl<S: Send + Sync> Send for Hold<S> {}
+// SAFETY: as above; shared access only reads.
+unsafe impl<S: Send + Sync> Sync for Hold<S> {}
+
+impl<S> Hold<S> {
+    /// Whether somebody else holds it too. The default generators live for ever: always held.
+    pub fn is_shared(&self) -> bool {
+        // SAFETY: `raw` is a live hold.
+        unsafe { ffi::ltc_hold_is_shared(self.raw) != 0 }
+    }
+}
+
+impl<S> Deref for Hold<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        // SAFETY: the slot holds an `S` (checked when the capture ended) and lives as long as the hold.
+        unsafe { &*ffi::ltc_hold_slot(self.raw).cast::<S>() }
+    }
+}
+
+impl<S> Drop for Hold<S> {
+    fn drop(&mut self) {
+        // SAFETY: made by `ltc_capture_end`, freed once.
+        unsafe { ffi::ltc_hold_free(self.raw) }
+    }
+}
+
+impl<S> std::fmt::Debug for Hold<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Hold({:p})", self.raw)
+    }
+}
+
+/// From here on this thread's use of storages is noted: [`crate::Recorder::touched`] is told of each first use, in the
+/// order in which [`capture_end`] returns them.
+pub fn capture_begin() {
+    // SAFETY: no preconditions.
+    unsafe { ffi::ltc_capture_begin() }
+}
+
+/// Ends this thread's capture: the storages and generators it used, in order of first use. `S` must be the registered
+/// recorder's storage type.
+pub fn capture_end<S: 'static>() -> Result<Vec<Hold<S>>, TorchError> {
+    let checked = check_storage_type::<S>();
+    // SAFETY: the room is as large as told; a null list only forgets the capture.
+    unsafe {
+        if let Err(e) = checked {
+            ffi::ltc_capture_end(std::ptr::null_mut(), 0);
+            return Err(e);
+        }
+        let mut raw = vec![std::ptr::null_mut(); ffi::ltc_capture_count() as usize];
+        let n = ffi::ltc_capture_end(raw.as_mut_ptr(), raw.len() as u32);
+        raw.truncate(n as usize);
+        Ok(raw.into_iter().map(|raw| Hold { raw, storage: PhantomData }).collect())
+    }
+}

@@ -1,0 +1,189 @@
+//! When to capture a step and when to replay it.
+//!
+//! A step is recorded once to warm up (optimisers make their state then), captured twice, and replayed from then on if
+//! both captures are the same: equal graphs, storages and numbers, and nothing left behind. Inputs of other shapes, or
+//! another `key` (whatever the host program knows to matter), are captured for themselves. Whatever does not fit is
+//! recorded, which is always right.
+
+use tch::Tensor;
+
+use crate::{
+    Error,
+    step::{Capture, NotReplayable, Step},
+};
+
+/// Different inputs and keys kept per step function.
+const MAX_ENTRIES: usize = 16;
+/// Captures that may differ from the one before until the step is left alone.
+const MAX_ATTEMPTS: u32 = 4;
+
+type Shapes = Vec<(i64, Vec<i64>, Vec<i64>)>;
+
+#[derive(Debug)]
+struct Entry {
+    key: String,
+    shapes: Shapes,
+    attempts: u32,
+    first: Option<Step>,
+    ready: Option<Step>,
+    refused: Option<NotReplayable>,
+}
+
+/// What is to be done with a call.
+#[derive(Debug)]
+pub enum Begin {
+    /// It was replayed: these are its results.
+    Replayed(Vec<Tensor>),
+    /// Run the step function, then call [`Replayer::end`] (or [`Replayer::abort`] when it fails).
+    Record,
+}
+
+/// A step function's captures.
+#[derive(Debug, Default)]
+pub struct Replayer {
+    entries: Vec<Entry>,
+    warm: bool,
+    /// Entry that the call in progress belongs to, with its capture.
+    current: Option<(usize, Option<Capture>)>,
+    replays: u64,
+    records: u64,
+}
+
+fn shapes_of(inputs: &[Tensor]) -> Shapes {
+    inputs.iter().map(|t| (t.kind() as i64, t.size(), t.stride())).collect()
+}
+
+impl Replayer {
+    /// Begins a call on these inputs, all on lazy device `device`.
+    pub fn begin(&mut self, device: u16, key: &str, inputs: &[Tensor]) -> Result<Begin, Error> {
+        self.current = None;
+        let shapes = shapes_of(inputs);
+        let found = self.entries.iter().position(|e| e.key == key && e.shapes == shapes);
+        let index = found.unwrap_or_else(|| {
+            if self.entries.len() >= MAX_ENTRIES {
+                self.entries.remove(0);
+            }
+            let key = key.to_owned();
+            self.entries.push(Entry { key, shapes, attempts: 0, first: None, ready: None, refused: None });
+            self.entries.len() - 1
+        });
+        let entry = &mut self.entries[index];
+        if let Some(step) = &entry.ready {
+            match step.run(inputs)? {
+                Ok(results) => {
+                    self.replays += 1;
+                    return Ok(Begin::Replayed(results));
+                }
+                // Something changed under the step: capture it anew.
+                Err(_) => (entry.ready, entry.first) = (None, None),
+            }
+        }
+        self.records += 1;
+        let capture = (self.warm && entry.refused.is_none()).then(|| Capture::begin(device)).transpose()?;
+        self.current = Some((index, capture));
+        Ok(Begin::Record)
+    }
+
+    /// Ends a recorded call.
+    pub fn end(&mut self, inputs: &[Tensor], results: &[Tensor]) -> Result<(), Error> {
+        self.warm = true;
+        let Some((index, Some(capture))) = self.current.take() else { return Ok(()) };
+        let outcome = capture.end(inputs, results)?;
+        let entry = &mut self.entries[index];
+        entry.attempts += 1;
+        let checked = outcome.and_then(|step| match entry.first.take() {
+            None => Ok((step, false)),
+            Some(first) if first.left_behind() > 0 => Err(NotReplayable("it keeps the tensors it makes".into())),
+            Some(first) => match first.same_as(&step) {
+                Ok(()) => Ok((step, true)),
+                Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
+                Err(why) => Err(why),
+            },
+        });
+        match checked {
+            Ok((step, true)) => {
+                step.compile()?;
+                entry.ready = Some(step);
+            }
+            Ok((step, false)) => entry.first = Some(step),
+            Err(why) => {
+                tracing::info!("{why}");
+                entry.refused = Some(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// The step function failed: the capture is forgotten.
+    pub fn abort(&mut self) {
+        self.current = None;
+    }
+
+    /// Calls replayed and calls recorded so far.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.replays, self.records)
+    }
+
+    /// Why the last inputs and key that cannot be replayed cannot.
+    pub fn refusal(&self) -> Option<&NotReplayable> {
+        self.entries.iter().rev().find_map(|e| e.refused.as_ref())
+    }
+}
+
+/// A step function that is replayed where that is safe; see the module.
+///
+/// ```
+/// # fn main() -> Result<(), ltc_torch::Error> {
+/// use tch::{Device, Kind, Tensor};
+/// ltc_torch::init()?;
+/// let w = ltc_torch::to_lazy(&Tensor::ones([3], (Kind::Float, Device::Cpu)))?;
+/// let mut step = ltc_torch::compile(|x: &[Tensor]| {
+///     let mut w = w.shallow_clone();
+///     let _ = w.g_add_(&x[0]);
+///     vec![w.sum(Kind::Float)]
+/// });
+/// let x = ltc_torch::to_lazy(&Tensor::ones([3], (Kind::Float, Device::Cpu)))?;
+/// for k in 0..6 {
+///     assert_eq!(step.call(&[x.shallow_clone()])?[0].double_value(&[]), 3.0 * f64::from(k + 2));
+/// }
+/// assert_eq!(step.counts(), (3, 3), "replayed, recorded");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Compiled<F> {
+    step: F,
+    replayer: Replayer,
+}
+
+/// Makes a step function replay itself: one that does the same to the same tensors each time, given its inputs. Numbers
+/// it computes on the host must not change from call to call (checked while it is captured, not afterwards).
+pub fn compile<F: FnMut(&[Tensor]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
+    Compiled { step, replayer: Replayer::default() }
+}
+
+impl<F: FnMut(&[Tensor]) -> Vec<Tensor>> Compiled<F> {
+    /// Calls the step on these inputs.
+    pub fn call(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+        let device = inputs.iter().find_map(crate::device_of).unwrap_or(0);
+        match self.replayer.begin(device, "", inputs)? {
+            Begin::Replayed(results) => Ok(results),
+            Begin::Record => {
+                let results = (self.step)(inputs);
+                self.replayer.end(inputs, &results)?;
+                crate::sync()?;
+                Ok(results)
+            }
+        }
+    }
+
+    /// Calls replayed and calls recorded so far.
+    pub fn counts(&self) -> (u64, u64) {
+        self.replayer.counts()
+    }
+
+    /// Why it is not replayed, if it is not.
+    pub fn refusal(&self) -> Option<&NotReplayable> {
+        self.replayer.refusal()
+    }
+}

@@ -1,0 +1,165 @@
+//! Requests of language bindings that hand in or get back tensors (the operator `ltc::_service`).
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use hashlink::LruCache;
+use ltc_backend::DeviceIndex;
+use ltc_core::DataCell;
+use ltc_torch_sys::{Reply, Request};
+use ltc_ts::TchBuffer;
+use parking_lot::Mutex;
+use tch::Tensor;
+
+use crate::{
+    Begin, Error, Replayer,
+    inspect::{self, Computation},
+    runtime,
+};
+
+/// Computations kept for `run_cached_graph`.
+const COMPUTATIONS: usize = 256;
+
+/// What outlives a request.
+pub(crate) struct State {
+    computations: Mutex<LruCache<String, Arc<Computation>>>,
+    replayers: Mutex<BTreeMap<i64, Arc<Mutex<Replayer>>>>,
+    next: AtomicI64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State {
+            computations: Mutex::new(LruCache::new(COMPUTATIONS)),
+            replayers: Mutex::default(),
+            next: AtomicI64::new(1),
+        }
+    }
+}
+
+fn host_tensor(cell: &DataCell) -> Result<Tensor, Error> {
+    let buffer = cell.wait().map_err(|error| ltc_core::Error::Exec { error, site: None })?;
+    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).ok_or_else(|| Error::Tch("a value is not a tensor".into()))
+}
+
+impl Computation {
+    /// Current data of its parameters, as host tensors that must only be read: a wait for them.
+    pub fn data(&self) -> Result<Vec<Tensor>, Error> {
+        self.data.iter().map(|cell| host_tensor(cell)).collect()
+    }
+
+    /// Numbers that name the data of its parameters ([`crate::value_id`]).
+    pub fn data_ids(&self) -> Vec<u64> {
+        self.data.iter().map(|cell| Arc::as_ptr(cell) as usize as u64).collect()
+    }
+
+    /// Runs it on these host or device tensors in place of its parameters' data; results as host tensors.
+    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+        let rt = runtime()?;
+        let device = rt.session.device(self.device)?;
+        let mut cells = Vec::new();
+        for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
+            let host = crate::to_cpu(&t.detach())?;
+            let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
+            if given != **layout {
+                return Err(Error::Tch(format!("input {i} is {given}, the graph takes {layout}")));
+            }
+            let buffer = rt.backend.wrap(DeviceIndex(self.device), host).map_err(ltc_core::Error::from)?;
+            let value = device.import(layout.clone(), buffer);
+            cells.push((value.inspect(|_, _| unreachable!("invariant: data"), Arc::clone), false));
+        }
+        let results = self.extracted.placeholders();
+        self.extracted.run(cells, &results)?;
+        let read = |v: &ltc_core::TraceValue| v.inspect(|_, _| unreachable!("invariant: data"), Arc::clone);
+        self.outputs
+            .iter()
+            .map(|o| match o {
+                Ok(i) => host_tensor(&read(&results[*i])),
+                Err(value) => host_tensor(&read(value)),
+            })
+            .collect()
+    }
+}
+
+fn owned(tensors: &[ltc_torch_sys::Borrowed<'_>]) -> Vec<Tensor> {
+    tensors.iter().map(|t| t.shallow_clone()).collect()
+}
+
+pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
+    let tensors = owned(&request.tensors);
+    let number = |i: usize| request.numbers.get(i).copied().unwrap_or_default();
+    let state = &runtime()?.services;
+    let replayer = || {
+        let found = state.replayers.lock().get(&number(0)).cloned();
+        found.ok_or_else(|| Error::Tch(format!("there is no compiled step {}", number(0))))
+    };
+    let text = |text: String| Reply { text, ..Reply::default() };
+    Ok(match request.name {
+        "value_id" => {
+            let ids = tensors.iter().map(|t| Ok(inspect::value_id(t)? as i64)).collect::<Result<_, Error>>()?;
+            Reply { numbers: ids, ..Reply::default() }
+        }
+        "sync" => {
+            crate::sync_tensors(&tensors)?;
+            Reply::default()
+        }
+        "graph_hash" => {
+            let computation = inspect::computation(&tensors)?;
+            let hash = computation.extracted.hash().to_string();
+            state.computations.lock().insert(hash.clone(), Arc::new(computation));
+            text(hash)
+        }
+        "graph_data" => {
+            let computation = inspect::computation(&tensors)?;
+            let ids = computation.data_ids().into_iter().map(|id| id as i64).collect();
+            Reply { tensors: computation.data()?, numbers: ids, ..Reply::default() }
+        }
+        "run_graph" => {
+            let found = state.computations.lock().get(request.text).cloned();
+            let computation =
+                found.ok_or_else(|| Error::Tch(format!("no graph with hash {} was asked for", request.text)))?;
+            Reply { tensors: computation.run(&tensors)?, ..Reply::default() }
+        }
+        "graph_text" => text(inspect::computation(&tensors)?.extracted.graph().to_string()),
+        "graph_dot" => text(ltc_ir::dot::dot(inspect::computation(&tensors)?.extracted.graph())),
+        "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
+        "step_new" => {
+            let handle = state.next.fetch_add(1, Ordering::Relaxed);
+            state.replayers.lock().insert(handle, Arc::default());
+            Reply { numbers: vec![handle], ..Reply::default() }
+        }
+        "step_begin" => {
+            let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
+            match replayer()?.lock().begin(device, request.text, &tensors)? {
+                Begin::Replayed(tensors) => Reply { tensors, numbers: vec![1], ..Reply::default() },
+                Begin::Record => Reply { numbers: vec![0], ..Reply::default() },
+            }
+        }
+        "step_end" => {
+            let inputs = usize::try_from(number(1)).unwrap_or_default().min(tensors.len());
+            replayer()?.lock().end(&tensors[..inputs], &tensors[inputs..])?;
+            Reply::default()
+        }
+        "step_abort" => {
+            replayer()?.lock().abort();
+            Reply::default()
+        }
+        "step_drop" => {
+            drop(state.replayers.lock().remove(&number(0)));
+            Reply::default()
+        }
+        "step_counts" => {
+            let replayer = replayer()?;
+            let replayer = replayer.lock();
+            let (replays, records) = replayer.counts();
+            let why = replayer.refusal().map(ToString::to_string).unwrap_or_default();
+            Reply { text: why, numbers: vec![replays as i64, records as i64], ..Reply::default() }
+        }
+        other => return Err(Error::Tch(format!("unknown request {other}"))),
+    })
+}
