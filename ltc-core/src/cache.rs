@@ -24,6 +24,12 @@ impl Program {
     }
 }
 
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Program({})", self.graph.hash())
+    }
+}
+
 type Key = (DeviceIndex, Hash128);
 
 pub(crate) struct Cache {

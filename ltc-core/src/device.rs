@@ -394,6 +394,11 @@ impl Device {
         }
     }
 
+    /// Forgets the executor thread, which a forked child does not have; the next program starts one.
+    pub fn after_fork(&self) {
+        self.0.executor.after_fork();
+    }
+
     /// How many operations are pending and alive.
     pub fn pending_count(&self) -> usize {
         self.0.tape.lock().pending().iter().filter(|v| v.result_index().is_none()).count()

@@ -83,6 +83,13 @@ impl Executor {
         }
     }
 
+    /// The thread did not come along into a forked child.
+    pub(crate) fn after_fork(&self) {
+        // Dropping the handle of a thread that does not exist would join it.
+        std::mem::forget(self.thread.lock().take());
+        *self.shared.progress.lock() = Progress::default();
+    }
+
     /// Runs a job here and now.
     pub(crate) fn run_inline(&self, job: Job) {
         self.shared.progress.lock().in_flight += 1;

@@ -128,6 +128,32 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Counters by name, those of PyTorch's LTC where it has them: eager runs under the operator's name.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let named = [
+            ("MarkStep", self.syncs),
+            ("RecordedOperations", self.recorded),
+            ("CachedCompile", self.cache_hits),
+            ("UncachedCompile", self.compiles),
+            ("ExecuteComputation", self.executions),
+            ("TransferToDevice", self.uploads),
+            ("TransferFromDevice", self.downloads),
+            ("DonatedInputs", self.donated),
+            ("AutoCut", self.auto_cuts),
+            ("FailedOperations", self.failures),
+        ];
+        let mut all: Vec<(String, u64)> =
+            named.iter().filter(|(_, n)| *n > 0).map(|(k, n)| ((*k).into(), *n)).collect();
+        for (op, _, n) in &self.fallbacks {
+            let name = op.split('.').next().unwrap_or(op);
+            match all.iter_mut().find(|(k, _)| k == name) {
+                Some((_, total)) => *total += n,
+                None => all.push((name.to_owned(), *n)),
+            }
+        }
+        all
+    }
+
     /// Eager runs of all operators.
     pub fn fallback_count(&self) -> u64 {
         self.fallbacks.iter().map(|(_, _, n)| n).sum()

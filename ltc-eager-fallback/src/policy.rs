@@ -31,6 +31,14 @@ impl Forced {
         words.map(pattern).collect::<Result<_, _>>().map(Forced)
     }
 
+    /// The list as the user wrote it.
+    pub fn words(&self) -> Vec<String> {
+        let word = |p: &Pattern| match p {
+            Pattern::Overload(name) | Pattern::Operator(name) | Pattern::Short(name) => name.clone(),
+        };
+        self.0.iter().map(word).collect()
+    }
+
     /// Whether this operator (`aten::add.Tensor`) is never to be recorded.
     pub fn contains(&self, op: &str) -> bool {
         let operator = op.split('.').next().unwrap_or(op);

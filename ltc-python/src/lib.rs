@@ -1,15 +1,39 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
+//!
+//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), so nothing here
+//! depends on the layout of Python's tensor objects.
 
-use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use ltc_torch::Error;
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 
-fn raise(e: ltc_torch::Error) -> PyErr {
+fn raise(e: Error) -> PyErr {
     PyRuntimeError::new_err(e.to_string())
+}
+
+/// File, line and function of the Python code that records, outside torch and this package.
+fn python_site() -> Option<String> {
+    Python::attach(|py| {
+        let mut frame = py.import("sys").ok()?.getattr("_getframe").ok()?.call0().ok()?;
+        loop {
+            let code = frame.getattr("f_code").ok()?;
+            let file: String = code.getattr("co_filename").ok()?.extract().ok()?;
+            let machinery = file.contains("/torch/") || file.contains("/torch_ltc/") || file.starts_with('<');
+            if !machinery {
+                let line: u32 = frame.getattr("f_lineno").ok()?.extract().ok()?;
+                let name: String = code.getattr("co_qualname").ok()?.extract().ok()?;
+                return Some(format!("{file}:{line} in {name}"));
+            }
+            frame = frame.getattr("f_back").ok()?;
+        }
+    })
 }
 
 /// Registers the `ltc` device; doing it again does nothing.
 #[pyfunction]
 fn init() -> PyResult<()> {
-    ltc_torch::init().map_err(raise)
+    ltc_torch::init().map_err(raise)?;
+    ltc_torch::set_site_source(python_site);
+    Ok(())
 }
 
 /// Sends everything pending to run; waits for it when `wait` is true.
@@ -23,10 +47,44 @@ fn mark_step(py: Python<'_>, wait: bool) -> PyResult<()> {
     .map_err(raise)
 }
 
+/// Waits until the devices have done what was sent to them.
+#[pyfunction]
+fn wait(py: Python<'_>) -> PyResult<()> {
+    py.detach(ltc_torch::wait).map_err(raise)
+}
+
 /// Counters and timings as text.
 #[pyfunction]
 fn metrics_report() -> PyResult<String> {
     Ok(ltc_torch::metrics().map_err(raise)?.to_string())
+}
+
+/// Counters by name: numbers, fallbacks by operator under `aten::...`.
+#[pyfunction]
+fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let m = ltc_torch::metrics().map_err(raise)?;
+    let d = PyDict::new(py);
+    for (name, value) in m.counters() {
+        d.set_item(name, value)?;
+    }
+    Ok(d)
+}
+
+/// Sets counters and timings to zero.
+#[pyfunction]
+fn reset_metrics() -> PyResult<()> {
+    ltc_torch::reset_metrics().map_err(raise)
+}
+
+/// Operators that ran eagerly: `(name, reason, how often, what a program can do about it)`.
+#[pyfunction]
+fn fallbacks() -> PyResult<Vec<(String, String, u64, Option<String>)>> {
+    let m = ltc_torch::metrics().map_err(raise)?;
+    let row = |(op, reason, n): (String, ltc_torch::FallbackReason, u64)| {
+        let advice = ltc_torch::advice(&op).map(str::to_owned);
+        (op, reason.as_str().to_owned(), n, advice)
+    };
+    Ok(m.fallbacks.into_iter().map(row).collect())
 }
 
 /// How often operators ran eagerly, in all.
@@ -41,18 +99,93 @@ fn device_count() -> PyResult<u16> {
     ltc_torch::device_count().map_err(raise)
 }
 
-/// Seeds the device's generators.
+/// Seeds the devices' default generators.
 #[pyfunction]
 fn manual_seed(seed: u64) -> PyResult<()> {
     ltc_torch::manual_seed(seed).map_err(raise)
+}
+
+/// Seed of a device's default generator.
+#[pyfunction]
+fn initial_seed(device: u16) -> PyResult<u64> {
+    ltc_torch::initial_seed(device).map_err(raise)
+}
+
+/// Operators that are forced to run eagerly.
+#[pyfunction]
+fn force_fallback() -> PyResult<Vec<String>> {
+    ltc_torch::force_fallback().map_err(raise)
+}
+
+/// Forces operators to run eagerly, in place of those forced so far.
+#[pyfunction]
+fn set_force_fallback(operators: Vec<String>) -> PyResult<()> {
+    ltc_torch::set_force_fallback(operators.iter().map(String::as_str)).map_err(raise)
+}
+
+/// Starts (with an empty log) or stops keeping events.
+#[pyfunction]
+fn record_events(on: bool) -> PyResult<()> {
+    ltc_torch::record_events(on).map_err(raise)
+}
+
+/// Takes the events kept so far, oldest first, as text.
+#[pyfunction]
+fn take_events() -> PyResult<Vec<String>> {
+    Ok(ltc_torch::take_events().map_err(raise)?.iter().map(ToString::to_string).collect())
+}
+
+/// Memory of a device in bytes: in live buffers, its highest value.
+#[pyfunction]
+fn memory(device: u16) -> PyResult<(usize, usize)> {
+    let m = ltc_torch::memory(device).map_err(raise)?;
+    Ok((m.used, m.peak))
+}
+
+/// Operations recorded and not yet sent to run.
+#[pyfunction]
+fn pending_count() -> PyResult<usize> {
+    ltc_torch::pending_count().map_err(raise)
+}
+
+/// Programs in the computation cache.
+#[pyfunction]
+fn cached_programs() -> PyResult<usize> {
+    ltc_torch::cached_programs().map_err(raise)
+}
+
+/// Forgets all compiled programs.
+#[pyfunction]
+fn clear_cache() -> PyResult<()> {
+    ltc_torch::clear_cache().map_err(raise)
+}
+
+/// Makes the devices usable in a forked child.
+#[pyfunction]
+fn after_fork() -> PyResult<()> {
+    ltc_torch::after_fork().map_err(raise)
 }
 
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;
+    m.add_function(wrap_pyfunction!(wait, m)?)?;
     m.add_function(wrap_pyfunction!(metrics_report, m)?)?;
+    m.add_function(wrap_pyfunction!(counters, m)?)?;
+    m.add_function(wrap_pyfunction!(reset_metrics, m)?)?;
+    m.add_function(wrap_pyfunction!(fallbacks, m)?)?;
     m.add_function(wrap_pyfunction!(fallback_count, m)?)?;
     m.add_function(wrap_pyfunction!(device_count, m)?)?;
-    m.add_function(wrap_pyfunction!(manual_seed, m)?)
+    m.add_function(wrap_pyfunction!(manual_seed, m)?)?;
+    m.add_function(wrap_pyfunction!(initial_seed, m)?)?;
+    m.add_function(wrap_pyfunction!(force_fallback, m)?)?;
+    m.add_function(wrap_pyfunction!(set_force_fallback, m)?)?;
+    m.add_function(wrap_pyfunction!(record_events, m)?)?;
+    m.add_function(wrap_pyfunction!(take_events, m)?)?;
+    m.add_function(wrap_pyfunction!(memory, m)?)?;
+    m.add_function(wrap_pyfunction!(pending_count, m)?)?;
+    m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
+    m.add_function(wrap_pyfunction!(clear_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(after_fork, m)?)
 }

@@ -160,6 +160,8 @@ int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
 int ltc_generator_clone(const void* generator, void** out, LtcError* err);
 void ltc_generator_free(void* generator);
 int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err);
+int ltc_default_generator_get(int32_t device, void** state /* owned CPU at::Tensor* */, uint64_t* seed, LtcError* err);
+int ltc_default_generator_set(int32_t device, const void* state, LtcError* err);
 
 // Eager calls (LtcVTable.fallback).
 uint32_t ltc_call_operand_count(const LtcCall* call);
@@ -168,6 +170,7 @@ int ltc_call_run(LtcCall* call, void* const* host_tensors, LtcError* err);  // h
 int ltc_call_finish(LtcCall* call, LtcError* err);                          // results and written arguments back to the device
 
 // Dispatcher.
+void ltc_forced_changed(void);  // asks forced_fallback again for every operator
 int ltc_op_schema(const char* name, const char* overload, char** text);  // malloc'ed text; 1 when there is no such op
 int ltc_for_each_op(void (*each)(void* ctx, const char* name, size_t len, const char* schema, size_t schema_len), void* ctx);
 void ltc_free(void* p);

@@ -148,6 +148,19 @@ int ltc_generator_clone(const void* g, void** out, LtcError* err) {
   return ltc::guarded(err, [&] { *out = new at::Generator(static_cast<const at::Generator*>(g)->clone()); });
 }
 void ltc_generator_free(void* g) { delete static_cast<at::Generator*>(g); }
+int ltc_default_generator_get(int32_t device, void** state, uint64_t* seed, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator g = ltc::default_generator(device);
+    *seed = g.current_seed();
+    if (state) *state = new at::Tensor(g.get_state());
+  });
+}
+int ltc_default_generator_set(int32_t device, const void* state, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator g = ltc::default_generator(device);
+    g.set_state(*static_cast<const at::Tensor*>(state));
+  });
+}
 int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err) {
   return ltc::guarded(err, [&] {
     at::Generator g = ltc::default_generator(device);

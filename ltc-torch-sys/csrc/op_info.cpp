@@ -117,7 +117,7 @@ void bind(OpInfo& o) {
   uint32_t props = (o.random ? LTC_RANDOM : 0) | (o.mutates ? LTC_MUTATES : 0) | (o.eager ? LTC_DATA_DEPENDENT : 0);
   o.rust = V.define_op(V.ctx, o.name.data(), o.name.size(), &props);
   o.overwrites = props & LTC_OVERWRITES;
-  if (!o.eager && V.forced_fallback(V.ctx, o.name.data(), o.name.size())) o.eager = LTC_WHY_FORCED;
+  o.forced = V.forced_fallback(V.ctx, o.name.data(), o.name.size());
 }
 }  // namespace
 
@@ -174,6 +174,11 @@ int ltc_op_schema(const char* name, const char* overload, char** text) {
   } catch (...) {
     return 1;
   }
+}
+void ltc_forced_changed(void) {
+  std::lock_guard<std::mutex> lock(ltc::g_mutex);
+  for (auto& o : ltc::g_ops)
+    if (o.rust) o.forced = ltc::V.forced_fallback(ltc::V.ctx, o.name.data(), o.name.size());
 }
 int ltc_for_each_op(void (*each)(void*, const char*, size_t, const char*, size_t), void* ctx) {
   return ltc::guarded(nullptr, [&] {

@@ -321,6 +321,7 @@ void resolve_bits(const OpInfo& o, Stack* stack) {
 void run(const OpInfo& o, Stack* stack) {
   setup_thread();
   if (o.eager) return run_eager(o, stack, *o.eager);
+  if (C10_UNLIKELY(o.forced.load(std::memory_order_relaxed))) return run_eager(o, stack, LTC_WHY_FORCED);
   Flat f;
   Flattener{o, f}.all(*stack);
   if (C10_UNLIKELY(f.bits)) {

@@ -12,6 +12,7 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/util/SmallVector.h>
 
+#include <atomic>
 #include <exception>
 #include <optional>
 #include <string>
@@ -144,6 +145,7 @@ struct OpInfo {
   bool probe = true;                // the kernel may be run on stand-ins: it is libtorch's own and safe for any values
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
+  std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly
   uint32_t id = 0;
   std::optional<OperatorHandle> handle;
 };

@@ -132,6 +132,14 @@ unsafe extern "C" {
         out: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_forced_changed();
+    pub(crate) fn ltc_default_generator_get(
+        device: i32,
+        state: *mut *mut c_void,
+        seed: *mut u64,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_default_generator_set(device: i32, state: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_capture_begin();
     pub(crate) fn ltc_capture_count() -> u32;
     pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;

@@ -22,7 +22,10 @@ pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
 pub use plan::{Generator, Held, Plan};
-pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, register, seed_default_generator};
+pub use recorder::{
+    NewStorages, Operand, Reason, RecordedCall, Recorder, View, default_generator_seed, default_generator_state,
+    forced_changed, register, seed_default_generator, set_default_generator_state,
+};
 pub use service::{Borrowed, Reply, Request};
 pub use tensor::{
     empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,

@@ -32,14 +32,17 @@ use std::sync::{Arc, OnceLock};
 
 pub use error::Error;
 pub use inspect::{Computation, computation, value_id};
+pub use ltc_backend::FallbackReason;
 use ltc_backend::{DeviceIndex, MemoryInfo};
 pub use ltc_core::{Config, Event, Metrics, SyncReason};
 use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
+pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 use ltc_ts::TsBackend;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
+pub use sites::{SiteSource, set_site_source};
 pub use step::{Capture, NotReplayable, Step};
 use tch::{Kind, Tensor, nn};
 
@@ -74,6 +77,7 @@ struct Runtime {
     backend: Arc<TsBackend>,
     sites: Arc<Sites>,
     services: service::State,
+    forced: Arc<RwLock<Forced>>,
 }
 
 /// libtorch's dispatcher is one per process, so its lazy device is too.
@@ -97,7 +101,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     if RUNTIME.get().is_some() {
         return Ok(());
     }
-    let forced = Forced::new(options.config.force_fallback.iter().map(String::as_str))?;
+    let forced = Arc::new(RwLock::new(Forced::new(options.config.force_fallback.iter().map(String::as_str))?));
     let backend = Arc::new(TsBackend::new(options.devices));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
     let sites = Arc::new(Sites::default());
@@ -108,10 +112,10 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         sites: sites.clone(),
         generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
         track_sites: options.track_sites,
-        forced,
+        forced: forced.clone(),
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
-    RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default() });
+    RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default(), forced });
     Ok(())
 }
 
@@ -227,6 +231,47 @@ pub fn wait() -> Result<(), Error> {
 pub fn manual_seed(seed: u64) -> Result<(), Error> {
     for index in 0..device_count()? {
         ltc_torch_sys::seed_default_generator(index, seed)?;
+    }
+    Ok(())
+}
+
+/// Operators that run eagerly from here on: `add`, `aten::add` (all overloads) or `aten::add.Tensor` (one), in place of
+/// those forced so far (`LTC_FORCE_FALLBACK`).
+pub fn set_force_fallback<'a>(operators: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    let forced = Forced::new(operators)?;
+    *runtime()?.forced.write() = forced;
+    ltc_torch_sys::forced_changed();
+    Ok(())
+}
+
+/// Operators that are forced to run eagerly.
+pub fn force_fallback() -> Result<Vec<String>, Error> {
+    Ok(runtime()?.forced.read().words())
+}
+
+/// Seed of a device's default generator.
+pub fn initial_seed(index: u16) -> Result<u64, Error> {
+    runtime()?.session.device(index)?;
+    Ok(ltc_torch_sys::default_generator_seed(index)?)
+}
+
+/// State of a device's default generator, a CPU byte tensor: a cut point and a wait.
+pub fn generator_state(index: u16) -> Result<Tensor, Error> {
+    runtime()?.session.device(index)?;
+    Ok(ltc_torch_sys::default_generator_state(index)?)
+}
+
+/// Sets the state of a device's default generator.
+pub fn set_generator_state(index: u16, state: &Tensor) -> Result<(), Error> {
+    runtime()?.session.device(index)?;
+    Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
+}
+
+/// Makes the devices usable in a forked child, where the executor threads do not exist. Call it there, before anything
+/// else; before the fork everything must have been waited for.
+pub fn after_fork() -> Result<(), Error> {
+    for device in runtime()?.session.devices() {
+        device.after_fork();
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, Layout, LayoutRef, Operands, SiteId};
 use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, Reply, Request, TorchError, View};
 use ltc_ts::{TchBuffer, TsBackend};
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -19,7 +20,7 @@ pub(crate) struct LtcRecorder {
     pub(crate) sites: Arc<Sites>,
     pub(crate) generator_layout: LayoutRef,
     pub(crate) track_sites: bool,
-    pub(crate) forced: Forced,
+    pub(crate) forced: Arc<RwLock<Forced>>,
 }
 
 pub(crate) fn core_view(v: View<'_>) -> ltc_core::View<'_> {
@@ -150,7 +151,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn forces_fallback(&self, op: &str) -> bool {
-        self.forced.contains(op)
+        self.forced.read().contains(op)
     }
 
     fn seed(&self, device: u16, generator: &Storage, seed: u64) -> Result<(), TorchError> {

@@ -108,6 +108,13 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
             crate::sync_tensors(&tensors)?;
             Reply::default()
         }
+        "rng_state" => Reply { tensors: vec![crate::generator_state(number(0) as u16)?], ..Reply::default() },
+        "set_rng_state" => {
+            if let Some(state) = tensors.first() {
+                crate::set_generator_state(number(0) as u16, state)?;
+            }
+            Reply::default()
+        }
         "graph_hash" => {
             let computation = inspect::computation(&tensors)?;
             let hash = computation.extracted.hash().to_string();

@@ -7,7 +7,10 @@
 
 use std::{
     cell::RefCell,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use ltc_core::SiteResolver;
@@ -25,8 +28,27 @@ pub(crate) struct Sites {
 
 #[derive(Debug, Default)]
 struct Table {
-    stacks: Vec<Box<[usize]>>,
-    ids: FxHashMap<Box<[usize]>, SiteId>,
+    stacks: Vec<Stack>,
+    ids: FxHashMap<Stack, SiteId>,
+}
+
+/// A call site before anyone asks for words.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Stack {
+    /// Return addresses.
+    Native(Box<[usize]>),
+    /// Told by the language binding.
+    Foreign(Box<str>),
+}
+
+/// Where a program in another language is, in words: file, line, function.
+pub type SiteSource = fn() -> Option<String>;
+
+static FOREIGN: OnceLock<SiteSource> = OnceLock::new();
+
+/// Lets a language binding tell where its program is; asked when a position in a sequence of operations is new.
+pub fn set_site_source(source: SiteSource) {
+    let _ = FOREIGN.set(source);
 }
 
 /// Positions kept per thread, and stacks per process.
@@ -81,19 +103,24 @@ impl Sites {
 
     #[cold]
     fn walk(&self) -> SiteId {
-        let mut stack = Vec::with_capacity(DEPTH);
-        backtrace::trace(|frame| {
-            stack.push(frame.ip() as usize);
-            stack.len() < DEPTH
-        });
+        let stack = match FOREIGN.get().and_then(|source| source()) {
+            Some(words) => Stack::Foreign(words.into()),
+            None => {
+                let mut stack = Vec::with_capacity(DEPTH);
+                backtrace::trace(|frame| {
+                    stack.push(frame.ip() as usize);
+                    stack.len() < DEPTH
+                });
+                Stack::Native(stack.into())
+            }
+        };
         let mut table = self.table.lock();
-        if let Some(&id) = table.ids.get(&stack[..]) {
+        if let Some(&id) = table.ids.get(&stack) {
             return id;
         }
         if table.stacks.len() == STACKS {
             return SiteId::default();
         }
-        let stack: Box<[usize]> = stack.into();
         table.stacks.push(stack.clone());
         let id = SiteId(table.stacks.len() as u32);
         table.ids.insert(stack, id);
@@ -118,6 +145,10 @@ const MACHINERY: [&str; 10] = [
 impl SiteResolver for Sites {
     fn describe(&self, site: SiteId) -> Option<String> {
         let stack = self.table.lock().stacks.get((site.0 as usize).checked_sub(1)?)?.clone();
+        let stack = match stack {
+            Stack::Foreign(words) => return Some(words.into()),
+            Stack::Native(stack) => stack,
+        };
         let mut found = None;
         for ip in stack {
             // The return address belongs to the instruction after the call.

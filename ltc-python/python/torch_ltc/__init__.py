@@ -1,10 +1,9 @@
 """The ltc device for PyTorch.
 
 ``import torch_ltc`` registers the device; ``model.to("ltc")`` moves a model there. What is done to tensors on it is
-recorded and runs as one program when a value is read or at :func:`mark_step`.
+recorded and runs as one program when a value is read or at :func:`mark_step`. The modules have the names and meanings
+of ``torch._lazy``, so a program written for it runs after changing the import and the device string.
 """
-
-import types
 
 import torch
 
@@ -14,12 +13,88 @@ if torch.__version__.split("+")[0] != _NEEDED:
         f"torch_ltc is built for torch {_NEEDED} but torch {torch.__version__} is loaded: pip install torch=={_NEEDED}"
     )
 
-from torch_ltc import _ltc  # noqa: E402  (needs torch's libraries in the process)
+from torch.utils import _pytree as pytree  # noqa: E402
+
+from torch_ltc import _device, _ltc  # noqa: E402  (needs torch's libraries in the process)
+
+_device.register()
+
+from torch_ltc import (  # noqa: E402
+    closure,
+    computation,
+    config,
+    debug,
+    device_context,
+    ir_cache,
+    metrics,
+    tensor_factory_functions,
+    ts_backend,
+)
+from torch_ltc._dynamo import backend as _backend  # noqa: E402,F401  (registers torch.compile's backend)
+from torch_ltc._runtime import on_device, service  # noqa: E402
+from torch_ltc._step import CompiledStep, compile  # noqa: E402
+from torch_ltc.closure import add_step_closure, run_step_closures  # noqa: E402
+from torch_ltc.extract_compiled_graph import extract_compiled_graph  # noqa: E402
+
+__all__ = [
+    "CompiledStep",
+    "add_step_closure",
+    "closure",
+    "compile",
+    "computation",
+    "config",
+    "debug",
+    "device_context",
+    "extract_compiled_graph",
+    "fallback_count",
+    "fallbacks",
+    "get_tensor_id",
+    "ir_cache",
+    "lazy_repr",
+    "mark_step",
+    "metrics",
+    "metrics_report",
+    "run_step_closures",
+    "save",
+    "sync_multi",
+    "tensor_factory_functions",
+    "to_cpu",
+    "ts_backend",
+    "wait_device_ops",
+]
 
 
 def mark_step(device="", wait=False):
-    """Sends everything pending to run; with ``wait``, returns when it is done."""
+    """Sends everything pending to run, then runs the step closures; with ``wait``, returns when it is done."""
     _ltc.mark_step(wait)
+    run_step_closures()
+
+
+def wait_device_ops(devices=None):
+    """Waits until the devices (all of them) have done what was sent to them. Raises an error nobody has seen yet."""
+    _ltc.wait()
+
+
+def sync_multi(tensors, devices=()):
+    """Sends what these tensors need to run, and nothing else."""
+    service("sync", [t for t in tensors if on_device(t)])
+
+
+def get_tensor_id(tensor):
+    """A number that names the value a tensor on the device holds."""
+    return service("value_id", [tensor])[2][0]
+
+
+def to_cpu(tensors, devices=None):
+    """Copies the tensors of a structure (lists, dicts, ...) to the CPU, after one sync for all of them."""
+    flat, spec = pytree.tree_flatten(tensors)
+    sync_multi(flat)
+    return pytree.tree_unflatten([t.cpu() if on_device(t) else t for t in flat], spec)
+
+
+def save(tensors, *args, **kwargs):
+    """``torch.save`` of the tensors' CPU copies."""
+    torch.save(to_cpu(tensors), *args, **kwargs)
 
 
 def metrics_report():
@@ -32,22 +107,14 @@ def fallback_count():
     return _ltc.fallback_count()
 
 
-def _device_module():
-    """What libtorch expects of ``torch.ltc``."""
-    m = types.ModuleType("torch.ltc", "The ltc device module.")
-    m.is_available = lambda: True
-    m.is_initialized = lambda: True
-    m.device_count = _ltc.device_count
-    m.current_device = lambda: 0
-    m.set_device = lambda device: None
-    m._is_in_bad_fork = lambda: False
-    m.manual_seed = m.manual_seed_all = _ltc.manual_seed
-    m.synchronize = lambda device=None: _ltc.mark_step(True)
-    m.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
-    return m
+def fallbacks():
+    """Operators that ran eagerly: a list of ``(name, reason, count, advice)``."""
+    return _ltc.fallbacks()
 
 
-torch.utils.rename_privateuse1_backend("ltc")
-_ltc.init()
-torch._register_device_module("ltc", _device_module())
-torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=False)
+def lazy_repr(tensor):
+    """What a tensor on the device is, without running anything: shape, dtype, device, and whether it is pending."""
+    text = service("graph_text", [tensor])[1]
+    nodes = sum(" = " in line for line in text.splitlines())
+    state = f"pending, {nodes} operations" if nodes else "data"
+    return f"tensor(<{state}>, size={tuple(tensor.shape)}, dtype={tensor.dtype}, device='{tensor.device}')"

@@ -1,0 +1,181 @@
+"""What PyTorch expects of a device module (``torch.ltc``), and the few places where PyTorch reads memory by address."""
+
+import os
+import types
+
+import torch
+
+from torch_ltc import _ltc
+from torch_ltc._runtime import device_index, service
+
+
+class device:
+    """Context in which ``torch.device("ltc")`` means this index."""
+
+    def __init__(self, device):
+        self.index = -1 if device is None else device_index(device)
+        self.previous = 0
+
+    def __enter__(self):
+        if self.index > 0:
+            self.previous = torch._C._accelerator_exchangeDevice(self.index)
+        return self
+
+    def __exit__(self, *exception):
+        if self.index > 0:
+            torch._C._accelerator_exchangeDevice(self.previous)
+        return False
+
+
+def current_device():
+    """Index of the current ltc device."""
+    return torch._C._accelerator_getDeviceIndex()
+
+
+def set_device(device):
+    """Makes this the current ltc device."""
+    index = device_index(device)
+    if not 0 <= index < _ltc.device_count():
+        raise RuntimeError(f"invalid device index {index}: there are {_ltc.device_count()} ltc devices")
+    torch._C._accelerator_setDeviceIndex(index)
+
+
+def synchronize(device=None):
+    """Runs what is recorded and waits for it."""
+    _ltc.mark_step(True)
+
+
+def get_rng_state(device="ltc"):
+    """State of the device's default generator, a CPU byte tensor. Waits for the draws recorded so far."""
+    return service("rng_state", numbers=[device_index(device)])[0][0]
+
+
+def set_rng_state(new_state, device="ltc"):
+    """Sets the state of the device's default generator."""
+    service("set_rng_state", [new_state], numbers=[device_index(device)])
+
+
+def get_rng_state_all():
+    """States of all devices' default generators."""
+    return [get_rng_state(i) for i in range(_ltc.device_count())]
+
+
+def set_rng_state_all(new_states):
+    """Sets the states of all devices' default generators."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
+def initial_seed():
+    """Seed of the current device's default generator."""
+    return _ltc.initial_seed(current_device())
+
+
+def seed():
+    """Seeds the default generators with a number drawn by the system."""
+    _ltc.manual_seed(int.from_bytes(os.urandom(8), "little"))
+
+
+def manual_seed(seed):
+    """Seeds the devices' default generators. Recorded: nothing runs."""
+    _ltc.manual_seed(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def memory_allocated(device=None):
+    """Bytes in live buffers of the device."""
+    return _ltc.memory(device_index(device))[0]
+
+
+def max_memory_allocated(device=None):
+    """Highest number of bytes in live buffers so far."""
+    return _ltc.memory(device_index(device))[1]
+
+
+def empty_cache():
+    """Forgets compiled programs."""
+    _ltc.clear_cache()
+
+
+def _module():
+    m = types.ModuleType("torch.ltc", "The ltc device module.")
+    for f in (
+        device,
+        current_device,
+        set_device,
+        synchronize,
+        get_rng_state,
+        set_rng_state,
+        get_rng_state_all,
+        set_rng_state_all,
+        initial_seed,
+        seed,
+        manual_seed,
+        memory_allocated,
+        max_memory_allocated,
+        empty_cache,
+    ):
+        setattr(m, f.__name__, f)
+    m.manual_seed_all = manual_seed
+    m.seed_all = seed
+    m.device_count = _ltc.device_count
+    m.is_available = lambda: True
+    m.is_initialized = lambda: True
+    m.is_bf16_supported = lambda: True
+    m._is_in_bad_fork = lambda: False
+    m._lazy_init = lambda: None
+    m.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
+    return m
+
+
+def _storage_from_host(host, device):
+    flat = torch.empty(0, dtype=torch.uint8).set_(host)
+    return flat.to(device).untyped_storage()
+
+
+def _typed_storage_from_host(host, device, dtype):
+    return torch.storage.TypedStorage(wrap_storage=_storage_from_host(host, device), dtype=dtype, _internal=True)
+
+
+def _patch_memory_by_address():
+    """Pickling a storage and DLPack read memory by address, which tensors on ltc do not have."""
+    untyped, typed = torch.UntypedStorage.__reduce__, torch.storage.TypedStorage.__reduce__
+
+    def reduce_untyped(self):
+        if self.device.type != "ltc":
+            return untyped(self)
+        return _storage_from_host, (self.cpu(), str(self.device))
+
+    def reduce_typed(self):
+        if self._untyped_storage.device.type != "ltc":
+            return typed(self)
+        return _typed_storage_from_host, (self._untyped_storage.cpu(), str(self._untyped_storage.device), self.dtype)
+
+    torch.UntypedStorage.__reduce__ = reduce_untyped
+    torch.storage.TypedStorage.__reduce__ = reduce_typed
+
+    export, to_dlpack = torch.Tensor.__dlpack__, torch.utils.dlpack.to_dlpack
+    refusal = "tensors on ltc have no memory to share: use t.cpu()"
+
+    def dlpack(self, *args, **kwargs):
+        if self.device.type == "ltc":
+            raise BufferError(refusal)
+        return export(self, *args, **kwargs)
+
+    def to(tensor, *args, **kwargs):
+        if isinstance(tensor, torch.Tensor) and tensor.device.type == "ltc":
+            raise BufferError(refusal)
+        return to_dlpack(tensor, *args, **kwargs)
+
+    torch.Tensor.__dlpack__ = dlpack
+    torch.utils.dlpack.to_dlpack = torch.to_dlpack = to
+
+
+def register():
+    """Registers the device with PyTorch."""
+    torch.utils.rename_privateuse1_backend("ltc")
+    _ltc.init()
+    torch._register_device_module("ltc", _module())
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
+    _patch_memory_by_address()
+    # Threads do not survive a fork: everything is waited for before, and the child starts its own.
+    os.register_at_fork(before=lambda: _ltc.mark_step(True), after_in_child=_ltc.after_fork)

@@ -1,0 +1,25 @@
+"""``torch.compile(model, backend="ltc")``."""
+
+import torch
+from torch._dynamo import register_backend
+
+from torch_ltc._runtime import on_device
+from torch_ltc._step import CompiledStep
+
+
+def _compiler(graph, example_inputs):
+    from functorch.compile import make_boxed_func
+
+    has_cpu_constants = any(isinstance(t, torch.Tensor) and not on_device(t) for t in graph.buffers())
+    on_cpu = any(isinstance(x, torch.Tensor) and x.device.type == "cpu" and x.dim() > 0 for x in example_inputs)
+    if on_cpu or has_cpu_constants:
+        return make_boxed_func(graph.forward)
+    return make_boxed_func(CompiledStep(graph.forward))
+
+
+@register_backend(name="ltc")
+def backend(graph, example_inputs):
+    """Forward and backward graphs run as captured programs on ltc; graphs over CPU tensors run as they are."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    return aot_autograd(fw_compiler=_compiler)(graph, example_inputs)

@@ -1,0 +1,89 @@
+"""Step closures: work for the end of a step, where values are at hand (``torch._lazy.closure``)."""
+
+import queue
+import threading
+
+from torch_ltc.device_context import get_device_context
+
+
+class ClosureHandler:
+    """Runs closures one after the other on the calling thread."""
+
+    def run(self, closure):
+        """Runs one closure."""
+        closure()
+
+    def __call__(self, closures):
+        for closure in closures:
+            self.run(closure)
+
+
+class AsyncClosureHandler(ClosureHandler):
+    """Runs closures in order on a thread of its own. An exception surfaces at the next closure that is handed in."""
+
+    def __init__(self, max_queue_size=100):
+        self._closures = queue.Queue(max_queue_size)
+        self._error = None
+        self._lock = threading.Lock()
+        self._thread = None
+
+    def _work(self):
+        while True:
+            try:
+                closure = self._closures.get(timeout=3)
+            except queue.Empty:
+                with self._lock:
+                    if self._closures.empty():
+                        self._thread = None
+                        return
+                continue
+            try:
+                closure()
+            except Exception as error:  # noqa: BLE001  (handed to whoever comes next)
+                self._error = error
+            finally:
+                self._closures.task_done()
+
+    def run(self, closure):
+        """Queues one closure; raises what an earlier one raised."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise RuntimeError("an asynchronous step closure failed") from error
+        with self._lock:
+            self._closures.put(closure)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="ltc-closures", daemon=True)
+                self._thread.start()
+
+    def join(self):
+        """Waits until everything queued has run."""
+        self._closures.join()
+
+
+def add_step_closure(closure, args=(), run_async=False):
+    """Calls ``closure(*args)`` at the end of the step (:func:`torch_ltc.mark_step`).
+
+    With ``run_async`` it runs on another thread, in order, while the next step is recorded. Tensors in ``args`` are those
+    of this step: pass ``loss.detach()``, not the graph.
+    """
+    context = get_device_context()
+    name = "async_step_closures" if run_async else "step_closures"
+    if not hasattr(context, name):
+        setattr(context, name, [])
+    getattr(context, name).append(lambda a=args: closure(*a))
+
+
+def run_step_closures():
+    """Runs the closures added since the last step; returns the device's context."""
+    context = get_device_context()
+    asynchronous = context.__dict__.pop("async_step_closures", None)
+    if asynchronous:
+        if not hasattr(context, "async_closure_handler"):
+            context.async_closure_handler = AsyncClosureHandler()
+        context.async_closure_handler(asynchronous)
+    closures = context.__dict__.pop("step_closures", None)
+    if closures:
+        if not hasattr(context, "closure_handler"):
+            context.closure_handler = ClosureHandler()
+        context.closure_handler(closures)
+    return context

@@ -1,0 +1,25 @@
+"""Recorded computations by hash (``torch._lazy.computation``)."""
+
+from torch_ltc._runtime import service
+
+
+def get_tensors_ts_device_data_node(tensors):
+    """Data that the pending computation of these tensors starts from.
+
+    Returns ``(ids, tensors)``: the ids of :func:`torch_ltc.get_tensor_id` and CPU tensors that must only be read.
+    """
+    data, _, ids = service("graph_data", tensors)
+    return ids, data
+
+
+def get_graph_hash(tensors):
+    """Structural hash of the pending computation of these tensors; :func:`run_cached_graph` takes it."""
+    return service("graph_hash", tensors)[1]
+
+
+def run_cached_graph(hash_str, graph_inputs):
+    """Runs the computation of this hash on other data, in the order of :func:`get_tensors_ts_device_data_node`.
+
+    Returns CPU tensors, one per tensor the hash was asked for. Nothing is recorded.
+    """
+    return service("run_graph", graph_inputs, hash_str)[0]

@@ -1,0 +1,65 @@
+"""A traced module as a function that runs its compiled graph (``torch._lazy.extract_compiled_graph``)."""
+
+import copy
+import warnings
+
+import torch
+from torch import fx
+
+import torch_ltc
+from torch_ltc.tensor_factory_functions import tensor_factory_functions
+
+
+def _force_device(module):
+    """Moves the factory calls of a graph to ltc."""
+    for node in module.graph.nodes:
+        if "device" in node.kwargs or node.target in tensor_factory_functions:
+            node.update_kwarg("device", torch.device("ltc"))
+    module.recompile()
+
+
+def extract_compiled_graph(model: fx.GraphModule, example_inputs):
+    """Traces ``model`` once on ltc and returns a callable that runs the compiled graph on new CPU inputs.
+
+    The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes in
+    place, and returns what the model returns. Operators that run eagerly are warned about: they are not part of the graph.
+    """
+    lazy_args = [x.to("ltc") if isinstance(x, torch.Tensor) else x for x in example_inputs]
+    arg_ids = {torch_ltc.get_tensor_id(x): i for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)}
+    lazy_model = copy.deepcopy(model).to(torch.device("ltc"))
+    _force_device(lazy_model)
+    torch_ltc.mark_step()
+    before = torch_ltc.fallback_count()
+    out = lazy_model(*lazy_args)
+    if torch_ltc.fallback_count() > before:
+        names = sorted({name for name, *_ in torch_ltc.fallbacks()})
+        warnings.warn(f"operators that run eagerly split the graph: {', '.join(names)}", stacklevel=2)
+    single = isinstance(out, torch.Tensor)
+    outs = [out] if single else list(out)
+    places = {}
+    order = [places.setdefault(id(t), len(places)) for t in outs if isinstance(t, torch.Tensor)]
+    unique = []
+    for t in outs:
+        if isinstance(t, torch.Tensor) and not any(t is u for u in unique):
+            unique.append(t)
+    tensor_args = [(i, x) for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)]
+    wanted = [x for _, x in tensor_args] + unique
+    ids, constants = torch_ltc.computation.get_tensors_ts_device_data_node(wanted)
+    sources = [arg_ids.get(i) for i in ids]
+    graph = torch_ltc.computation.get_graph_hash(wanted)
+    changed = [torch_ltc.get_tensor_id(x) not in arg_ids for _, x in tensor_args]
+
+    def run(*args):
+        inputs = [constants[k] if source is None else args[source] for k, source in enumerate(sources)]
+        results = torch_ltc.computation.run_cached_graph(graph, inputs)
+        for (i, _), was_changed, result in zip(tensor_args, changed, results):
+            if was_changed:
+                args[i].copy_(result)
+        values = iter([results[len(tensor_args) + place] for place in order])
+        full = [next(values) if isinstance(t, torch.Tensor) else t for t in outs]
+        return full[0] if single else tuple(full)
+
+    return run
+
+
+__all__ = ["extract_compiled_graph"]

@@ -1,0 +1,5 @@
+"""The backend (``torch._lazy.ts_backend``)."""
+
+
+def init():
+    """Nothing to do: importing :mod:`torch_ltc` registers the device and its backend."""
