@@ -86,7 +86,9 @@ class Worker:
             kind = "hang" if hung else "crash"
             why = f"no answer in {limit:.0f} s" if hung else f"died of {_signal(code)}"
             phase, dtype = (place[0].split() + ["", ""])[:2]
-            failures.append(dict(phase=phase, dtype=dtype, sample=0, kind=kind, message=why, repro=place[0]))
+            failures.append(
+                dict(phase=phase, dtype=dtype, sample=0, kind=kind, message=why, repro=place[0].partition(": ")[2])
+            )
             row = dict(done=name, category="?", checks=0, values=0, bitwise=0, flags={}, fallbacks={}, harness=None)
             row["seconds"] = round(time.monotonic() - start, 2)
         return {"entry": row.pop("done"), **row, "failures": failures}
