@@ -66,6 +66,8 @@ def describe(name, sample):
 def _word(x):
     if isinstance(x, torch.Tensor):
         text = f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}"
+        if x.device.type != "cpu":
+            return f"{text}/{x.device}"
         if x.layout != torch.strided:
             return f"{text}/{str(x.layout).removeprefix('torch.')}"
         if not x.is_contiguous():
