@@ -24,9 +24,10 @@ python: setup
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" -r ltc-python/requirements-test.txt
 	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --release
 
-bench: setup
+bench: python
 	cargo run --release -p ltc-torch --example speed
 	cargo xtask bench
+	.venv/bin/python ltc-python/benches/paired.py $(ARGS)
 
 opinfo: python
 	cd ltc-python && ../.venv/bin/python -m opinfo --results ../target/opinfo.jsonl $(ARGS)

@@ -2,14 +2,15 @@
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 
-def build(device, batch=64):
+def build(device, prepare=as_is, batch=64):
     generator = torch.Generator().manual_seed(1)
     centres = 2 * torch.randn(5, 8, generator=generator)
     model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5)).to(device)
+    forward = prepare(model)
     opt = torch.optim.SGD(model.parameters(), lr=0.05)
     counts = torch.zeros(5, device=device)
 
@@ -21,7 +22,7 @@ def build(device, batch=64):
         x, y = x[keep], y[keep]
         present, number = torch.unique(y, return_counts=True)
         counts.index_add_(0, present, number.float())
-        losses = F.cross_entropy(model(x), y, reduction="none")
+        losses = F.cross_entropy(forward(x), y, reduction="none")
         hard = torch.nonzero(losses.detach() > losses.detach().median()).squeeze(1)
         weights = 1 / counts[y[hard]].clamp(min=1)
         opt.zero_grad()

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 TEXT = (
@@ -51,10 +51,11 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
-def build(device, batch=8, time=32):
+def build(device, prepare=as_is, batch=8, time=32):
     letters = sorted(set(TEXT))
     text = torch.tensor([letters.index(c) for c in TEXT])
     model = Gpt(len(letters), time).to(device)
+    forward = prepare(model)
     opt = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
     generator = torch.Generator().manual_seed(1)
 
@@ -62,7 +63,7 @@ def build(device, batch=8, time=32):
         starts = torch.randint(0, len(text) - time - 1, (batch, 1), generator=generator)
         window = text[starts + torch.arange(time + 1)].to(device)
         opt.zero_grad()
-        logits = model(window[:, :-1])
+        logits = forward(window[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

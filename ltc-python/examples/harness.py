@@ -1,7 +1,8 @@
 """What the examples share: the command line, the training loop, the printed losses.
 
-Every example has `build(device)`, which returns a function that runs one training step and returns its loss, still on the
-device, and `main(device, steps)`, which trains and returns the losses. Seeds are fixed: the losses on ltc equal those on the CPU.
+Every example has `build(device, prepare)`, which returns a function that runs one training step and returns its loss, still
+on the device, and `main(device, steps)`, which trains and returns the losses. `prepare` is what is done with the model before it
+trains (a benchmark compiles it). Seeds are fixed: the losses on ltc equal those on the CPU.
 """
 
 import argparse
@@ -9,6 +10,11 @@ import time
 
 import torch
 import torch_ltc
+
+
+def as_is(model):
+    """The model unchanged."""
+    return model
 
 
 def train(build, device, steps, sync=torch_ltc.mark_step):

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 
@@ -25,14 +25,15 @@ def waves(count, length, generator):
     return torch.sin((0.1 + 0.4 * frequency) * t + 6.28 * phase).sum(1)[..., None]
 
 
-def build(device, batch=16, time=20):
+def build(device, prepare=as_is, batch=16, time=20):
     series = waves(batch, time + 1, torch.Generator().manual_seed(1)).to(device)
     model = Forecaster().to(device)
+    forward = prepare(model)
     opt = torch.optim.Adam(model.parameters(), lr=5e-3)
 
     def step():
         opt.zero_grad()
-        loss = F.mse_loss(model(series[:, :-1]), series[:, 1:])
+        loss = F.mse_loss(forward(series[:, :-1]), series[:, 1:])
         loss.backward()
         nn.utils.clip_grad_value_(model.parameters(), 0.5)
         opt.step()

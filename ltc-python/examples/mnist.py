@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 #: 5x3 pictures of the ten digits, row by row.
@@ -44,7 +44,7 @@ def idx_digits(folder, count):
     return images.float() / 255, torch.frombuffer(labels, dtype=torch.uint8)[:count].long()
 
 
-def build(device, batch=32):
+def build(device, prepare=as_is, batch=32):
     generator = torch.Generator().manual_seed(1)
     data = os.environ.get("DATA")
     images, labels = idx_digits(data, 2048) if data else drawn_digits(256, generator)
@@ -54,6 +54,7 @@ def build(device, batch=32):
         nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(16 * 7 * 7, 10),
     ).to(device)  # fmt: skip
+    forward = prepare(model)
     opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     batches = list(zip(images.split(batch), labels.split(batch)))
     count = 0
@@ -63,7 +64,7 @@ def build(device, batch=32):
         x, y = batches[count % len(batches)]
         count += 1
         opt.zero_grad()
-        loss = F.cross_entropy(model(x), y)
+        loss = F.cross_entropy(forward(x), y)
         loss.backward()
         opt.step()
         return loss.detach()

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 
@@ -31,7 +31,7 @@ def stripes(count, size, generator):
     return images + 0.3 * torch.randn(count, 3, size, size, generator=generator), labels
 
 
-def build(device, batch=16, size=16):
+def build(device, prepare=as_is, batch=16, size=16):
     x, y = stripes(batch * 4, size, torch.Generator().manual_seed(1))
     batches = [(a.to(device), b.to(device)) for a, b in zip(x.split(batch), y.split(batch))]
     model = nn.Sequential(
@@ -39,6 +39,7 @@ def build(device, batch=16, size=16):
         Block(16, 16), Block(16, 32, stride=2), Block(32, 64, stride=2),
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 4),
     ).to(device)  # fmt: skip
+    forward = prepare(model)
     opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 100)
     count = 0
@@ -48,7 +49,7 @@ def build(device, batch=16, size=16):
         a, b = batches[count % len(batches)]
         count += 1
         opt.zero_grad()
-        loss = F.cross_entropy(model(a), b, label_smoothing=0.1)
+        loss = F.cross_entropy(forward(a), b, label_smoothing=0.1)
         loss.backward()
         opt.step()
         schedule.step()

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from harness import run, train
+from harness import as_is, run, train
 from torch import nn
 
 
@@ -71,11 +71,12 @@ def discs(count, size, generator):
     return inside.float()[:, None] * 2 - 1
 
 
-def build(device, batch=8, size=16, timesteps=100):
+def build(device, prepare=as_is, batch=8, size=16, timesteps=100):
     images = discs(batch, size, torch.Generator().manual_seed(1)).to(device)
     kept = torch.cumprod(1 - torch.linspace(1e-4, 0.05, timesteps), 0).to(device)
     model = UNet().to(device)
     average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99))
+    forward = prepare(model)
     opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
     def step():
@@ -84,7 +85,7 @@ def build(device, batch=8, size=16, timesteps=100):
         share = kept[t][:, None, None, None]
         noisy = share.sqrt() * images + (1 - share).sqrt() * noise
         opt.zero_grad()
-        loss = F.mse_loss(model(noisy, t), noise)
+        loss = F.mse_loss(forward(noisy, t), noise)
         loss.backward()
         opt.step()
         average.update_parameters(model)
