@@ -1,5 +1,6 @@
 # make mnist    set up everything and train a convolutional network lazily (DATA=DIR for real MNIST files)
 # make test     set up everything and run all tests
+# make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 
 DATA ?=
 ARGS ?=
@@ -20,14 +21,18 @@ test: setup
 	cargo xtask ci --tests
 
 python: setup
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" "pytest>=8"
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" -r ltc-python/requirements-test.txt
 	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --release
 
-bench: setup
+bench: python
 	cargo run --release -p ltc-torch --example speed
 	cargo xtask bench
+	.venv/bin/python ltc-python/benches/paired.py $(ARGS)
 
-opinfo matrix:
+opinfo: python
+	cd ltc-python && ../.venv/bin/python -m opinfo --results ../target/opinfo.jsonl $(ARGS)
+
+matrix:
 	@echo "make $@: the operator matrix does not exist yet (README, What is missing)" >&2; exit 1
 
 test-cuda bench-cuda:

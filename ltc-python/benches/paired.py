@@ -1,0 +1,152 @@
+"""Eager PyTorch against each lazy or compiled way of running the same step, measured side by side.
+
+For every case and way a process of its own runs both: first each one's first step, then blocks of steps in turn, so that
+whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1: faster than
+eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile, `ltc` is this device,
+`ltc.compile` its compiled steps. A way that does not work here is reported with its reason.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+WAYS = ("lazy", "compile", "ltc", "ltc.compile")
+HERE = Path(__file__).parent
+
+
+class Runner:
+    """A way of running a case: `block(n)` runs `n` steps to their end and returns seconds."""
+
+    def __init__(self, case, way):
+        import cases
+        import torch
+
+        self.sync, self.wait, prepare, device, finish = lambda: None, lambda: None, lambda f: f, "cpu", None
+        if way.startswith("ltc"):
+            import torch_ltc
+
+            device, self.sync = "ltc", torch_ltc.mark_step
+            self.wait = lambda: torch_ltc.mark_step(wait=True)
+            if way == "ltc.compile":
+                if not hasattr(torch_ltc, "compile"):
+                    raise RuntimeError("torch_ltc.compile does not exist yet")
+                finish = torch_ltc.compile
+        elif way == "lazy":
+            import torch._lazy
+            import torch._lazy.ts_backend
+
+            torch._lazy.ts_backend.init()
+            device, self.sync = "lazy", torch._lazy.mark_step
+            self.wait = lambda: (torch._lazy.mark_step(), torch._lazy.wait_device_ops())
+        elif way == "compile":
+            prepare = torch.compile
+        elif way != "eager":
+            raise ValueError(f"no such way: {way}")
+        self.step = cases.build(case, device, prepare)
+        self.step = finish(self.step) if finish else self.step
+        self.wait()
+
+    def block(self, steps):
+        """Seconds for `steps` steps, the device idle before and after."""
+        start = time.perf_counter()
+        for _ in range(steps):
+            kept = self.step()
+            self.sync()
+        self.wait()
+        self.kept = kept
+        return time.perf_counter() - start
+
+
+def measure(case, way, seconds, threads):
+    """The row of one case and way."""
+    import torch
+
+    torch.set_num_threads(threads)
+    eager, other = Runner(case, "eager"), Runner(case, way)
+    row = {"eager_first": eager.block(1), "first": other.block(1)}
+    for _ in range(3):
+        eager.block(2), other.block(2)
+    size = max(1, min(1000, int(0.02 / max(eager.block(3) / 3, other.block(3) / 3))))
+    fallbacks = _fallbacks(way)
+    pairs, end = [], time.monotonic() + seconds
+    while len(pairs) < 5 or time.monotonic() < end:
+        pairs.append((eager.block(size) / size, other.block(size) / size))
+    row["fallbacks"] = (_fallbacks(way) - fallbacks) / (size * len(pairs))
+    row["eager"], row["steady"] = (statistics.median(column) for column in zip(*pairs))
+    row["ratio"] = statistics.median(a / b for a, b in pairs)
+    row["blocks"], row["steps"] = len(pairs), size
+    return row
+
+
+def _fallbacks(way):
+    if not way.startswith("ltc"):
+        return 0
+    import torch_ltc
+
+    return torch_ltc.fallback_count()
+
+
+def in_child(case, way, options):
+    """`measure` in a process of its own, or {"error": why}."""
+    command = [sys.executable, __file__, "--child", case, way, "--seconds", str(options.seconds), "--threads", str(options.threads)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "PYTHONWARNINGS": "ignore"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout, cwd=HERE, env=environment)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done in {options.timeout:.0f} s"}
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    lines = [line for line in done.stderr.strip().splitlines() if line.strip()] or [f"exit status {done.returncode}"]
+    # The line that names the exception, not the hints some errors print after it.
+    named = [line for line in lines if not line.startswith(" ") and "Error" in line.split(":")[0]]
+    return {"error": (named or lines)[-1][:160]}
+
+
+def table(case, rows):
+    """The table of one case, times in milliseconds."""
+    lines = [f"\n{case}", f"  {'way':<12}{'first step':>12}{'step':>10}{'eager step':>12}{'ratio':>8}{'fallbacks/step':>16}"]
+    for way, r in rows.items():
+        if "error" in r:
+            lines.append(f"  {way:<12}not available: {r['error']}")
+            continue
+        first, step, eager = (1e3 * r[k] for k in ("first", "steady", "eager"))
+        lines.append(f"  {way:<12}{first:>12.2f}{step:>10.3f}{eager:>12.3f}{r['ratio']:>8.2f}{r['fallbacks']:>16.1f}")
+    return "\n".join(lines)
+
+
+def main():
+    """The command line."""
+    sys.path.insert(0, str(HERE))
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("cases", nargs="*", help="default: all")
+    p.add_argument("--ways", default=",".join(WAYS), help="comma-separated")
+    p.add_argument("--seconds", type=float, default=3.0, help="time per row for the steady state")
+    p.add_argument("--threads", type=int, default=1, help="threads of each way")
+    p.add_argument("--timeout", type=float, default=300.0, help="seconds after which a row is given up")
+    p.add_argument("--json", type=Path, help="also write the rows here")
+    p.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    options = p.parse_args()
+    if options.child:
+        print(json.dumps(measure(*options.child, options.seconds, options.threads)))
+        return
+    import cases
+
+    if unknown := set(options.cases) - set(cases.names()):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(cases.names())}")
+    load = os.getloadavg()[0]
+    print(f"{options.threads} thread(s) each, {os.cpu_count()} cores, load before: {load:.1f}; milliseconds, medians")
+    found = {}
+    for case in options.cases or cases.names():
+        found[case] = {way: in_child(case, way, options) for way in options.ways.split(",")}
+        print(table(case, found[case]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps({"load": load, "threads": options.threads, "cases": found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+"""`python -m opinfo`."""
+
+import sys
+
+from .run import main
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+"""A process that checks entries: reads names from stdin, writes JSON lines to the file descriptor it is given."""
+
+import json
+import os
+import sys
+import time
+from types import SimpleNamespace
+
+import torch
+import torch_ltc
+
+from . import database
+from .check import Checker
+
+
+def fallbacks():
+    """Eager runs so far, by operator where the device names them."""
+    metrics = getattr(torch_ltc, "metrics", None)
+    if hasattr(metrics, "counter_names"):
+        return {n: metrics.counter_value(n) for n in metrics.counter_names() if "fallback" in n}
+    return {"all": torch_ltc.fallback_count()}
+
+
+def main():
+    """Checks the entries named on stdin until it closes."""
+    wanted = json.loads(sys.argv[1])
+    options = SimpleNamespace(
+        samples=wanted["samples"], phases=wanted["phases"], dtypes=[getattr(torch, d) for d in wanted["dtypes"]]
+    )
+    lines = os.fdopen(wanted["fd"], "w", buffering=1)
+    send = lambda **row: print(json.dumps(row), file=lines)  # noqa: E731
+    torch.set_num_threads(1)
+    entries = database.entries()
+    send(ready=True)
+    for name in map(str.strip, sys.stdin):
+        start, before = time.monotonic(), fallbacks()
+        checker = Checker(
+            entries[name],
+            options,
+            at=lambda text: send(at=text),
+            fail=lambda phase, dtype, sample, kind, message, repro: send(
+                fail=dict(phase=phase, dtype=dtype, sample=sample, kind=kind, message=message, repro=repro)
+            ),
+        )
+        harness = None
+        try:
+            checker.run()
+        except Exception as e:  # noqa: BLE001  (a broken entry must not end the run)
+            harness = f"{type(e).__name__}: {e}"
+        after = fallbacks()
+        used = {k: v - before.get(k, 0) for k, v in after.items() if v > before.get(k, 0)}
+        tally = checker.tally
+        send(
+            done=name,
+            category=database.category(entries[name]),
+            checks=tally.checks,
+            values=tally.values,
+            bitwise=tally.bitwise,
+            flags=tally.flags,
+            fallbacks=used,
+            harness=harness,
+            seconds=round(time.monotonic() - start, 2),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The short list of the operator database passes, and the runner notices what it should."""
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch_ltc  # noqa: F401
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from opinfo import check, database, report  # noqa: E402
+
+
+@pytest.mark.timeout(300)
+def test_the_short_list_passes(tmp_path):
+    command = [sys.executable, "-m", "opinfo", "--quick", "--results", str(tmp_path / "quick.jsonl")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert len(report.read(tmp_path / "quick.jsonl")) >= 60
+
+
+def failures_of(entry, altered, phases=("forward", "backward")):
+    """The kinds of failure the checker finds when ltc runs `altered` where the CPU runs the operator."""
+    op = copy.copy(database.entries()[entry])
+    right = op.op
+    op.op = lambda x, *args, **kwargs: (altered if x.device.type == "ltc" else right)(x, *args, **kwargs)
+    found = []
+    options = SimpleNamespace(samples=1, phases=phases, dtypes=[torch.float32])
+    checker = check.Checker(op, options, at=lambda text: None, fail=lambda *row: found.append((row[0], row[3])))
+    tally = checker.run()
+    return set(found), tally
+
+
+class WrongGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+@pytest.mark.parametrize(
+    "altered,expected",
+    [
+        (torch.exp, set()),
+        (lambda x: x.exp() * 1.001, {("forward", "value")}),
+        (lambda x: x.exp().double(), {("forward", "dtype")}),
+        (lambda x: x.exp()[:1], {("forward", "shape")}),
+        (lambda x: x.exp().detach(), {("forward", "requires_grad")}),
+        (lambda x: x.cpu().exp(), {("forward", "device")}),
+        (lambda x: x.no_such_method(), {("forward", "raises")}),
+        (WrongGradient.apply, {("backward", "value")}),
+    ],
+)
+def test_a_wrong_operator_is_noticed(altered, expected):
+    found, _ = failures_of("exp", altered)
+    assert found == expected
+
+
+def test_other_strides_and_aliasing_are_flagged():
+    _, tally = failures_of("mm", lambda x, y: x.mm(y).t().contiguous().t())
+    assert set(tally.flags) == {"strides"}
+    _, tally = failures_of("contiguous", lambda x: x.clone())
+    assert set(tally.flags) == {"alias"}
+
+
+def row(entry, *failures):
+    return {"entry": entry, "failures": list(failures), "harness": None}
+
+
+def test_exceptions_cover_their_failures_and_go_stale():
+    failure = {"phase": "out", "dtype": "bool", "kind": "value", "message": "", "repro": ""}
+    listed = [{"entry": "a*", "phases": ["out"], "reason": "r"}, {"entry": "b", "dtypes": ["int64"], "reason": "r"}]
+    phases, dtypes = ["forward", "out"], ["bool"]
+    verdict = report.judge([row("ab", failure), row("b")], listed, phases, dtypes)
+    assert verdict.passed() and list(verdict.expected) == ["ab"]
+    verdict = report.judge([row("ab"), row("b", failure)], listed, phases, ["bool", "int64"])
+    assert not verdict.passed() and list(verdict.unexpected) == ["b"] and len(verdict.stale) == 2
+
+
+def test_a_crash_is_a_failure_of_its_entry(tmp_path):
+    from opinfo import run
+
+    options = run.arguments(["--results", str(tmp_path / "r.jsonl"), "--samples", "1"])
+    worker = run.Worker(options)
+    worker.process.kill()
+    worker.process.wait()
+    found = worker.check("exp", 30.0)["failures"]
+    worker.close()
+    assert [f["kind"] for f in found] == ["crash"] and "SIGKILL" in found[0]["message"]
+
+
+def test_exceptions_are_well_formed():
+    listed = report.expectations(ROOT / "opinfo" / "expected_failures.toml")
+    names = database.entries()
+    assert all(any(report._names(e, n) for n in names) for e in listed), json.dumps(listed)
