@@ -121,19 +121,23 @@ def _module():
     m.is_available = lambda: True
     m.is_initialized = lambda: True
     m.is_bf16_supported = lambda: True
+    m._initialized = True
     m._is_in_bad_fork = lambda: False
     m._lazy_init = lambda: None
     m.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
     return m
 
 
-def _storage_from_host(host, device):
-    flat = torch.empty(0, dtype=torch.uint8).set_(host)
+def _host_bytes(storage):
+    return torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
+
+
+def _storage_from_bytes(flat, device):
     return flat.to(device).untyped_storage()
 
 
-def _typed_storage_from_host(host, device, dtype):
-    return torch.storage.TypedStorage(wrap_storage=_storage_from_host(host, device), dtype=dtype, _internal=True)
+def _typed_storage_from_bytes(flat, device, dtype):
+    return torch.storage.TypedStorage(wrap_storage=_storage_from_bytes(flat, device), dtype=dtype, _internal=True)
 
 
 def _patch_memory_by_address():
@@ -143,12 +147,13 @@ def _patch_memory_by_address():
     def reduce_untyped(self):
         if self.device.type != "ltc":
             return untyped(self)
-        return _storage_from_host, (self.cpu(), str(self.device))
+        return _storage_from_bytes, (_host_bytes(self), str(self.device))
 
     def reduce_typed(self):
         if self._untyped_storage.device.type != "ltc":
             return typed(self)
-        return _typed_storage_from_host, (self._untyped_storage.cpu(), str(self._untyped_storage.device), self.dtype)
+        storage = self._untyped_storage
+        return _typed_storage_from_bytes, (_host_bytes(storage), str(storage.device), self.dtype)
 
     torch.UntypedStorage.__reduce__ = reduce_untyped
     torch.storage.TypedStorage.__reduce__ = reduce_typed
