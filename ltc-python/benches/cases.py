@@ -14,11 +14,19 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 
 
-def mlp(device, prepare, batch=32, width=64):
-    """Three layers and Adam: small tensors, so recording is most of the step."""
+def _adam(parameters):
+    return torch.optim.Adam(parameters, lr=1e-3, foreach=False)
+
+
+def _sgd(parameters):
+    return torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, foreach=False)
+
+
+def mlp(device, prepare, optimiser=_adam, batch=32, width=64):
+    """Three small layers, so recording is most of the step."""
     model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)).to(device)
     forward = prepare(model)
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=False)
+    opt = optimiser(model.parameters())
     x, y = torch.randn(batch, width).to(device), torch.randint(0, 10, (batch,)).to(device)
 
     def step():
@@ -84,6 +92,7 @@ def _linear_gelu(x, w, b):
 
 CASES = {
     "mlp": mlp,
+    "mlp, sgd": lambda device, prepare: mlp(device, prepare, _sgd),
     "pinn": pinn,
     **{f"20 pointwise, {n}": _chain(_pointwise, (n,)) for n in (16, 4096, 1_000_000)},
     **{f"tanh gelu by hand, {n}": _chain(_gelu_by_hand, (n,)) for n in (4096, 1_000_000)},

@@ -35,7 +35,7 @@ class Runner:
             if way == "ltc.compile":
                 if not hasattr(torch_ltc, "compile"):
                     raise RuntimeError("torch_ltc.compile does not exist yet")
-                finish = torch_ltc.compile
+                finish, self.sync = torch_ltc.compile, lambda: None  # its calls end their own step
         elif way == "lazy":
             import torch._lazy
             import torch._lazy.ts_backend
@@ -80,6 +80,7 @@ def measure(case, way, seconds, threads):
     row["eager"], row["steady"] = (statistics.median(column) for column in zip(*pairs))
     row["ratio"] = statistics.median(a / b for a, b in pairs)
     row["blocks"], row["steps"] = len(pairs), size
+    row["note"] = other.step.explain() if hasattr(other.step, "explain") else ""
     return row
 
 
@@ -115,7 +116,7 @@ def table(case, rows):
             lines.append(f"  {way:<12}not available: {r['error']}")
             continue
         first, step, eager = (1e3 * r[k] for k in ("first", "steady", "eager"))
-        lines.append(f"  {way:<12}{first:>12.2f}{step:>10.3f}{eager:>12.3f}{r['ratio']:>8.2f}{r['fallbacks']:>16.1f}")
+        lines.append(f"  {way:<12}{first:>12.2f}{step:>10.3f}{eager:>12.3f}{r['ratio']:>8.2f}{r['fallbacks']:>16.1f}  {r['note']}".rstrip())
     return "\n".join(lines)
 
 

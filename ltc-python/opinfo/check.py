@@ -101,7 +101,9 @@ class Checker:
         self.at(f"{phase} {self.word} sample {self.number}: {self.repro}")
 
     def _both(self, sample, function):
-        return Call(function, sample, "cpu", self.host_arguments), Call(function, sample, "ltc", self.host_arguments)
+        cpu, ltc = (Call(function, sample, device, self.host_arguments) for device in ("cpu", "ltc"))
+        self.home = ltc.home()
+        return cpu, ltc
 
     def _backward(self, sample, pair, cpu, ltc):
         results = []
@@ -136,7 +138,9 @@ class Checker:
         if not results or len(results) != len(forward.value) or any(h.layout != torch.strided for h in results):
             return
         outcomes = []
-        for call in self._both(sample, self.op):
+        calls = self._both(sample, self.op)
+        self.home = "ltc"
+        for call in calls:
             outs = [_buffer(h, form).to(call.device) for h in results]
             if form == "strided":
                 outs = [o.select(-1, 1) for o in outs]
@@ -199,8 +203,8 @@ class Checker:
             x, y = getattr(a, kind), getattr(b, kind)
             if x != y:
                 return kind, f"cpu {x}, ltc {y}"
-        if b.device.type != "ltc":
-            return "device", f"the result is on {b.device}"
+        if b.device.type != self.home:
+            return "device", f"the result is on {b.device}, not on {self.home}"
         if a.layout == torch.strided and a.numel():
             x, y = ([s for s, n in zip(t.stride(), t.shape) if n > 1] for t in (a, b))
             if x != y:
@@ -250,6 +254,12 @@ class Call:
         x, args, kwargs = self.arguments
         self.result = self.function(x, *args, **kwargs)
         return self.result
+
+    def home(self):
+        """Where results belong: on the device, unless no argument names it or lies there (a factory without `device=`)."""
+        leaves = tree_leaves(self.arguments)
+        at_home = any(isinstance(t, torch.Tensor) and t.device.type == self.device for t in leaves)
+        return self.device if at_home or self.arguments[2].get("device") is not None else "cpu"
 
     def aliases(self, results):
         """For each result the position of the argument whose memory it shares, or None."""

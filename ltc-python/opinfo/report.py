@@ -135,9 +135,13 @@ def write_digest(path, rows):
     for kind, found in sorted(flags.items()):
         lines.append(f"## flag {kind}: {len(found)} entries (not counted as failures)")
         lines += [f"- {n}: {' '.join(t.split())[:300]}" for n, t in list(found.items())[:60]] + [""]
-    used = Counter({n: sum(r["fallbacks"].values()) for n, r in rows.items() if r["fallbacks"]})
-    lines.append(f"## fallbacks: {len(used)} entries")
-    lines.append(", ".join(f"{n} {c}" for n, c in used.most_common()))
+    entries, calls = defaultdict(list), Counter()
+    for name, row in rows.items():
+        for op, count in row["fallbacks"].items():
+            entries[op].append(name)
+            calls[op] += count
+    lines.append(f"## fallbacks: {sum(bool(r['fallbacks']) for r in rows.values())} entries, {len(calls)} operators")
+    lines += [f"- {op}: {count} runs in {', '.join(entries[op])[:200]}" for op, count in calls.most_common()]
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -15,9 +15,11 @@ from .check import Checker
 
 def fallbacks():
     """Eager runs so far, by operator where the device names them."""
-    metrics = getattr(torch_ltc, "metrics", None)
-    if hasattr(metrics, "counter_names"):
-        return {n: metrics.counter_value(n) for n in metrics.counter_names() if "fallback" in n}
+    if hasattr(torch_ltc, "fallbacks"):
+        counts = {}
+        for name, _, count, *_ in torch_ltc.fallbacks():
+            counts[name] = counts.get(name, 0) + count
+        return counts
     return {"all": torch_ltc.fallback_count()}
 
 

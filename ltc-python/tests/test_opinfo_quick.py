@@ -98,6 +98,16 @@ def test_a_crash_is_a_failure_of_its_entry(tmp_path):
     assert [f["kind"] for f in found] == ["crash"] and "SIGKILL" in found[0]["message"]
 
 
+def test_a_hang_is_a_failure_of_its_entry(tmp_path):
+    from opinfo import run
+
+    worker = run.Worker(run.arguments(["--results", str(tmp_path / "r.jsonl")]))
+    found = worker.check("exp", 0.0)["failures"]
+    assert not worker.alive()
+    worker.close()
+    assert [f["kind"] for f in found] == ["hang"]
+
+
 def test_exceptions_are_well_formed():
     listed = report.expectations(ROOT / "opinfo" / "expected_failures.toml")
     names = database.entries()
