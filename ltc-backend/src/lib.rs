@@ -10,7 +10,8 @@
 //! - Graphs are immutable and shared.
 //!
 //! # Threads
-//! - [`Executable::execute`] is called on the device's executor thread only, one program at a time, in program order.
+//! - [`Executable::execute`] is called one program at a time, in program order: on the device's executor thread, or on a
+//!   recording thread for programs that [`Executable::short_run`] tells to be short.
 //! - [`Backend::compile`], [`Backend::upload`] and [`Backend::download`] may be called from any thread, concurrently.
 //!
 //! # Errors
@@ -72,6 +73,12 @@ pub trait OutputSink {
 pub trait Executable: Send + Sync {
     /// Runs the program and reports every output. Never panics on bad data.
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink);
+
+    /// Rough time of one execution where it is known to be short and to start no threads: the caller may then run the
+    /// program on its own thread instead of handing it over.
+    fn short_run(&self) -> Option<std::time::Duration> {
+        None
+    }
 
     /// The lowered program as text, for dumps.
     fn text(&self) -> String;

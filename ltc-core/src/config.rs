@@ -20,6 +20,8 @@ pub struct Config {
     pub queue_depth: usize,
     /// Run programs on the device's executor thread; off: on the caller's. `LTC_ASYNC`; on.
     pub async_execution: bool,
+    /// Run short programs on the caller's thread when the device is idle: a hand-over costs more. `LTC_INLINE`; on.
+    pub inline_execution: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
@@ -37,6 +39,7 @@ impl Default for Config {
             cache_bytes: 256 << 20,
             queue_depth: 2,
             async_execution: true,
+            inline_execution: true,
             donation: true,
             check_cache: false,
             force_fallback: Vec::new(),
@@ -76,6 +79,7 @@ impl Config {
             }
         };
         switch("LTC_ASYNC", &mut c.async_execution);
+        switch("LTC_INLINE", &mut c.inline_execution);
         switch("LTC_DONATION", &mut c.donation);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {

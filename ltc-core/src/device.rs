@@ -13,7 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
@@ -34,6 +34,9 @@ use crate::{
     storage::Storage,
     tape::Tape,
 };
+
+/// What it takes to wake the executor thread and to have it done, roughly.
+const HAND_OVER: Duration = Duration::from_micros(10);
 
 /// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
 #[derive(Clone)]
@@ -299,18 +302,28 @@ impl Device {
             }
         };
         let job = self.bind(trace, program);
-        self.submit(job);
+        self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
         Ok(())
     }
 
-    fn submit(&self, job: Job) {
+    /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
+    fn submit(&self, job: Job, awaited: bool) {
         let session = &self.0.session;
+        let config = &session.config;
         metrics::add(&session.counters.executions, 1);
-        session.events.push(|| Event::Execute { hash: job.program.graph.hash() });
-        if session.config.async_execution {
-            self.0.executor.submit(job);
-        } else {
+        let hash = job.program.graph.hash();
+        let event = |inline| session.events.push(|| Event::Execute { hash, inline });
+        let here = job.program.short_run.is_some_and(|d| awaited || d <= HAND_OVER);
+        if !config.async_execution {
+            event(true);
             self.0.executor.run_inline(job);
+        } else if here && config.inline_execution && self.0.executor.is_idle() {
+            event(true);
+            metrics::add(&session.counters.inline_executions, 1);
+            self.0.executor.run_inline(job);
+        } else {
+            event(false);
+            self.0.executor.submit(job);
         }
     }
 
@@ -333,7 +346,7 @@ impl Device {
         outputs: Vec<Arc<DataCell>>,
         sites: Vec<SiteId>,
     ) {
-        self.submit(Job { program, params, numbers, outputs, sites });
+        self.submit(Job { program, params, numbers, outputs, sites }, false);
     }
 
     /// The one place where a cache miss can happen.

@@ -58,6 +58,8 @@ pub enum Event {
     Execute {
         /// Structural hash.
         hash: Hash128,
+        /// On the caller's thread.
+        inline: bool,
     },
     /// Host data became device data.
     Upload {
@@ -89,7 +91,8 @@ impl fmt::Display for Event {
             }
             Event::CacheHit { .. } => f.write_str("cache hit"),
             Event::Compile { nodes, .. } => write!(f, "compile: {nodes} nodes"),
-            Event::Execute { .. } => f.write_str("execute"),
+            Event::Execute { inline: false, .. } => f.write_str("execute"),
+            Event::Execute { inline: true, .. } => f.write_str("execute inline"),
             Event::Upload { bytes } => write!(f, "upload: {bytes} bytes"),
             Event::Download => f.write_str("download"),
             Event::Fallback { op, reason } => write!(f, "fallback: {op} ({})", reason.as_str()),

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) events: Arc<EventLog>,
     progress: Mutex<Progress>,
     idle: Condvar,
+    /// One program at a time, wherever it runs.
+    turn: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -62,7 +64,15 @@ impl Executor {
         events: Arc<EventLog>,
         queue_depth: usize,
     ) -> Self {
-        let shared = Shared { backend, device, counters, events, progress: Mutex::default(), idle: Condvar::new() };
+        let shared = Shared {
+            backend,
+            device,
+            counters,
+            events,
+            progress: Mutex::default(),
+            idle: Condvar::new(),
+            turn: Mutex::new(()),
+        };
         Executor { shared: Arc::new(shared), queue_depth, thread: Mutex::new(None) }
     }
 
@@ -88,6 +98,11 @@ impl Executor {
         // Dropping the handle of a thread that does not exist would join it.
         std::mem::forget(self.thread.lock().take());
         *self.shared.progress.lock() = Progress::default();
+    }
+
+    /// Whether everything sent so far is done.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.shared.progress.lock().in_flight == 0
     }
 
     /// Runs a job here and now.
@@ -135,6 +150,7 @@ impl Shared {
     }
 
     fn run(&self, job: Job) {
+        let _turn = self.turn.lock();
         let start = Instant::now();
         let Job { program, params, numbers, outputs, sites } = job;
         let params = params

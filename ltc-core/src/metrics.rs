@@ -19,6 +19,7 @@ pub(crate) struct Counters {
     pub(crate) cache_hits: AtomicU64,
     pub(crate) compiles: AtomicU64,
     pub(crate) executions: AtomicU64,
+    pub(crate) inline_executions: AtomicU64,
     pub(crate) uploads: AtomicU64,
     pub(crate) upload_bytes: AtomicU64,
     pub(crate) downloads: AtomicU64,
@@ -105,6 +106,8 @@ pub struct Metrics {
     pub compiles: u64,
     /// Programs executed.
     pub executions: u64,
+    /// Those of them that ran on the caller's thread because they are short.
+    pub inline_executions: u64,
     /// Host tensors taken to the device.
     pub uploads: u64,
     /// Their bytes.
@@ -174,6 +177,7 @@ impl Counters {
             cache_hits: get(&self.cache_hits),
             compiles: get(&self.compiles),
             executions: get(&self.executions),
+            inline_executions: get(&self.inline_executions),
             uploads: get(&self.uploads),
             upload_bytes: get(&self.upload_bytes),
             downloads: get(&self.downloads),
@@ -195,6 +199,7 @@ impl Counters {
             &self.cache_hits,
             &self.compiles,
             &self.executions,
+            &self.inline_executions,
             &self.uploads,
             &self.upload_bytes,
             &self.downloads,
@@ -220,6 +225,7 @@ impl fmt::Display for Metrics {
             ("cache hits", self.cache_hits),
             ("compiles", self.compiles),
             ("executions", self.executions),
+            ("executions inline", self.inline_executions),
             ("uploads", self.uploads),
             ("upload bytes", self.upload_bytes),
             ("values read", self.downloads),

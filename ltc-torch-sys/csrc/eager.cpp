@@ -1,6 +1,7 @@
 // Eager calls: operators that cannot be recorded run on the host. Rust decides and counts (LtcVTable.fallback); the
 // mechanics of the stack are here.
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty_strided.h>
 
 #include <unordered_map>
@@ -46,6 +47,16 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
       return t;
     });
   if (call.device < 0) call.device = current_device();
+  // Host copies share no memory: what libtorch's kernels refuse about outputs is refused here.
+  if (reason != LTC_WHY_FORCED)
+    for (size_t i = 0, at = 0; i < n; i++)
+      map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
+        if (!is_lazy(t)) return t;
+        const size_t mine = at++;
+        for (size_t j = 0; o.args[i].out && j < call.lazy.size(); j++)
+          if (j != mine && !call.written[j] && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
+        return t;
+      });
   LtcError err;
   int rc = V.fallback(V.ctx, &call, o.name.data(), o.name.size(), reason, call.device, &err);
   if (rc && call.cause) std::rethrow_exception(call.cause);

@@ -38,6 +38,8 @@ void correct(OpInfo& o, const std::string& base) {
     o.eager.reset();
     o.mask_index = true;
   }
+  // Data-dependent without the tag.
+  if (base == "aten::_unique") o.eager = LTC_WHY_DATA;
   // Meta and CPU kernels disagree on the sizes of auxiliary results.
   if (starts_with(base, "aten::_embedding_bag")) o.eager = LTC_WHY_NO_SHAPE;
   // Updates the running statistics in training, which its schema does not say.

@@ -45,7 +45,10 @@ const std::unordered_set<std::string>& native_composites() {
 
 bool should_record(const OperatorHandle& h, const std::string& name) {
   if (explicit_kernels().count(name) || native_composites().count(name)) return false;
-  if (h.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) return false;  // must decompose for autograd
+  // Composites must decompose for autograd, unless they have derivatives and a CPU kernel of their own (silu_backward).
+  if (h.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) &&
+      !(h.hasKernelForDispatchKey(DispatchKey::CPU) && h.hasKernelForDispatchKey(DispatchKey::Autograd)))
+    return false;
   if (h.hasTag(at::Tag::inplace_view)) return false;
   const bool composite = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
   const bool structured = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);

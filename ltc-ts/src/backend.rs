@@ -1,6 +1,6 @@
 //! The contract, implemented: devices, transfers, compiling, executing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, MemoryInfo, OutputSink};
 use ltc_ir::{DType, Graph, Layout, LayoutRef};
@@ -10,6 +10,7 @@ use tch::Tensor;
 
 use crate::{
     buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
+    cost,
     interp::{self, Frame, RunStats},
     lower::Program,
     memory::Meter,
@@ -64,8 +65,9 @@ impl TsBackend {
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, self.config.reuse)?;
+        let short_run = cost::short_run(graph);
         let (stats, total) = (Mutex::default(), self.stats.clone());
-        Ok(Arc::new(TsExecutable { program, meter, frame: Mutex::default(), stats, total }))
+        Ok(Arc::new(TsExecutable { program, short_run, meter, frame: Mutex::default(), stats, total }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -139,6 +141,7 @@ impl Backend for TsBackend {
 /// A compiled graph.
 pub struct TsExecutable {
     program: Program,
+    short_run: Option<Duration>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
@@ -166,6 +169,10 @@ impl Executable for TsExecutable {
         *self.frame.lock() = frame;
         *self.stats.lock() += stats;
         *self.total.lock() += stats;
+    }
+
+    fn short_run(&self) -> Option<Duration> {
+        self.short_run
     }
 
     fn text(&self) -> String {

@@ -26,6 +26,7 @@
 
 mod backend;
 mod buffer;
+mod cost;
 mod interp;
 mod lower;
 mod memory;
