@@ -5,8 +5,20 @@ fn main() {
     println!("cargo:rerun-if-changed=csrc");
     let torch = ltc_build::locate().unwrap_or_else(|why| ltc_build::fail(&why));
     let sources = [
-        "error", "storage", "op_info", "record", "infer", "eager", "device", "plan", "kernels", "register", "interop",
-        "capture", "service",
+        "error",
+        "storage",
+        "op_info",
+        "record",
+        "infer",
+        "eager",
+        "device",
+        "plan",
+        "kernels",
+        "register",
+        "interop",
+        "capture",
+        "service",
+        "recurrent",
     ];
     let mut build = cc::Build::new();
     build

@@ -334,7 +334,9 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   bool answered = false;
   ask_rule(o, f, *e, answered);
   if (!answered) ask_libtorch(o, stack, f, *e);
-  if (!e->eager && !o.has_view && o.probe && no_kernel_for_these_dtypes(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
+  // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe changes.
+  const bool unasked = answered || o.structured || o.checks_numbers;
+  if (!e->eager && !o.has_view && o.probe && unasked && no_kernel_for_these_dtypes(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
   e->hash = hash;
   e->key.reserve(1 + f.words.size() + f.shapes.size());
   e->key.push_back(o.id);

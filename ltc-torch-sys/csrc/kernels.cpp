@@ -218,23 +218,6 @@ bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
   return dense(self) && dense(from);
 }
 
-// libtorch picks the fused recurrent cells for every accelerator: differentiable composites stand in for them.
-std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& ig, const Tensor& hg, const Tensor& cx, const std::optional<Tensor>& ib,
-                                             const std::optional<Tensor>& hb) {
-  Tensor g = ig + hg;
-  if (ib && ib->defined()) g = g + *ib;
-  if (hb && hb->defined()) g = g + *hb;
-  auto c = g.chunk(4, 1);
-  Tensor cy = c[1].sigmoid() * cx + c[0].sigmoid() * c[2].tanh();
-  return {c[3].sigmoid() * cy.tanh(), cy, Tensor()};
-}
-std::tuple<Tensor, Tensor> gru_cell(const Tensor& ig0, const Tensor& hg0, const Tensor& hx, const std::optional<Tensor>& ib,
-                                    const std::optional<Tensor>& hb) {
-  Tensor ig = ib && ib->defined() ? ig0 + *ib : ig0, hg = hb && hb->defined() ? hg0 + *hb : hg0;
-  auto i = ig.chunk(3, 1), h = hg.chunk(3, 1);
-  Tensor r = (h[0] + i[0]).sigmoid(), z = (h[1] + i[1]).sigmoid(), n = (i[2] + h[2] * r).tanh();
-  return {(hx - n) * z + n, Tensor()};
-}
 // libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit.
 Tensor dropout(const Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
@@ -267,7 +250,5 @@ void register_explicit(torch::Library& m) {
 }
 void register_composites(torch::Library& autograd) {
   autograd.impl("dropout", dropout);
-  autograd.impl("_thnn_fused_lstm_cell", lstm_cell);
-  autograd.impl("_thnn_fused_gru_cell", gru_cell);
 }
 }  // namespace ltc

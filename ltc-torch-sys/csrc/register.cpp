@@ -11,6 +11,7 @@
 
 namespace ltc {
 void register_composites(torch::Library& autograd);
+void register_recurrent(torch::Library& device, torch::Library& autograd);
 
 namespace {
 struct RecordingKernel final : c10::OperatorKernel {
@@ -104,7 +105,9 @@ void register_kernels() {
       m.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RecordingKernel>(op_info(*h))));
   }
   register_explicit(m);
-  register_composites(library("aten", DispatchKey::AutogradPrivateUse1));
+  auto& autograd = library("aten", DispatchKey::AutogradPrivateUse1);
+  register_composites(autograd);
+  register_recurrent(m, autograd);
 }
 
 void register_autocast() {

@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/util/SmallVector.h>
 
@@ -61,6 +62,7 @@ template <class F> int guarded(LtcError* err, F f) noexcept {
 // Dispatch state for shape inference and execution, whatever modes the caller has active: below autograd, no modes.
 struct BelowAutograd {
   c10::impl::ForceDispatchKeyGuard guard;
+  c10::AutoGradMode grad{true};  // some kernels keep what backward needs only then: asked and run alike
   BelowAutograd();
 };
 

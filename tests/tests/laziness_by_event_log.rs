@@ -142,6 +142,20 @@ fn a_million_operations_record_run_and_drop() {
 }
 
 #[test]
+fn a_short_program_that_is_awaited_runs_where_it_is_recorded() {
+    let _alone = alone();
+    let a = lazy(&[1.0, 2.0]);
+    let executions = |n: i64| {
+        let a = a.repeat([n]);
+        ltc_torch::sync().and_then(|()| ltc_torch::wait()).expect("all is done");
+        let events = log(|| drop(to_cpu(&(&a + 1.0).sin())));
+        events.into_iter().filter(|e| e.starts_with("execute")).collect::<Vec<_>>()
+    };
+    assert_eq!(executions(1), ["execute inline"]);
+    assert_eq!(executions(50_000), ["execute"], "large ones go to the executor thread");
+}
+
+#[test]
 fn threads_record_side_by_side() {
     let _alone = alone();
     let a = lazy(&[1.0, 2.0, 3.0]);

@@ -5,7 +5,7 @@ import torch
 
 def service(name, tensors=(), text="", numbers=()):
     """Asks ``ltc-torch``: returns ``(tensors, text, numbers)``."""
-    return torch.ops.ltc._service(name, list(tensors), text, list(numbers))
+    return torch.ops.ltc._service.default(name, tensors, text, numbers)
 
 
 def device_index(device=None):

@@ -38,23 +38,64 @@ def _reachable(fn):
 
 
 def _guards(objects, depth=0):
-    """What a replay depends on besides tensors: numbers, optimiser settings, training flags."""
-    key = []
+    """Functions that tell what a replay depends on besides tensors: numbers, optimiser settings, training flags."""
+    found = []
     for x in objects:
-        if isinstance(x, _PLAIN):
-            key.append(repr(x))
-        elif isinstance(x, torch.optim.Optimizer):
-            for group in x.param_groups:
-                key.append(repr([(k, v) for k, v in group.items() if k != "params" and not isinstance(v, torch.Tensor)]))
+        if isinstance(x, torch.optim.Optimizer):
+            found.append(functools.partial(_settings, x))
         elif isinstance(x, torch.nn.Module):
-            key.append("".join("t" if m.training else "e" for m in x.modules()))
+            modules = tuple(x.modules())
+            found.append(lambda modules=modules: tuple([m.training for m in modules]))
         elif isinstance(x, (list, tuple)) and depth < 2 and len(x) <= 64:
-            key += _guards(x, depth + 1)
+            # May change its members: looked at each time.
+            found.append(lambda x=x, depth=depth: _values(x, depth))
         elif isinstance(x, dict) and depth < 2 and len(x) <= 64:
-            key += _guards(x.values(), depth + 1)
+            found.append(lambda x=x, depth=depth: _values(x.values(), depth))
         elif isinstance(x, types.FunctionType) and depth < 1:
-            key += _guards(_reachable(x), depth + 1)
-    return key
+            found += _guards(_reachable(x), depth + 1)
+    return found
+
+
+def _settings(optimiser):
+    return tuple(
+        [
+            (k, tuple(v) if isinstance(v, (list, tuple)) else v)
+            for group in optimiser.param_groups
+            for k, v in group.items()
+            if k != "params" and (isinstance(v, _PLAIN) or isinstance(v, (list, tuple)))
+        ]
+    )
+
+
+def _values(objects, depth):
+    plain = tuple([(type(x), x) for x in objects if isinstance(x, _PLAIN)])
+    return plain + tuple([g() for g in _guards([x for x in objects if not isinstance(x, _PLAIN)], depth + 1)])
+
+
+def _plain_names(fn):
+    """Reads the plain values a function uses by name, as they are at each call."""
+    if isinstance(fn, types.MethodType):
+        fn = fn.__func__
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return lambda: ()
+    cells, names, scope = fn.__closure__ or (), code.co_names, fn.__globals__
+    names = [n for n in names if isinstance(scope.get(n), _PLAIN) and n in scope]
+
+    def read():
+        inside = [_content(cell) for cell in cells]
+        return tuple(
+            [(type(x), x) for x in inside if isinstance(x, _PLAIN)] + [(n, type(scope.get(n)), scope.get(n)) for n in names]
+        )
+
+    return read
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 class CompiledStep:
@@ -64,36 +105,43 @@ class CompiledStep:
         functools.update_wrapper(self, fn, updated=())
         self._fn = fn
         self._handle = service("step_new")[2][0]
-        self._objects = _reachable(fn)
-        self._spec = {}
+        self._guards = [_plain_names(fn), *_guards(_reachable(fn))]
+        self._keys = {}
+        self._specs = {}
         weakref.finalize(self, service, "step_drop", (), "", (self._handle,))
 
     def __call__(self, *args, **kwargs):
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        inputs = [x for x in flat if on_device(x)]
-        others = [x for x in flat if not on_device(x)]
-        if any(isinstance(x, torch.Tensor) or not isinstance(x, _PLAIN) for x in others):
-            # Whatever cannot be compared by value is recorded each time.
-            return self._record(args, kwargs)
-        key = "|".join(
-            [str(spec), str(torch.is_grad_enabled()), *map(repr, others), *_guards(self._objects)]
-        )
-        results, _, (replayed,) = service("step_begin", inputs, key, [self._handle])
+        if not kwargs and all(map(on_device, args)):
+            inputs, outside = args, (len(args),)
+        else:
+            flat, spec = pytree.tree_flatten((args, kwargs))
+            inputs = [x for x in flat if on_device(x)]
+            others = [x for x in flat if not on_device(x)]
+            if not all(isinstance(x, _PLAIN) for x in others):
+                # Whatever cannot be compared by value is recorded each time.
+                return self._record(args, kwargs)
+            outside = (str(spec), tuple([(type(x), x) for x in others]))
+        key = (outside, torch.is_grad_enabled(), *[guard() for guard in self._guards])
+        name = self._keys.get(key)
+        if name is None:
+            name = self._keys[key] = str(len(self._keys))
+        results, _, (replayed,) = service("step_begin", inputs, name, (self._handle,))
         if replayed:
-            return self._unflatten(key, results)
+            return self._unflatten(name, results)
         try:
             out = self._fn(*args, **kwargs)
         except BaseException:
-            service("step_abort", numbers=[self._handle])
+            service("step_abort", numbers=(self._handle,))
             raise
         flat_out, out_spec = pytree.tree_flatten(out)
         places = [i for i, x in enumerate(flat_out) if on_device(x)]
         plain = [None if i in places else x for i, x in enumerate(flat_out)]
         if all(isinstance(x, _PLAIN) for x in plain):
-            self._spec[key] = (out_spec, plain, places)
-            service("step_end", inputs + [flat_out[i] for i in places], numbers=[self._handle, len(inputs)])
+            single = places == [0] and out is flat_out[0]
+            self._specs[name] = None if single else (out_spec, plain, places)
+            service("step_end", [*inputs, *[flat_out[i] for i in places]], numbers=(self._handle, len(inputs)))
         else:
-            service("step_abort", numbers=[self._handle])
+            service("step_abort", numbers=(self._handle,))
         _ltc.mark_step(False)
         return out
 
@@ -102,8 +150,10 @@ class CompiledStep:
         _ltc.mark_step(False)
         return out
 
-    def _unflatten(self, key, results):
-        spec, plain, places = self._spec[key]
+    def _unflatten(self, name, results):
+        if self._specs[name] is None:
+            return results[0]
+        spec, plain, places = self._specs[name]
         flat = list(plain)
         for place, result in zip(places, results):
             flat[place] = result
