@@ -171,7 +171,8 @@ mod tests {
             let start = Some(ResultType::default());
             operands.iter().fold(start, |r, &(d, w)| r?.add(d, w, DType::F32))?.finish()
         };
-        let cases: [(&[(DType, Weight)], Option<DType>); 9] = [
+        type Case<'a> = (&'a [(DType, Weight)], Option<DType>);
+        let cases: [Case<'_>; 9] = [
             (&[(DType::I32, Dim), (DType::I64, Wrapped)], Some(DType::I32)),
             (&[(DType::I32, Dim), (DType::F64, Wrapped)], Some(DType::F32)),
             (&[(DType::F16, Dim), (DType::F64, Wrapped)], Some(DType::F16)),

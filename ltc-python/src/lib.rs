@@ -76,9 +76,12 @@ fn reset_metrics() -> PyResult<()> {
     ltc_torch::reset_metrics().map_err(raise)
 }
 
+/// Operator, reason, how often, what a program can do about it.
+type FallbackRow = (String, String, u64, Option<String>);
+
 /// Operators that ran eagerly: `(name, reason, how often, what a program can do about it)`.
 #[pyfunction]
-fn fallbacks() -> PyResult<Vec<(String, String, u64, Option<String>)>> {
+fn fallbacks() -> PyResult<Vec<FallbackRow>> {
     let m = ltc_torch::metrics().map_err(raise)?;
     let row = |(op, reason, n): (String, ltc_torch::FallbackReason, u64)| {
         let advice = ltc_torch::advice(&op).map(str::to_owned);

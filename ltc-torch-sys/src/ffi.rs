@@ -97,7 +97,6 @@ pub(crate) struct LtcVTable {
     pub(crate) set_generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
     pub(crate) synchronize: extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
     pub(crate) touched: extern "C" fn(Ctx, *const LtcSlot),
-    #[expect(clippy::type_complexity, reason = "a C function pointer")]
     pub(crate) service: extern "C" fn(
         Ctx,
         *const c_char,

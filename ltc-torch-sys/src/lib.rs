@@ -13,6 +13,7 @@ mod capture;
 mod eager;
 mod error;
 mod ffi;
+mod generators;
 mod plan;
 mod recorder;
 mod service;
@@ -21,11 +22,11 @@ mod tensor;
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
-pub use plan::{Generator, Held, Plan};
-pub use recorder::{
-    NewStorages, Operand, Reason, RecordedCall, Recorder, View, default_generator_seed, default_generator_state,
-    forced_changed, register, seed_default_generator, set_default_generator_state,
+pub use generators::{
+    default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
 };
+pub use plan::{Generator, Held, Plan};
+pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Borrowed, Reply, Request};
 pub use tensor::{
     empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,

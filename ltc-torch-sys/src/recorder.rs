@@ -231,41 +231,6 @@ pub(crate) fn check_storage_type<S: 'static>() -> Result<(), TorchError> {
     }
 }
 
-/// Seeds the default generator of a lazy device.
-pub fn seed_default_generator(device: u16, seed: u64) -> Result<(), TorchError> {
-    let err = ErrorSlot::new();
-    // SAFETY: no preconditions.
-    unsafe { err.check(ffi::ltc_default_generator_seed(i32::from(device), seed, err.as_ptr())) }
-}
-
-/// Seed of the default generator of a lazy device.
-pub fn default_generator_seed(device: u16) -> Result<u64, TorchError> {
-    let (err, mut seed) = (ErrorSlot::new(), 0);
-    // SAFETY: `seed` is valid for the call; no state is asked for.
-    unsafe {
-        let state = std::ptr::null_mut();
-        err.check(ffi::ltc_default_generator_get(i32::from(device), state, &mut seed, err.as_ptr()))?;
-    }
-    Ok(seed)
-}
-
-/// State of the default generator of a lazy device, as libtorch's CPU generators give it: a cut point and a wait.
-pub fn default_generator_state(device: u16) -> Result<Tensor, TorchError> {
-    let (err, mut seed, mut state) = (ErrorSlot::new(), 0, std::ptr::null_mut());
-    // SAFETY: both are valid for the call; on success the tensor is ours.
-    unsafe {
-        err.check(ffi::ltc_default_generator_get(i32::from(device), &mut state, &mut seed, err.as_ptr()))?;
-        Ok(tensor::owned(state))
-    }
-}
-
-/// Sets the state of the default generator of a lazy device.
-pub fn set_default_generator_state(device: u16, state: &Tensor) -> Result<(), TorchError> {
-    let err = ErrorSlot::new();
-    // SAFETY: a live tensor.
-    unsafe { err.check(ffi::ltc_default_generator_set(i32::from(device), tensor::raw(state), err.as_ptr())) }
-}
-
 /// Has [`Recorder::forces_fallback`] asked again for every operator.
 pub fn forced_changed() {
     // SAFETY: no preconditions; before registration no operator is known.

@@ -2,10 +2,9 @@
 
 mod common;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use common::*;
 use ltc_ir::{ArgFlags, ArgWriter, LayoutRef, ValueId};
+use parking_lot::{Mutex, MutexGuard};
 use tch::Tensor;
 
 /// Fills `x` with normal draws from `generator`; the result and the next state.
@@ -22,7 +21,7 @@ fn seeded(g: &mut G, seed: i64) -> ValueId {
 /// The generator of the process, which every test here seeds: one test at a time.
 fn process_generator() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+    LOCK.lock()
 }
 
 fn eager(seed: i64, draws: usize, sizes: &[i64]) -> Vec<Tensor> {
