@@ -13,7 +13,11 @@
 //!
 //! The same numbers stand in `ltc-torch-sys/csrc/abi.h`; a test compares them.
 
+mod check;
+
 use smallvec::SmallVec;
+
+pub use check::{Consumed, Malformed, check};
 
 use crate::dtype::DType;
 
@@ -154,6 +158,13 @@ impl ArgWriter {
         self
     }
 
+    /// A 0-dim host tensor, or with [`ArgFlags::WRAPPED`] a number, of any dtype where the schema says tensor. `bits` as
+    /// [`crate::Scalar::from_words`] reads them; the second word counts for complex dtypes only.
+    pub fn host_scalar(&mut self, dtype: DType, bits: [u64; 2], flags: ArgFlags) -> &mut Self {
+        self.numbers.extend_from_slice(&bits[..number_words(dtype)]);
+        self.head(Tag::HostScalar, flags, dtype as u8, 0)
+    }
+
     /// A schema `int`.
     pub fn int(&mut self, v: i64) -> &mut Self {
         self.head(Tag::Int, ArgFlags::NONE, 0, 0).words.push(v as u64);
@@ -198,8 +209,13 @@ impl ArgWriter {
 
     /// A string.
     pub fn str(&mut self, v: &str) -> &mut Self {
+        self.bytes(v.as_bytes())
+    }
+
+    /// A string that need not be UTF-8, as C++ has them.
+    pub fn bytes(&mut self, v: &[u8]) -> &mut Self {
         self.head(Tag::Str, ArgFlags::NONE, 0, v.len());
-        for chunk in v.as_bytes().chunks(8) {
+        for chunk in v.chunks(8) {
             let mut word = [0u8; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             self.words.push(u64::from_le_bytes(word));

@@ -18,7 +18,9 @@ pub mod op;
 pub mod rules;
 pub mod scalar;
 pub mod table;
+pub mod text;
 pub mod trace;
+pub mod verify;
 
 pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
 pub use canonicalize::{Canonical, ParamBinding, canonicalize, reachable};
@@ -29,4 +31,6 @@ pub use layout::{Dims, Layout, LayoutRef};
 pub use op::{Op, OpClass, OpSpec, Props};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
+pub use text::{ParseError, print_with};
 pub use trace::{Operands, Results, SiteId, Value, WeakValue};
+pub use verify::{Fault, Place, VerifyError, verify};
