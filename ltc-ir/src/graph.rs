@@ -140,6 +140,11 @@ impl Graph {
         v.as_result().map(|r| &self.nodes[self.result_nodes[r] as usize])
     }
 
+    /// Position of the node that defines a value; `None` for parameters and what is not defined.
+    pub fn definition_index(&self, v: ValueId) -> Option<usize> {
+        v.as_result().and_then(|r| self.result_nodes.get(r)).map(|&n| n as usize)
+    }
+
     /// Layout of a value.
     pub fn layout(&self, v: ValueId) -> &LayoutRef {
         match v.as_param() {

@@ -10,11 +10,13 @@
 
 pub mod args;
 pub mod canonicalize;
+pub mod dot;
 pub mod dtype;
 pub mod graph;
 pub mod hash;
 pub mod layout;
 pub mod op;
+pub mod promote;
 pub mod rules;
 pub mod scalar;
 pub mod table;
@@ -24,11 +26,13 @@ pub mod verify;
 
 pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
 pub use canonicalize::{Canonical, ParamBinding, canonicalize, reachable};
+pub use dot::dot;
 pub use dtype::DType;
 pub use graph::{Graph, GraphBuilder, GraphNode, ValueId};
 pub use hash::Hash128;
 pub use layout::{Dims, Layout, LayoutRef};
 pub use op::{Op, OpClass, OpSpec, Props};
+pub use promote::{Category, promote_types, result_type};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
 pub use text::{ParseError, print_with};

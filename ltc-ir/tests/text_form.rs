@@ -28,14 +28,14 @@ fn everything() -> (Graph, Vec<u64>) {
     let f = layout(DType::F32, &[2, 3]);
 
     w.tensor().tensor().number(Scalar::Int(-1));
-    let sum = add(&mut b, "aten::add.Tensor", w, &[x, y], &[f.clone()]);
+    let sum = add(&mut b, "aten::add.Tensor", w, &[x, y], std::slice::from_ref(&f));
     w.tensor().int(1).bool(false);
     add(&mut b, "aten::max.dim", w, &[sum], &[layout(DType::F32, &[2]), layout(DType::I64, &[2])]);
     w.tensor_with(ArgFlags::MUT).float(0.0).float(1.0).generator();
     add(&mut b, "aten::normal_", w, &[x, g], &[f.clone(), layout(DType::RngState, &[])]);
     w.tensor_with(ArgFlags::MUT.and(ArgFlags::FRESH)).wrapped(Scalar::Float(f64::NAN));
     w.host_scalar(DType::C64, [1.5f64.to_bits(), (-0.0f64).to_bits()], ArgFlags::NONE).none().device();
-    add(&mut b, "aten::fill_.Tensor", w, &[], &[f.clone()]);
+    add(&mut b, "aten::fill_.Tensor", w, &[], std::slice::from_ref(&f));
     w.str("none").str("a \"b\"\\\n\r\t\u{1}\u{e9}\u{85}").bytes(&[0xff, b'x', 0xc3]).str("");
     add(&mut b, "aten::strings", w, &[], &[]);
     w.ints(&[i64::MIN, 0, i64::MAX]).ints(&[]).bools(&[true, false]);

@@ -48,3 +48,4 @@ mod print;
 
 pub use parse::ParseError;
 pub use print::print_with;
+pub(crate) use print::write_args;
