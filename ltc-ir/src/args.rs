@@ -418,7 +418,7 @@ impl<'a> ArgReader<'a> {
                 let dtypes = self.payload(len)?;
                 let first_number = self.numbers;
                 for &d in dtypes {
-                    let dtype = DType::from_code(d as u8)?;
+                    let dtype = DType::from_code(u8::try_from(d).ok()?)?;
                     self.take_numbers(dtype);
                 }
                 Arg::Numbers { dtypes, first_number }
