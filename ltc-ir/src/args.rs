@@ -382,7 +382,7 @@ impl<'a> ArgReader<'a> {
 
     fn read(&mut self, head: u64) -> Option<Arg<'a>> {
         let flags = ArgFlags((head >> 8) as u8);
-        let dtype = DType::from_code((head >> 16) as u8);
+        let dtype = || DType::from_code((head >> 16) as u8);
         let len = (head >> 32) as usize;
         Some(match Tag::from_code(head as u8)? {
             Tag::None => Arg::None,
@@ -392,14 +392,14 @@ impl<'a> ArgReader<'a> {
                 Arg::Tensor { operand, flags }
             }
             Tag::HostScalar => {
-                let dtype = dtype?;
+                let dtype = dtype()?;
                 Arg::HostScalar { number: self.take_numbers(dtype), dtype, wrapped: flags.has(ArgFlags::WRAPPED) }
             }
             Tag::Int => Arg::Int(self.payload(1)?[0] as i64),
             Tag::Bool => Arg::Bool(len != 0),
             Tag::Float => Arg::Float { number: self.take_numbers(DType::F64) },
             Tag::Number => {
-                let dtype = dtype?;
+                let dtype = dtype()?;
                 Arg::Number { number: self.take_numbers(dtype), dtype }
             }
             Tag::Str => Arg::Str { words: self.payload(len.div_ceil(8))?, len },

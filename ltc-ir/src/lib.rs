@@ -4,8 +4,10 @@
 //! `torch/csrc/lazy/core` (`ir.h`, `hash.h`, `shape.h`, `ir_util.h`, `ir_dump_util.h`).
 //!
 //! Two forms, on purpose. The [`trace`] has per-tensor lifetimes: users drop tensors at any time, and what only they
-//! needed goes with them. The canonical [`graph`] is dense and ordered, can be printed, parsed, verified, hashed and
-//! compared. [`canonicalize()`] goes from one to the other.
+//! needed goes with them. The canonical [`graph`] is dense and ordered, and can be hashed and compared, printed and
+//! parsed ([`text`]), checked ([`verify()`]) and drawn ([`dot()`]). [`canonicalize()`] goes from one to the other.
+//!
+//! What operators mean for their arguments is data in [`table`] and functions in [`rules`] and [`promote`].
 #![forbid(unsafe_code)]
 
 pub mod args;

@@ -80,8 +80,9 @@ fn wider_integer(a: DType, b: DType) -> DType {
     }
 }
 
-/// How much say an operand has in the result's dtype. A category decides only what those above it leave open: they
-/// decide whether the result is an integer, a float or complex only when theirs is of a lower kind.
+/// How much say an operand has in the result's dtype. Operands of one category promote among themselves; a lower
+/// category then counts only as far as its kind is higher: a float beside integers, a complex number beside floats,
+/// anything beside booleans.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Category {
     /// A host number standing for a tensor.

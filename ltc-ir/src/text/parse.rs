@@ -41,7 +41,20 @@ impl Graph {
     /// Reads the text form (see [`crate::text`]). Values are used after their definition and layouts have a stride per
     /// dimension; whether the graph makes sense beyond that, [`crate::verify()`] says.
     ///
-    /// An operator never seen before is interned with no properties: text does not carry its schema.
+    /// An operator never seen before is interned with no properties: text does not carry its schema. Interned names stay
+    /// in memory, so this is not for text of unbounded origin.
+    ///
+    /// ```
+    /// use ltc_ir::{Graph, verify};
+    ///
+    /// let text = "graph(%p0: f32[2, 3]) { %0: f32[2, 3] = aten::relu(%p0) return %0 }";
+    /// let graph = Graph::parse(text)?;
+    /// verify(&graph)?;
+    /// assert_eq!(Graph::parse(&graph.to_string())?, graph);
+    /// let error = Graph::parse("graph(%p0: f99[]) { return }").unwrap_err();
+    /// assert_eq!(error.to_string(), "1:12: expected a dtype, found `f99`");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Graph, ParseError> {
         let mut p = Parser { text, at: 0, params: 0, results: 0, numbers: 0, layouts: FxHashMap::default() };
         p.graph().map_err(|Unexpected { at, expected }| p.error(at, expected))
