@@ -34,7 +34,8 @@ fn changed(graph: &Graph, kind: usize, at: usize, bit: u32) -> Option<Graph> {
             operands[i] = ValueId::result(99);
         }
         10 => drop(parts.nodes[node?].2.pop()?),
-        11 => parts.nodes[node?].2.push(ValueId::param(0)),
+        // The value whose id is all zero bits: a hash that leaves out the count would not see it.
+        11 => parts.nodes[node?].2.push(ValueId::result(0)),
         12 => parts.nodes[node?].4.push(other),
         13 => drop(parts.nodes[node?].4.pop()?),
         14 => drop(parts.nodes.remove(node?)),
