@@ -13,7 +13,11 @@
 //!
 //! The same numbers stand in `ltc-torch-sys/csrc/abi.h`; a test compares them.
 
+mod check;
+
 use smallvec::SmallVec;
+
+pub use check::{Consumed, Malformed, check};
 
 use crate::dtype::DType;
 
@@ -154,6 +158,13 @@ impl ArgWriter {
         self
     }
 
+    /// A 0-dim host tensor, or with [`ArgFlags::WRAPPED`] a number, of any dtype where the schema says tensor. `bits` as
+    /// [`crate::Scalar::from_words`] reads them; the second word counts for complex dtypes only.
+    pub fn host_scalar(&mut self, dtype: DType, bits: [u64; 2], flags: ArgFlags) -> &mut Self {
+        self.numbers.extend_from_slice(&bits[..number_words(dtype)]);
+        self.head(Tag::HostScalar, flags, dtype as u8, 0)
+    }
+
     /// A schema `int`.
     pub fn int(&mut self, v: i64) -> &mut Self {
         self.head(Tag::Int, ArgFlags::NONE, 0, 0).words.push(v as u64);
@@ -196,27 +207,12 @@ impl ArgWriter {
         self
     }
 
-    /// A runtime number of this dtype, zero.
-    pub fn number_of(&mut self, dtype: DType) -> &mut Self {
-        self.head(Tag::Number, ArgFlags::NONE, dtype as u8, 0);
-        self.numbers.extend(std::iter::repeat_n(0, number_words(dtype)));
-        self
-    }
-
-    /// A host number where the schema says tensor, of any dtype, zero.
-    pub fn host_scalar(&mut self, dtype: DType, wrapped: bool) -> &mut Self {
-        let flags = if wrapped { ArgFlags::WRAPPED } else { ArgFlags::NONE };
-        self.head(Tag::HostScalar, flags, dtype as u8, 0);
-        self.numbers.extend(std::iter::repeat_n(0, number_words(dtype)));
-        self
-    }
-
     /// A string.
     pub fn str(&mut self, v: &str) -> &mut Self {
         self.bytes(v.as_bytes())
     }
 
-    /// A string of any bytes.
+    /// A string that need not be UTF-8, as C++ has them.
     pub fn bytes(&mut self, v: &[u8]) -> &mut Self {
         self.head(Tag::Str, ArgFlags::NONE, 0, v.len());
         for chunk in v.chunks(8) {
@@ -354,13 +350,6 @@ impl<'a> ArgReader<'a> {
         ArgReader { words, operands: 0, numbers: 0, error: false }
     }
 
-    /// How many operands and number words a blob consumes.
-    pub fn consumed(words: &[u64]) -> (usize, usize) {
-        let mut reader = ArgReader::new(words);
-        reader.by_ref().for_each(drop);
-        (reader.operands, reader.numbers)
-    }
-
     /// Whether the blob was malformed: unknown tag or dtype, or cut short.
     pub fn error(&self) -> bool {
         self.error
@@ -393,7 +382,7 @@ impl<'a> ArgReader<'a> {
 
     fn read(&mut self, head: u64) -> Option<Arg<'a>> {
         let flags = ArgFlags((head >> 8) as u8);
-        let dtype = DType::from_code((head >> 16) as u8);
+        let dtype = || DType::from_code((head >> 16) as u8);
         let len = (head >> 32) as usize;
         Some(match Tag::from_code(head as u8)? {
             Tag::None => Arg::None,
@@ -403,14 +392,14 @@ impl<'a> ArgReader<'a> {
                 Arg::Tensor { operand, flags }
             }
             Tag::HostScalar => {
-                let dtype = dtype?;
+                let dtype = dtype()?;
                 Arg::HostScalar { number: self.take_numbers(dtype), dtype, wrapped: flags.has(ArgFlags::WRAPPED) }
             }
             Tag::Int => Arg::Int(self.payload(1)?[0] as i64),
             Tag::Bool => Arg::Bool(len != 0),
             Tag::Float => Arg::Float { number: self.take_numbers(DType::F64) },
             Tag::Number => {
-                let dtype = dtype?;
+                let dtype = dtype()?;
                 Arg::Number { number: self.take_numbers(dtype), dtype }
             }
             Tag::Str => Arg::Str { words: self.payload(len.div_ceil(8))?, len },

@@ -1,4 +1,4 @@
-//! Element types, with libtorch's codes and promotion rules.
+//! Element types, with libtorch's codes. How they mix is in [`crate::promote`].
 
 use std::fmt;
 

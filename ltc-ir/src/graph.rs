@@ -154,7 +154,7 @@ impl Graph {
 
     /// Position of the node that defines a value; `None` for parameters.
     pub fn definition_index(&self, v: ValueId) -> Option<usize> {
-        v.as_result().map(|r| self.result_nodes[r] as usize)
+        v.as_result().and_then(|r| self.result_nodes.get(r)).map(|&n| n as usize)
     }
 
     /// Layout of a value.

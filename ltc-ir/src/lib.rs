@@ -4,8 +4,10 @@
 //! `torch/csrc/lazy/core` (`ir.h`, `hash.h`, `shape.h`, `ir_util.h`, `ir_dump_util.h`).
 //!
 //! Two forms, on purpose. The [`trace`] has per-tensor lifetimes: users drop tensors at any time, and what only they
-//! needed goes with them. The canonical [`graph`] is dense and ordered, can be printed, parsed, verified, hashed and
-//! compared. [`canonicalize()`] goes from one to the other.
+//! needed goes with them. The canonical [`graph`] is dense and ordered, and can be hashed and compared, printed and
+//! parsed ([`text`]), checked ([`verify()`]) and drawn ([`dot()`]). [`canonicalize()`] goes from one to the other.
+//!
+//! What operators mean for their arguments is data in [`table`] and functions in [`rules`] and [`promote`].
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -27,12 +29,16 @@ pub mod verify;
 
 pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
 pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, reachable};
+pub use dot::dot;
 pub use dtype::DType;
 pub use graph::{Graph, GraphBuilder, GraphNode, ValueId};
 pub use hash::Hash128;
 pub use layout::{Dims, Layout, LayoutRef};
 pub use op::{Op, OpClass, OpSpec, Props};
+pub use promote::{Category, promote_types, result_type};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
 pub use signature::{Results, Signature, SignatureRef};
+pub use text::{ParseError, print_with};
 pub use trace::{Operands, SiteId, Value, WeakValue};
+pub use verify::{Fault, Place, VerifyError, verify};

@@ -1,190 +1,136 @@
-//! Which dtype an operation on mixed operands computes in (`c10::promoteTypes`, `at::result_type`).
+//! Which dtype operands of several dtypes compute in.
+//!
+//! The rules of libtorch (`c10/core/ScalarType.cpp`, `aten/src/ATen/native/TypeProperties.cpp`), written as what they
+//! mean; a test compares them with libtorch's own answers for all pairs.
 
 use crate::dtype::DType;
 
-/// The dtype that holds values of both, or `None` where libtorch refuses to promote: 8-bit floats with any other type, and
-/// unsigned 16 to 64-bit integers with anything but real floats.
+/// The real float whose precision a dtype computes in; `None` for integers.
+const fn value_type(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::C32 => Some(DType::F16),
+        DType::C64 => Some(DType::F32),
+        DType::C128 => Some(DType::F64),
+        d if d.is_floating() => Some(d),
+        _ => None,
+    }
+}
+
+/// The complex dtype of real floats like this; `None` where there is none (8-bit floats, integers).
+pub const fn complex_of(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::F16 => Some(DType::C32),
+        DType::BF16 | DType::F32 => Some(DType::C64),
+        DType::F64 => Some(DType::C128),
+        d if d.is_complex() => Some(d),
+        _ => None,
+    }
+}
+
+const fn is_float8(dtype: DType) -> bool {
+    dtype.is_floating() && dtype.size_of() == 1
+}
+
+/// Unsigned integers that libtorch lets meet only floats.
+const fn is_barebones(dtype: DType) -> bool {
+    matches!(dtype, DType::U16 | DType::U32 | DType::U64)
+}
+
+/// The smallest dtype both convert to, as `torch.promote_types`; `None` where libtorch raises: 8-bit floats with
+/// anything else, wide unsigned integers with anything but real floats, generator states.
 pub fn promote_types(a: DType, b: DType) -> Option<DType> {
-    use DType::*;
+    let (a_value, b_value) = (value_type(a), value_type(b));
+    if a == DType::RngState || b == DType::RngState {
+        return None;
+    }
     if a == b {
         return Some(a);
     }
-    let alone = |d: DType| matches!(d, RngState | F8E5M2 | F8E4M3Fn | F8E5M2Fnuz | F8E4M3Fnuz);
-    let (small, large) = if rank(a) <= rank(b) { (a, b) } else { (b, a) };
-    if alone(small) || alone(large) {
+    if is_float8(a) || is_float8(b) {
         return None;
     }
-    if matches!(small, U16 | U32 | U64) || matches!(large, U16 | U32 | U64) {
-        return large.is_floating().then_some(large);
+    if is_barebones(a) || is_barebones(b) {
+        return [a, b].into_iter().find(|d| d.is_floating());
     }
-    Some(match (small, large) {
-        (U8, I8) => I16,
-        (F16, BF16) => F32,
-        (F64, C32 | C64) => C128,
-        (F32 | BF16, C32) => C64,
-        (_, y) => y,
-    })
-}
-
-/// Order in which types give way to each other.
-fn rank(d: DType) -> u8 {
-    use DType::*;
-    match d {
-        Bool => 0,
-        U8 => 1,
-        I8 => 2,
-        I16 => 3,
-        U16 => 4,
-        I32 => 5,
-        U32 => 6,
-        I64 => 7,
-        U64 => 8,
-        F8E5M2 | F8E4M3Fn | F8E5M2Fnuz | F8E4M3Fnuz => 9,
-        F16 => 10,
-        BF16 => 11,
-        F32 => 12,
-        F64 => 13,
-        C32 => 14,
-        C64 => 15,
-        C128 => 16,
-        RngState => 17,
+    match (a_value, b_value) {
+        (None, None) => Some(wider_integer(a, b)),
+        (Some(x), Some(y)) => {
+            let float = if x.size_of() != y.size_of() {
+                if x.size_of() > y.size_of() { x } else { y }
+            } else if x == y {
+                x
+            } else {
+                // Neither half holds the other.
+                DType::F32
+            };
+            if a.is_complex() || b.is_complex() { complex_of(float) } else { Some(float) }
+        }
+        (Some(_), None) => Some(a),
+        (None, Some(_)) => Some(b),
     }
 }
 
-/// How an operand counts: a number of the host gives way to a 0-dim tensor, and that to a tensor with dimensions, unless
-/// its kind (integer, float, complex) is higher.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Weight {
-    /// A number where a tensor may stand.
+/// Of different integers.
+fn wider_integer(a: DType, b: DType) -> DType {
+    match (a, b) {
+        (DType::Bool, other) | (other, DType::Bool) => other,
+        (DType::U8, DType::I8) | (DType::I8, DType::U8) => DType::I16,
+        _ if a.size_of() > b.size_of() => a,
+        _ => b,
+    }
+}
+
+/// How much say an operand has in the result's dtype. Operands of one category promote among themselves; a lower
+/// category then counts only as far as its kind is higher: a float beside integers, a complex number beside floats,
+/// anything beside booleans.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Category {
+    /// A host number standing for a tensor.
     Wrapped,
-    /// A tensor of rank 0.
+    /// A tensor with no dimensions.
     ZeroDim,
     /// A tensor with dimensions.
     Dim,
 }
 
-/// Promotion over several operands.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ResultType {
-    dim: Option<DType>,
-    zero_dim: Option<DType>,
-    wrapped: Option<DType>,
-}
-
-impl ResultType {
-    /// Adds an operand; `default` is the dtype of host floats ([`DType::F32`] unless the program changed it). `None`
-    /// where libtorch refuses.
-    pub fn add(mut self, dtype: DType, weight: Weight, default: DType) -> Option<Self> {
-        let dtype = match (weight, dtype) {
-            (Weight::Wrapped, d) if d.is_complex() => match default {
-                DType::F64 => DType::C128,
-                DType::F16 => DType::C32,
-                _ => DType::C64,
-            },
-            (Weight::Wrapped, d) if d.is_floating() => default,
-            (_, d) => d,
-        };
-        let slot = match weight {
-            Weight::Dim => &mut self.dim,
-            Weight::ZeroDim => &mut self.zero_dim,
-            Weight::Wrapped => &mut self.wrapped,
-        };
-        *slot = Some(match *slot {
-            None => dtype,
-            Some(d) => promote_types(d, dtype)?,
-        });
-        Some(self)
-    }
-
-    /// The dtype the operation computes in; `None` without operands, or where libtorch refuses.
-    pub fn finish(self) -> Option<DType> {
-        let combine = |higher: Option<DType>, lower: Option<DType>| match (higher, lower) {
-            (None, x) | (x, None) => Some(x),
-            (Some(h), Some(l)) if kind(h) >= kind(l) => Some(Some(h)),
-            (Some(h), Some(l)) => promote_types(h, l).map(Some),
-        };
-        combine(self.dim, combine(self.zero_dim, self.wrapped)?)?
+impl Category {
+    /// The category of a tensor of this rank.
+    pub const fn of_rank(rank: usize) -> Category {
+        if rank == 0 { Category::ZeroDim } else { Category::Dim }
     }
 }
 
-/// Bool, integer, float or complex.
-fn kind(d: DType) -> u8 {
-    match d {
-        DType::Bool => 0,
-        d if d.is_complex() => 3,
-        d if d.is_floating() => 2,
-        _ => 1,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `torch.promote_types` of torch 2.11, rows and columns in this order; `-` where it raises.
-    const ORDER: &str =
-        "u8 i8 i16 i32 i64 f16 f32 f64 c32 c64 c128 bool bf16 f8e5m2 f8e4m3fn f8e5m2fnuz f8e4m3fnuz u16 u32 u64";
-    const TABLE: &str = "
-        u8 i16 i16 i32 i64 f16 f32 f64 c32 c64 c128 u8 bf16 - - - - - - -
-        i16 i8 i16 i32 i64 f16 f32 f64 c32 c64 c128 i8 bf16 - - - - - - -
-        i16 i16 i16 i32 i64 f16 f32 f64 c32 c64 c128 i16 bf16 - - - - - - -
-        i32 i32 i32 i32 i64 f16 f32 f64 c32 c64 c128 i32 bf16 - - - - - - -
-        i64 i64 i64 i64 i64 f16 f32 f64 c32 c64 c128 i64 bf16 - - - - - - -
-        f16 f16 f16 f16 f16 f16 f32 f64 c32 c64 c128 f16 f32 - - - - f16 f16 f16
-        f32 f32 f32 f32 f32 f32 f32 f64 c64 c64 c128 f32 f32 - - - - f32 f32 f32
-        f64 f64 f64 f64 f64 f64 f64 f64 c128 c128 c128 f64 f64 - - - - f64 f64 f64
-        c32 c32 c32 c32 c32 c32 c64 c128 c32 c64 c128 c32 c64 - - - - - - -
-        c64 c64 c64 c64 c64 c64 c64 c128 c64 c64 c128 c64 c64 - - - - - - -
-        c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 - - - - - - -
-        u8 i8 i16 i32 i64 f16 f32 f64 c32 c64 c128 bool bf16 - - - - - - -
-        bf16 bf16 bf16 bf16 bf16 f32 f32 f64 c64 c64 c128 bf16 bf16 - - - - bf16 bf16 bf16
-        - - - - - - - - - - - - - f8e5m2 - - - - - -
-        - - - - - - - - - - - - - - f8e4m3fn - - - - -
-        - - - - - - - - - - - - - - - f8e5m2fnuz - - - -
-        - - - - - - - - - - - - - - - - f8e4m3fnuz - - -
-        - - - - - f16 f32 f64 - - - - bf16 - - - - u16 - -
-        - - - - - f16 f32 f64 - - - - bf16 - - - - - u32 -
-        - - - - - f16 f32 f64 - - - - bf16 - - - - - - u64";
-
-    fn dtype(name: &str) -> DType {
-        DType::from_name(name).unwrap_or_else(|| panic!("{name}"))
-    }
-
-    #[test]
-    fn all_pairs_promote_as_in_libtorch() {
-        let names: Vec<&str> = ORDER.split_whitespace().collect();
-        let mut cells = TABLE.split_whitespace();
-        for a in &names {
-            for b in &names {
-                let expected = cells.next().filter(|c| *c != "-").map(dtype);
-                assert_eq!(promote_types(dtype(a), dtype(b)), expected, "{a} and {b}");
-            }
+/// The dtype in which operands compute, as `torch.result_type`. `default` is the default dtype, a real float: wrapped
+/// floats have it, wrapped complex numbers its complex one. `None` where libtorch raises, and for no operands.
+pub fn result_type(operands: impl IntoIterator<Item = (DType, Category)>, default: DType) -> Option<DType> {
+    let mut states: [Option<DType>; 3] = [None; 3];
+    for (mut dtype, category) in operands {
+        if category == Category::Wrapped && dtype.is_complex() {
+            dtype = complex_of(default)?;
+        } else if category == Category::Wrapped && dtype.is_floating() {
+            dtype = default;
         }
-        assert_eq!(names.len() + 1, DType::ALL.len(), "all but generator states");
+        let state = &mut states[category as usize];
+        *state = Some(state.map_or(Some(dtype), |s| promote_types(s, dtype))?);
     }
+    let [wrapped, zero_dim, dim] = states;
+    combine(dim, combine(zero_dim, wrapped)?)?
+}
 
-    /// Cases of `torch.result_type`.
-    #[test]
-    fn numbers_give_way_to_tensors_unless_their_kind_is_higher() {
-        use Weight::*;
-        let result = |operands: &[(DType, Weight)]| {
-            let start = Some(ResultType::default());
-            operands.iter().fold(start, |r, &(d, w)| r?.add(d, w, DType::F32))?.finish()
-        };
-        type Case<'a> = (&'a [(DType, Weight)], Option<DType>);
-        let cases: [Case<'_>; 9] = [
-            (&[(DType::I32, Dim), (DType::I64, Wrapped)], Some(DType::I32)),
-            (&[(DType::I32, Dim), (DType::F64, Wrapped)], Some(DType::F32)),
-            (&[(DType::F16, Dim), (DType::F64, Wrapped)], Some(DType::F16)),
-            (&[(DType::F16, Dim), (DType::F64, ZeroDim)], Some(DType::F16)),
-            (&[(DType::I64, Dim), (DType::F64, ZeroDim)], Some(DType::F64)),
-            (&[(DType::F32, Dim), (DType::C128, Wrapped)], Some(DType::C64)),
-            (&[(DType::Bool, Dim), (DType::I64, Wrapped)], Some(DType::I64)),
-            (&[(DType::U16, Dim), (DType::I64, Dim)], None),
-            (&[], None),
-        ];
-        for (operands, expected) in cases {
-            assert_eq!(result(operands), expected, "{operands:?}");
-        }
-    }
+/// Outer `None`: they do not combine. Inner `None`: no operand.
+fn combine(higher: Option<DType>, lower: Option<DType>) -> Option<Option<DType>> {
+    let (Some(h), Some(l)) = (higher, lower) else { return Some(higher.or(lower)) };
+    let decided = if h.is_complex() {
+        Some(h)
+    } else if h.is_floating() {
+        if l.is_complex() { complex_of(h) } else { Some(h) }
+    } else if l.is_complex() {
+        // Wide unsigned integers too, although `promote_types` refuses them.
+        Some(l)
+    } else if h == DType::Bool || l.is_floating() {
+        promote_types(h, l)
+    } else {
+        Some(h)
+    };
+    decided.map(Some)
 }

@@ -1,187 +1,324 @@
-//! What every graph must satisfy, whoever built it.
+//! Whether a graph makes sense.
+//!
+//! Everyone downstream trusts what is checked here: lowering indexes operands by argument, kernels read layouts. Run it
+//! after each pass in tests and on every graph that comes from text.
+//!
+//! What holds for a verified graph:
+//! - argument words are well formed ([`args::check`]) and consume exactly the node's operands and numbers;
+//! - operands and outputs are defined, operands before their use;
+//! - sizes and strides are not negative and byte counts fit `i64`; generator states have rank 0;
+//! - generator states stand where arguments say `generator`, and nowhere else;
+//! - the first results are the written arguments' new values, in argument order, with their layouts; the last results
+//!   are the generators' next states; what stands between is new and no state;
+//! - `ltc::` operators have their fixed signatures, views stay inside their base, and trace-only ones do not occur.
+//!
+//! Not checked: that an ATen operator gets the arguments of its schema, and that its results have the right layouts.
+
+use std::fmt;
+
+use smallvec::SmallVec;
 
 use crate::{
-    args::{Arg, ArgFlags, ArgReader},
+    args::{self, Arg, ArgFlags, Malformed},
     dtype::DType,
     graph::{Graph, GraphNode, ValueId},
-    layout::LayoutRef,
+    layout::{Layout, LayoutRef},
     op::Op,
 };
 
-/// A rule that a graph breaks, and where.
+/// What is wrong, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("node {node} ({op}): {what}")]
+#[error("{place}: {fault}")]
 pub struct VerifyError {
-    /// Position of the node; the number of nodes for the outputs.
-    pub node: usize,
-    /// Its operator.
-    pub op: String,
-    /// The rule.
-    pub what: Violation,
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub fault: Fault,
 }
 
-/// Rules.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Violation {
-    /// Argument words that do not decode.
-    #[error("malformed arguments")]
-    MalformedArguments,
-    /// The arguments consume another number of operands.
-    #[error("{given} operands, its arguments take {taken}")]
-    OperandCount {
-        /// Operands of the node.
-        given: usize,
-        /// Operands its arguments consume.
-        taken: usize,
-    },
-    /// The arguments consume another number of number words.
-    #[error("{given} number words, its arguments take {taken}")]
-    NumberCount {
-        /// Number words of the node.
-        given: usize,
-        /// Words its arguments consume.
-        taken: usize,
-    },
-    /// Numbers are not laid out one node after the other.
-    #[error("its numbers begin at {given}, expected {expected}")]
-    NumberOrder {
-        /// Where they begin.
-        given: usize,
-        /// Where the node before ends.
-        expected: usize,
-    },
-    /// A value is used before (or without) its definition.
-    #[error("{0} is used before it is defined")]
-    Undefined(ValueId),
-    /// A written argument has no result, or one of another element type or shape.
-    #[error("the written argument {argument} has no matching result")]
-    WrittenResult {
-        /// Argument position.
-        argument: usize,
-    },
-    /// A generator argument that is no generator state, or has no next state among the results.
-    #[error("its generator state is missing")]
-    GeneratorState,
-    /// A size is negative, or a stride of a dimension with more than one element is.
-    #[error("impossible layout {0}")]
-    Layout(String),
-    /// One of our own operators with other arguments than it has.
-    #[error("expected {0}")]
-    Signature(&'static str),
+/// Part of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Parameter by position.
+    Param(usize),
+    /// Node by position, and its operator.
+    Node(usize, Op),
+    /// Output by position.
+    Output(usize),
 }
 
-fn sane(layout: &LayoutRef) -> bool {
-    let dims = layout.sizes().iter().zip(layout.strides());
-    dims.into_iter().all(|(&n, &s)| n >= 0 && (s >= 0 || n < 2))
-}
-
-/// Whether written argument and result hold the same elements (strides may change).
-fn same_elements(a: &LayoutRef, b: &LayoutRef) -> bool {
-    a.dtype() == b.dtype() && a.sizes() == b.sizes()
-}
-
-fn own_operator(graph: &Graph, node: &GraphNode) -> Result<(), Violation> {
-    let args: Vec<Arg<'_>> = node.args().collect();
-    let op = node.op();
-    let fits = if op == Op::read_view() {
-        matches!(args[..], [Arg::Tensor { .. }, Arg::Int(offset)] if offset >= 0) && node.results().len() == 1
-    } else if op == Op::write_view() {
-        matches!(args[..], [Arg::Tensor { .. }, Arg::Tensor { .. }, Arg::Ints(n), Arg::Ints(s), Arg::Int(offset)]
-            if n.len() == s.len() && offset >= 0)
-            && matches!(node.results(), [result] if result == graph.layout(node.operands[0]))
-    } else if op == Op::empty() {
-        args.is_empty() && node.results().len() == 1
-    } else if op == Op::seed() {
-        matches!(args[..], [Arg::Number { dtype: DType::I64, .. }])
-            && matches!(node.results(), [state] if state.dtype() == DType::RngState)
-    } else {
-        op != Op::result() && op != Op::data()
-    };
-    if fits { Ok(()) } else { Err(Violation::Signature("the arguments and results documented in op.rs")) }
-}
-
-fn check_node(graph: &Graph, node: &GraphNode, next_number: usize, defined: usize) -> Result<(), Violation> {
-    let mut reader = ArgReader::new(node.words());
-    reader.by_ref().for_each(drop);
-    if reader.error() {
-        return Err(Violation::MalformedArguments);
-    }
-    let (given, taken) = (node.operands.len(), reader.operands());
-    if given != taken {
-        return Err(Violation::OperandCount { given, taken });
-    }
-    let (given, taken) = (node.number_count as usize, reader.numbers());
-    if given != taken {
-        return Err(Violation::NumberCount { given, taken });
-    }
-    if node.first_number as usize != next_number {
-        return Err(Violation::NumberOrder { given: node.first_number as usize, expected: next_number });
-    }
-    for &v in &node.operands {
-        let known =
-            v.as_param().is_some_and(|p| p < graph.params().len()) || v.as_result().is_some_and(|r| r < defined);
-        if !known {
-            return Err(Violation::Undefined(v));
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Param(i) => write!(f, "parameter {i}"),
+            Place::Node(i, op) => write!(f, "node {i} ({op})"),
+            Place::Output(i) => write!(f, "output {i}"),
         }
     }
-    if let Some(bad) = node.results().iter().find(|l| !sane(l)) {
-        return Err(Violation::Layout(bad.to_string()));
+}
+
+/// A rule that is broken.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// The argument words are not well formed.
+    #[error(transparent)]
+    Arguments(#[from] Malformed),
+    /// The arguments consume another number of operands.
+    #[error("arguments take {wanted} operands, there are {found}")]
+    OperandCount {
+        /// What the arguments consume.
+        wanted: usize,
+        /// What the node has.
+        found: usize,
+    },
+    /// The arguments consume another number of number words.
+    #[error("arguments take {wanted} number words, there are {found}")]
+    NumberCount {
+        /// What the arguments consume.
+        wanted: usize,
+        /// What the node says.
+        found: usize,
+    },
+    /// A value that is not defined, or not yet.
+    #[error("{0} is not defined here")]
+    Undefined(ValueId),
+    /// A size below zero.
+    #[error("{0} has a negative size")]
+    NegativeSize(LayoutRef),
+    /// A stride below zero.
+    #[error("{0} has a negative stride")]
+    NegativeStride(LayoutRef),
+    /// Elements or bytes that `i64` cannot count.
+    #[error("{0} is too large")]
+    TooLarge(LayoutRef),
+    /// A generator state with dimensions.
+    #[error("{0} is a generator state with dimensions")]
+    StateRank(LayoutRef),
+    /// A tensor where a generator state belongs, or the reverse.
+    #[error("operand {operand} is {found}, which does not fit its argument")]
+    OperandKind {
+        /// Position among the operands.
+        operand: usize,
+        /// Its layout.
+        found: LayoutRef,
+    },
+    /// Fewer results than written arguments and generators.
+    #[error("{written} written arguments and {states} generators, but {found} results")]
+    ResultCount {
+        /// Written arguments.
+        written: usize,
+        /// Generators.
+        states: usize,
+        /// Results.
+        found: usize,
+    },
+    /// A written argument's new value with a layout other than its old one's.
+    #[error("result {result} is {found}, but the argument it is written to is {wanted}")]
+    WrittenLayout {
+        /// Position among the results.
+        result: usize,
+        /// The argument's layout.
+        wanted: LayoutRef,
+        /// The result's.
+        found: LayoutRef,
+    },
+    /// A generator state among the other results, or another result among the states at the end.
+    #[error("result {result} is {found}: the last {states} results, and no others, are generator states")]
+    ResultKind {
+        /// Position among the results.
+        result: usize,
+        /// Its layout.
+        found: LayoutRef,
+        /// How many states there must be.
+        states: usize,
+    },
+    /// An `ltc::` operator with other arguments or results than it has.
+    #[error("wants {0}")]
+    Signature(&'static str),
+    /// An operator that only traces have.
+    #[error("exists in traces only")]
+    TraceOnly,
+    /// An `ltc::` operator that does not exist.
+    #[error("there is no such operator")]
+    UnknownPseudoOp,
+    /// A view that does not fit into its base.
+    #[error("the view ends at byte {end} of a base of {bytes}")]
+    ViewBounds {
+        /// Where the view ends.
+        end: i64,
+        /// Size of the base.
+        bytes: i64,
+    },
+}
+
+/// Checks the whole graph; the first mistake, parameters before nodes before outputs.
+pub fn verify(graph: &Graph) -> Result<(), VerifyError> {
+    for (i, layout) in graph.params().iter().enumerate() {
+        at(Place::Param(i), check_layout(layout))?;
     }
-    let (mut results, mut states) = (node.results().iter(), 0);
-    for (argument, arg) in node.args().enumerate() {
-        let wrong = Err(Violation::WrittenResult { argument });
+    for (i, node) in graph.nodes().iter().enumerate() {
+        at(Place::Node(i, node.op()), check_node(graph, node))?;
+    }
+    for (i, &output) in graph.outputs().iter().enumerate() {
+        at(Place::Output(i), check_defined(graph, output, graph.result_count()))?;
+    }
+    Ok(())
+}
+
+fn at(place: Place, checked: Result<(), Fault>) -> Result<(), VerifyError> {
+    checked.map_err(|fault| VerifyError { place, fault })
+}
+
+fn check_defined(graph: &Graph, value: ValueId, results: usize) -> Result<(), Fault> {
+    let defined = match (value.as_param(), value.as_result()) {
+        (Some(p), _) => p < graph.params().len(),
+        (_, r) => r.is_some_and(|r| r < results),
+    };
+    if defined { Ok(()) } else { Err(Fault::Undefined(value)) }
+}
+
+fn is_state(layout: &Layout) -> bool {
+    layout.dtype() == DType::RngState
+}
+
+fn check_layout(layout: &LayoutRef) -> Result<(), Fault> {
+    if layout.sizes().iter().any(|&s| s < 0) {
+        return Err(Fault::NegativeSize(layout.clone()));
+    }
+    if layout.strides().iter().any(|&s| s < 0) {
+        return Err(Fault::NegativeStride(layout.clone()));
+    }
+    if is_state(layout) && layout.rank() > 0 {
+        return Err(Fault::StateRank(layout.clone()));
+    }
+    let count = layout.sizes().iter().try_fold(1i64, |n, &s| n.checked_mul(s));
+    let bytes = count.and_then(|_| end_byte(layout.dtype(), layout.sizes(), layout.strides(), 0));
+    bytes.map(drop).ok_or_else(|| Fault::TooLarge(layout.clone()))
+}
+
+/// First byte after the last that a view touches; 0 if it touches none, `None` if `i64` cannot say.
+fn end_byte(dtype: DType, sizes: &[i64], strides: &[i64], offset: i64) -> Option<i64> {
+    if sizes.contains(&0) {
+        return Some(0);
+    }
+    let dims = sizes.iter().zip(strides);
+    let last =
+        dims.map(|(&size, &stride)| (size - 1).checked_mul(stride)).try_fold(offset, |n, d| n.checked_add(d?))?;
+    last.checked_add(1)?.checked_mul(dtype.size_of() as i64)
+}
+
+fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
+    let consumed = args::check(node.words())?;
+    if consumed.operands != node.operands.len() {
+        return Err(Fault::OperandCount { wanted: consumed.operands, found: node.operands.len() });
+    }
+    if consumed.numbers != node.number_count as usize {
+        return Err(Fault::NumberCount { wanted: consumed.numbers, found: node.number_count as usize });
+    }
+    for &operand in &node.operands {
+        check_defined(graph, operand, node.first_result as usize)?;
+    }
+    node.results().iter().try_for_each(check_layout)?;
+    check_results(graph, node)?;
+    if node.op().name().starts_with("ltc::") { check_pseudo(graph, node) } else { Ok(()) }
+}
+
+/// Operand kinds, and results: written arguments first, generator states last.
+fn check_results(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
+    // The operand whose layout each written result keeps; none where the old contents do not matter.
+    let mut written: SmallVec<[Option<usize>; 4]> = SmallVec::new();
+    let mut generators: SmallVec<[usize; 2]> = SmallVec::new();
+    for arg in node.args() {
         match arg {
-            Arg::Tensor { operand, flags } if flags.has(ArgFlags::MUT) => match (operand, results.next()) {
-                (_, None) => return wrong,
-                // `out=` arguments may change shape.
-                (Some(i), Some(result)) if graph.layout(node.operands[i]).dtype() != result.dtype() => return wrong,
-                _ => {}
-            },
+            Arg::Tensor { operand, flags } if flags.has(ArgFlags::MUT) => written.push(operand),
             Arg::Tensors { mask, first_operand, flags, .. } if flags.has(ArgFlags::MUT) => {
-                let count: usize = mask.iter().map(|m| m.count_ones() as usize).sum();
-                for i in 0..count {
-                    let Some(result) = results.next() else { return wrong };
-                    let fresh = flags.has(ArgFlags::FRESH);
-                    if !fresh && !same_elements(graph.layout(node.operands[first_operand + i]), result) {
-                        return wrong;
-                    }
-                }
+                let present = mask.iter().map(|m| m.count_ones() as usize).sum::<usize>();
+                let is_read = !flags.has(ArgFlags::FRESH);
+                written.extend((first_operand..first_operand + present).map(|o| is_read.then_some(o)));
             }
-            Arg::Generator { operand } => {
-                states += 1;
-                if graph.layout(node.operands[operand]).dtype() != DType::RngState {
-                    return Err(Violation::GeneratorState);
-                }
-            }
+            Arg::Generator { operand } => generators.push(operand),
             _ => {}
         }
     }
-    let produced = node.results().iter().rev().take_while(|l| l.dtype() == DType::RngState).count();
-    if produced < states {
-        return Err(Violation::GeneratorState);
+    for (operand, &value) in node.operands.iter().enumerate() {
+        let found = graph.layout(value);
+        if is_state(found) != generators.contains(&operand) {
+            return Err(Fault::OperandKind { operand, found: found.clone() });
+        }
     }
-    if node.op().name().starts_with("ltc::") { own_operator(graph, node) } else { Ok(()) }
-}
-
-/// Checks all rules; the first violation in execution order.
-pub fn verify(graph: &Graph) -> Result<(), VerifyError> {
-    let outside = |what| VerifyError { node: graph.nodes().len(), op: "graph".into(), what };
-    if let Some(bad) = graph.params().iter().find(|l| !sane(l)) {
-        return Err(outside(Violation::Layout(bad.to_string())));
+    let states = if node.op() == Op::seed() { 1 } else { generators.len() };
+    let found = node.results().len();
+    let Some(tensors) = found.checked_sub(states).filter(|&t| t >= written.len()) else {
+        return Err(Fault::ResultCount { written: written.len(), states, found });
+    };
+    for (result, layout) in node.results().iter().enumerate() {
+        if is_state(layout) != (result >= tensors) {
+            return Err(Fault::ResultKind { result, found: layout.clone(), states });
+        }
     }
-    let (mut numbers, mut defined) = (0, 0);
-    for (i, node) in graph.nodes().iter().enumerate() {
-        let error = |what| VerifyError { node: i, op: node.op().name().into(), what };
-        check_node(graph, node, numbers, defined).map_err(error)?;
-        numbers += node.number_count as usize;
-        defined += node.results().len();
-    }
-    for &v in graph.outputs() {
-        let known =
-            v.as_param().is_some_and(|p| p < graph.params().len()) || v.as_result().is_some_and(|r| r < defined);
-        if !known {
-            return Err(outside(Violation::Undefined(v)));
+    for (result, (operand, found)) in written.iter().zip(node.results()).enumerate() {
+        if let Some(wanted) = operand.map(|o| graph.layout(node.operands[o]))
+            && wanted != found
+        {
+            return Err(Fault::WrittenLayout { result, wanted: wanted.clone(), found: found.clone() });
         }
     }
     Ok(())
+}
+
+/// The operators of our own; see [`Op::read_view`] and its neighbours.
+fn check_pseudo(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
+    const READ: ArgFlags = ArgFlags::NONE;
+    const WRITTEN: ArgFlags = ArgFlags::MUT;
+    let arguments: Vec<Arg<'_>> = node.args().collect();
+    let operand = |i: usize| graph.layout(node.operands[i]);
+    match node.op() {
+        op if op == Op::read_view() => match (&arguments[..], node.results()) {
+            ([Arg::Tensor { flags: READ, .. }, Arg::Int(offset)], [view]) if *offset >= 0 => {
+                check_view(operand(0), view.dtype(), view.sizes(), view.strides(), *offset)
+            }
+            _ => Err(Fault::Signature("(value, int offset of at least 0) and one result")),
+        },
+        op if op == Op::write_view() => match (&arguments[..], node.results()) {
+            (
+                [
+                    Arg::Tensor { flags: WRITTEN, .. },
+                    Arg::Tensor { flags: READ, .. },
+                    Arg::Ints(sizes),
+                    Arg::Ints(strides),
+                    Arg::Int(offset),
+                ],
+                [_],
+            ) if *offset >= 0 && sizes.len() == strides.len() => {
+                let ints = |words: &[u64]| words.iter().map(|&w| w as i64).collect::<Vec<_>>();
+                let (sizes, strides, value) = (ints(sizes), ints(strides), operand(1));
+                if value.sizes() != sizes || strides.iter().any(|&s| s < 0) {
+                    return Err(Fault::Signature("the value's sizes, and strides of at least 0"));
+                }
+                check_view(operand(0), value.dtype(), &sizes, &strides, *offset)
+            }
+            _ => Err(Fault::Signature(
+                "(mut base, value, ints sizes, ints strides, int offset of at least 0) and one result",
+            )),
+        },
+        op if op == Op::empty() => match (&arguments[..], node.results().len()) {
+            ([], 1) => Ok(()),
+            _ => Err(Fault::Signature("no arguments and one result")),
+        },
+        op if op == Op::seed() => match (&arguments[..], node.results().len()) {
+            ([Arg::Number { dtype: DType::I64, .. }], 1) => Ok(()),
+            _ => Err(Fault::Signature("(number i64) and one result, a generator state")),
+        },
+        op if op == Op::result() || op == Op::data() => Err(Fault::TraceOnly),
+        _ => Err(Fault::UnknownPseudoOp),
+    }
+}
+
+fn check_view(base: &Layout, dtype: DType, sizes: &[i64], strides: &[i64], offset: i64) -> Result<(), Fault> {
+    // The base's layout was checked where it is defined.
+    let bytes = base.storage_bytes() as i64;
+    match end_byte(dtype, sizes, strides, offset) {
+        Some(end) if end <= bytes => Ok(()),
+        end => Err(Fault::ViewBounds { end: end.unwrap_or(i64::MAX), bytes }),
+    }
 }

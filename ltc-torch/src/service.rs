@@ -132,8 +132,12 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
                 found.ok_or_else(|| Error::Tch(format!("no graph with hash {} was asked for", request.text)))?;
             Reply { tensors: computation.run(&tensors)?, ..Reply::default() }
         }
-        "graph_text" => text(inspect::computation(&tensors)?.extracted.graph().to_string()),
-        "graph_dot" => text(ltc_ir::dot::dot(inspect::computation(&tensors)?.extracted.graph())),
+        "graph_text" => {
+            let computation = inspect::computation(&tensors)?;
+            let extracted = &computation.extracted;
+            text(ltc_ir::print_with(extracted.graph(), extracted.numbers()).to_string())
+        }
+        "graph_dot" => text(ltc_ir::dot(inspect::computation(&tensors)?.extracted.graph()).to_string()),
         "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
         "step_new" => {
             let handle = state.next.fetch_add(1, Ordering::Relaxed);

@@ -99,9 +99,12 @@ impl<'a> Call<'a> {
         self.tensor(i).ok_or_else(|| ShapeError::runtime(format!("{}: argument {i} must be a tensor", self.op)))
     }
 
-    /// Layouts of a tensor list argument, absent entries as `None`.
+    /// Layouts of a tensor list argument, absent and fresh entries as `None`.
     pub fn tensors(&self, i: usize) -> SmallVec<[Option<&'a Layout>; 4]> {
-        let Some(Arg::Tensors { len, mask, first_operand, .. }) = self.args.get(i) else { return SmallVec::new() };
+        let Some(Arg::Tensors { len, mask, first_operand, flags }) = self.args.get(i) else { return SmallVec::new() };
+        if flags.has(ArgFlags::FRESH) {
+            return SmallVec::from_elem(None, *len);
+        }
         let mut next = *first_operand;
         (0..*len)
             .map(|j| {

@@ -1,29 +1,51 @@
-//! The text form of a graph: what dumps show, tests write and [`parse`] reads back.
+//! The text form of graphs: what dumps show and file tests are written in.
+//!
+//! Printing is deterministic and says all of a graph's structure; parsing what was printed gives an equal graph. Sites
+//! are no structure and are not printed. Neither direction recurses, both are linear.
 //!
 //! ```text
-//! graph(%p0: f32[2, 3], %p1: f32[3, 2]{1, 3}) {
-//!   %0: f32[2, 3] = aten::add.Tensor(%p0, %p0, number(i64))
-//!   %1: f32[2], %2: i64[2] = aten::max.dim(%0, 1, false)
-//!   return %1, %2
+//! graph(%p0: f32[2, 3], %p1: f32[3]{1}) {
+//!   %0: f32[2, 3] = aten::add.Tensor(%p0, %p1, number i64)
+//!   %1: f32[2], %2: i64[2] = aten::max.dim(%0, int 1, bool false)
+//!   return %0, %2
 //! }
 //! ```
 //!
-//! Layouts are `dtype[sizes]`, followed by `{strides}` when they are not row-major. Arguments, in schema order:
+//! # Grammar
 //!
-//! | argument | text |
-//! |---|---|
-//! | absent | `none` |
-//! | tensor; written; written, old contents unused | `%0`; `mut %0`; `mut fresh` |
-//! | runtime number: `Scalar`, `float`, host scalar, wrapped one | `number(i64)`, `float`, `host(f32)`, `wrapped(f64)` |
-//! | `int`, `bool`, `str` | `-3`, `true`, `"a\n\x00"` |
-//! | `int[]`, `float[]`, `bool[]` | `[1, 2]`, `floats[1.5, nan(7ff8000000000000)]`, `bools[true]` |
-//! | list of tensors, of numbers | `tensors[%0, none]`, `numbers[i64, f64]` |
-//! | generator, device | `generator %1`, `device` |
+//! ```text
+//! graph    = "graph" "(" [ param { "," param } ] ")" "{" { node } "return" [ value { "," value } ] "}"
+//! param    = "%p" digits ":" layout                          numbered from 0, in order
+//! node     = [ result { "," result } "=" ] op ( args | raw )
+//! result   = "%" digits ":" layout                           numbered from 0 through the graph, in order
+//! value    = "%p" digits | "%" digits                        defined above
+//! layout   = dtype "[" [ int { "," int } ] "]" [ "{" int { "," int } "}" ]      sizes, then strides unless row-major
+//! dtype    = "f32" | "i64" | "bool" | "rng" | ...            as DType::name
+//! op       = letter-or-underscore { letter | digit | "_" | "." | ":" } | string
+//! args     = "(" [ arg { "," arg } ] ")"
+//! arg      = "none" | "device"
+//!          | [ "mut" ] value | "fresh"                       tensor: read, written, written without being read
+//!          | "wrapped" dtype | "host" dtype                  number for a tensor: promoted as a number, as a tensor
+//!          | "float" | "number" dtype                        runtime number
+//!          | "int" int | "bool" bool | string
+//!          | "ints" "[" [ int { "," int } ] "]"              so "floats", "bools"; "numbers" holds dtypes
+//!          | [ "mut" | "fresh" ] "tensors" "[" [ entry { "," entry } ] "]"
+//!          | "generator" value
+//! entry    = value | "fresh" | "none"
+//! raw      = "raw" "[" [ hex { "," hex } ] "]" "(" [ value { "," value } ] ")" digits
+//! float    = decimal | "inf" | "-inf" | "nan" | "nan(" hex ")"      hex: all 64 bits of any other NaN
+//! string   = '"' { character | "\"" | "\\" | "\n" | "\r" | "\t" | "\x" two hex digits } '"'
+//! comment  = "//" to the end of the line | "/*" ... "*/"
+//! ```
 //!
-//! Results are numbered through the graph. Runtime numbers and sites are no part of the structure and are not printed.
-//! Equal graphs have equal texts, and no address or map order shows.
+//! Runtime numbers are holes with a type: their values are no structure and their positions follow from the order. A
+//! string is bytes; `\x` stands for what is not printable UTF-8. A node whose argument words are not well formed, or do
+//! not fit its operands and numbers, prints `raw`: words, operands, count of number words. So broken graphs can be
+//! looked at, and written down for the verifier's tests.
 
 mod parse;
 mod print;
 
-pub use parse::{ParseError, parse};
+pub use parse::ParseError;
+pub use print::print_with;
+pub(crate) use print::write_args;

@@ -1,134 +1,209 @@
-//! Graph to text.
+//! From graph to text.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Write};
 
 use crate::{
-    args::{Arg, ArgFlags},
+    args::{self, Arg, ArgFlags, number_words},
     dtype::DType,
     graph::{Graph, GraphNode, ValueId},
+    layout::LayoutRef,
+    scalar::Scalar,
 };
 
-/// Items with commas between them.
-fn list<T>(
-    f: &mut Formatter<'_>,
-    items: impl IntoIterator<Item = T>,
-    mut item: impl FnMut(&mut Formatter<'_>, T) -> fmt::Result,
-) -> fmt::Result {
-    for (i, x) in items.into_iter().enumerate() {
-        if i > 0 {
-            f.write_str(", ")?;
+/// The graph with the values of its runtime numbers as comments in their holes. Still parses to the same graph.
+/// `numbers` are those of the whole graph; where they are too few, holes stay bare.
+pub fn print_with<'a>(graph: &'a Graph, numbers: &'a [u64]) -> impl fmt::Display + 'a {
+    fmt::from_fn(move |f| write_graph(f, graph, numbers))
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_graph(f, self, &[])
+    }
+}
+
+fn write_graph(f: &mut impl Write, graph: &Graph, numbers: &[u64]) -> fmt::Result {
+    f.write_str("graph(")?;
+    write_defined(f, (0..graph.params().len()).map(ValueId::param), graph.params())?;
+    f.write_str(") {\n")?;
+    for node in graph.nodes() {
+        f.write_str("  ")?;
+        write_defined(f, node.result_ids(), node.results())?;
+        if !node.results().is_empty() {
+            f.write_str(" = ")?;
         }
-        item(f, x)?;
+        write_op(f, node.op().name())?;
+        write_args(f, node, numbers.get(node.first_number as usize..).unwrap_or_default())?;
+        f.write_char('\n')?;
+    }
+    f.write_str("  return")?;
+    for (i, output) in graph.outputs().iter().enumerate() {
+        write!(f, "{} {output}", comma(i).trim_end())?;
+    }
+    f.write_str("\n}\n")
+}
+
+fn comma(i: usize) -> &'static str {
+    if i == 0 { "" } else { ", " }
+}
+
+/// `%0: f32[2], %1: f32[]`.
+fn write_defined(f: &mut impl Write, ids: impl Iterator<Item = ValueId>, layouts: &[LayoutRef]) -> fmt::Result {
+    for (i, (id, layout)) in ids.zip(layouts).enumerate() {
+        write!(f, "{}{id}: {layout}", comma(i))?;
     }
     Ok(())
 }
 
-fn flags(f: &mut Formatter<'_>, flags: ArgFlags) -> fmt::Result {
-    f.write_str(if flags.has(ArgFlags::MUT) { "mut " } else { "" })
+/// Whether an operator name needs no quotes.
+pub(super) fn is_op_char(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b':')
 }
 
-fn float(f: &mut Formatter<'_>, bits: u64) -> fmt::Result {
-    let x = f64::from_bits(bits);
-    if x.is_nan() { write!(f, "nan({bits:016x})") } else { write!(f, "{x:?}") }
+fn write_op(f: &mut impl Write, name: &str) -> fmt::Result {
+    let word = name.bytes().all(is_op_char) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    // `return` would end the graph.
+    let bare = word && name != "return";
+    if bare { f.write_str(name) } else { write_string(f, name.as_bytes()) }
 }
 
-fn string(f: &mut Formatter<'_>, words: &[u64], len: usize) -> fmt::Result {
-    f.write_str("\"")?;
-    for byte in words.iter().flat_map(|w| w.to_le_bytes()).take(len) {
-        match byte {
-            b'"' | b'\\' => write!(f, "\\{}", byte as char)?,
-            b'\n' => f.write_str("\\n")?,
-            b' '..=b'~' => write!(f, "{}", byte as char)?,
-            _ => write!(f, "\\x{byte:02x}")?,
+/// `(args)` of a node, or its raw form. `numbers` begin at the node's first.
+pub(crate) fn write_args(f: &mut impl Write, node: &GraphNode, numbers: &[u64]) -> fmt::Result {
+    let fits = args::check(node.words())
+        .is_ok_and(|c| c.operands == node.operands.len() && c.numbers == node.number_count as usize);
+    if !fits {
+        f.write_str(" raw [")?;
+        for (i, word) in node.words().iter().enumerate() {
+            write!(f, "{}{word:#x}", comma(i))?;
         }
+        f.write_str("](")?;
+        for (i, operand) in node.operands.iter().enumerate() {
+            write!(f, "{}{operand}", comma(i))?;
+        }
+        return write!(f, ") {}", node.number_count);
     }
-    f.write_str("\"")
+    f.write_char('(')?;
+    for (i, arg) in node.args().enumerate() {
+        f.write_str(comma(i))?;
+        write_arg(f, &arg, &node.operands, numbers)?;
+    }
+    f.write_char(')')
 }
 
-fn operand(f: &mut Formatter<'_>, node: &GraphNode, i: usize) -> fmt::Result {
-    match node.operands.get(i) {
-        Some(v) => v.fmt(f),
-        None => f.write_str("%?"),
-    }
-}
-
-fn argument(f: &mut Formatter<'_>, node: &GraphNode, arg: Arg<'_>) -> fmt::Result {
-    match arg {
+fn write_arg(f: &mut impl Write, arg: &Arg<'_>, operands: &[ValueId], numbers: &[u64]) -> fmt::Result {
+    match *arg {
         Arg::None => f.write_str("none"),
-        Arg::Tensor { operand: at, flags: with } => {
-            flags(f, with)?;
-            match at {
-                Some(i) => operand(f, node, i),
-                None => f.write_str("fresh"),
-            }
+        Arg::Tensor { operand: None, .. } => f.write_str("fresh"),
+        Arg::Tensor { operand: Some(o), flags } => {
+            let mark = if flags.has(ArgFlags::MUT) { "mut " } else { "" };
+            write!(f, "{mark}{}", operands[o])
         }
-        Arg::HostScalar { dtype, wrapped, .. } => write!(f, "{}({dtype})", if wrapped { "wrapped" } else { "host" }),
-        Arg::Int(i) => i.fmt(f),
-        Arg::Bool(b) => b.fmt(f),
-        Arg::Float { .. } => f.write_str("float"),
-        Arg::Number { dtype, .. } => write!(f, "number({dtype})"),
-        Arg::Str { words, len } => string(f, words, len),
-        Arg::Ints(v) => {
-            f.write_str("[")?;
-            list(f, v, |f, &x| (x as i64).fmt(f))?;
-            f.write_str("]")
+        Arg::HostScalar { number, dtype, wrapped } => {
+            write!(f, "{} {dtype}", if wrapped { "wrapped" } else { "host" })?;
+            write_number(f, dtype, number, numbers)
         }
-        Arg::Floats(v) => {
-            f.write_str("floats[")?;
-            list(f, v, |f, &x| float(f, x))?;
-            f.write_str("]")
+        Arg::Int(v) => write!(f, "int {v}"),
+        Arg::Bool(v) => write!(f, "bool {v}"),
+        Arg::Float { number } => {
+            f.write_str("float")?;
+            write_number(f, DType::F64, number, numbers)
         }
-        Arg::Bools(v) => {
-            f.write_str("bools[")?;
-            list(f, v, |f, &x| (x != 0).fmt(f))?;
-            f.write_str("]")
+        Arg::Number { number, dtype } => {
+            write!(f, "number {dtype}")?;
+            write_number(f, dtype, number, numbers)
         }
-        Arg::Tensors { len, mask, first_operand, flags: with } => {
-            flags(f, with)?;
-            let fresh = with.has(ArgFlags::FRESH);
-            f.write_str(if fresh { "fresh tensors[" } else { "tensors[" })?;
-            let mut next = first_operand;
-            list(f, 0..len, |f, i| {
-                if mask[i / 64] >> (i % 64) & 1 == 0 {
-                    f.write_str("none")
-                } else if fresh {
-                    f.write_str("fresh")
-                } else {
-                    next += 1;
-                    operand(f, node, next - 1)
-                }
+        Arg::Str { words, len } => {
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(len).collect();
+            write_string(f, &bytes)
+        }
+        Arg::Ints(v) => write_list(f, "ints", v, |f, &w| write!(f, "{}", w as i64)),
+        Arg::Floats(v) => write_list(f, "floats", v, |f, &w| write_float(f, w)),
+        Arg::Bools(v) => write_list(f, "bools", v, |f, &w| write!(f, "{}", w != 0)),
+        Arg::Tensors { len, mask, first_operand, flags } => {
+            let fresh = flags.has(ArgFlags::FRESH);
+            f.write_str(match (fresh, flags.has(ArgFlags::MUT)) {
+                (true, _) => "fresh ",
+                (false, true) => "mut ",
+                (false, false) => "",
             })?;
-            f.write_str("]")
+            let mut next = operands[first_operand..].iter();
+            write_list(f, "tensors", 0..len, |f, i| match (mask[i / 64] >> (i % 64) & 1 == 1, fresh) {
+                (false, _) => f.write_str("none"),
+                (true, true) => f.write_str("fresh"),
+                (true, false) => next.next().map_or(Ok(()), |o| write!(f, "{o}")),
+            })
         }
-        Arg::Numbers { dtypes, .. } => {
-            f.write_str("numbers[")?;
-            list(f, dtypes, |f, &d| f.write_str(DType::from_code(d as u8).map_or("?", DType::name)))?;
-            f.write_str("]")
+        Arg::Numbers { dtypes, first_number } => {
+            let mut at = first_number;
+            write_list(f, "numbers", dtypes, |f, &code| {
+                let dtype = DType::from_code(code as u8).ok_or(fmt::Error)?;
+                write!(f, "{dtype}")?;
+                write_number(f, dtype, at, numbers)?;
+                at += number_words(dtype);
+                Ok(())
+            })
         }
-        Arg::Generator { operand: at } => {
-            f.write_str("generator ")?;
-            operand(f, node, at)
-        }
+        Arg::Generator { operand } => write!(f, "generator {}", operands[operand]),
         Arg::Device => f.write_str("device"),
     }
 }
 
-impl Display for Graph {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("graph(")?;
-        list(f, self.params().iter().enumerate(), |f, (i, layout)| write!(f, "{}: {layout}", ValueId::param(i)))?;
-        f.write_str(") {\n")?;
-        for node in self.nodes() {
-            f.write_str("  ")?;
-            list(f, node.result_ids().zip(node.results()), |f, (id, layout)| write!(f, "{id}: {layout}"))?;
-            f.write_str(if node.results().is_empty() { "" } else { " = " })?;
-            write!(f, "{}(", node.op())?;
-            list(f, node.args(), |f, arg| argument(f, node, arg))?;
-            f.write_str(")\n")?;
-        }
-        f.write_str("  return")?;
-        f.write_str(if self.outputs().is_empty() { "" } else { " " })?;
-        list(f, self.outputs(), |f, id| id.fmt(f))?;
-        f.write_str("\n}\n")
+fn write_list<T, W: Write>(
+    f: &mut W,
+    name: &str,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut W, T) -> fmt::Result,
+) -> fmt::Result {
+    write!(f, "{name} [")?;
+    for (i, item) in items.into_iter().enumerate() {
+        f.write_str(comma(i))?;
+        write(f, item)?;
     }
+    f.write_char(']')
+}
+
+/// The value of a runtime number as a comment, if it is known.
+fn write_number(f: &mut impl Write, dtype: DType, at: usize, numbers: &[u64]) -> fmt::Result {
+    match numbers.get(at..).and_then(|words| Scalar::from_words(dtype, words)) {
+        Some(value) => write!(f, " /* {value} */"),
+        None => Ok(()),
+    }
+}
+
+/// Bits of the NaN that prints as `nan`.
+pub(super) const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;
+
+fn write_float(f: &mut impl Write, bits: u64) -> fmt::Result {
+    let x = f64::from_bits(bits);
+    match bits {
+        QUIET_NAN => f.write_str("nan"),
+        _ if x.is_nan() => write!(f, "nan({bits:#x})"),
+        // The shortest decimal that reads back as the same bits; `inf`, `-0.0`.
+        _ => write!(f, "{x:?}"),
+    }
+}
+
+fn write_string(f: &mut impl Write, bytes: &[u8]) -> fmt::Result {
+    f.write_char('"')?;
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c if c.is_control() => {
+                    for b in c.encode_utf8(&mut [0; 4]).bytes() {
+                        write!(f, "\\x{b:02x}")?;
+                    }
+                }
+                c => f.write_char(c)?,
+            }
+        }
+        for b in chunk.invalid() {
+            write!(f, "\\x{b:02x}")?;
+        }
+    }
+    f.write_char('"')
 }
