@@ -73,6 +73,11 @@ impl Cache {
         }
     }
 
+    /// Graphs of all programs, least recently used first.
+    pub(crate) fn graphs(&self) -> Vec<Arc<Graph>> {
+        self.programs.iter().flat_map(|(_, same_hash)| same_hash.iter().map(|p| p.graph.clone())).collect()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.programs.clear();
         self.bytes = 0;

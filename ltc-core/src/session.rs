@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
-use ltc_ir::SiteId;
+use ltc_ir::{Graph, SiteId};
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
@@ -113,6 +113,11 @@ impl Session {
     /// How many programs the cache holds.
     pub fn cached_programs(&self) -> usize {
         self.inner.cache.lock().len()
+    }
+
+    /// Graphs of the programs in the cache, least recently used first.
+    pub fn cached_graphs(&self) -> Vec<Arc<Graph>> {
+        self.inner.cache.lock().graphs()
     }
 
     /// Forgets all programs.

@@ -77,6 +77,16 @@ def test_counters_count_and_reset():
     assert torch_ltc.metrics.counter_value("aten::nonzero") is None
 
 
+def test_the_cache_is_drawn_and_emptied(tmp_path):
+    torch_ltc.ir_cache.reset()
+    (on(torch.ones(2)) * 2 + 1).cpu()
+    torch_ltc.ir_cache.dump(tmp_path / "cache.dot")
+    assert "2 operations, 1 inputs, 1 outputs" in (tmp_path / "cache.dot").read_text()
+    torch_ltc.ir_cache.reset()
+    torch_ltc.ir_cache.dump(tmp_path / "cache.dot")
+    assert "operations" not in (tmp_path / "cache.dot").read_text()
+
+
 def test_operators_can_be_forced_to_run_eagerly():
     x = on(torch.ones(2))
     torch_ltc.config.set_force_fallback("aten::exp, relu")
@@ -212,6 +222,18 @@ def test_a_replay_records_nothing():
     assert call(x).item() == 15.0
     assert torch_ltc.metrics.counter_value("RecordedOperations") is None
     assert torch_ltc.metrics.counter_value("ExecuteComputation") == 1
+
+
+def test_tensors_that_shared_their_data_when_captured_may_part():
+    a, b = on(torch.tensor([1.0])), on(torch.tensor([2.0]))
+    call = torch_ltc.compile(lambda x: a + 10 * b + x)
+    x = on(torch.tensor([0.0]))
+    for k in range(4):
+        b.copy_(a)
+        assert call(x).item() == 11.0
+    for k in range(5):
+        b.fill_(k)
+        assert call(x).item() == 1.0 + 10 * k
 
 
 @pytest.mark.parametrize(

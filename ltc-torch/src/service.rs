@@ -139,6 +139,16 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
         }
         "graph_dot" => text(ltc_ir::dot(inspect::computation(&tensors)?.extracted.graph()).to_string()),
         "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
+        "cache_dot" => {
+            let mut dot = String::from("digraph cache {\n  node [shape=box, fontname=\"monospace\"];\n");
+            for (i, graph) in runtime()?.session.cached_graphs().iter().enumerate() {
+                let (nodes, params, outputs) = (graph.nodes().len(), graph.params().len(), graph.outputs().len());
+                let hash = graph.hash();
+                dot +=
+                    &format!("  g{i} [label=\"{hash}\\n{nodes} operations, {params} inputs, {outputs} outputs\"];\n");
+            }
+            text(dot + "}\n")
+        }
         "step_new" => {
             let handle = state.next.fetch_add(1, Ordering::Relaxed);
             state.replayers.lock().insert(handle, Arc::default());

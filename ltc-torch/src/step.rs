@@ -103,6 +103,8 @@ pub struct Step {
     device: Device,
     extracted: Extracted,
     sources: Vec<Source>,
+    /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
+    twins: Vec<(Source, usize)>,
     storages: Vec<Hold<Storage>>,
     /// Storages the step changes.
     targets: Vec<(usize, End)>,
@@ -192,6 +194,11 @@ impl Capture {
                 continue;
             }
             let Some(now) = hold.current() else { continue };
+            if let Some(start) = start.as_ref().filter(|_| !is_new)
+                && start.layout().storage_bytes() != now.layout().storage_bytes()
+            {
+                return not("it resizes a tensor");
+            }
             let same = start.as_ref().is_some_and(|s| s.same(&now)) && !now.is_pending();
             if !same {
                 changed.push((i, end_of(now)));
@@ -202,15 +209,19 @@ impl Capture {
         }
         let mut returned = Vec::new();
         for t in results {
-            let (value, layout_and_window) =
+            let (value, window) =
                 ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| (s.current(), Window::of(&view)))?;
             let Some(value) = value else { return not("it returns a tensor that nothing was written to") };
             let layout = value.layout().clone();
-            returned.push((end_of(value), layout, layout_and_window));
+            returned.push((end_of(value), layout, window));
         }
         let (extracted, data) = device.extract(&wanted);
-        let mut sources = Vec::new();
-        for cell in &data {
+        let source = |at: usize| {
+            let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
+            input.map_or(Source::State(at), Source::Input)
+        };
+        let (mut sources, mut twins) = (Vec::new(), Vec::new());
+        for (param, cell) in data.iter().enumerate() {
             let at = starts.iter().position(|s| same_data(s, cell));
             let Some(at) = at else {
                 let used = gone.iter().any(|s| same_data(s, cell));
@@ -220,8 +231,9 @@ impl Capture {
                     "it reads data that was made on the way"
                 });
             };
-            let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
-            sources.push(input.map_or(Source::State(at), Source::Input));
+            sources.push(source(at));
+            let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
+            twins.extend(others.map(|i| (source(i), param)));
         }
         let resolve = |end: usize| -> Option<End> {
             let (value, output) = &ends[end];
@@ -247,11 +259,12 @@ impl Capture {
         let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();
         // Storages of inputs are the caller's: only what the step itself keeps is held on to.
         let used = |i: &usize| {
-            sources.iter().any(|s| matches!(s, Source::State(j) if j == i)) || targets.iter().any(|(j, _)| j == i)
+            let reads = |s: &Source| matches!(s, Source::State(j) if j == i);
+            sources.iter().any(reads) || twins.iter().any(|(s, _)| reads(s)) || targets.iter().any(|(j, _)| j == i)
         };
         let kept: Vec<usize> = (0..storages.len()).filter(used).collect();
         let moved = |i: usize| kept.iter().position(|&k| k == i).expect("invariant: used storages are kept");
-        sources.iter_mut().for_each(|s| {
+        sources.iter_mut().chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
             if let Source::State(i) = s {
                 *i = moved(*i);
             }
@@ -267,6 +280,7 @@ impl Capture {
             device,
             extracted,
             sources,
+            twins,
             storages,
             targets,
             fresh,
@@ -375,6 +389,12 @@ impl Step {
                     let now = other.map_or("nothing".into(), |v| v.layout().to_string());
                     return Ok(Err(NotReplayable(format!("tensor {i} it reads holds {now}, captured as {layout}"))));
                 }
+            }
+        }
+        for (twin, param) in &self.twins {
+            let cell = cell_of(&data[*param]).expect("invariant: checked above");
+            if !same_data(&value_of(twin)?, &cell) {
+                return Ok(Err(NotReplayable("two tensors that held the same data no longer do".into())));
             }
         }
         let results = self.extracted.placeholders();

@@ -1,12 +1,13 @@
 """The cache of compiled programs (``torch._lazy.ir_cache``)."""
 
 from torch_ltc import _ltc
+from torch_ltc._runtime import service
 
 
 def dump(dot_file_name: str):
-    """Writes what the cache holds to a file, as a DOT graph."""
+    """Writes the cached programs to a file in the DOT language: hash, operations, inputs and outputs of each."""
     with open(dot_file_name, "w") as f:
-        f.write(f'digraph cache {{\n  cache [label="{_ltc.cached_programs()} programs"];\n}}\n')
+        f.write(service("cache_dot")[1])
 
 
 def reset():
