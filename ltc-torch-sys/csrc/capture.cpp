@@ -14,7 +14,7 @@ struct Capture {
   std::unordered_set<const LtcSlot*> seen;
   std::vector<LtcHold> holds;
 };
-thread_local Capture* t_capture = nullptr;
+constinit thread_local Capture* t_capture = nullptr;
 
 void touch(c10::StorageImpl* s, const LtcSlot* slot) {
   if (!t_capture->seen.insert(slot).second) return;

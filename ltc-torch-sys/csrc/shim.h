@@ -104,7 +104,7 @@ c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_siz
 inline bool is_lazy(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->device_type() == kLazy; }
 // ---- captures (capture.cpp) ----
 struct Capture;
-extern thread_local Capture* t_capture;
+extern constinit thread_local Capture* t_capture;  // constinit: no wrapper around every read
 void touch(c10::StorageImpl* s, const LtcSlot* slot);
 void touch(const at::Generator& g, const LtcSlot* slot);
 
