@@ -19,6 +19,7 @@ fn main() {
         "capture",
         "service",
         "recurrent",
+        "team",
     ];
     let mut build = cc::Build::new();
     build

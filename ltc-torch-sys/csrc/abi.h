@@ -155,6 +155,9 @@ void ltc_plan_free(LtcPlan* plan);
 int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
                  LtcError* err);
 
+// Calls body(ctx, begin, end) for ranges that cover 0..n, on libtorch's threads, each of about `grain` or more.
+int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err);
+
 // Generators: at::Generator* on CPU.
 int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
 int ltc_generator_clone(const void* generator, void** out, LtcError* err);

@@ -183,6 +183,14 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
+    pub(crate) fn ltc_parallel_for(
+        n: i64,
+        grain: i64,
+        ctx: *mut c_void,
+        body: extern "C" fn(*mut c_void, i64, i64),
+        err: *mut LtcError,
+    ) -> c_int;
+
     pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_free(g: *mut c_void);

@@ -17,6 +17,7 @@ mod generators;
 mod plan;
 mod recorder;
 mod service;
+mod team;
 mod tensor;
 
 pub use capture::{Hold, capture_begin, capture_end};
@@ -28,6 +29,7 @@ pub use generators::{
 pub use plan::{Generator, Held, Plan};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Borrowed, Reply, Request};
+pub use team::parallel_for;
 pub use tensor::{
     empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,
     to_cpu, to_device, wrap,

@@ -39,7 +39,8 @@ use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
-use ltc_ts::TsBackend;
+pub use ltc_ts::{Fusion, RunStats};
+use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
 pub use sites::{SiteSource, set_site_source};
@@ -56,6 +57,8 @@ pub struct Options {
     pub config: Config,
     /// How many devices (`ltc:0`, `ltc:1`, ...) there are; each has its own executor. `LTC_DEVICES`; 1.
     pub devices: u16,
+    /// Which operators run in fused kernels. `LTC_FUSION`: `0`, `exact`, `1`; all.
+    pub fusion: Fusion,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
 }
@@ -64,10 +67,12 @@ impl Options {
     /// The defaults, changed by `LTC_*` environment variables.
     pub fn from_env() -> Self {
         let var = |name: &str| std::env::var(name).ok();
+        let switch = |name: &str| !matches!(var(name).as_deref(), Some("0" | "false" | "off"));
         Options {
             config: Config::from_env(),
             devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
-            track_sites: !matches!(var("LTC_SITES").as_deref(), Some("0" | "false" | "off")),
+            fusion: var("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            track_sites: switch("LTC_SITES"),
         }
     }
 }
@@ -102,7 +107,11 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         return Ok(());
     }
     let forced = Arc::new(RwLock::new(Forced::new(options.config.force_fallback.iter().map(String::as_str))?));
-    let backend = Arc::new(TsBackend::new(options.devices));
+    let backend = Arc::new(TsBackend::with_config(TsConfig {
+        devices: options.devices,
+        fusion: options.fusion,
+        ..TsConfig::default()
+    }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
     let sites = Arc::new(Sites::default());
     session.set_site_resolver(sites.clone());
@@ -279,6 +288,11 @@ pub fn after_fork() -> Result<(), Error> {
 /// Counters and timings since the start or the last [`reset_metrics`].
 pub fn metrics() -> Result<Metrics, Error> {
     Ok(runtime()?.session.metrics())
+}
+
+/// What all programs run so far did: steps, fused kernels, writes in place.
+pub fn run_stats() -> Result<RunStats, Error> {
+    Ok(runtime()?.backend.run_stats())
 }
 
 /// Sets counters and timings to zero.

@@ -16,6 +16,32 @@ use crate::{
     memory::Meter,
 };
 
+/// Which operators run in fused kernels of ours, instead of libtorch's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fusion {
+    /// None.
+    Off,
+    /// Those whose results equal libtorch's in every bit, such as plain arithmetic.
+    Exact,
+    /// All there are kernels for. Transcendental functions may differ from libtorch's in the last places.
+    #[default]
+    Full,
+}
+
+impl std::str::FromStr for Fusion {
+    type Err = ();
+
+    /// `0` (or `off`), `exact`, `1` (or `on`).
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "0" | "off" | "false" => Ok(Fusion::Off),
+            "exact" => Ok(Fusion::Exact),
+            "1" | "on" | "true" => Ok(Fusion::Full),
+            _ => Err(()),
+        }
+    }
+}
+
 /// How a [`TsBackend`] is set up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TsConfig {
@@ -24,13 +50,15 @@ pub struct TsConfig {
     pub devices: u16,
     /// Let steps write in place where nobody can tell.
     pub reuse: bool,
+    /// Which operators run in fused kernels.
+    pub fusion: Fusion,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
 
 impl Default for TsConfig {
     fn default() -> Self {
-        TsConfig { devices: 1, reuse: true, threads: None }
+        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, threads: None }
     }
 }
 
@@ -64,7 +92,7 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
-        let program = Program::lower(graph, self.config.reuse)?;
+        let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
         let short_run = cost::short_run(graph);
         let (stats, total) = (Mutex::default(), self.stats.clone());
         Ok(Arc::new(TsExecutable { program, short_run, meter, frame: Mutex::default(), stats, total }))

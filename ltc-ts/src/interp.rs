@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
-use ltc_ir::{ErrorClass, LayoutRef, SiteId};
-use ltc_torch_sys::{Held, TorchError};
+use ltc_ir::{ErrorClass, LayoutRef, SiteId, ValueId};
+use ltc_torch_sys::{Held, TorchError, empty_host};
 use smallvec::SmallVec;
 
 use crate::{
     buffer::{TchBuffer, address},
+    fuse::Fused,
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
 };
@@ -31,6 +32,8 @@ pub struct RunStats {
     pub copies: u64,
     /// Donated inputs taken over with their memory.
     pub donations_taken: u64,
+    /// Fused kernels run.
+    pub kernels: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -41,6 +44,7 @@ impl std::ops::AddAssign for RunStats {
         self.in_place += o.in_place;
         self.copies += o.copies;
         self.donations_taken += o.donations_taken;
+        self.kernels += o.kernels;
     }
 }
 
@@ -142,9 +146,15 @@ impl Run<'_> {
         for operand in operands.iter().filter(|o| o.reusable) {
             self.claim(operand.slot as usize);
         }
+        if let StepKind::Fused(fused) = &step.kind
+            && operands.iter().any(|o| matches!(self.slots[o.slot as usize], Slot::Poisoned(_)))
+        {
+            return self.salvage(step, fused);
+        }
         let before = self.written_addresses(step);
         let outcome = self.call(step);
         self.stats.steps += 1;
+        self.stats.kernels += u64::from(matches!(step.kind, StepKind::Fused(_)));
         match outcome {
             Ok(values) => {
                 self.account_writes(step, &before, &values);
@@ -197,14 +207,78 @@ impl Run<'_> {
             }
         }
         let numbers = &self.numbers[as_usize(&step.numbers)];
-        let (StepKind::Boxed(plan) | StepKind::Own(plan)) = &step.kind;
-        let values = plan.run(&held, &reusable, numbers).map_err(|e| self.failed(step, e))?;
+        let values = match &step.kind {
+            StepKind::Boxed(plan) | StepKind::Own(plan) => plan.run(&held, &reusable, numbers),
+            StepKind::Fused(fused) => {
+                fused.run(&held, &reusable, numbers, self.program.step_results(step).iter().map(|r| &r.layout))
+            }
+        };
+        let values = values.map_err(|e| self.failed(step, e))?;
         let expected = step.results.len();
         if values.len() != expected {
             let message = format!("gave {} results, recorded were {expected}", values.len());
             return Err(self.failed(step, TorchError { class: ErrorClass::Runtime, message }));
         }
         Ok(values)
+    }
+
+    /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
+    fn salvage(&mut self, step: &Step, fused: &Fused) {
+        let (program, graph) = (self.program, &self.program.graph);
+        let operands = program.step_operands(step);
+        let error_of = |i: u32| match &self.slots[operands[i as usize].slot as usize] {
+            Slot::Poisoned(error) => Some(error.clone()),
+            _ => None,
+        };
+        let stand_ins = || {
+            let zeros = |&v: &ValueId| {
+                let zeroed = empty_host(graph.layout(v))?.f_zero_();
+                let failure = |e: tch::TchError| TorchError { class: ErrorClass::Runtime, message: e.to_string() };
+                zeroed.map(Held::Tensor).map_err(failure)
+            };
+            fused.operands.iter().map(zeros).collect::<Result<Vec<_>, TorchError>>()
+        };
+        let outcome = stand_ins().and_then(|stand_ins| {
+            let held: Vec<&Held> = operands
+                .iter()
+                .zip(&stand_ins)
+                .map(|(o, stand_in)| match &self.slots[o.slot as usize] {
+                    Slot::Own(value, _) => value,
+                    Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().map_or(stand_in, TchBuffer::held),
+                    Slot::Poisoned(_) | Slot::Empty => stand_in,
+                })
+                .collect();
+            let layouts = program.step_results(step).iter().map(|r| &r.layout);
+            fused.run(&held, &vec![false; held.len()], self.numbers, layouts)
+        });
+        self.stats.steps += 1;
+        self.stats.poisoned += 1;
+        let failures: Vec<Option<Arc<ExecError>>> = program
+            .step_results(step)
+            .iter()
+            .map(|r| {
+                let failed = |i| error_of(i).is_some();
+                let result = fused.nodes.iter().flat_map(|&n| graph.nodes()[n as usize].result_ids());
+                let result = result.into_iter().find(|&v| graph.slot(v) == r.slot as usize)?;
+                let first = |i: &u32| failed(*i) && fused.depends(graph, result, |j| j == *i);
+                (0..operands.len() as u32).find(first).and_then(error_of)
+            })
+            .collect();
+        match outcome {
+            Ok(values) => {
+                for ((value, result), failure) in values.into_iter().zip(program.step_results(step)).zip(failures) {
+                    match failure {
+                        Some(error) => self.poison(result, &error),
+                        None => self.store(value, result),
+                    }
+                }
+            }
+            Err(error) => {
+                let error = self.failed(step, error);
+                program.step_results(step).iter().for_each(|r| self.poison(r, &error));
+            }
+        }
+        operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
     }
 
     fn failed(&self, step: &Step, error: TorchError) -> Arc<ExecError> {
@@ -236,7 +310,8 @@ impl Run<'_> {
         for (&(operand, result), &before) in self.program.step_writes(step).iter().zip(before) {
             let (Some(before), Some(after)) = (before, address(&values[result as usize])) else { continue };
             if before != after {
-                self.stats.copies += 1;
+                // A kernel that cannot take its operand's memory copies nothing: it writes elsewhere.
+                self.stats.copies += u64::from(!matches!(step.kind, StepKind::Fused(_)));
                 continue;
             }
             self.stats.in_place += 1;

@@ -11,11 +11,13 @@
 //! | `buffer.rs` | what a device buffer is, and who may touch its memory |
 //! | `memory.rs` | bytes in use |
 //! | `schedule.rs` | last uses: pure, over the graph |
+//! | `fuse/` | which operators become one kernel |
+//! | `kernel/` | fused kernels: what they compute, and how fast |
 //! | `lower.rs` | graph to program |
 //! | `interp.rs` | the run loop |
 //! | `text.rs`, `torchscript.rs` | the program, printed |
 //!
-//! Every operator is a boxed call through the dispatcher, prepared once per graph node ([`ltc_torch_sys::Plan`]) and run
+//! An operator outside a kernel is a boxed call through the dispatcher, prepared once per graph node ([`ltc_torch_sys::Plan`]) and run
 //! below autograd on the executor thread.
 //!
 //! # What writes where
@@ -27,14 +29,18 @@
 mod backend;
 mod buffer;
 mod cost;
+mod fuse;
 mod interp;
+mod kernel;
 mod lower;
 mod memory;
 mod schedule;
 mod text;
 mod torchscript;
 
-pub use backend::{TsBackend, TsConfig, TsExecutable};
+pub use backend::{Fusion, TsBackend, TsConfig, TsExecutable};
 pub use buffer::TchBuffer;
+pub use fuse::fusable_operators;
 pub use interp::RunStats;
+pub use kernel::instruction_set;
 pub use lower::Program;

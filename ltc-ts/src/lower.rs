@@ -11,7 +11,11 @@ use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props,
 use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
-use crate::schedule::{self, OperandUse, Schedule};
+use crate::{
+    backend::Fusion,
+    fuse::{self, Draft, Fused},
+    schedule::{self, OperandUse, Schedule},
+};
 
 /// A lowered graph.
 #[derive(Debug)]
@@ -36,7 +40,7 @@ pub struct Program {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
-    /// Position of the graph node.
+    /// Position of the graph node; of the first one of a fused step.
     pub(crate) node: u32,
     pub(crate) operands: Range<u32>,
     pub(crate) results: Range<u32>,
@@ -44,13 +48,15 @@ pub(crate) struct Step {
     pub(crate) numbers: Range<u32>,
 }
 
-/// How a step is carried out. Fused kernels and direct calls are further kinds of step.
+/// How a step is carried out.
 #[derive(Debug)]
 pub(crate) enum StepKind {
     /// The node's operator, as a boxed call through libtorch's dispatcher.
     Boxed(Plan),
     /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
     Own(Plan),
+    /// Several nodes as one kernel.
+    Fused(Box<Fused>),
 }
 
 /// Where a result of a step goes.
@@ -73,18 +79,19 @@ pub(crate) struct Fate {
 }
 
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place.
+    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool) -> Result<Program, BackendError> {
+    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
+        let steps = fuse::plan(graph, fusion);
         let mut lowering = Lowering {
             graph,
-            schedule: Schedule::new(graph),
+            schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
             reuse,
             by_slot: outputs_by_slot(graph),
             program: Program {
                 graph: graph.clone(),
-                steps: Vec::with_capacity(graph.nodes().len()),
+                steps: Vec::with_capacity(steps.drafts.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
@@ -97,8 +104,11 @@ impl Program {
             let fate = lowering.fate(slot);
             lowering.program.params.push(fate);
         }
-        for (index, node) in graph.nodes().iter().enumerate() {
-            lowering.node(index, node)?;
+        for (index, step) in steps.drafts.into_iter().enumerate() {
+            match step {
+                fuse::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
+                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.points)?,
+            }
         }
         Ok(lowering.program)
     }
@@ -106,6 +116,12 @@ impl Program {
     /// The graph this was lowered from.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
+    }
+
+    /// How many operators run as part of a kernel with others, or as a kernel of their own.
+    pub fn fused_nodes(&self) -> usize {
+        let count = |s: &Step| if let StepKind::Fused(fused) = &s.kind { fused.nodes.len() } else { 0 };
+        self.steps.iter().map(count).sum()
     }
 
     /// How many steps there are.
@@ -169,10 +185,36 @@ impl Lowering<'_> {
         Fate { used: self.schedule.is_used(slot), outputs: start..self.program.publications.len() as u32 }
     }
 
-    fn node(&mut self, index: usize, node: &GraphNode) -> Result<(), BackendError> {
+    /// Step `index`, a kernel.
+    fn fused(&mut self, index: usize, draft: Draft, points: &fuse::Points) -> Result<(), BackendError> {
+        let first = draft.nodes[0];
+        let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
+        let results = draft.results.clone();
+        let slot_of = |i: usize| operands[i].slot as usize;
+        let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
+        let fused = draft.finish(self.graph, points, dies).ok_or_else(|| BackendError::CannotLower {
+            op: self.graph.nodes()[first as usize].op().name().into(),
+            reason: "no kernel for a group of operators".into(),
+        })?;
+        let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
+        let writes: SmallVec<[_; 2]> = taken.collect();
+        writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);
+        let mut steps: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(results.len());
+        for &result in &results {
+            let (slot, layout) = (self.graph.slot(result), self.graph.layout(result).clone());
+            let fate = self.fate(slot);
+            steps.push(StepResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate });
+        }
+        let kind = StepKind::Fused(Box::new(fused));
+        self.step(first as usize, 0..self.graph.number_count() as u32, kind, &operands, steps, &writes);
+        Ok(())
+    }
+
+    /// Step `index`, a call of node `at`.
+    fn node(&mut self, index: usize, at: usize, node: &GraphNode) -> Result<(), BackendError> {
         check_node(self.graph, node)
             .map_err(|reason| BackendError::CannotLower { op: node.op().name().into(), reason: reason.into() })?;
-        let mut operands = self.schedule.operands(self.graph, index);
+        let mut operands = self.schedule.operands(self.graph, node, index);
         if !self.reuse {
             operands.iter_mut().for_each(|o| o.reusable = false);
         }
@@ -180,7 +222,7 @@ impl Lowering<'_> {
         let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
         if is_view && self.pins_more_than_it_shows(node, first_slot) {
-            return self.owned_view(index, node, kind, &operands, first_slot);
+            return self.owned_view(at, node, kind, &operands, first_slot);
         }
         let writes: SmallVec<[_; 2]> =
             schedule::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
@@ -192,14 +234,14 @@ impl Lowering<'_> {
             let bytes = if aliases { 0 } else { layout.storage_bytes() };
             results.push(StepResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, fate });
         }
-        self.step(index, node, kind, &operands, results, &writes);
+        self.step(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
     }
 
     fn step(
         &mut self,
-        index: usize,
-        node: &GraphNode,
+        node: usize,
+        numbers: Range<u32>,
         kind: StepKind,
         operands: &[OperandUse],
         results: impl IntoIterator<Item = StepResult>,
@@ -212,11 +254,11 @@ impl Lowering<'_> {
         p.writes.extend_from_slice(writes);
         p.steps.push(Step {
             kind,
-            node: index as u32,
+            node: node as u32,
             operands: start.0..p.operands.len() as u32,
             results: start.1..p.results.len() as u32,
             writes: start.2..p.writes.len() as u32,
-            numbers: node.first_number..node.first_number + node.number_count,
+            numbers,
         });
     }
 
@@ -236,7 +278,7 @@ impl Lowering<'_> {
     /// A view that becomes an output with memory of its own: the view into a temporary slot, then a copy of it.
     fn owned_view(
         &mut self,
-        index: usize,
+        at: usize,
         node: &GraphNode,
         view: StepKind,
         operands: &[OperandUse],
@@ -247,14 +289,21 @@ impl Lowering<'_> {
         self.program.slots += 1;
         let viewed =
             StepResult { slot: temporary, layout: layout.clone(), bytes: 0, fate: Fate { used: true, outputs: 0..0 } };
-        self.step(index, node, view, operands, [viewed], &[]);
+        self.step(at, numbers(node), view, operands, [viewed], &[]);
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
         let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
         let fate = self.fate(slot);
         let owned = StepResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
-        self.step(index, node, copy, &[OperandUse { slot: temporary, last: true, reusable: false }], [owned], &[]);
+        self.step(
+            at,
+            numbers(node),
+            copy,
+            &[OperandUse { slot: temporary, last: true, reusable: false }],
+            [owned],
+            &[],
+        );
         Ok(())
     }
 }
@@ -262,6 +311,11 @@ impl Lowering<'_> {
 fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Plan, BackendError> {
     Plan::new(op.name(), words, results)
         .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
+}
+
+/// The runtime numbers of a node.
+fn numbers(node: &GraphNode) -> Range<u32> {
+    node.first_number..node.first_number + node.number_count
 }
 
 /// Whether a node's operands, numbers and results are those its arguments speak of. The kernels behind a plan trust

@@ -2,7 +2,7 @@
 //!
 //! Pure: graph in, flags out.
 
-use ltc_ir::{Arg, ArgFlags, Graph, GraphNode, Op};
+use ltc_ir::{Arg, ArgFlags, Graph, GraphNode, Op, ValueId};
 use smallvec::SmallVec;
 
 /// When each value of a graph dies.
@@ -16,34 +16,40 @@ pub(crate) struct Schedule {
 
 #[derive(Clone, Copy, Debug)]
 struct LastUse {
-    node: u32,
-    /// Last position among the node's operands.
+    step: u32,
+    /// Last position among the step's operands.
     position: u32,
-    /// How often it stands there.
+    /// How often it is one of them.
     times: u32,
 }
 
-/// One operand of a node, as the schedule sees it.
+/// One operand of a step, as the schedule sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OperandUse {
     /// Slot of the value.
     pub(crate) slot: u32,
-    /// This is the value's last use (its last place in the node, when it stands there more than once).
+    /// This is the value's last use (its last place in the step, when it stands there more than once).
     pub(crate) last: bool,
-    /// The node writes this operand and nothing else can need the old value: its memory may become the result's. For a
+    /// The step writes this operand and nothing else can need the old value: its memory may become the result's. For a
     /// parameter that holds only if it was donated.
     pub(crate) reusable: bool,
 }
 
 impl Schedule {
+    /// The schedule of a graph run node by node.
     pub(crate) fn new(graph: &Graph) -> Self {
+        Schedule::over(graph, graph.nodes().iter().map(|n| &n.operands[..]))
+    }
+
+    /// The schedule of steps with these operands, run in this order.
+    pub(crate) fn over<'a>(graph: &Graph, steps: impl Iterator<Item = &'a [ValueId]>) -> Self {
         let mut last_use: Vec<Option<LastUse>> = vec![None; graph.value_count()];
-        for (i, node) in graph.nodes().iter().enumerate() {
+        for (i, operands) in steps.enumerate() {
             let i = i as u32;
-            for (position, &operand) in node.operands.iter().enumerate() {
+            for (position, &operand) in operands.iter().enumerate() {
                 let last = &mut last_use[graph.slot(operand)];
-                let times = last.filter(|l| l.node == i).map_or(0, |l| l.times) + 1;
-                *last = Some(LastUse { node: i, position: position as u32, times });
+                let times = last.filter(|l| l.step == i).map_or(0, |l| l.times) + 1;
+                *last = Some(LastUse { step: i, position: position as u32, times });
             }
         }
         let mut output = vec![false; graph.value_count()];
@@ -53,7 +59,7 @@ impl Schedule {
         Schedule { last_use, output }
     }
 
-    /// Whether any node uses the value.
+    /// Whether any step uses the value.
     pub(crate) fn is_used(&self, slot: usize) -> bool {
         self.last_use[slot].is_some()
     }
@@ -63,26 +69,30 @@ impl Schedule {
         self.output[slot]
     }
 
-    /// Whether the operand at this position of node `index` is used nowhere else from there on: not later, not twice in
-    /// this node, not as an output.
-    pub(crate) fn dies(&self, graph: &Graph, index: usize, position: usize) -> bool {
-        let slot = graph.slot(graph.nodes()[index].operands[position]);
-        let here = |l: &LastUse| (l.node, l.position, l.times) == (index as u32, position as u32, 1);
+    /// Whether the value, operand `position` of step `index`, is used nowhere else from there on: not later, not twice in
+    /// this step, not as an output.
+    pub(crate) fn dies(&self, slot: usize, index: usize, position: usize) -> bool {
+        let here = |l: &LastUse| (l.step, l.position, l.times) == (index as u32, position as u32, 1);
         self.last_use[slot].as_ref().is_some_and(here) && !self.output[slot]
     }
 
-    /// Operands of node `index`.
-    pub(crate) fn operands(&self, graph: &Graph, index: usize) -> SmallVec<[OperandUse; 4]> {
-        let node = &graph.nodes()[index];
-        let mut uses: SmallVec<[OperandUse; 4]> = SmallVec::with_capacity(node.operands.len());
-        for (position, &value) in node.operands.iter().enumerate() {
+    /// The operands of step `index`, none of them reusable.
+    pub(crate) fn uses(&self, graph: &Graph, operands: &[ValueId], index: usize) -> SmallVec<[OperandUse; 4]> {
+        let one = |(position, &value): (usize, &ValueId)| {
             let slot = graph.slot(value);
-            let dies = self.last_use[slot].filter(|l| l.node == index as u32 && l.position == position as u32);
-            uses.push(OperandUse { slot: slot as u32, last: dies.is_some(), reusable: false });
-        }
+            let dies = self.last_use[slot].filter(|l| l.step == index as u32 && l.position == position as u32);
+            OperandUse { slot: slot as u32, last: dies.is_some(), reusable: false }
+        };
+        operands.iter().enumerate().map(one).collect()
+    }
+
+    /// The operands of step `index`, which is this node's call.
+    pub(crate) fn operands(&self, graph: &Graph, node: &GraphNode, index: usize) -> SmallVec<[OperandUse; 4]> {
+        let mut uses = self.uses(graph, &node.operands, index);
         for position in written_operands(node) {
             // An operand that the node also reads keeps its old value until the node is done.
-            uses[position as usize].reusable = self.dies(graph, index, position as usize);
+            let operand = &mut uses[position as usize];
+            operand.reusable = self.dies(operand.slot as usize, index, position as usize);
         }
         uses
     }
@@ -127,7 +137,7 @@ pub(crate) fn generators(node: &GraphNode) -> SmallVec<[u32; 1]> {
 
 #[cfg(test)]
 mod tests {
-    use ltc_ir::{ArgWriter, DType, GraphBuilder, Layout, LayoutRef, Props, SiteId, ValueId};
+    use ltc_ir::{ArgWriter, DType, GraphBuilder, Layout, LayoutRef, Props, SiteId};
 
     use super::*;
 
@@ -147,7 +157,7 @@ mod tests {
         let s = Schedule::new(graph);
         (0..graph.nodes().len())
             .map(|i| {
-                s.operands(graph, i)
+                s.operands(graph, &graph.nodes()[i], i)
                     .iter()
                     .map(|o| match (o.last, o.reusable) {
                         (true, true) => 'R',

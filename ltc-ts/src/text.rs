@@ -63,6 +63,14 @@ impl Program {
         let _ = match step.kind {
             StepKind::Boxed(_) => write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start)),
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
+            StepKind::Fused(ref fused) => {
+                let named = |o: &OperandUse| format!("s{}{}", o.slot, if o.reusable { "!" } else { "" });
+                let list: Vec<String> = operands.iter().map(named).collect();
+                let (elements, loops) = (fused.kernel.len(), fused.kernel.calls());
+                let names: Vec<_> =
+                    fused.nodes.iter().map(|&n| self.graph.nodes()[n as usize].op().short_name()).collect();
+                write!(out, " = fused({})[{}] {loops} loops, {elements} elements", list.join(", "), names.join(" "))
+            }
         };
         for result in results {
             self.write_outputs(out, self.outputs(&result.fate));

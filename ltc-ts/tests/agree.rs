@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ltc_ir::{DType, Layout, LayoutRef, ValueId};
-use ltc_ts::TsConfig;
+use ltc_ts::{Fusion, TsConfig};
 use proptest::prelude::*;
 use tch::Tensor;
 
@@ -69,6 +69,7 @@ proptest! {
         donated in any::<[bool; 2]>(),
         held in any::<[bool; 2]>(),
         reuse in any::<bool>(),
+        fusion in any::<bool>(),
     ) {
         let square = f32s(&[SIDE, SIDE]);
         let mut g = G::default();
@@ -81,7 +82,7 @@ proptest! {
         // The last value always, so that there is something to compare.
         let outputs: Vec<usize> = (2..ids.len()).filter(|&i| wanted[i - 2] || i + 1 == ids.len()).collect();
         let output_ids: Vec<ValueId> = outputs.iter().map(|&i| ids[i]).collect();
-        let rig = Rig::with(TsConfig { reuse, ..TsConfig::default() }, g.finish(&output_ids));
+        let rig = Rig::with(TsConfig { reuse, fusion: if fusion { Fusion::Full } else { Fusion::Off }, ..TsConfig::default() }, g.finish(&output_ids));
         let buffers = [rig.buffer(&inputs[0]), rig.buffer(&inputs[1])];
         let holders: Vec<_> = buffers.iter().zip(held).filter(|(_, h)| *h).map(|(b, _)| b.clone()).collect();
         let params = buffers.into_iter().zip(donated).map(|(b, d)| if d { donate(b) } else { keep(b) }).collect();

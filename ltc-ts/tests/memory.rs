@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use ltc_backend::{Backend, HostTensor};
 use ltc_ir::{DType, Layout, LayoutRef, ValueId};
-use ltc_ts::{RunStats, TsConfig};
+use ltc_ts::{Fusion, RunStats, TsConfig};
 use tch::Tensor;
 
 /// `x + y`, then `+= y` twice.
@@ -46,7 +46,8 @@ fn outputs_told_early_are_not_written_afterwards() {
 #[test]
 fn the_switch_turns_writing_in_place_off() {
     let (x, y) = inputs();
-    let rig = Rig::with(TsConfig { reuse: false, ..TsConfig::default() }, chain(|[.., c]| vec![c]));
+    let rig =
+        Rig::with(TsConfig { reuse: false, fusion: Fusion::Off, ..TsConfig::default() }, chain(|[.., c]| vec![c]));
     assert_same(&rig.run(&[&x, &y]).tensor(0), &(&x + &y + &y + &y));
     assert_eq!((rig.stats().in_place, rig.stats().copies), (0, 2));
 }

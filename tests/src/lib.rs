@@ -8,6 +8,7 @@ pub mod program;
 pub mod run;
 pub mod strategy;
 pub mod subject;
+pub mod training;
 
 use parking_lot::{Mutex, MutexGuard};
 

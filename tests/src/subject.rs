@@ -1,5 +1,6 @@
 //! Who runs a program: the lazy device, or eager tensors with a planted mistake.
 
+use ltc_torch::Fusion;
 use tch::{Kind, Tensor};
 
 /// Something that runs tensor programs as eager libtorch does.
@@ -40,9 +41,23 @@ impl Lazy {
         Lazy::at(0)
     }
 
-    /// One of two devices, initialised.
+    /// One of two devices, initialised. Kernels are fused where that changes no bit, unless `LTC_FUSION` says otherwise.
     pub fn at(device: u16) -> Self {
         let mut options = ltc_torch::Options::from_env();
+        if std::env::var_os("LTC_FUSION").is_none() {
+            options.fusion = Fusion::Exact;
+        }
+        Lazy::set_up(options, device)
+    }
+
+    /// `ltc:0`, initialised with this fusion if this is the first in the process.
+    pub fn with_fusion(fusion: Fusion) -> Self {
+        let mut options = ltc_torch::Options::from_env();
+        options.fusion = fusion;
+        Lazy::set_up(options, 0)
+    }
+
+    fn set_up(mut options: ltc_torch::Options, device: u16) -> Self {
         options.devices = options.devices.max(2);
         ltc_torch::init_with(options).expect("the device registers");
         Lazy { device }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Executable, Input, Inputs, OutputSink};
 use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphBuilder, Layout, LayoutRef, Op, Props, SiteId, ValueId};
-use ltc_ts::{RunStats, TchBuffer, TsBackend, TsConfig, TsExecutable};
+use ltc_ts::{Fusion, RunStats, TchBuffer, TsBackend, TsConfig, TsExecutable};
 use tch::{Kind, Tensor};
 
 /// The only device.
@@ -142,8 +142,9 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
+    /// Without fusion: every node is a step.
     pub(crate) fn new((graph, numbers): (Arc<Graph>, Vec<u64>)) -> Rig {
-        Rig::with(TsConfig::default(), (graph, numbers))
+        Rig::with(TsConfig { fusion: Fusion::Off, ..TsConfig::default() }, (graph, numbers))
     }
 
     pub(crate) fn with(config: TsConfig, (graph, numbers): (Arc<Graph>, Vec<u64>)) -> Rig {

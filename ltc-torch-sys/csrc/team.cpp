@@ -1,0 +1,27 @@
+// Work on libtorch's own threads, so that there is one team.
+//
+// `at::parallel_for` is a template whose OpenMP part would have to be compiled here, against whichever OpenMP libtorch
+// brought along. A tensor iterator runs it inside libtorch.
+#include <ATen/Parallel.h>
+#include <ATen/TensorIterator.h>
+#include <ATen/ops/from_blob.h>
+
+#include "shim.h"
+
+using namespace ltc;
+
+extern "C" int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err) {
+  return guarded(err, [&] {
+    if (n <= grain || at::get_num_threads() == 1) return body(ctx, 0, n);
+    // Positions are told apart by address; nothing is read there.
+    char* base = reinterpret_cast<char*>(64);
+    Tensor positions = at::from_blob(base, {n}, at::TensorOptions().dtype(at::kByte).device(at::kCPU));
+    auto iterator = at::TensorIteratorConfig().set_check_mem_overlap(false).add_const_input(positions).build();
+    iterator.for_each(
+        [&](char** data, const int64_t*, int64_t size0, int64_t size1) {
+          int64_t begin = data[0] - base;
+          body(ctx, begin, begin + size0 * size1);
+        },
+        grain);
+  });
+}

@@ -1,0 +1,36 @@
+//! Work on libtorch's own threads.
+
+use std::{
+    ffi::c_void,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+};
+
+/// Calls `body` with ranges that together cover `0..n` once, on the threads libtorch's kernels would use here, each range
+/// of at least about `grain`. Fails if libtorch does, or if `body` panics.
+pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) -> Result<(), TorchError> {
+    struct Call<'a> {
+        body: &'a (dyn Fn(Range<usize>) + Sync),
+        panicked: AtomicBool,
+    }
+    extern "C" fn run(ctx: *mut c_void, begin: i64, end: i64) {
+        // SAFETY: `ctx` is the `Call` below, which outlives the call and is only shared.
+        let call = unsafe { &*ctx.cast::<Call<'_>>() };
+        // A panic must not unwind into C++.
+        if catch_unwind(AssertUnwindSafe(|| (call.body)(begin as usize..end as usize))).is_err() {
+            call.panicked.store(true, Relaxed);
+        }
+    }
+    let (err, mut call) = (ErrorSlot::new(), Call { body, panicked: AtomicBool::new(false) });
+    // SAFETY: `call` outlives the call; `run` may be called from several threads at once, as `body` is `Sync`.
+    unsafe {
+        err.check(ffi::ltc_parallel_for(n as i64, grain as i64, (&raw mut call).cast(), run, err.as_ptr()))?;
+    }
+    if call.panicked.load(Relaxed) { Err(TorchError::runtime("a kernel panicked")) } else { Ok(()) }
+}

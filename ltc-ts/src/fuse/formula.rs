@@ -1,0 +1,271 @@
+//! Formulas: `a + one(d) * b / c`.
+//!
+//! Letters are arguments in schema order, numbers are written as such. Besides `+ - * /`, comparisons and parentheses
+//! there are the functions of [`FUNCTIONS`], `one(x)` for a number that is nearly always one, and `select(c, x, y)`. An
+//! argument left out (`None`) drops out of the `min` or `max` it stands in.
+
+use std::sync::LazyLock;
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use crate::kernel::{Builder, Code, Lane, Val};
+
+/// A parsed formula.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Formula {
+    Argument(usize),
+    /// The argument, a number that is nearly always one.
+    One(usize),
+    Number(f64),
+    Apply(Code, Vec<Formula>),
+}
+
+/// Functions by name.
+const FUNCTIONS: &[(&str, Code)] = &[
+    ("abs", Code::Abs),
+    ("and", Code::And),
+    ("ceil", Code::Ceil),
+    ("erf", Code::Erf),
+    ("exp", Code::Exp),
+    ("floor", Code::Floor),
+    ("fma", Code::Fma),
+    ("log", Code::Log),
+    ("max", Code::Max),
+    ("min", Code::Min),
+    ("not", Code::Not),
+    ("or", Code::Or),
+    ("pow", Code::Pow),
+    ("round", Code::Round),
+    ("select", Code::Select),
+    ("sqrt", Code::Sqrt),
+    ("tanh", Code::Tanh),
+    ("trunc", Code::Trunc),
+    ("xor", Code::Xor),
+];
+
+/// The formula of this text, parsed once.
+pub(super) fn parsed(text: &'static str) -> Option<&'static Formula> {
+    static KNOWN: LazyLock<RwLock<FxHashMap<&'static str, Option<&'static Formula>>>> = LazyLock::new(RwLock::default);
+    if let Some(known) = KNOWN.read().get(text) {
+        return *known;
+    }
+    let formula = parse(text).ok().map(|f| &*Box::leak(Box::new(f)));
+    *KNOWN.write().entry(text).or_insert(formula)
+}
+
+/// Parses a formula; the error says where.
+pub(super) fn parse(text: &str) -> Result<Formula, String> {
+    let mut parser = Parser { rest: text };
+    let formula = parser.comparison()?;
+    if parser.rest.is_empty() { Ok(formula) } else { Err(format!("unexpected `{}`", parser.rest)) }
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl Parser<'_> {
+    fn take(&mut self, token: &str) -> bool {
+        let rest = self.rest.trim_start();
+        let taken = rest.strip_prefix(token);
+        self.rest = taken.unwrap_or(rest).trim_start();
+        taken.is_some()
+    }
+
+    fn expect(&mut self, token: &str) -> Result<(), String> {
+        if self.take(token) { Ok(()) } else { Err(format!("expected `{token}` before `{}`", self.rest)) }
+    }
+
+    fn comparison(&mut self) -> Result<Formula, String> {
+        let left = self.sum()?;
+        for (token, code, swapped) in [
+            ("==", Code::Eq, false),
+            ("!=", Code::Ne, false),
+            ("<=", Code::Le, false),
+            (">=", Code::Le, true),
+            ("<", Code::Lt, false),
+            (">", Code::Lt, true),
+        ] {
+            if self.take(token) {
+                let right = self.sum()?;
+                let operands = if swapped { vec![right, left] } else { vec![left, right] };
+                return Ok(Formula::Apply(code, operands));
+            }
+        }
+        Ok(left)
+    }
+
+    fn sum(&mut self) -> Result<Formula, String> {
+        let mut left = self.product()?;
+        loop {
+            let code = match () {
+                () if self.take("+") => Code::Add,
+                () if self.take("-") => Code::Sub,
+                () => return Ok(left),
+            };
+            left = Formula::Apply(code, vec![left, self.product()?]);
+        }
+    }
+
+    fn product(&mut self) -> Result<Formula, String> {
+        let mut left = self.factor()?;
+        loop {
+            let code = match () {
+                () if self.take("*") => Code::Mul,
+                () if self.take("/") => Code::Div,
+                () => return Ok(left),
+            };
+            left = Formula::Apply(code, vec![left, self.factor()?]);
+        }
+    }
+
+    fn factor(&mut self) -> Result<Formula, String> {
+        if self.take("-") {
+            return Ok(match self.factor()? {
+                Formula::Number(n) => Formula::Number(-n),
+                other => Formula::Apply(Code::Neg, vec![other]),
+            });
+        }
+        if self.take("(") {
+            let inner = self.comparison()?;
+            return self.expect(")").map(|()| inner);
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        self.rest = rest.trim_start();
+        if let Ok(number) = name.parse::<f64>() {
+            return Ok(Formula::Number(number));
+        }
+        if let [letter @ b'a'..=b'z'] = name.as_bytes() {
+            return Ok(Formula::Argument(usize::from(letter - b'a')));
+        }
+        self.expect("(")?;
+        let mut arguments = vec![self.comparison()?];
+        while self.take(",") {
+            arguments.push(self.comparison()?);
+        }
+        self.expect(")")?;
+        if name == "one" {
+            return match arguments[..] {
+                [Formula::Argument(i)] => Ok(Formula::One(i)),
+                _ => Err("`one` takes an argument's letter".into()),
+            };
+        }
+        let code = FUNCTIONS.iter().find(|(n, _)| *n == name).ok_or(format!("no function `{name}`"))?.1;
+        if code.arity() != arguments.len() {
+            return Err(format!("`{name}` takes {} operands", code.arity()));
+        }
+        Ok(Formula::Apply(code, arguments))
+    }
+}
+
+/// What a letter stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operand {
+    /// Left out.
+    Absent,
+    /// A value, in its own lane.
+    Value(Val),
+    /// A runtime number: word and dtype, and how it is rounded before use.
+    Number(u32, ltc_ir::DType, Option<Code>),
+}
+
+impl Formula {
+    /// Whether this argument is a number that is nearly always one.
+    pub(super) fn takes_one(&self, argument: usize) -> bool {
+        match self {
+            Formula::One(i) => *i == argument,
+            Formula::Apply(_, arguments) => arguments.iter().any(|f| f.takes_one(argument)),
+            Formula::Argument(_) | Formula::Number(_) => false,
+        }
+    }
+
+    /// How many operations it has.
+    pub(super) fn operations(&self) -> usize {
+        match self {
+            Formula::Apply(_, arguments) => 1 + arguments.iter().map(Formula::operations).sum::<usize>(),
+            _ => 0,
+        }
+    }
+
+    /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector library.
+    pub(super) fn is_exact(&self) -> bool {
+        let inexact = [Code::Exp, Code::Log, Code::Tanh, Code::Erf, Code::Pow, Code::Sqrt];
+        match self {
+            Formula::Apply(code, arguments) => !inexact.contains(code) && arguments.iter().all(Formula::is_exact),
+            _ => true,
+        }
+    }
+
+    /// Writes the formula into a body, computing in `lane`. `None` if it has no meaning for these operands.
+    pub(super) fn build(&self, b: &mut Builder, operands: &[Operand], lane: Lane) -> Option<Val> {
+        match self {
+            Formula::Number(n) => Some(b.constant(*n, lane)),
+            Formula::Argument(i) => match *operands.get(*i)? {
+                Operand::Absent => None,
+                Operand::Value(v) => Some(b.cast(v, lane)),
+                Operand::Number(word, dtype, round) => {
+                    let number = b.number(word, dtype, lane);
+                    Some(round.map_or(number, |code| b.op(code, &[number])))
+                }
+            },
+            Formula::One(i) => match *operands.get(*i)? {
+                Operand::Number(word, dtype, _) => Some(b.usually_one(word, dtype, lane)),
+                _ => None,
+            },
+            Formula::Apply(code, arguments) => {
+                let absent = |f: &Formula| matches!(f, Formula::Argument(i) if matches!(operands.get(*i), Some(Operand::Absent)));
+                if let (Code::Min | Code::Max, [x, y]) = (code, &arguments[..])
+                    && (absent(x) || absent(y))
+                {
+                    return if absent(x) { y } else { x }.build(b, operands, lane);
+                }
+                let mut values = [Val(0); 3];
+                for (i, argument) in arguments.iter().enumerate() {
+                    let condition = *code == Code::Select && i == 0;
+                    values[i] =
+                        argument.build(b, operands, if condition { argument.condition_lane(lane) } else { lane })?;
+                    // A condition may be a comparison, which is a Bool already, or an argument, which is made one.
+                    if condition {
+                        values[i] = b.cast(values[i], Lane::Bool);
+                    }
+                }
+                let values = &mut values[..arguments.len()];
+                match code {
+                    Code::Select => {}
+                    // Bits and comparisons of comparisons.
+                    _ => {
+                        let last = b.lane(values[values.len() - 1]);
+                        values.iter_mut().for_each(|v| *v = b.cast(*v, last));
+                    }
+                }
+                Some(b.op(*code, values))
+            }
+        }
+    }
+
+    /// The lane a condition is written in.
+    fn condition_lane(&self, lane: Lane) -> Lane {
+        if matches!(self, Formula::Argument(_)) { Lane::Bool } else { lane }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precedence_and_errors() {
+        use Formula::*;
+        let (a, b, c) = (Argument(0), Argument(1), Argument(2));
+        let product = Apply(Code::Div, vec![Apply(Code::Mul, vec![One(3), b.clone()]), c.clone()]);
+        assert_eq!(parse("a + one(d) * b / c"), Ok(Apply(Code::Add, vec![a.clone(), product])));
+        assert_eq!(parse("a > -2"), Ok(Apply(Code::Lt, vec![Number(-2.0), a.clone()])));
+        assert_eq!(parse("a - b - c"), Ok(Apply(Code::Sub, vec![Apply(Code::Sub, vec![a, b]), c])));
+        for wrong in ["a +", "a b", "max(a)", "frob(a)", "(a", "one(2)", ""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

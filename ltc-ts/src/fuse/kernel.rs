@@ -1,0 +1,233 @@
+//! A group of nodes as a kernel.
+#![allow(unsafe_code, reason = "hands tensor memory to kernels")]
+
+use ltc_ir::{ErrorClass, Graph, LayoutRef, Op, ValueId};
+use ltc_torch_sys::{Held, TorchError, empty_host, is_sole_holder, parallel_for};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tch::Tensor;
+
+use super::Points;
+use crate::kernel::{Access, Builder, Kernel, Lane, Space, Val};
+
+/// A unit as one kernel: what it reads and what it yields.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Values read from memory, each once.
+    pub(crate) operands: Vec<ValueId>,
+    /// Values kept, in order of the nodes.
+    pub(crate) results: Vec<ValueId>,
+    /// Inputs of the kernel: which operand, how many bytes into it, and the strides of each dimension, in elements.
+    inputs: Vec<(u32, usize, SmallVec<[i64; 6]>)>,
+    pub(crate) nodes: Vec<u32>,
+}
+
+/// A fused kernel and where its inputs lie in its operands.
+#[derive(Debug)]
+pub(crate) struct Fused {
+    pub(crate) kernel: Kernel,
+    /// The nodes it stands for, in order.
+    pub(crate) nodes: Vec<u32>,
+    pub(crate) operands: Vec<ValueId>,
+    /// Per input the operand and the bytes to skip.
+    inputs: Vec<(u32, usize)>,
+    /// Per result the operand whose memory it may take.
+    pub(crate) reuse: Vec<Option<u32>>,
+}
+
+/// Where an operand's elements lie: the value in whose memory, the bytes to skip, the strides. Reads of views are seen
+/// through.
+fn source(graph: &Graph, value: ValueId) -> (ValueId, usize, &[i64]) {
+    let layout = graph.layout(value);
+    let (mut base, mut skip) = (value, 0);
+    while let Some(node) = graph.definition(base).filter(|n| n.op() == Op::read_view()) {
+        let offset = node.args().find_map(|a| if let ltc_ir::Arg::Int(offset) = a { Some(offset) } else { None });
+        let inner = node.operands[0];
+        let Some(offset) = offset.and_then(|o| usize::try_from(o).ok()) else { break };
+        if graph.layout(inner).dtype() != layout.dtype() {
+            break;
+        }
+        skip += offset * layout.dtype().size_of();
+        base = inner;
+    }
+    (base, skip, layout.strides())
+}
+
+/// Strides that show an operand at the sizes of the result: 0 where it is repeated. `None` if it does not fit.
+fn broadcast(sizes: &[i64], strides: &[i64], to: &[i64]) -> Option<SmallVec<[i64; 6]>> {
+    let missing = to.len().checked_sub(sizes.len())?;
+    let mut out = SmallVec::from_elem(0, to.len());
+    for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate() {
+        match size {
+            _ if size == to[missing + d] => out[missing + d] = stride,
+            1 => {}
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+impl Fused {
+    /// Whether a result depends on an operand for which `found` holds. For the rare run in which an operand has failed.
+    pub(crate) fn depends(&self, graph: &Graph, result: ValueId, found: impl Fn(u32) -> bool) -> bool {
+        let mut wanted = vec![result];
+        for &n in self.nodes.iter().rev() {
+            let node = &graph.nodes()[n as usize];
+            if node.result_ids().any(|r| wanted.contains(&r)) {
+                wanted.extend(&node.operands);
+            }
+        }
+        let bases: Vec<ValueId> = wanted.into_iter().map(|v| source(graph, v).0).collect();
+        (0..self.operands.len() as u32).any(|i| found(i) && bases.contains(&self.operands[i as usize]))
+    }
+
+    /// Runs the kernel on the operands; results come in memory of their own, or in that of an operand that may be written
+    /// and that nobody else holds.
+    pub(crate) fn run<'a>(
+        &self,
+        operands: &[&Held],
+        reusable: &[bool],
+        numbers: &[u64],
+        layouts: impl Iterator<Item = &'a LayoutRef>,
+    ) -> Result<SmallVec<[Held; 2]>, TorchError> {
+        let tensor = |i: u32| match operands[i as usize] {
+            Held::Tensor(t) => Ok(t),
+            Held::Generator(_) => {
+                Err(TorchError { class: ErrorClass::Runtime, message: "a generator for a tensor".into() })
+            }
+        };
+        let mut results: SmallVec<[Held; 2]> = SmallVec::new();
+        for (layout, reuse) in layouts.zip(&self.reuse) {
+            let taken = match reuse {
+                Some(i) if reusable[*i as usize] => {
+                    let even = |t: &&Tensor| (t.data_ptr() as usize).is_multiple_of(layout.dtype().size_of());
+                    Some(tensor(*i)?).filter(|t| is_sole_holder(t)).filter(even).map(Tensor::shallow_clone)
+                }
+                _ => None,
+            };
+            let result = taken.map_or_else(|| empty_host(layout), Ok)?;
+            results.push(Held::Tensor(result));
+        }
+        let mut inputs: SmallVec<[*const u8; 16]> = SmallVec::new();
+        // Blocks at odd addresses are copied to even ones; vectors would not mind, the compiler may.
+        let mut copies: Vec<Vec<u64>> = Vec::new();
+        for (i, (operand, skip)) in self.inputs.iter().enumerate() {
+            let from = tensor(*operand)?.data_ptr().cast::<u8>().cast_const().wrapping_add(*skip);
+            match self.kernel.block_bytes(i).filter(|_| !self.kernel.suits(i, from as usize)) {
+                None => inputs.push(from),
+                Some(bytes) => {
+                    let mut copy = vec![0u64; bytes.div_ceil(8)];
+                    // SAFETY: the input's elements lie one after the other in the operand's memory; the copy has room.
+                    unsafe { std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr().cast(), bytes) };
+                    inputs.push(copy.as_ptr().cast());
+                    copies.push(copy);
+                }
+            }
+        }
+        let outputs: SmallVec<[*mut u8; 4]> = results
+            .iter()
+            .map(|r| if let Held::Tensor(t) = r { t.data_ptr().cast() } else { std::ptr::null_mut() })
+            .collect();
+        let mut outcome = Ok(());
+        let grain = self.kernel.grain();
+        // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
+        // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
+        // nobody else holds, read by the kernel only as it lies, and its result is staged. Numbers are the program's.
+        unsafe {
+            self.kernel.run(&outputs, &inputs, numbers, |n, body| outcome = parallel_for(n, grain, body));
+        }
+        outcome.map(|()| results)
+    }
+}
+
+impl Draft {
+    /// The unit's operands and results; `kept` says whether a value is needed outside. `None` if some operand cannot be
+    /// read by a kernel.
+    pub(crate) fn new(graph: &Graph, nodes: &[u32], kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
+        let mut draft = Draft { operands: Vec::new(), results: Vec::new(), inputs: Vec::new(), nodes: nodes.to_vec() };
+        let sizes = graph.nodes()[nodes[0] as usize].results()[0].sizes();
+        for &n in nodes {
+            let node = &graph.nodes()[n as usize];
+            for &operand in &node.operands {
+                if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
+                    let (base, skip, strides) = source(graph, operand);
+                    let strides = broadcast(graph.layout(operand).sizes(), strides, sizes)?;
+                    let at = draft.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
+                        draft.operands.push(base);
+                        draft.operands.len() - 1
+                    });
+                    let input = (at as u32, skip, strides);
+                    if !draft.inputs.contains(&input) {
+                        draft.inputs.push(input);
+                    }
+                }
+            }
+            draft.results.extend(node.result_ids().filter(|&r| kept(r)));
+        }
+        Some(draft)
+    }
+
+    /// Whether every operand is read, and every result written, from one element to the next.
+    pub(crate) fn is_flat(&self, graph: &Graph) -> bool {
+        let Some(&first) = self.results.first() else { return false };
+        let strides: Vec<&[i64]> =
+            std::iter::once(graph.layout(first).strides()).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
+        let space = Space::new(graph.layout(first).sizes(), &strides);
+        (0..strides.len()).all(|i| space.access(i) != Access::Strided)
+    }
+
+    /// The kernel. `dies` says whether an operand's memory may become a result's.
+    pub(crate) fn finish(self, graph: &Graph, points: &Points, dies: impl Fn(usize) -> bool) -> Option<Fused> {
+        let sizes = graph.nodes()[self.nodes[0] as usize].results()[0].sizes();
+        let usual = self.body(graph, points, true)?;
+        let general = self.body(graph, points, false)?;
+        // A result may take an operand's memory if all the kernel reads of that operand is its elements as they lie.
+        let mut reuse: Vec<Option<u32>> = Vec::with_capacity(self.results.len());
+        for &result in &self.results {
+            let layout = graph.layout(result);
+            let fits = |&i: &u32| {
+                let whole = |(_, skip, strides): &(u32, usize, SmallVec<[i64; 6]>)| {
+                    *skip == 0 && strides[..] == *layout.strides()
+                };
+                graph.layout(self.operands[i as usize]) == layout
+                    && dies(i as usize)
+                    && !reuse.contains(&Some(i))
+                    && self.inputs.iter().filter(|input| input.0 == i).all(whole)
+            };
+            let found = (0..self.operands.len() as u32).find(fits);
+            reuse.push(found);
+        }
+        let staged = reuse.iter().map(Option::is_some).collect();
+        let of = |v: &ValueId| graph.layout(*v);
+        let outputs: Vec<_> = self.results.iter().map(|r| of(r).dtype()).collect();
+        let inputs: Vec<_> = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]).dtype()).collect();
+        let result_strides = self.results.iter().map(|r| of(r).strides());
+        let strides: Vec<&[i64]> = result_strides.chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
+        let kernel = Kernel::new(Space::new(sizes, &strides), &outputs, &inputs, &usual, general, staged)?;
+        let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
+        Some(Fused { kernel, nodes: self.nodes, operands: self.operands, inputs, reuse })
+    }
+
+    fn body(&self, graph: &Graph, points: &Points, assume_ones: bool) -> Option<crate::kernel::Body> {
+        let sizes = graph.nodes()[self.nodes[0] as usize].results()[0].sizes();
+        let mut b = Builder::new(assume_ones);
+        let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
+        for &n in &self.nodes {
+            let node = &graph.nodes()[n as usize];
+            let value = points.0[n as usize].as_ref()?.build(&mut b, node.first_number, |b, i| {
+                let operand = node.operands[i];
+                if let Some(&v) = values.get(&operand) {
+                    return Some(v);
+                }
+                let (base, skip, strides) = source(graph, operand);
+                let strides = broadcast(graph.layout(operand).sizes(), strides, sizes)?;
+                let at = self.operands.iter().position(|&o| o == base)? as u32;
+                let input = self.inputs.iter().position(|i| *i == (at, skip, strides.clone()))?;
+                Some(b.input(input as u32, Lane::of(graph.layout(operand).dtype())?))
+            })?;
+            values.insert(node.result_ids().next()?, value);
+        }
+        let outputs: Vec<Val> = self.results.iter().map(|r| values.get(r).copied()).collect::<Option<_>>()?;
+        Some(b.finish(&outputs))
+    }
+}

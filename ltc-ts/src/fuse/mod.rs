@@ -1,0 +1,117 @@
+//! Fusion: which operators become one kernel, and what the kernel computes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `rows.rs` | the pointwise operators, each with its formula |
+//! | `formula.rs` | formulas: parsed once, written into a kernel's body |
+//! | `pointwise.rs` | a graph node as a formula over its operands |
+//! | `partition.rs` | groups of nodes that may run as one: pure graph code |
+//! | `kernel.rs` | a group as a kernel |
+
+mod formula;
+mod kernel;
+mod partition;
+mod pointwise;
+mod rows;
+
+pub(crate) use kernel::{Draft, Fused};
+use ltc_ir::{Graph, Op, ValueId};
+pub use rows::fusable_operators;
+
+use crate::backend::Fusion;
+
+/// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
+const SMALL: i64 = 4096;
+
+/// Per node its formula, where it has one.
+#[derive(Debug)]
+pub(crate) struct Points(Vec<Option<pointwise::Pointwise>>);
+
+/// One step to be.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A call of this node.
+    Node(u32),
+    /// A kernel.
+    Fused(Draft),
+}
+
+impl Step {
+    pub(crate) fn operands<'a>(&'a self, graph: &'a Graph) -> &'a [ValueId] {
+        match self {
+            Step::Node(n) => &graph.nodes()[*n as usize].operands,
+            Step::Fused(draft) => &draft.operands,
+        }
+    }
+}
+
+/// The steps of a graph, in order of execution.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) drafts: Vec<Step>,
+    pub(crate) points: Points,
+}
+
+impl Plan {
+    /// Every node on its own.
+    pub(crate) fn unfused(graph: &Graph) -> Plan {
+        Plan { drafts: (0..graph.nodes().len() as u32).map(Step::Node).collect(), points: Points(Vec::new()) }
+    }
+}
+
+/// Finds what can be fused, and leaves out views that only kernels read: they read through them.
+pub(crate) fn plan(graph: &Graph, fusion: Fusion) -> Plan {
+    if fusion == Fusion::Off {
+        return Plan::unfused(graph);
+    }
+    let allowed = |p: &pointwise::Pointwise| fusion == Fusion::Full || p.is_exact();
+    let points: Vec<_> =
+        graph.nodes().iter().map(|node| pointwise::Pointwise::of(graph, node).filter(allowed)).collect();
+    let fusable: Vec<bool> = points.iter().map(Option::is_some).collect();
+    if !fusable.contains(&true) {
+        return Plan::unfused(graph);
+    }
+    let units = partition::partition(graph, &fusable);
+    let mut unit_of = vec![0u32; graph.nodes().len()];
+    for (u, unit) in units.iter().enumerate() {
+        unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
+    }
+    // A value is kept if an output shows it or another unit reads it.
+    let mut kept = vec![false; graph.value_count()];
+    graph.outputs().iter().for_each(|&o| kept[graph.slot(o)] = true);
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for &operand in &node.operands {
+            let here = graph.definition_index(operand).is_some_and(|d| unit_of[d] == unit_of[index]);
+            kept[graph.slot(operand)] |= !here;
+        }
+    }
+    let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
+    for unit in units {
+        let first = unit.nodes[0];
+        let alone = unit.nodes.len() == 1;
+        let draft = fusable[first as usize].then(|| Draft::new(graph, &unit.nodes, |v| kept[graph.slot(v)])).flatten();
+        let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
+        match draft {
+            Some(draft) if !alone || elements <= SMALL || draft.is_flat(graph) => drafts.push(Step::Fused(draft)),
+            _ => drafts.extend(unit.nodes.into_iter().map(Step::Node)),
+        }
+    }
+    // Backwards: a view nobody reads any more may leave its own operand unread.
+    let mut read = vec![false; graph.value_count()];
+    graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);
+    let mut needed = vec![true; drafts.len()];
+    for (i, step) in drafts.iter().enumerate().rev() {
+        let is_view = |n: &u32| graph.nodes()[*n as usize].op() == Op::read_view();
+        if let Step::Node(n) = step
+            && is_view(n)
+        {
+            needed[i] = graph.nodes()[*n as usize].result_ids().any(|r| read[graph.slot(r)]);
+        }
+        if needed[i] {
+            step.operands(graph).iter().for_each(|&o| read[graph.slot(o)] = true);
+        }
+    }
+    let mut needed = needed.into_iter();
+    drafts.retain(|_| needed.next().unwrap_or(true));
+    Plan { drafts, points: Points(points) }
+}

@@ -1,0 +1,28 @@
+//! Fused pointwise kernels: many operators, one pass over memory.
+//!
+//! A [`Body`] is what a kernel computes for one element: a list of values, each from earlier ones. A [`Kernel`] adds
+//! where elements come from and go to. Tier 0 ([`tile`]) runs it at once, a block of elements at a time, each operator a
+//! loop over the block that the compiler turned into vector instructions; the block's intermediate values stay in the
+//! first-level cache.
+//!
+//! | file | what |
+//! |---|---|
+//! | `body.rs` | values, and the builder that shares equal ones |
+//! | `space.rs` | the elements a kernel goes through, and how it reaches them in memory |
+//! | `tile.rs` | tier 0 |
+//! | `lanes.rs` | its loops, one per operator and element type, for each instruction set |
+//! | `ops.rs`, `math.rs` | what the operators do to one element |
+#![allow(unsafe_code, reason = "raw tensor memory and vector instructions; the contract is `Kernel::run`'s")]
+
+mod body;
+mod lanes;
+mod math;
+mod ops;
+mod space;
+mod tile;
+
+pub(crate) use body::{Body, Builder, Code, Lane, Val};
+pub(crate) use lanes::has_loop;
+pub use lanes::instruction_set;
+pub(crate) use space::{Access, Space};
+pub(crate) use tile::Kernel;

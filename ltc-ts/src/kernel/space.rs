@@ -1,0 +1,201 @@
+//! The elements a kernel goes through, and how it reaches them in memory.
+
+use smallvec::SmallVec;
+
+/// Dimensions or strides.
+type Dims = SmallVec<[isize; 6]>;
+
+/// How an operand's elements lie, seen in the order of a [`Space`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// One after the other.
+    Dense,
+    /// One element for all.
+    Uniform,
+    /// Otherwise.
+    Strided,
+}
+
+/// An iteration space: sizes with the fewest dimensions that reach all operands, in the memory order of the first.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    dims: Dims,
+    /// Per operand, in elements.
+    strides: Vec<Dims>,
+}
+
+impl Space {
+    /// The space of these sizes for operands with these strides, in elements. The first operand gives the order; it should
+    /// be an output.
+    pub(crate) fn new(sizes: &[i64], operands: &[&[i64]]) -> Space {
+        let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).filter(|&d| sizes[d] != 1).collect();
+        if let Some(first) = operands.first() {
+            order.sort_by_key(|&d| std::cmp::Reverse(first[d]));
+        }
+        let mut space = Space { dims: Dims::new(), strides: vec![Dims::new(); operands.len()] };
+        for d in order {
+            space.push(sizes[d] as isize, operands.iter().map(|o| o[d] as isize));
+        }
+        space
+    }
+
+    /// Adds an inner dimension, as part of the last one where all operands go on as they would.
+    fn push(&mut self, size: isize, strides: impl Iterator<Item = isize> + Clone) {
+        let continues = |(mine, inner): (&Dims, isize)| mine.last().is_some_and(|&outer| outer == inner * size);
+        if !self.dims.is_empty() && self.strides.iter().zip(strides.clone()).all(continues) {
+            *self.dims.last_mut().unwrap_or(&mut 0) *= size;
+            for (mine, inner) in self.strides.iter_mut().zip(strides) {
+                *mine.last_mut().unwrap_or(&mut 0) = inner;
+            }
+            return;
+        }
+        self.dims.push(size);
+        self.strides.iter_mut().zip(strides).for_each(|(mine, stride)| mine.push(stride));
+    }
+
+    /// How many elements there are.
+    pub(crate) fn len(&self) -> usize {
+        self.dims.iter().product::<isize>() as usize
+    }
+
+    /// How an operand is reached.
+    pub(crate) fn access(&self, operand: usize) -> Access {
+        let strides = &self.strides[operand];
+        if strides.iter().all(|&s| s == 0) {
+            return Access::Uniform;
+        }
+        let mut expected = 1;
+        for (&size, &stride) in self.dims.iter().zip(strides).rev() {
+            if stride != expected {
+                return Access::Strided;
+            }
+            expected *= size;
+        }
+        Access::Dense
+    }
+
+    /// Calls `run(position, offset, stride, length)` for stretches of the elements `start..start + n` along the innermost
+    /// dimension: their position from `start`, where the operand's first lies, and how far apart they are.
+    #[inline]
+    fn walk(&self, operand: usize, start: usize, n: usize, mut run: impl FnMut(usize, isize, isize, usize)) {
+        let strides = &self.strides[operand];
+        let Some(inner) = self.dims.len().checked_sub(1) else { return run(0, 0, 0, n) };
+        let mut index: Dims = SmallVec::from_elem(0, self.dims.len());
+        let mut rest = start as isize;
+        for d in (0..=inner).rev() {
+            index[d] = rest % self.dims[d];
+            rest /= self.dims[d];
+        }
+        let mut offset: isize = index.iter().zip(strides).map(|(i, s)| i * s).sum();
+        let mut done = 0;
+        while done < n {
+            let length = ((self.dims[inner] - index[inner]) as usize).min(n - done);
+            run(done, offset, strides[inner], length);
+            done += length;
+            // To the first element of the next row.
+            offset -= index[inner] * strides[inner];
+            index[inner] = 0;
+            for d in (0..inner).rev() {
+                index[d] += 1;
+                offset += strides[d];
+                if index[d] < self.dims[d] {
+                    break;
+                }
+                offset -= index[d] * strides[d];
+                index[d] = 0;
+            }
+        }
+    }
+
+    /// Copies an operand's elements `start..start + n` to a block.
+    ///
+    /// # Safety
+    /// `base` is the operand's element at the origin, with all elements of the space readable; `block` is aligned for `T` and
+    /// writable for `n`, and overlaps none of them.
+    pub(super) unsafe fn gather<T: Copy>(
+        &self,
+        operand: usize,
+        base: *const u8,
+        block: *mut u8,
+        start: usize,
+        n: usize,
+    ) {
+        let (base, block) = (base.cast::<T>(), block.cast::<T>());
+        self.walk(operand, start, n, |at, offset, stride, length| {
+            // SAFETY: `walk` stays within the space and within `n`; operands of strided access may lie at any address.
+            unsafe {
+                let (from, to) = (base.offset(offset), block.add(at));
+                match stride {
+                    1 => std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), length * size_of::<T>()),
+                    0 => {
+                        let value = from.read_unaligned();
+                        (0..length).for_each(|i| to.add(i).write(value));
+                    }
+                    _ => (0..length).for_each(|i| to.add(i).write(from.offset(i as isize * stride).read_unaligned())),
+                }
+            }
+        });
+    }
+
+    /// Copies a block to an operand's elements `start..start + n`.
+    ///
+    /// # Safety
+    /// As [`Space::gather`], with `base` writable and `block` readable.
+    pub(super) unsafe fn scatter<T: Copy>(
+        &self,
+        operand: usize,
+        base: *mut u8,
+        block: *const u8,
+        start: usize,
+        n: usize,
+    ) {
+        let (base, block) = (base.cast::<T>(), block.cast::<T>());
+        self.walk(operand, start, n, |at, offset, stride, length| {
+            // SAFETY: as above.
+            unsafe {
+                let (to, from) = (base.offset(offset), block.add(at));
+                (0..length).for_each(|i| to.offset(i as isize * stride).write_unaligned(from.add(i).read()));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_that_go_on_are_one() {
+        let s = Space::new(&[2, 1, 3, 4], &[&[12, 99, 4, 1], &[12, 5, 4, 1]]);
+        assert_eq!((&s.dims[..], s.len(), s.access(0), s.access(1)), (&[24][..], 24, Access::Dense, Access::Dense));
+        let bias = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[0, 1, 0], &[0, 0, 0]]);
+        assert_eq!(bias.dims[..], [2, 3, 4]);
+        assert_eq!((bias.access(0), bias.access(1), bias.access(2)), (Access::Dense, Access::Strided, Access::Uniform));
+        let transposed = Space::new(&[3, 4], &[&[1, 3], &[1, 3]]);
+        assert_eq!((&transposed.dims[..], transposed.access(1)), (&[12][..], Access::Dense));
+        assert_eq!(Space::new(&[], &[&[], &[]]).len(), 1);
+        assert_eq!(Space::new(&[0, 3], &[&[3, 1]]).len(), 0);
+    }
+
+    #[test]
+    fn any_stretch_is_gathered_and_scattered() {
+        let data: Vec<i32> = (0..24).collect();
+        let s = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
+        let expected: Vec<i32> = (0..24).map(|i| (i / 12) + (i / 4 % 3) * 2 + (i % 4) * 6).collect();
+        for start in 0..24 {
+            for n in 0..=24 - start {
+                let mut block = vec![-1; n];
+                let mut back = vec![-1; 24];
+                // SAFETY: both operands reach elements 0..24, blocks have `n`.
+                unsafe {
+                    s.gather::<i32>(1, data.as_ptr().cast(), block.as_mut_ptr().cast(), start, n);
+                    s.scatter::<i32>(1, back.as_mut_ptr().cast(), block.as_ptr().cast(), start, n);
+                }
+                assert_eq!(block, expected[start..start + n]);
+                for (i, &b) in back.iter().enumerate() {
+                    assert_eq!(b, if block.contains(&(i as i32)) { i as i32 } else { -1 });
+                }
+            }
+        }
+    }
+}

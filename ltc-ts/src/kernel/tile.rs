@@ -1,0 +1,470 @@
+//! Tier 0: a kernel run block by block, with no time to compile.
+//!
+//! Every value that is not the same for all elements has a *place* for one block: an input's or output's own memory where
+//! its elements lie one after the other, else a register, which is a piece of scratch memory small enough that all of them
+//! stay in the first-level cache. One loop per operator goes over the block.
+
+use std::{cell::RefCell, ops::Range, sync::OnceLock};
+
+use ltc_ir::DType;
+use smallvec::SmallVec;
+
+use super::{
+    body::{Body, Def, Lane, Val},
+    lanes::{self, Key, Loop},
+    space::{Access, Space},
+};
+
+/// Scratch memory of a block; about half of a first-level cache.
+const BLOCK_BYTES: usize = 20 << 10;
+/// Most elements of a block; fewer where there are many registers.
+const MAX_BLOCK: usize = 1024;
+const MIN_BLOCK: usize = 64;
+
+/// An input or output.
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    dtype: DType,
+    access: Access,
+}
+
+impl Port {
+    fn is_half(self) -> bool {
+        matches!(self.dtype, DType::F16 | DType::BF16)
+    }
+
+    /// Whether blocks of it can be used where they lie.
+    fn is_direct(self) -> bool {
+        self.access == Access::Dense && !self.is_half()
+    }
+}
+
+/// A fused kernel, ready to run.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    space: Space,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    /// Computes with the numbers that are nearly always one taken for one.
+    usual: Loops,
+    ones: Vec<(u32, DType)>,
+    /// For all other numbers; made when they come.
+    general: (Body, OnceLock<Option<Loops>>),
+    staged: Vec<bool>,
+    cost: usize,
+}
+
+/// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
+#[derive(Debug)]
+struct Loops {
+    /// Uniform values that are not computed: their cell and what they are.
+    numbers: Vec<(u32, Def, Lane)>,
+    /// Computations of uniform values, over one element.
+    preamble: Vec<Call>,
+    calls: Vec<Call>,
+    /// Inputs to copy to a register before the calls, and outputs to copy from a place after them.
+    loads: Vec<(u32, u32)>,
+    stores: Vec<(u32, u32)>,
+    uniforms: usize,
+    registers: usize,
+    /// Bytes of an element in a register.
+    width: usize,
+    block: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    run: Loop,
+    target: u16,
+    operands: [u16; 3],
+}
+
+/// Scratch memory of a thread, aligned for vectors.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Line(#[expect(dead_code, reason = "used as raw memory")] [u64; 8]);
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Kernel {
+    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume ones,
+    /// `general` computes the same assuming nothing. Outputs in `staged` may share their memory with an input.
+    ///
+    /// `None` if some computation has no loop, or there are too many values.
+    pub(crate) fn new(
+        space: Space,
+        outputs: &[DType],
+        inputs: &[DType],
+        usual: &Body,
+        general: Body,
+        staged: Vec<bool>,
+    ) -> Option<Kernel> {
+        let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
+        let out: Vec<Port> = outputs.iter().enumerate().map(port).collect();
+        let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port((i + outputs.len(), d))).collect();
+        let code = Loops::new(usual, &inp, &out, &staged)?;
+        let cost = usual.cost() + inp.len() + out.len();
+        let general = (general, OnceLock::new());
+        let ones = usual.ones.clone();
+        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost })
+    }
+
+    /// Bytes of an input that is used where it lies; `None` for others.
+    pub(crate) fn block_bytes(&self, input: usize) -> Option<usize> {
+        let port = self.inputs[input];
+        port.is_direct().then(|| self.len() * port.dtype.size_of())
+    }
+
+    /// Whether an input that is used where it lies may lie at this address.
+    pub(crate) fn suits(&self, input: usize, address: usize) -> bool {
+        address.is_multiple_of(self.inputs[input].dtype.size_of())
+    }
+
+    /// How many elements the kernel goes through.
+    pub(crate) fn len(&self) -> usize {
+        self.space.len()
+    }
+
+    /// How many loops a block takes.
+    pub(crate) fn calls(&self) -> usize {
+        self.usual.calls.len()
+    }
+
+    /// Elements that are worth a thread of their own.
+    pub(crate) fn grain(&self) -> usize {
+        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element; waking a thread takes
+        // some microseconds.
+        (200_000 / self.cost.max(1)).max(MAX_BLOCK)
+    }
+
+    /// Runs the kernel. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads.
+    ///
+    /// # Safety
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
+    /// and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a staged one may be exactly an input with equal strides.
+    /// `numbers` has all words the body speaks of.
+    pub(crate) unsafe fn run(
+        &self,
+        outputs: &[*mut u8],
+        inputs: &[*const u8],
+        numbers: &[u64],
+        parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
+    ) {
+        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let code = if self.ones.iter().all(one) {
+            &self.usual
+        } else {
+            let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
+            self.general.1.get_or_init(make).as_ref().unwrap_or(&self.usual)
+        };
+        let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
+        // SAFETY: cells have room for one element each; inputs by this function's contract.
+        unsafe { self.uniforms(code, &mut cells, inputs, numbers) };
+        let shared = Shared { outputs, inputs, cells: &cells };
+        let n = self.len();
+        // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
+        let stretch = |range: Range<usize>| unsafe { self.stretch(code, shared.get(), range) };
+        if n > 0 {
+            parallel(n, &stretch);
+        }
+    }
+
+    /// Fills the cells of uniform values.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`].
+    unsafe fn uniforms(&self, code: &Loops, cells: &mut [u64], inputs: &[*const u8], numbers: &[u64]) {
+        for &(cell, def, lane) in &code.numbers {
+            let cell = &mut cells[cell as usize];
+            match def {
+                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => *cell = bits,
+                // SAFETY: an input has at least one element where there is anything to do; a cell holds one.
+                Def::Input(i) if self.len() > 0 => unsafe {
+                    let target = std::ptr::from_mut(cell).cast();
+                    self.load(i as usize, inputs[i as usize], target, 0, 1);
+                },
+                Def::Input(_) | Def::Op(..) => {}
+            }
+        }
+        let base = cells.as_mut_ptr();
+        let first = (self.inputs.len() + self.outputs.len()) as u16;
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe {
+            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
+            for call in &code.preamble {
+                let [a, b, c] = call.operands;
+                (call.run)(at(call.target), at(a), at(b), at(c), 1);
+            }
+        }
+    }
+
+    /// Copies elements of an input to a block of its lane.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`]; `block` has room for `n` elements.
+    unsafe fn load(&self, input: usize, base: *const u8, block: *mut u8, start: usize, n: usize) {
+        let (port, operand) = (self.inputs[input], self.outputs.len() + input);
+        // SAFETY: by this function's contract.
+        unsafe {
+            match port.dtype {
+                DType::F16 | DType::BF16 => {
+                    let mut halves = [0u16; MAX_BLOCK];
+                    self.space.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
+                    let block = std::slice::from_raw_parts_mut(block.cast::<f32>(), n);
+                    for (to, from) in block.iter_mut().zip(halves) {
+                        *to = if port.dtype == DType::BF16 {
+                            f32::from_bits(u32::from(from) << 16)
+                        } else {
+                            half::f16::from_bits(from).to_f32()
+                        };
+                    }
+                }
+                d if d.size_of() == 1 => self.space.gather::<u8>(operand, base, block, start, n),
+                d if d.size_of() == 4 => self.space.gather::<u32>(operand, base, block, start, n),
+                _ => self.space.gather::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
+    /// Copies a block to elements of an output.
+    ///
+    /// # Safety
+    /// As [`Kernel::load`].
+    unsafe fn store(&self, output: usize, base: *mut u8, block: *const u8, start: usize, n: usize) {
+        let port = self.outputs[output];
+        // SAFETY: by this function's contract.
+        unsafe {
+            match port.dtype {
+                DType::F16 | DType::BF16 => {
+                    let mut halves = [0u16; MAX_BLOCK];
+                    let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
+                    for (to, from) in halves.iter_mut().zip(block) {
+                        *to = if port.dtype == DType::BF16 {
+                            (from.to_bits() >> 16) as u16
+                        } else {
+                            half::f16::from_f32(*from).to_bits()
+                        };
+                    }
+                    self.space.scatter::<u16>(output, base, halves.as_ptr().cast(), start, n);
+                }
+                d if port.access == Access::Dense => {
+                    let (bytes, to) = (d.size_of(), base.add(start * d.size_of()));
+                    std::ptr::copy(block, to, n * bytes);
+                }
+                d if d.size_of() == 1 => self.space.scatter::<u8>(output, base, block, start, n),
+                d if d.size_of() == 4 => self.space.scatter::<u32>(output, base, block, start, n),
+                _ => self.space.scatter::<u64>(output, base, block, start, n),
+            }
+        }
+    }
+
+    /// The elements of a range, block by block.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`].
+    unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let register = (code.block * code.width).next_multiple_of(64);
+            let lines = (code.registers * register).div_ceil(64);
+            if scratch.len() < lines {
+                scratch.resize(lines, Line([0; 8]));
+            }
+            let (i, o) = (self.inputs.len(), self.outputs.len());
+            let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
+            let base = scratch.as_mut_ptr().cast::<u8>();
+            // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space, registers
+            // within the scratch memory; calls read places that were filled before and write places that are no operand.
+            unsafe {
+                let step = |port: &Port| if port.is_direct() { port.dtype.size_of() } else { 0 };
+                let at = |port: &Port| range.start * step(port);
+                places.extend(shared.inputs.iter().zip(&self.inputs).map(|(p, port)| p.add(at(port)).cast_mut()));
+                places.extend(shared.outputs.iter().zip(&self.outputs).map(|(p, port)| p.add(at(port))));
+                places.extend(shared.cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+                places.extend((0..code.registers).map(|r| base.add(r * register)));
+                let mut start = range.start;
+                while start < range.end {
+                    let n = code.block.min(range.end - start);
+                    for &(input, place) in &code.loads {
+                        self.load(input as usize, shared.inputs[input as usize], places[place as usize], start, n);
+                    }
+                    for call in &code.calls {
+                        let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                        (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+                    }
+                    for &(output, place) in &code.stores {
+                        self.store(output as usize, shared.outputs[output as usize], places[place as usize], start, n);
+                    }
+                    for (place, port) in places.iter_mut().zip(self.inputs.iter().chain(&self.outputs)) {
+                        *place = place.add(n * step(port));
+                    }
+                    start += n;
+                }
+            }
+        });
+    }
+}
+
+/// What all threads of a run share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    outputs: &'a [*mut u8],
+    inputs: &'a [*const u8],
+    cells: &'a [u64],
+}
+
+// SAFETY: threads read inputs and cells, and write disjoint elements of the outputs.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    /// The whole, so that closures capture it and not its parts.
+    fn get(&self) -> Shared<'a> {
+        *self
+    }
+}
+
+/// Assigns places.
+struct Places<'a> {
+    body: &'a Body,
+    inputs: &'a [Port],
+    place: Vec<u16>,
+    uniform: Vec<bool>,
+    last_use: Vec<usize>,
+    /// First register.
+    first: usize,
+    registers: usize,
+    free: Vec<u16>,
+}
+
+impl Places<'_> {
+    /// A register nobody needs any more.
+    fn register(&mut self) -> u16 {
+        self.free.pop().unwrap_or_else(|| self.new_register())
+    }
+
+    /// A register nobody used before.
+    fn new_register(&mut self) -> u16 {
+        self.registers += 1;
+        (self.first + self.registers - 1) as u16
+    }
+
+    /// The loop of a computation.
+    fn call(&self, v: usize, target: u16) -> Option<Call> {
+        let (Def::Op(code, args), to) = self.body.values[v] else { return None };
+        let arity = code.arity();
+        let from = self.body.lane(args[arity - 1]);
+        let mut uniform = [false; 3];
+        let mut operands = [target; 3];
+        for (i, a) in args[..arity].iter().enumerate() {
+            uniform[i] = self.uniform[a.0 as usize];
+            operands[i] = self.place[a.0 as usize];
+        }
+        let run = lanes::find(Key { code, from, to, uniform })?;
+        Some(Call { run, target, operands })
+    }
+}
+
+impl Loops {
+    fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
+        let count = body.values.len();
+        let mut uniform = Vec::with_capacity(count);
+        for (i, (def, _)) in body.values.iter().enumerate() {
+            uniform.push(match def {
+                Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
+                Def::Number(..) | Def::Const(_) => true,
+                Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
+            });
+        }
+        let uniforms = uniform.iter().filter(|u| **u).count();
+        let first_cell = inputs.len() + outputs.len();
+        if first_cell + count + outputs.len() > usize::from(u16::MAX) {
+            return None;
+        }
+        let mut last_use: Vec<usize> = vec![0; count];
+        for i in 0..count {
+            body.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
+        }
+        body.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
+        let mut p = Places {
+            body,
+            inputs,
+            place: vec![0; count],
+            uniform,
+            last_use,
+            first: first_cell + uniforms,
+            registers: 0,
+            free: Vec::new(),
+        };
+        let (mut numbers, mut preamble, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
+        let mut next_cell = first_cell as u16;
+        // An output that may be written where it lies is its value's place.
+        let mut own: Vec<Option<u16>> = vec![None; count];
+        let mut placed = vec![false; outputs.len()];
+        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate() {
+            let v = v.0 as usize;
+            let computed = matches!(body.values[v].0, Def::Op(..)) && !p.uniform[v];
+            if computed && port.is_direct() && !staged[o] && own[v].is_none() {
+                own[v] = Some((inputs.len() + o) as u16);
+                placed[o] = true;
+            }
+        }
+        let widest = body.values.iter().map(|(_, lane)| lane.bytes()).max().unwrap_or(1);
+        for v in 0..count {
+            let (def, lane) = body.values[v];
+            if p.uniform[v] {
+                p.place[v] = next_cell;
+                next_cell += 1;
+                match def {
+                    Def::Op(..) => preamble.push(p.call(v, p.place[v])?),
+                    _ => numbers.push(((p.place[v] as usize - first_cell) as u32, def, lane)),
+                }
+                continue;
+            }
+            match def {
+                Def::Input(i) if p.inputs[i as usize].is_direct() => p.place[v] = i as u16,
+                Def::Input(i) => {
+                    // Loads come before all calls, so their registers are theirs for the whole block.
+                    p.place[v] = p.new_register();
+                    loads.push((i, u32::from(p.place[v])));
+                }
+                _ => {
+                    p.place[v] = own[v].unwrap_or_else(|| p.register());
+                    calls.push(p.call(v, p.place[v])?);
+                }
+            }
+            // Only what was computed or loaded before can be free now; the target is none of the operands.
+            for operand in body.operands(Val(v as u32)) {
+                let o = operand.0 as usize;
+                if p.last_use[o] == v && usize::from(p.place[o]) >= p.first && !p.free.contains(&p.place[o]) {
+                    if !matches!(body.values[o].0, Def::Input(_)) {
+                        p.free.push(p.place[o]);
+                    }
+                }
+            }
+        }
+        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
+            let (place, bytes) = (p.place[v.0 as usize], body.lane(*v).bytes());
+            let uniform = p.uniform[v.0 as usize];
+            if port.is_direct() && !staged[o] {
+                calls.push(Call {
+                    run: lanes::copy(bytes, uniform),
+                    target: (inputs.len() + o) as u16,
+                    operands: [place; 3],
+                });
+            } else if uniform || usize::from(place) < inputs.len() {
+                // An input's own memory may be an output's too, written before this output is.
+                let register = p.register();
+                calls.push(Call { run: lanes::copy(bytes, uniform), target: register, operands: [place; 3] });
+                stores.push((o as u32, u32::from(register)));
+            } else {
+                stores.push((o as u32, u32::from(place)));
+            }
+        }
+        let blocks = p.registers + inputs.len() + outputs.len();
+        let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
+        Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
+    }
+}
