@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::{
     buffer::{TchBuffer, address},
-    fuse::Fused,
+    fuse::{Fused, run_pool},
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
 };
@@ -154,7 +154,7 @@ impl Run<'_> {
         let before = self.written_addresses(step);
         let outcome = self.call(step);
         self.stats.steps += 1;
-        self.stats.kernels += u64::from(matches!(step.kind, StepKind::Fused(_)));
+        self.stats.kernels += u64::from(matches!(step.kind, StepKind::Fused(_) | StepKind::MaxPool(_)));
         match outcome {
             Ok(values) => {
                 self.account_writes(step, &before, &values);
@@ -209,6 +209,7 @@ impl Run<'_> {
         let numbers = &self.numbers[as_usize(&step.numbers)];
         let values = match &step.kind {
             StepKind::Boxed(plan) | StepKind::Own(plan) => plan.run(&held, &reusable, numbers),
+            StepKind::MaxPool(pool) => run_pool(pool, held[0], self.program.step_results(step)),
             StepKind::Fused(fused) => {
                 fused.run(&held, &reusable, numbers, self.program.step_results(step).iter().map(|r| &r.layout))
             }

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
+    kernel::MaxPool,
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -55,6 +56,8 @@ pub(crate) enum StepKind {
     Boxed(Plan),
     /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
     Own(Plan),
+    /// A max pooling by a kernel of ours.
+    MaxPool(MaxPool),
     /// Several nodes as one kernel.
     Fused(Box<Fused>),
 }
@@ -88,6 +91,7 @@ impl Program {
             graph,
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
             reuse,
+            fusion,
             by_slot: outputs_by_slot(graph),
             program: Program {
                 graph: graph.clone(),
@@ -172,6 +176,7 @@ struct Lowering<'a> {
     graph: &'a Graph,
     schedule: Schedule,
     reuse: bool,
+    fusion: Fusion,
     by_slot: Vec<(usize, u32)>,
     program: Program,
 }
@@ -218,7 +223,10 @@ impl Lowering<'_> {
         if !self.reuse {
             operands.iter_mut().for_each(|o| o.reusable = false);
         }
-        let kind = StepKind::Boxed(plan(node.op(), node.words(), node.results())?);
+        let kind = match self.pool(node) {
+            Some(pool) => StepKind::MaxPool(pool),
+            None => StepKind::Boxed(plan(node.op(), node.words(), node.results())?),
+        };
         let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
         if is_view && self.pins_more_than_it_shows(node, first_slot) {
@@ -236,6 +244,12 @@ impl Lowering<'_> {
         }
         self.step(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
+    }
+
+    /// The kernel of ours for this node, if it is a pooling.
+    fn pool(&self, node: &GraphNode) -> Option<MaxPool> {
+        let input = node.operands.first().filter(|_| self.fusion != Fusion::Off)?;
+        MaxPool::of(node, self.graph.layout(*input))
     }
 
     fn step(

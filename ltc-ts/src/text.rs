@@ -63,6 +63,7 @@ impl Program {
         let _ = match step.kind {
             StepKind::Boxed(_) => write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start)),
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
+            StepKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
             StepKind::Fused(ref fused) => {
                 let named = |o: &OperandUse| format!("s{}{}", o.slot, if o.reusable { "!" } else { "" });
                 let list: Vec<String> = operands.iter().map(named).collect();

@@ -452,3 +452,35 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// Values and positions, ties and NaN included.
+    #[test]
+    fn max_pooling_is_libtorch_s(
+        sizes in (1i64..3, 1i64..4, 1i64..12, 1i64..30),
+        window in (1i64..4, 1i64..4),
+        stride in (1i64..4, 1i64..4),
+        padding in (0i64..2, 0i64..2),
+        ceil in any::<bool>(),
+        seed in any::<i64>(),
+    ) {
+        let ((n, c, h, w), (ky, kx), (sy, sx), (py, px)) = (sizes, window, stride, padding);
+        prop_assume!(2 * py <= ky && 2 * px <= kx && h + 2 * py >= ky && w + 2 * px >= kx);
+        tch::manual_seed(seed);
+        let values = Tensor::from_slice(&[0f32, 1.0, 1.0, 2.0, -1.0, f32::NAN, f32::NEG_INFINITY, f32::INFINITY]);
+        let x = values.index_select(0, &Tensor::randint(8, [n * c * h * w], tch::kind::INT64_CPU)).view([n, c, h, w]);
+        let expected = x.f_max_pool2d_with_indices([ky, kx], [sy, sx], [py, px], [1, 1], ceil);
+        prop_assume!(expected.is_ok());
+        let (maxima, positions) = expected.expect("checked");
+        let mut g = G::default();
+        let p = g.param(&f32s(&x.size()));
+        let args = ArgWriter::new().tensor().ints(&[ky, kx]).ints(&[sy, sx]).ints(&[py, px]).ints(&[1, 1]).bool(ceil).clone();
+        let results = [f32s(&maxima.size()), Layout::contiguous(DType::I64, &maxima.size()).into()];
+        let ids = g.call("aten::max_pool2d_with_indices", &args, &[p], &results);
+        let rig = Rig::with(config(true), g.finish(&ids));
+        let told = rig.run(&[&x]);
+        prop_assert_eq!(rig.stats().kernels, 1);
+        assert_close("maxima", &told.tensor(0), &maxima, DType::F32, 0.0, &[]);
+        assert_same(&told.tensor(1), &positions);
+    }
+}

@@ -8,7 +8,10 @@ use smallvec::SmallVec;
 use tch::Tensor;
 
 use super::Points;
-use crate::kernel::{Access, Builder, Kernel, Lane, Space, Val};
+use crate::{
+    kernel::{Access, Builder, Kernel, Lane, MaxPool, Space, Val},
+    lower::StepResult,
+};
 
 /// A unit as one kernel: what it reads and what it yields.
 #[derive(Debug)]
@@ -138,6 +141,28 @@ impl Fused {
         }
         outcome.map(|()| results)
     }
+}
+
+/// Runs a max pooling on its operand; results are maxima and positions.
+pub(crate) fn run_pool(
+    pool: &MaxPool,
+    operand: &Held,
+    results: &[StepResult],
+) -> Result<SmallVec<[Held; 2]>, TorchError> {
+    let wrong = || TorchError { class: ErrorClass::Runtime, message: "a pooling takes a tensor and yields two".into() };
+    let (Held::Tensor(input), [values, positions]) = (operand, results) else { return Err(wrong()) };
+    let (values, positions) = (empty_host(&values.layout)?, empty_host(&positions.layout)?);
+    // The kernel wants numbers at even addresses.
+    let even = (input.data_ptr() as usize).is_multiple_of(4);
+    let copy = || input.f_detach_copy().map_err(|e| TorchError { class: ErrorClass::Runtime, message: e.to_string() });
+    let input = if even { input.shallow_clone() } else { copy()? };
+    let mut outcome = Ok(());
+    // SAFETY: the pooling was made for the operand's and results' layouts, which are contiguous; the results are new.
+    unsafe {
+        let out = (values.data_ptr().cast(), positions.data_ptr().cast());
+        pool.run(input.data_ptr().cast::<f32>(), out.0, out.1, |n, body| outcome = parallel_for(n, pool.grain(), body));
+    }
+    outcome.map(|()| SmallVec::from_iter([Held::Tensor(values), Held::Tensor(positions)]))
 }
 
 impl Draft {

@@ -14,7 +14,7 @@ mod partition;
 mod pointwise;
 mod rows;
 
-pub(crate) use kernel::{Draft, Fused};
+pub(crate) use kernel::{Draft, Fused, run_pool};
 use ltc_ir::{Graph, Op, ValueId};
 pub use rows::fusable_operators;
 

@@ -11,6 +11,7 @@
 //! | `space.rs` | the elements a kernel goes through, and how it reaches them in memory |
 //! | `tile.rs` | tier 0 |
 //! | `lanes.rs` | its loops, one per operator and element type, for each instruction set |
+//! | `pool.rs` | max pooling |
 //! | `ops.rs`, `math.rs` | what the operators do to one element |
 #![allow(unsafe_code, reason = "raw tensor memory and vector instructions; the contract is `Kernel::run`'s")]
 
@@ -18,11 +19,13 @@ mod body;
 mod lanes;
 mod math;
 mod ops;
+mod pool;
 mod space;
 mod tile;
 
 pub(crate) use body::{Body, Builder, Code, Lane, Val};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;
+pub(crate) use pool::MaxPool;
 pub(crate) use space::{Access, Space};
 pub(crate) use tile::Kernel;
