@@ -39,7 +39,7 @@ use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
-pub use ltc_ts::{Fusion, RunStats};
+pub use ltc_ts::{Fusion, RunStats, StepTime};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
@@ -288,6 +288,18 @@ pub fn after_fork() -> Result<(), Error> {
 /// Counters and timings since the start or the last [`reset_metrics`].
 pub fn metrics() -> Result<Metrics, Error> {
     Ok(runtime()?.session.metrics())
+}
+
+/// Starts or stops timing the steps of programs.
+pub fn set_profiling(on: bool) -> Result<(), Error> {
+    runtime()?.backend.set_profiling(on);
+    Ok(())
+}
+
+/// The steps timed since the last call, those that took longest first. Waits for what was cut before.
+pub fn take_profile() -> Result<Vec<StepTime>, Error> {
+    wait()?;
+    Ok(runtime()?.backend.take_profile())
 }
 
 /// What all programs run so far did: steps, fused kernels, writes in place.

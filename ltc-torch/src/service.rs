@@ -139,6 +139,18 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
         }
         "graph_dot" => text(ltc_ir::dot(inspect::computation(&tensors)?.extracted.graph()).to_string()),
         "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
+        "profile_on" => {
+            crate::set_profiling(number(0) != 0)?;
+            Reply::default()
+        }
+        "profile" => {
+            let mut table = String::new();
+            for step in crate::take_profile()? {
+                let ms = step.total.as_secs_f64() * 1e3;
+                table += &format!("{ms:>12.3} ms {:>8}x  {}\n", step.count, step.name);
+            }
+            text(table)
+        }
         "cache_dot" => {
             let mut dot = String::from("digraph cache {\n  node [shape=box, fontname=\"monospace\"];\n");
             for (i, graph) in runtime()?.session.cached_graphs().iter().enumerate() {

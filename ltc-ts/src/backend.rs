@@ -14,6 +14,7 @@ use crate::{
     interp::{self, Frame, RunStats},
     lower::Program,
     memory::Meter,
+    profile::{Profile, StepTime},
 };
 
 /// Which operators run in fused kernels of ours, instead of libtorch's.
@@ -68,6 +69,7 @@ pub struct TsBackend {
     config: TsConfig,
     meters: Vec<Arc<Meter>>,
     stats: Arc<Mutex<RunStats>>,
+    profile: Arc<Profile>,
 }
 
 impl TsBackend {
@@ -78,7 +80,12 @@ impl TsBackend {
 
     /// A backend with these settings.
     pub fn with_config(config: TsConfig) -> Self {
-        TsBackend { config, meters: (0..config.devices).map(|_| Arc::default()).collect(), stats: Arc::default() }
+        TsBackend {
+            config,
+            meters: (0..config.devices).map(|_| Arc::default()).collect(),
+            stats: Arc::default(),
+            profile: Arc::default(),
+        }
     }
 
     fn meter(&self, device: DeviceIndex) -> Result<&Arc<Meter>, BackendError> {
@@ -95,7 +102,8 @@ impl TsBackend {
         let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
         let short_run = cost::short_run(graph);
         let (stats, total) = (Mutex::default(), self.stats.clone());
-        Ok(Arc::new(TsExecutable { program, short_run, meter, frame: Mutex::default(), stats, total }))
+        let profile = self.profile.clone();
+        Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -117,6 +125,16 @@ impl TsBackend {
     /// What all programs of this backend did.
     pub fn run_stats(&self) -> RunStats {
         *self.stats.lock()
+    }
+
+    /// Starts or stops timing the steps of all programs.
+    pub fn set_profiling(&self, on: bool) {
+        self.profile.switch(on);
+    }
+
+    /// The steps timed since the last call, those that took longest first.
+    pub fn take_profile(&self) -> Vec<StepTime> {
+        self.profile.take()
     }
 
     /// Forgets the highest memory use so far.
@@ -173,6 +191,7 @@ pub struct TsExecutable {
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
+    profile: Arc<Profile>,
     /// The backend's sum over all programs.
     total: Arc<Mutex<RunStats>>,
 }
@@ -193,7 +212,7 @@ impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
         let mut frame = std::mem::take(&mut *self.frame.lock());
-        let stats = interp::run(&self.program, &self.meter, &mut frame, inputs, sink);
+        let stats = interp::run(&self.program, &self.meter, &self.profile, &mut frame, inputs, sink);
         *self.frame.lock() = frame;
         *self.stats.lock() += stats;
         *self.total.lock() += stats;

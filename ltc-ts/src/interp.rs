@@ -3,7 +3,7 @@
 //! One pass over the steps. Outputs are told to the sink as soon as their step is done; a value is let go at its last
 //! use. A failed step poisons its results, what depends on them fails with it, and all else goes on.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId, ValueId};
@@ -15,6 +15,7 @@ use crate::{
     fuse::{Fused, run_pool},
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
+    profile::Profile,
 };
 
 /// What executions did, summed; for tests and reports.
@@ -82,6 +83,7 @@ struct Run<'a> {
 pub(crate) fn run(
     program: &Program,
     meter: &Arc<Meter>,
+    profile: &Profile,
     frame: &mut Frame,
     inputs: Inputs,
     sink: &mut dyn OutputSink,
@@ -98,7 +100,15 @@ pub(crate) fn run(
     for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
         run.take_input(index, input, fate);
     }
-    program.steps.iter().for_each(|step| run.step(step));
+    if profile.is_on() {
+        for step in &program.steps {
+            let start = Instant::now();
+            run.step(step);
+            profile.add(program.step_name(step), start.elapsed());
+        }
+    } else {
+        program.steps.iter().for_each(|step| run.step(step));
+    }
     run.stats
 }
 

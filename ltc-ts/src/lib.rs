@@ -15,6 +15,7 @@
 //! | `kernel/` | fused kernels: what they compute, and how fast |
 //! | `lower.rs` | graph to program |
 //! | `interp.rs` | the run loop |
+//! | `profile.rs` | where its time goes |
 //! | `text.rs`, `torchscript.rs` | the program, printed |
 //!
 //! An operator outside a kernel is a boxed call through the dispatcher, prepared once per graph node ([`ltc_torch_sys::Plan`]) and run
@@ -34,6 +35,7 @@ mod interp;
 mod kernel;
 mod lower;
 mod memory;
+mod profile;
 mod schedule;
 mod text;
 mod torchscript;
@@ -44,3 +46,4 @@ pub use fuse::fusable_operators;
 pub use interp::RunStats;
 pub use kernel::instruction_set;
 pub use lower::Program;
+pub use profile::StepTime;

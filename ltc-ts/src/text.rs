@@ -49,6 +49,22 @@ impl Program {
         out
     }
 
+    /// What a step does, and the sizes of its first result.
+    pub(crate) fn step_name(&self, step: &Step) -> String {
+        let name = |n: u32| self.graph.nodes()[n as usize].op().short_name();
+        let mut text = match &step.kind {
+            StepKind::Fused(fused) => {
+                format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
+            }
+            StepKind::Own(_) => "own".into(),
+            StepKind::Boxed(_) | StepKind::MaxPool(_) => name(step.node).into(),
+        };
+        if let Some(result) = self.step_results(step).first() {
+            let _ = write!(text, " {}", result.layout);
+        }
+        text
+    }
+
     fn write_step(&self, out: &mut String, step: &Step) {
         let node = &self.graph.nodes()[step.node as usize];
         let (operands, results) = (self.step_operands(step), self.step_results(step));

@@ -1,6 +1,7 @@
 """Counters and timings (``torch._lazy.metrics``)."""
 
 from torch_ltc import _ltc
+from torch_ltc._runtime import service
 
 
 def reset():
@@ -21,3 +22,13 @@ def counter_value(name: str):
 def metrics_report():
     """All counters and timings as text."""
     return _ltc.metrics_report()
+
+
+def set_profiling(on: bool):
+    """Starts or stops timing the steps of compiled programs."""
+    service("profile_on", numbers=[int(on)])
+
+
+def profile_report():
+    """The steps timed since the last call, those that took longest first: total time, runs, operators, first result."""
+    return service("profile")[1]
