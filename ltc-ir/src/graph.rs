@@ -186,6 +186,29 @@ impl Graph {
         self.hash
     }
 
+    /// The graph with some nodes replaced by several that together yield the same results in the same order, and per node
+    /// of the new graph the position of the node it stands for. `parts` gives a node's replacement, or `None` to keep it;
+    /// first results are numbered here. Values keep their ids.
+    pub fn expanded(&self, mut parts: impl FnMut(&GraphNode) -> Option<Vec<GraphNode>>) -> (Graph, Vec<u32>) {
+        let mut graph = Graph { nodes: Vec::with_capacity(self.nodes.len()), result_nodes: Vec::new(), ..self.clone() };
+        let mut origin = Vec::with_capacity(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            let replacement = parts(node).unwrap_or_else(|| vec![node.clone()]);
+            for mut part in replacement {
+                part.first_result = graph.result_nodes.len() as u32;
+                let defined = std::iter::repeat_n(graph.nodes.len() as u32, part.results().len());
+                graph.result_nodes.extend(defined);
+                graph.nodes.push(part);
+                origin.push(index as u32);
+            }
+        }
+        debug_assert_eq!(graph.result_nodes.len(), self.result_nodes.len(), "parts yield what the node yields");
+        let mut hasher = GraphHasher::new();
+        graph.nodes.iter().for_each(|n| hasher.node(n.signature.hash(), &n.operands));
+        graph.hash = hasher.finish(graph.params.iter().map(|p| p.hash()), &graph.outputs);
+        (graph, origin)
+    }
+
     /// Rough size in memory, for the cache's bound, in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Graph>()

@@ -91,7 +91,7 @@ pub(crate) fn run(
     let stats = RunStats { runs: 1, ..RunStats::default() };
     if let Err(error) = check(program, &inputs) {
         let error = Arc::new(error);
-        (0..program.graph.outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
+        (0..program.lowered.outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
         return stats;
     }
     let Inputs { params, numbers } = inputs;
@@ -114,7 +114,7 @@ pub(crate) fn run(
 
 /// Whether the inputs fit the program at all.
 fn check(program: &Program, inputs: &Inputs) -> Result<(), ExecError> {
-    let expected = (program.graph.params().len(), program.graph.number_count());
+    let expected = (program.lowered.params().len(), program.lowered.number_count());
     let given = (inputs.params.len(), inputs.numbers.len());
     if expected == given {
         return Ok(());
@@ -132,7 +132,7 @@ fn input_failure(message: String) -> ExecError {
 
 impl Run<'_> {
     fn take_input(&mut self, index: usize, input: Input, fate: &Fate) {
-        let layout = &self.program.graph.params()[index];
+        let layout = &self.program.lowered.params()[index];
         let wrong = |got: &str| Arc::new(input_failure(format!("input {index} must be {layout}, got {got}")));
         let value = input.buffer.and_then(|buffer| match buffer.get::<TchBuffer>() {
             Some(inner) if inner.layout() == layout => Ok(buffer),
@@ -235,7 +235,7 @@ impl Run<'_> {
 
     /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
     fn salvage(&mut self, step: &Step, fused: &Fused) {
-        let (program, graph) = (self.program, &self.program.graph);
+        let (program, graph) = (self.program, &self.program.lowered);
         let operands = program.step_operands(step);
         let error_of = |i: u32| match &self.slots[operands[i as usize].slot as usize] {
             Slot::Poisoned(error) => Some(error.clone()),
@@ -294,7 +294,8 @@ impl Run<'_> {
 
     fn failed(&self, step: &Step, error: TorchError) -> Arc<ExecError> {
         let (node, TorchError { class, message }) = (step.node as usize, error);
-        let op = self.program.graph.nodes()[node].op().name().into();
+        let op = self.program.lowered.nodes()[node].op().name().into();
+        let node = self.program.origin.get(node).map_or(node, |&n| n as usize);
         Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
     }
 

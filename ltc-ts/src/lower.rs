@@ -21,7 +21,12 @@ use crate::{
 /// A lowered graph.
 #[derive(Debug)]
 pub struct Program {
+    /// As given.
     pub(crate) graph: Arc<Graph>,
+    /// As it runs: operators over lists may be taken apart.
+    pub(crate) lowered: Arc<Graph>,
+    /// Per node the node of the given graph it comes from; empty if that is the same.
+    pub(crate) origin: Vec<u32>,
     pub(crate) steps: Vec<Step>,
     /// Operands of all steps, one after the other.
     pub(crate) operands: Vec<OperandUse>,
@@ -86,7 +91,9 @@ impl Program {
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
-        let steps = fuse::plan(graph, fusion);
+        let mut steps = fuse::plan(graph, fusion);
+        let source = graph;
+        let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
         let mut lowering = Lowering {
             graph,
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
@@ -94,7 +101,9 @@ impl Program {
             fusion,
             by_slot: outputs_by_slot(graph),
             program: Program {
-                graph: graph.clone(),
+                graph: source.clone(),
+                lowered: graph.clone(),
+                origin: steps.origin,
                 steps: Vec::with_capacity(steps.drafts.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),

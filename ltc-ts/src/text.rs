@@ -28,7 +28,7 @@ impl Program {
 
     fn listing(&self) -> String {
         let mut out = String::new();
-        let graph = &self.graph;
+        let graph = &self.lowered;
         let _ = writeln!(
             out,
             "# {} inputs, {} numbers, {} steps, {} slots, {} outputs",
@@ -51,7 +51,7 @@ impl Program {
 
     /// What a step does, and the sizes of its first result.
     pub(crate) fn step_name(&self, step: &Step) -> String {
-        let name = |n: u32| self.graph.nodes()[n as usize].op().short_name();
+        let name = |n: u32| self.lowered.nodes()[n as usize].op().short_name();
         let mut text = match &step.kind {
             StepKind::Fused(fused) => {
                 format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
@@ -66,7 +66,7 @@ impl Program {
     }
 
     fn write_step(&self, out: &mut String, step: &Step) {
-        let node = &self.graph.nodes()[step.node as usize];
+        let node = &self.lowered.nodes()[step.node as usize];
         let (operands, results) = (self.step_operands(step), self.step_results(step));
         for (i, result) in results.iter().enumerate() {
             out.push_str(if i == 0 { "" } else { ", " });
@@ -85,7 +85,7 @@ impl Program {
                 let list: Vec<String> = operands.iter().map(named).collect();
                 let (elements, loops) = (fused.kernel.len(), fused.kernel.calls());
                 let names: Vec<_> =
-                    fused.nodes.iter().map(|&n| self.graph.nodes()[n as usize].op().short_name()).collect();
+                    fused.nodes.iter().map(|&n| self.lowered.nodes()[n as usize].op().short_name()).collect();
                 write!(out, " = fused({})[{}] {loops} loops, {elements} elements", list.join(", "), names.join(" "))
             }
         };

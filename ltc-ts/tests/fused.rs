@@ -484,3 +484,34 @@ proptest! {
         assert_same(&told.tensor(1), &positions);
     }
 }
+
+/// An optimiser's step over lists: one kernel per parameter, equal to the operators over lists.
+#[test]
+fn operators_over_lists_are_taken_apart() {
+    let mut g = G::default();
+    let shapes = [f32s(&[40]), f32s(&[3, 5]), f32s(&[40])];
+    let list = [true; 3];
+    let (p, q): (Vec<ValueId>, Vec<ValueId>) = shapes.iter().map(|s| (g.param(s), g.param(s))).unzip();
+    let both = |x: &[ValueId], y: &[ValueId]| [x, y].concat();
+    let args = ArgWriter::new().tensors(&list, ArgFlags::MUT).tensors(&list, ArgFlags::NONE).number(2i64.into()).clone();
+    let x = g.call("aten::_foreach_add_.List", &args, &both(&p, &q), &shapes);
+    let scalars = [0.5, 2.0, -1.0].map(Scalar::Float);
+    let args = ArgWriter::new().tensors(&list, ArgFlags::NONE).number_list(&scalars).clone();
+    let y = g.call("aten::_foreach_div.ScalarList", &args, &x, &shapes);
+    let args = ArgWriter::new().tensors(&list, ArgFlags::NONE).number(0.25.into()).clone();
+    let z = g.call("aten::_foreach_sub.Scalar", &args, &y, &shapes);
+    let outputs = [&x[..], &z[..]].concat();
+    let graph = g.finish(&outputs);
+    let inputs: Vec<Tensor> =
+        shapes.iter().chain(&shapes).map(|s| Tensor::randn(s.sizes(), tch::kind::FLOAT_CPU)).collect();
+    let ordered: Vec<&Tensor> = [0, 3, 1, 4, 2, 5].iter().map(|&i| &inputs[i]).collect();
+    let run = |fusion| {
+        let rig = Rig::with(config(fusion), graph.clone());
+        let told = rig.run(&ordered);
+        ((0..outputs.len()).map(|i| told.tensor(i)).collect::<Vec<_>>(), rig)
+    };
+    let ((fused, rig), (unfused, _)) = (run(true), run(false));
+    fused.iter().zip(&unfused).for_each(|(f, u)| assert_same(f, u));
+    // Two of the three have equal sizes and are small: they share a kernel.
+    assert_eq!((rig.stats().kernels, rig.program.program().fused_nodes()), (2, 9));
+}

@@ -211,6 +211,8 @@ impl Formula {
                     Some(round.map_or(number, |code| b.op(code, &[number])))
                 }
             },
+            // A list form may leave it out.
+            Formula::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, lane)),
             Formula::One(i) => match *operands.get(*i)? {
                 Operand::Number(word, dtype, _) => Some(b.usually_one(word, dtype, lane)),
                 _ => None,

@@ -2,12 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `foreach.rs` | operators over lists, taken apart |
 //! | `rows.rs` | the pointwise operators, each with its formula |
 //! | `formula.rs` | formulas: parsed once, written into a kernel's body |
 //! | `pointwise.rs` | a graph node as a formula over its operands |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `kernel.rs` | a group as a kernel |
 
+mod foreach;
 mod formula;
 mod kernel;
 mod partition;
@@ -19,13 +21,14 @@ use ltc_ir::{Graph, Op, ValueId};
 pub use rows::fusable_operators;
 
 use crate::backend::Fusion;
+use pointwise::Pointwise;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
 
 /// Per node its formula, where it has one.
 #[derive(Debug)]
-pub(crate) struct Points(Vec<Option<pointwise::Pointwise>>);
+pub(crate) struct Points(Vec<Option<Pointwise>>);
 
 /// One step to be.
 #[derive(Debug)]
@@ -48,30 +51,45 @@ impl Step {
 /// The steps of a graph, in order of execution.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The graph the steps speak of, if it is not the one given: one in which operators over lists are taken apart.
+    pub(crate) graph: Option<Graph>,
+    /// Per node of that graph the node it comes from.
+    pub(crate) origin: Vec<u32>,
     pub(crate) drafts: Vec<Step>,
     pub(crate) points: Points,
 }
 
 impl Plan {
     /// Every node on its own.
-    pub(crate) fn unfused(graph: &Graph) -> Plan {
-        Plan { drafts: (0..graph.nodes().len() as u32).map(Step::Node).collect(), points: Points(Vec::new()) }
+    fn unfused(graph: &Graph) -> Plan {
+        let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
+        Plan { graph: None, origin: Vec::new(), drafts, points: Points(Vec::new()) }
     }
 }
 
 /// Finds what can be fused, and leaves out views that only kernels read: they read through them.
-pub(crate) fn plan(graph: &Graph, fusion: Fusion) -> Plan {
+pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     if fusion == Fusion::Off {
-        return Plan::unfused(graph);
+        return Plan::unfused(source);
     }
-    let allowed = |p: &pointwise::Pointwise| fusion == Fusion::Full || p.is_exact();
-    let points: Vec<_> =
-        graph.nodes().iter().map(|node| pointwise::Pointwise::of(graph, node).filter(allowed)).collect();
+    let allowed = |p: &Pointwise| fusion == Fusion::Full || p.is_exact();
+    let (apart, origin) = foreach::take_apart(source, allowed).unzip();
+    let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
+    let points: Vec<_> = graph.nodes().iter().map(|node| Pointwise::of(graph, node).filter(allowed)).collect();
     let fusable: Vec<bool> = points.iter().map(Option::is_some).collect();
     if !fusable.contains(&true) {
-        return Plan::unfused(graph);
+        return Plan::unfused(source);
     }
-    let units = partition::partition(graph, &fusable);
+    let mut drafts = drafts(graph, &fusable, |node| foreach::is_part(graph, source, &origin, node));
+    let needed = needed(graph, &drafts);
+    let mut needed = needed.into_iter();
+    drafts.retain(|_| needed.next().unwrap_or(true));
+    Plan { graph: apart, origin, drafts, points: Points(points) }
+}
+
+/// Groups as kernels, the rest as calls; `must` says which nodes have no call.
+fn drafts(graph: &Graph, fusable: &[bool], must: impl Fn(usize) -> bool) -> Vec<Step> {
+    let units = partition::partition(graph, fusable);
     let mut unit_of = vec![0u32; graph.nodes().len()];
     for (u, unit) in units.iter().enumerate() {
         unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
@@ -88,30 +106,32 @@ pub(crate) fn plan(graph: &Graph, fusion: Fusion) -> Plan {
     let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
     for unit in units {
         let first = unit.nodes[0];
-        let alone = unit.nodes.len() == 1;
         let draft = fusable[first as usize].then(|| Draft::new(graph, &unit.nodes, |v| kept[graph.slot(v)])).flatten();
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
+        let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
         match draft {
-            Some(draft) if !alone || elements <= SMALL || draft.is_flat(graph) => drafts.push(Step::Fused(draft)),
+            Some(draft) if small || draft.is_flat(graph) => drafts.push(Step::Fused(draft)),
             _ => drafts.extend(unit.nodes.into_iter().map(Step::Node)),
         }
     }
-    // Backwards: a view nobody reads any more may leave its own operand unread.
+    drafts
+}
+
+/// Per step whether it is needed: a view nobody reads is not. Backwards, as it may leave its own operand unread.
+fn needed(graph: &Graph, drafts: &[Step]) -> Vec<bool> {
     let mut read = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);
     let mut needed = vec![true; drafts.len()];
     for (i, step) in drafts.iter().enumerate().rev() {
-        let is_view = |n: &u32| graph.nodes()[*n as usize].op() == Op::read_view();
         if let Step::Node(n) = step
-            && is_view(n)
+            && let node = &graph.nodes()[*n as usize]
+            && node.op() == Op::read_view()
         {
-            needed[i] = graph.nodes()[*n as usize].result_ids().any(|r| read[graph.slot(r)]);
+            needed[i] = node.result_ids().any(|r| read[graph.slot(r)]);
         }
         if needed[i] {
             step.operands(graph).iter().for_each(|&o| read[graph.slot(o)] = true);
         }
     }
-    let mut needed = needed.into_iter();
-    drafts.retain(|_| needed.next().unwrap_or(true));
-    Plan { drafts, points: Points(points) }
+    needed
 }

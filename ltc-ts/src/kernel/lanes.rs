@@ -80,7 +80,6 @@ unsafe fn map2<O: Map2<T, U>, T: Copy, U, const F: bool, const A: bool, const B:
 }
 
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "one loop for all three-operand operators")]
 unsafe fn map3<O: Map3<V, T>, V: Copy, T: Copy, const F: bool, const A: bool, const B: bool, const C: bool>(
     d: *mut u8,
     a: *const u8,

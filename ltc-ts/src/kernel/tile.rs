@@ -412,8 +412,7 @@ impl Loops {
             }
         }
         let widest = body.values.iter().map(|(_, lane)| lane.bytes()).max().unwrap_or(1);
-        for v in 0..count {
-            let (def, lane) = body.values[v];
+        for (v, &(def, lane)) in body.values.iter().enumerate() {
             if p.uniform[v] {
                 p.place[v] = next_cell;
                 next_cell += 1;
@@ -438,10 +437,9 @@ impl Loops {
             // Only what was computed or loaded before can be free now; the target is none of the operands.
             for operand in body.operands(Val(v as u32)) {
                 let o = operand.0 as usize;
-                if p.last_use[o] == v && usize::from(p.place[o]) >= p.first && !p.free.contains(&p.place[o]) {
-                    if !matches!(body.values[o].0, Def::Input(_)) {
-                        p.free.push(p.place[o]);
-                    }
+                let register = usize::from(p.place[o]) >= p.first && !matches!(body.values[o].0, Def::Input(_));
+                if p.last_use[o] == v && register && !p.free.contains(&p.place[o]) {
+                    p.free.push(p.place[o]);
                 }
             }
         }
