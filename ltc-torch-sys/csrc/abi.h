@@ -162,6 +162,14 @@ int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, in
 int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
 int ltc_generator_clone(const void* generator, void** out, LtcError* err);
 void ltc_generator_free(void* generator);
+typedef struct {
+  uint64_t seed;
+  int32_t left;
+  uint32_t seeded, next;
+  uint32_t state[624];
+} LtcEngine;  // what at::mt19937 holds
+int ltc_generator_engine(const void* generator, LtcEngine* out, LtcError* err);
+int ltc_generator_set_engine(void* generator, const LtcEngine* engine, LtcError* err);
 int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err);
 int ltc_default_generator_get(int32_t device, void** state /* owned CPU at::Tensor* */, uint64_t* seed, LtcError* err);
 int ltc_default_generator_set(int32_t device, const void* state, LtcError* err);

@@ -148,6 +148,23 @@ int ltc_generator_clone(const void* g, void** out, LtcError* err) {
   return ltc::guarded(err, [&] { *out = new at::Generator(static_cast<const at::Generator*>(g)->clone()); });
 }
 void ltc_generator_free(void* g) { delete static_cast<at::Generator*>(g); }
+int ltc_generator_engine(const void* g, LtcEngine* out, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    auto* impl = at::check_generator<at::CPUGeneratorImpl>(*static_cast<const at::Generator*>(g));
+    auto data = impl->engine().data();
+    *out = {data.seed_, data.left_, data.seeded_, data.next_, {}};
+    std::copy(data.state_.begin(), data.state_.end(), out->state);
+  });
+}
+int ltc_generator_set_engine(void* g, const LtcEngine* engine, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::mt19937_data_pod data{engine->seed, engine->left, engine->seeded != 0, engine->next, {}};
+    std::copy(engine->state, engine->state + data.state_.size(), data.state_.begin());
+    at::mt19937 next;
+    next.set_data(data);
+    at::check_generator<at::CPUGeneratorImpl>(*static_cast<at::Generator*>(g))->set_engine(next);
+  });
+}
 int ltc_default_generator_get(int32_t device, void** state, uint64_t* seed, LtcError* err) {
   return ltc::guarded(err, [&] {
     at::Generator g = ltc::default_generator(device);

@@ -193,6 +193,16 @@ unsafe extern "C" {
 
     pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_generator_engine(
+        generator: *const c_void,
+        out: *mut crate::plan::Engine,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_generator_set_engine(
+        generator: *mut c_void,
+        engine: *const crate::plan::Engine,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_generator_free(g: *mut c_void);
     pub(crate) fn ltc_default_generator_seed(device: i32, seed: u64, err: *mut LtcError) -> c_int;
 

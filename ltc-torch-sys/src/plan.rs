@@ -48,9 +48,45 @@ impl Generator {
         Ok(Generator(out))
     }
 
+    /// The engine's state.
+    pub fn engine(&self) -> Result<Engine, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::mem::MaybeUninit::uninit());
+        // SAFETY: `self.0` is live; on success the engine is filled in.
+        unsafe {
+            err.check(ffi::ltc_generator_engine(self.0, out.as_mut_ptr(), err.as_ptr()))?;
+            Ok(out.assume_init())
+        }
+    }
+
+    /// Puts the engine in this state.
+    pub fn set_engine(&mut self, engine: &Engine) -> Result<(), TorchError> {
+        let err = ErrorSlot::new();
+        // SAFETY: `self.0` is live and, through `&mut`, ours alone among handles of this type.
+        unsafe { err.check(ffi::ltc_generator_set_engine(self.0, engine, err.as_ptr())) }
+    }
+
     pub(crate) fn as_raw(&self) -> *mut c_void {
         self.0
     }
+}
+
+/// State of libtorch's mt19937 engine (`at::mt19937_data_pod`).
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub struct Engine {
+    seed: u64,
+    /// Draws, plus one, until the state must be stepped.
+    pub left: i32,
+    seeded: u32,
+    /// Word of the next draw.
+    pub next: u32,
+    /// Words, before tempering.
+    pub state: [u32; Engine::WORDS],
+}
+
+impl Engine {
+    /// Words of state.
+    pub const WORDS: usize = 624;
 }
 
 impl Drop for Generator {

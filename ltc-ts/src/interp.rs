@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::{
     buffer::{TchBuffer, address},
-    fuse::{Fused, run_pool},
+    fuse::{Fused, run_bernoulli, run_pool},
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
     profile::Profile,
@@ -164,7 +164,8 @@ impl Run<'_> {
         let before = self.written_addresses(step);
         let outcome = self.call(step);
         self.stats.steps += 1;
-        self.stats.kernels += u64::from(matches!(step.kind, StepKind::Fused(_) | StepKind::MaxPool(_)));
+        self.stats.kernels +=
+            u64::from(matches!(step.kind, StepKind::Fused(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_)));
         match outcome {
             Ok(values) => {
                 self.account_writes(step, &before, &values);
@@ -219,6 +220,11 @@ impl Run<'_> {
         let numbers = &self.numbers[as_usize(&step.numbers)];
         let values = match &step.kind {
             StepKind::Boxed(plan) | StepKind::Own(plan) => plan.run(&held, &reusable, numbers),
+            StepKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
+                p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.step_results(step)),
+                // An error, as libtorch words it.
+                _ => plan.run(&held, &reusable, numbers),
+            },
             StepKind::MaxPool(pool) => run_pool(pool, held[0], self.program.step_results(step)),
             StepKind::Fused(fused) => {
                 fused.run(&held, &reusable, numbers, self.program.step_results(step).iter().map(|r| &r.layout))

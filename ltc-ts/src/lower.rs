@@ -61,6 +61,8 @@ pub(crate) enum StepKind {
     Boxed(Plan),
     /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
     Own(Plan),
+    /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
+    Bernoulli(Plan),
     /// A max pooling by a kernel of ours.
     MaxPool(MaxPool),
     /// Several nodes as one kernel.
@@ -234,7 +236,10 @@ impl Lowering<'_> {
         }
         let kind = match self.pool(node) {
             Some(pool) => StepKind::MaxPool(pool),
-            None => StepKind::Boxed(plan(node.op(), node.words(), node.results())?),
+            None => {
+                let plan = plan(node.op(), node.words(), node.results())?;
+                if self.draws(node) { StepKind::Bernoulli(plan) } else { StepKind::Boxed(plan) }
+            }
         };
         let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
@@ -253,6 +258,16 @@ impl Lowering<'_> {
         }
         self.step(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
+    }
+
+    /// Whether this is a `bernoulli_` that writes all of a new tensor in memory order.
+    fn draws(&self, node: &GraphNode) -> bool {
+        let [numbers, _] = node.results() else { return false };
+        self.fusion != Fusion::Off
+            && node.op().name() == "aten::bernoulli_.float"
+            && (node.operands.len(), node.number_count) == (1, 1)
+            && numbers.dtype() == DType::F32
+            && numbers.is_contiguous()
     }
 
     /// The kernel of ours for this node, if it is a pooling.

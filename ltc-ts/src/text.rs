@@ -57,7 +57,7 @@ impl Program {
                 format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
             }
             StepKind::Own(_) => "own".into(),
-            StepKind::Boxed(_) | StepKind::MaxPool(_) => name(step.node).into(),
+            StepKind::Boxed(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_) => name(step.node).into(),
         };
         if let Some(result) = self.step_results(step).first() {
             let _ = write!(text, " {}", result.layout);
@@ -77,7 +77,9 @@ impl Program {
             }
         }
         let _ = match step.kind {
-            StepKind::Boxed(_) => write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start)),
+            StepKind::Boxed(_) | StepKind::Bernoulli(_) => {
+                write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start))
+            }
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
             StepKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
             StepKind::Fused(ref fused) => {

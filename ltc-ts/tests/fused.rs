@@ -493,7 +493,8 @@ fn operators_over_lists_are_taken_apart() {
     let list = [true; 3];
     let (p, q): (Vec<ValueId>, Vec<ValueId>) = shapes.iter().map(|s| (g.param(s), g.param(s))).unzip();
     let both = |x: &[ValueId], y: &[ValueId]| [x, y].concat();
-    let args = ArgWriter::new().tensors(&list, ArgFlags::MUT).tensors(&list, ArgFlags::NONE).number(2i64.into()).clone();
+    let args =
+        ArgWriter::new().tensors(&list, ArgFlags::MUT).tensors(&list, ArgFlags::NONE).number(2i64.into()).clone();
     let x = g.call("aten::_foreach_add_.List", &args, &both(&p, &q), &shapes);
     let scalars = [0.5, 2.0, -1.0].map(Scalar::Float);
     let args = ArgWriter::new().tensors(&list, ArgFlags::NONE).number_list(&scalars).clone();

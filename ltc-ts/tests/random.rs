@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use ltc_ir::{ArgFlags, ArgWriter, LayoutRef, ValueId};
+use ltc_ts::TsConfig;
 use parking_lot::{Mutex, MutexGuard};
 use tch::Tensor;
 
@@ -91,4 +92,33 @@ fn the_default_generator_of_the_process_is_left_alone() {
     tch::manual_seed(9);
     rig.run(&[&ramp(&[64])]);
     assert_same(&ramp(&[8]).normal_(0.0, 1.0), &expected[0]);
+}
+
+/// Draws of ones and zeros by our kernel, mixed with libtorch's own draws from the same generator, at sizes around the
+/// state's.
+#[test]
+fn bernoulli_draws_equal_eager_ones() {
+    let _alone = process_generator();
+    let sizes = [1i64, 3, 311, 312, 313, 624, 0, 1000, 5, 20_000];
+    let mut g = G::default();
+    let mut s = seeded(&mut g, 7);
+    let mut outputs = Vec::new();
+    for &n in &sizes {
+        let args = ArgWriter::new().tensor_with(ArgFlags::MUT.and(ArgFlags::FRESH)).float(0.3).generator().clone();
+        let results = g.call("aten::bernoulli_.float", &args, &[s], &[f32s(&[n]), state()]);
+        let x = g.param(&f32s(&[5]));
+        let (drawn, next) = normal(&mut g, x, results[1], &f32s(&[5]));
+        outputs.extend([results[0], drawn]);
+        s = next;
+    }
+    let graph = g.finish(&outputs);
+    let rig = Rig::with(TsConfig::default(), graph);
+    let zeros = Tensor::zeros([5], tch::kind::FLOAT_CPU);
+    let told = rig.run(&vec![&zeros; sizes.len()]);
+    assert_eq!(rig.stats().kernels, sizes.len() as u64);
+    tch::manual_seed(7);
+    for (i, &n) in sizes.iter().enumerate() {
+        assert_same(&told.tensor(2 * i), &Tensor::zeros([n], tch::kind::FLOAT_CPU).bernoulli_float_(0.3));
+        assert_same(&told.tensor(2 * i + 1), &zeros.copy().normal_(0.0, 1.0));
+    }
 }

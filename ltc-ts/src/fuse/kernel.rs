@@ -9,7 +9,7 @@ use tch::Tensor;
 
 use super::Points;
 use crate::{
-    kernel::{Access, Builder, Kernel, Lane, MaxPool, Space, Val},
+    kernel::{Access, Builder, Kernel, Lane, MaxPool, Space, Val, bernoulli},
     lower::StepResult,
 };
 
@@ -141,6 +141,26 @@ impl Fused {
         }
         outcome.map(|()| results)
     }
+}
+
+/// Draws ones of probability `p` and zeros; results are the numbers and the generator's next state.
+pub(crate) fn run_bernoulli(
+    p: f64,
+    generator: &Held,
+    results: &[StepResult],
+) -> Result<SmallVec<[Held; 2]>, TorchError> {
+    let wrong = || TorchError { class: ErrorClass::Runtime, message: "a draw takes a generator and yields two".into() };
+    let (Held::Generator(generator), [numbers, _]) = (generator, results) else { return Err(wrong()) };
+    let (tensor, mut next) = (empty_host(&numbers.layout)?, generator.deep_clone()?);
+    let mut engine = next.engine()?;
+    let count = numbers.layout.numel() as usize;
+    if count > 0 {
+        // SAFETY: the tensor is new and contiguous, of this many single-precision numbers.
+        let out = unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast::<f32>(), count) };
+        bernoulli(&mut engine, p, [0.0, 1.0], out);
+    }
+    next.set_engine(&engine)?;
+    Ok(SmallVec::from_iter([Held::Tensor(tensor), Held::Generator(next)]))
 }
 
 /// Runs a max pooling on its operand; results are maxima and positions.

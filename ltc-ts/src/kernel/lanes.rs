@@ -306,6 +306,31 @@ instruction_set!(avx2, true, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
 instruction_set!(avx512, true, "avx512f,avx512vl,avx512bw,avx512dq,fma,f16c");
 
+/// Defines a function that is compiled once with AVX2 and once without; calling it takes what the machine has.
+macro_rules! vectorised {
+    ($(#[$doc:meta])* fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$doc])*
+        fn $name $(<$t: $bound>)? ($($arg: $ty),*) {
+            #[inline(always)]
+            fn plain $(<$t: $bound>)? ($($arg: $ty),*) $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn wide $(<$t: $bound>)? ($($arg: $ty),*) {
+                plain($($arg),*);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if $crate::kernel::instruction_set() != "portable" {
+                // SAFETY: all sets but the portable one have AVX2.
+                return unsafe { wide($($arg),*) };
+            }
+            plain($($arg),*);
+        }
+    };
+}
+pub(super) use vectorised;
+
 /// The loops of an instruction set.
 struct Set {
     name: &'static str,

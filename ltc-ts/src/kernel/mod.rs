@@ -12,6 +12,7 @@
 //! | `tile.rs` | tier 0 |
 //! | `lanes.rs` | its loops, one per operator and element type, for each instruction set |
 //! | `pool.rs` | max pooling |
+//! | `random.rs` | draws from libtorch's generator |
 //! | `ops.rs`, `math.rs` | what the operators do to one element |
 #![allow(unsafe_code, reason = "raw tensor memory and vector instructions; the contract is `Kernel::run`'s")]
 
@@ -20,6 +21,7 @@ mod lanes;
 mod math;
 mod ops;
 mod pool;
+mod random;
 mod space;
 mod tile;
 
@@ -27,5 +29,6 @@ pub(crate) use body::{Body, Builder, Code, Lane, Val};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;
 pub(crate) use pool::MaxPool;
+pub(crate) use random::bernoulli;
 pub(crate) use space::{Access, Space};
 pub(crate) use tile::Kernel;
