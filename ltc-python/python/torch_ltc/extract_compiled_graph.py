@@ -2,6 +2,8 @@
 
 import copy
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -10,7 +12,7 @@ import torch_ltc
 from torch_ltc.tensor_factory_functions import tensor_factory_functions
 
 
-def _force_device(module):
+def _force_device(module: fx.GraphModule) -> None:
     """Moves the factory calls of a graph to ltc."""
     for node in module.graph.nodes:
         if "device" in node.kwargs or node.target in tensor_factory_functions:
@@ -18,7 +20,7 @@ def _force_device(module):
     module.recompile()
 
 
-def extract_compiled_graph(model: fx.GraphModule, example_inputs):
+def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Traces ``model`` once on ltc and returns a callable that runs the compiled graph on new CPU inputs.
 
     The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes in
@@ -36,9 +38,9 @@ def extract_compiled_graph(model: fx.GraphModule, example_inputs):
         warnings.warn(f"operators that run eagerly split the graph: {', '.join(names)}", stacklevel=2)
     single = isinstance(out, torch.Tensor)
     outs = [out] if single else list(out)
-    places = {}
+    places: dict[int, int] = {}
     order = [places.setdefault(id(t), len(places)) for t in outs if isinstance(t, torch.Tensor)]
-    unique = []
+    unique: list[torch.Tensor] = []
     for t in outs:
         if isinstance(t, torch.Tensor) and not any(t is u for u in unique):
             unique.append(t)
@@ -49,7 +51,7 @@ def extract_compiled_graph(model: fx.GraphModule, example_inputs):
     graph = torch_ltc.computation.get_graph_hash(wanted)
     changed = [torch_ltc.get_tensor_id(x) not in arg_ids for _, x in tensor_args]
 
-    def run(*args):
+    def run(*args: Any) -> Any:
         inputs = [constants[k] if source is None else args[source] for k, source in enumerate(sources)]
         results = torch_ltc.computation.run_cached_graph(graph, inputs)
         for (i, _), was_changed, result in zip(tensor_args, changed, results):

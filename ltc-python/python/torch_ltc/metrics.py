@@ -4,22 +4,22 @@ from torch_ltc import _ltc
 from torch_ltc._runtime import service
 
 
-def reset():
+def reset() -> None:
     """Sets all counters and timings to zero."""
     _ltc.reset_metrics()
 
 
-def counter_names():
+def counter_names() -> list[str]:
     """Names of the counters that are not zero. Operators that ran eagerly are counted under their own name."""
     return list(_ltc.counters())
 
 
-def counter_value(name: str):
+def counter_value(name: str) -> int | None:
     """Value of a counter; ``None`` when there is none of this name."""
     return _ltc.counters().get(name)
 
 
-def metrics_report():
+def metrics_report() -> str:
     """All counters and timings as text."""
     return _ltc.metrics_report()
 
