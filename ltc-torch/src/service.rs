@@ -62,13 +62,14 @@ impl Computation {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let rt = runtime()?;
         let device = rt.session.device(self.device)?;
-        let mut cells = Vec::new();
+        let (mut cells, mut hosts) = (Vec::new(), Vec::new());
         for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
             let host = crate::to_cpu(&t.detach())?;
             let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
             if given != **layout {
                 return Err(Error::Tch(format!("input {i} is {given}, the graph takes {layout}")));
             }
+            hosts.push(host.shallow_clone());
             let buffer = rt.backend.wrap(DeviceIndex(self.device), host).map_err(ltc_core::Error::from)?;
             let value = device.import(layout.clone(), buffer);
             cells.push((value.inspect(|_, _| unreachable!("invariant: data"), Arc::clone), false));
@@ -80,7 +81,11 @@ impl Computation {
             .iter()
             .map(|o| match o {
                 Ok(i) => host_tensor(&read(&results[*i])),
-                Err(value) => host_tensor(&read(value)),
+                // Data: what was given in its place, if it is a parameter.
+                Err(value) => match self.data.iter().position(|cell| Arc::ptr_eq(cell, &read(value))) {
+                    Some(i) => Ok(hosts[i].shallow_clone()),
+                    None => host_tensor(&read(value)),
+                },
             })
             .collect()
     }

@@ -38,27 +38,35 @@ def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any])
         warnings.warn(f"operators that run eagerly split the graph: {', '.join(names)}", stacklevel=2)
     single = isinstance(out, torch.Tensor)
     outs = [out] if single else list(out)
-    places: dict[int, int] = {}
-    order = [places.setdefault(id(t), len(places)) for t in outs if isinstance(t, torch.Tensor)]
-    unique: list[torch.Tensor] = []
-    for t in outs:
-        if isinstance(t, torch.Tensor) and not any(t is u for u in unique):
-            unique.append(t)
     tensor_args = [(i, x) for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)]
-    wanted = [x for _, x in tensor_args] + unique
+    # What each result is: an argument (changed in place or not), one of the computed tensors, or plain.
+    computed: list[torch.Tensor] = []
+    sources: list[tuple[str, Any]] = []
+    for t in outs:
+        if not isinstance(t, torch.Tensor):
+            sources.append(("plain", t))
+            continue
+        same = [i for i, x in tensor_args if x is t]
+        if same:
+            sources.append(("argument", same[0]))
+            continue
+        if not any(t is c for c in computed):
+            computed.append(t)
+        sources.append(("computed", next(k for k, c in enumerate(computed) if c is t)))
+    wanted = [x for _, x in tensor_args] + computed
     ids, constants = torch_ltc.computation.get_tensors_ts_device_data_node(wanted)
-    sources = [arg_ids.get(i) for i in ids]
+    origins = [arg_ids.get(i) for i in ids]
     graph = torch_ltc.computation.get_graph_hash(wanted)
     changed = [torch_ltc.get_tensor_id(x) not in arg_ids for _, x in tensor_args]
 
     def run(*args: Any) -> Any:
-        inputs = [constants[k] if source is None else args[source] for k, source in enumerate(sources)]
+        inputs = [constants[k] if origin is None else args[origin] for k, origin in enumerate(origins)]
         results = torch_ltc.computation.run_cached_graph(graph, inputs)
         for (i, _), was_changed, result in zip(tensor_args, changed, results):
             if was_changed:
                 args[i].copy_(result)
-        values = iter([results[len(tensor_args) + place] for place in order])
-        full = [next(values) if isinstance(t, torch.Tensor) else t for t in outs]
+        values = {"argument": args, "computed": results[len(tensor_args) :]}
+        full = [what if kind == "plain" else values[kind][what] for kind, what in sources]
         return full[0] if single else tuple(full)
 
     return run
