@@ -140,6 +140,8 @@ class CompiledStep(Generic[_P, _R]):
         self._keys: dict[Any, str] = {}
         self._specs: dict[str, Any] = {}
         self._programs: dict[str, HostProgram] = {}
+        #: Of the last capture: its identity is compared with the next one's.
+        self._candidates: dict[str, HostProgram | None] = {}
         weakref.finalize(self, service, "step_drop", (), "", (self._handle,))
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -201,7 +203,10 @@ class CompiledStep(Generic[_P, _R]):
             service("step_refuse", (), "it returns what is neither a tensor on ltc nor a plain value", (self._handle,))
             return out
         self._specs[name] = None if places == [0] and out is flat[0] else (spec, plain, places)
-        program = tape.program()
+        if tape.obstacle:
+            service("step_refuse", (), tape.obstacle, (self._handle,))
+            return out
+        program = self._candidates[name] = tape.program()
         tensors = [*inputs, *[flat[i] for i in places]]
         numbers = (self._handle, len(inputs), *_bits(tape.handed))
         _, _, (ready,) = service("step_end", tensors, program.identity if program else "", numbers)
