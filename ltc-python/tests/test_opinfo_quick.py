@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,9 +19,11 @@ from opinfo import check, database, report  # noqa: E402
 
 
 @pytest.mark.timeout(300)
-def test_the_short_list_passes(tmp_path):
+@pytest.mark.parametrize("fusion", ["0", "1"])
+def test_the_short_list_passes(tmp_path, fusion):
     command = [sys.executable, "-m", "opinfo", "--quick", "--results", str(tmp_path / "quick.jsonl")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    environment = {**os.environ, "LTC_FUSION": fusion}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert len(report.read(tmp_path / "quick.jsonl")) >= 60
 

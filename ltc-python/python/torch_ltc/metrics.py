@@ -24,11 +24,11 @@ def metrics_report() -> str:
     return _ltc.metrics_report()
 
 
-def set_profiling(on: bool):
+def set_profiling(on: bool) -> None:
     """Starts or stops timing the steps of compiled programs."""
     service("profile_on", numbers=[int(on)])
 
 
-def profile_report():
+def profile_report() -> str:
     """The steps timed since the last call, those that took longest first: total time, runs, operators, first result."""
     return service("profile")[1]
