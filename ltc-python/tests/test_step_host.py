@@ -162,6 +162,25 @@ def test_a_failed_replay_leaves_the_host_as_it_was():
     assert count.item() == 12 and call.counts[0] >= 6, call.explain()
 
 
+def test_a_replay_that_raises_leaves_the_host_as_it_was(monkeypatch):
+    count = torch.zeros(())
+    call = torch_ltc.compile(lambda x: x * count.add_(1))
+    x = torch.ones(1).to("ltc")
+    assert [call(x).item() for _ in range(5)] == [1.0, 2.0, 3.0, 4.0, 5.0] and call.counts == (2, 3)
+    service = torch_ltc._step.service
+
+    def fail(name, *args, **kwargs):
+        if name == "step_begin":
+            raise RuntimeError("planted")
+        return service(name, *args, **kwargs)
+
+    monkeypatch.setattr(torch_ltc._step, "service", fail)
+    with pytest.raises(RuntimeError, match="planted"):
+        call(x)
+    monkeypatch.undo()
+    assert count.item() == 5 and call(x).item() == 6.0
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

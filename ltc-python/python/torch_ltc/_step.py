@@ -16,7 +16,7 @@ from torch_ltc._host import HostProgram, HostTape, Traced
 from torch_ltc._runtime import on_device, service
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_REPLAYED, _CAPTURING = 1, 2
+_RECORDED, _REPLAYED, _CAPTURING = range(3)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Guard = Callable[[], tuple[Any, ...]]
@@ -160,11 +160,15 @@ class CompiledStep(Generic[_P, _R]):
         name = self._keys.get(key)
         if name is None:
             name = self._keys[key] = str(len(self._keys))
-        results, _, (state,) = service("step_begin", inputs, name, (self._handle, *self._host_numbers(name)))
+        host = self._host_numbers(name)
+        state, results = _RECORDED, []
+        try:
+            results, _, (state,) = service("step_begin", inputs, name, (self._handle, *host))
+        finally:
+            if state != _REPLAYED and name in self._programs:
+                self._programs.pop(name).undo()
         if state == _REPLAYED:
             return self._unflatten(name, results)
-        if name in self._programs:
-            self._programs.pop(name).undo()
         tape = HostTape() if state == _CAPTURING else None
         try:
             with tape or contextlib.nullcontext():
