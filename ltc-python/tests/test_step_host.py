@@ -77,6 +77,46 @@ def test_settings_and_state_may_change_between_steps():
     both(lambda p: torch.optim.Adam(p, lr=0.01), least=5, steps=20, during=during)
 
 
+@pytest.mark.parametrize("make", [torch.optim.Adam, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)], ids=["adam", "sgd"])
+def test_a_learning_rate_that_a_schedule_changes_each_step(make):
+    schedules = {}
+
+    def during(i, opt):
+        if i == 0:
+            schedules["one"] = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 20)
+        schedules["one"].step()
+        assert type(opt.param_groups[0]["lr"]) is float
+
+    both(make, least=16, steps=20, during=during)
+
+
+def test_a_learning_rate_that_stays_and_then_changes():
+    both(torch.optim.Adam, least=10, steps=20, during=lambda i, opt: i == 9 and opt.param_groups[0].update(lr=0.1))
+
+
+def test_a_schedule_inside_the_step_is_recorded():
+    def run(compiled):
+        model = network()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
+
+        def step(x):
+            opt.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss.detach()
+
+        call = torch_ltc.compile(step) if compiled else step
+        return [call(x.to("ltc")).item() for x, _ in data(8)], opt.param_groups[0]["lr"], call
+
+    expected, rate, _ = run(False)
+    got, rate_of_replay, call = run(True)
+    assert got == expected and rate == rate_of_replay and type(rate_of_replay) is float
+    assert "changes the learning rate" in call.refusal
+
+
 def test_two_counts_are_not_taken_for_each_other():
     def run(compiled):
         nets = [network(), network()]

@@ -208,6 +208,13 @@ class HostTape(TorchFunctionMode):
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
 
+    def setting(self, group: dict[str, Any], name: str) -> Traced:
+        """A number of an optimiser that may change from step to step, read where it is at each replay."""
+        line = self._line(f"{self._constant(group)}[{self._constant(name)}]")
+        # Handed over itself, so that a change is noticed even where nothing that follows from it is.
+        self._handed.append((line, group[name]))
+        return self._traced(group[name], line)
+
     def number(self, value: float, text: str, *operands: Any) -> float:
         """The number that ``text`` computes from its operands."""
         return self._traced(value, self._line(text.format(*map(self._text, operands)))) if self._open else value

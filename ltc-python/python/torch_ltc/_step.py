@@ -5,7 +5,7 @@ import functools
 import struct
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import torch
@@ -93,9 +93,41 @@ def _settings(optimiser: torch.optim.Optimizer) -> tuple[Any, ...]:
             (k, tuple(v) if isinstance(v, (list, tuple)) else v)
             for group in optimiser.param_groups
             for k, v in group.items()
-            if k != "params" and (isinstance(v, _PLAIN) or isinstance(v, (list, tuple)))
+            if k != "params" and not _is_rate(k, v) and isinstance(v, (*_PLAIN, list, tuple))
         ]
     )
+
+
+def _is_rate(name: str, value: Any) -> bool:
+    """Whether this is the setting that schedules change: replays read it, all others are compared."""
+    return name == "lr" and type(value) in (float, Traced)
+
+
+def _rates(objects: Iterable[Any], depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Parameter groups with a learning rate of the optimisers that :func:`_guards` finds."""
+    for x in objects:
+        if isinstance(x, torch.optim.Optimizer):
+            yield from (group for group in x.param_groups if _is_rate("lr", group.get("lr")))
+        elif isinstance(x, (list, tuple, dict)) and depth < 2 and len(x) <= 64:
+            yield from _rates(x.values() if isinstance(x, dict) else x, depth + 1)
+        elif isinstance(x, types.FunctionType) and depth < 1:
+            yield from _rates(_reachable(x), depth + 1)
+
+
+@contextlib.contextmanager
+def _traced_rates(tape: HostTape | None, objects: Iterable[Any]) -> Iterator[None]:
+    """While a step is captured, learning rates remember what becomes of them."""
+    lent = [(group, group["lr"], tape.setting(group, "lr")) for group in _rates(objects)] if tape else []
+    for group, _, traced in lent:
+        group["lr"] = traced
+    try:
+        yield
+    finally:
+        for group, plain, traced in lent:
+            if group["lr"] is not traced and tape:
+                tape.obstacle = tape.obstacle or "it changes the learning rate itself"
+                plain = float(group["lr"])
+            group["lr"] = plain
 
 
 def _values(objects: Iterable[Any], depth: int) -> tuple[Any, ...]:
@@ -136,7 +168,8 @@ class CompiledStep(Generic[_P, _R]):
         functools.update_wrapper(self, fn, updated=())
         self._fn = fn
         self._handle = service("step_new")[2][0]
-        self._guards = [_plain_names(fn), *_guards(_reachable(fn))]
+        self._objects = _reachable(fn)
+        self._guards = [_plain_names(fn), *_guards(self._objects)]
         self._keys: dict[Any, str] = {}
         self._specs: dict[str, Any] = {}
         self._programs: dict[str, HostProgram] = {}
@@ -171,7 +204,7 @@ class CompiledStep(Generic[_P, _R]):
             return self._unflatten(name, results)
         tape = HostTape() if state == _CAPTURING else None
         try:
-            with tape or contextlib.nullcontext():
+            with _traced_rates(tape, self._objects), tape or contextlib.nullcontext():
                 out = self._fn(*args, **kwargs)
         except BaseException:
             service("step_abort", numbers=(self._handle,))
@@ -262,7 +295,7 @@ def compile(fn: Any = None) -> Any:
     captured, and if both were the same the program is replayed from then on. Settings of optimisers, training flags of
     modules and plain values that ``fn`` uses by name are compared at each call; Python code in ``fn`` does not run in a
     replay. What cannot be replayed is recorded each time, which is always right: see :meth:`CompiledStep.explain`.
-    What ``fn`` does to CPU tensors and computes from them, as optimisers do with their step count, is replayed on the host.
+    What ``fn`` does to CPU tensors and computes from them and from learning rates, is replayed on the host.
     """
     if fn is None:
         return compile
