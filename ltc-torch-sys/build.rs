@@ -20,6 +20,7 @@ fn main() {
         "service",
         "recurrent",
         "team",
+        "stand_in",
     ];
     let mut build = cc::Build::new();
     build

@@ -225,6 +225,10 @@ impl Device {
         Error::Exec { error, site }
     }
 
+    pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
+        self.0.session.describe_site(site)
+    }
+
     /// Counts an operator that ran eagerly.
     pub fn note_fallback(&self, op: &str, reason: FallbackReason) {
         let session = &self.0.session;

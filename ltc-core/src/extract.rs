@@ -55,6 +55,11 @@ impl Extracted {
         self.graph.params()
     }
 
+    /// Where the user's program recorded each operation, in the order of the graph; `None` where that is not known.
+    pub fn sites(&self) -> Vec<Option<String>> {
+        self.sites.iter().map(|site| self.device.describe_site(*site)).collect()
+    }
+
     /// The backend's text of the compiled program; compiles it when it was not yet.
     pub fn backend_text(&self) -> Result<String, Error> {
         Ok(self.program()?.executable.text())
@@ -77,6 +82,17 @@ impl Extracted {
     /// Runs it on other data, without waiting. `inputs`: data of the parameters' layouts, and whether the caller gives up
     /// its hold, which must then be the last one. `results`: from [`Extracted::placeholders`], one run each.
     pub fn run(&self, inputs: Vec<(Arc<DataCell>, bool)>, results: &[TraceValue]) -> Result<(), Error> {
+        self.run_with(inputs, self.numbers.clone(), results)
+    }
+
+    /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`].
+    pub fn run_with(
+        &self,
+        inputs: Vec<(Arc<DataCell>, bool)>,
+        numbers: Vec<u64>,
+        results: &[TraceValue],
+    ) -> Result<(), Error> {
+        assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
         let program = self.program()?.clone();
         let wanted = self.graph.params().len();
         if inputs.len() != wanted {
@@ -84,7 +100,7 @@ impl Extracted {
         }
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
-        self.device.execute(program, inputs, self.numbers.clone(), outputs, self.sites.clone());
+        self.device.execute(program, inputs, numbers, outputs, self.sites.clone());
         Ok(())
     }
 

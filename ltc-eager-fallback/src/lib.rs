@@ -6,11 +6,11 @@
 //!
 //! # Order of events
 //! [`run`] does, in this order:
-//! 1. counts the call, by operator and reason ([`Host::note`]), whether or not it will succeed;
-//! 2. refuses operands on two devices, as eager libtorch does;
-//! 3. has **all** operands brought to the host in **one** batch ([`Host::values`]): one cut of the recorded graph, no
+//! 1. refuses operands on two devices, as eager libtorch does;
+//! 2. has **all** operands brought to the host in **one** batch ([`Host::values`]): one cut of the recorded graph, no
 //!    more of it run than these operands need, one wait;
-//! 4. runs the operator there; operands it writes are copied first, so values others rely on stay as they are;
+//! 3. runs the operator there; operands it writes are copied first, so values others rely on stay as they are;
+//! 4. counts the call, by operator and reason ([`Host::note`]): one that the operator refuses is an error, no fallback;
 //! 5. writes mutated arguments back through their views, where every alias sees them, and brings the results to the
 //!    device as data: what follows is recorded again.
 //!

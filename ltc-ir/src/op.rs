@@ -7,7 +7,10 @@
 use std::{
     fmt,
     hash::{Hash, Hasher as StdHasher},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 use parking_lot::RwLock;
@@ -94,10 +97,17 @@ pub struct OpSpec {
     pub name: Box<str>,
     /// Kind of computation.
     pub class: OpClass,
-    /// Properties.
-    pub props: Props,
+    /// Only gains bits: a name may be met (in a graph's text) before its schema is.
+    props: AtomicU16,
     /// Stable hash of the name.
     pub hash: Hash128,
+}
+
+impl OpSpec {
+    /// Properties, as far as anybody has told them.
+    pub fn props(&self) -> Props {
+        Props(self.props.load(Ordering::Relaxed))
+    }
 }
 
 /// A handle to an interned operator; equality is identity.
@@ -118,22 +128,30 @@ fn interner() -> &'static RwLock<FxHashMap<&'static str, Op>> {
 
 impl Op {
     fn leak(name: &str, class: OpClass, props: Props) -> Op {
-        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash: Hash128::of_str(Domain::Op, name) })))
+        let (props, hash) = (AtomicU16::new(props.0), Hash128::of_str(Domain::Op, name));
+        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash })))
     }
 
-    /// The operator of this name. A name without a table row gets [`OpClass::Generic`] and `schema_props`;
-    /// for a name already interned, `schema_props` is ignored.
+    /// The operator of this name, whose properties are those of its table row and of all calls so far. A name without a
+    /// row gets [`OpClass::Generic`].
     pub fn intern(name: &str, schema_props: Props) -> Op {
         if let Some(op) = Op::find(name) {
-            return op;
+            return op.learn(schema_props);
         }
         let mut map = interner().write();
         if let Some(op) = map.get(name) {
-            return *op;
+            return op.learn(schema_props);
         }
         let op = Op::leak(name, OpClass::Generic, schema_props);
         map.insert(op.name(), op);
         op
+    }
+
+    fn learn(self, props: Props) -> Op {
+        if !self.has(props) {
+            self.0.props.fetch_or(props.0, Ordering::Relaxed);
+        }
+        self
     }
 
     /// The operator of this name if it was ever interned.
@@ -196,7 +214,7 @@ impl Op {
 
     /// Whether the operator has these properties.
     pub fn has(self, p: Props) -> bool {
-        self.0.props.has(p)
+        self.0.props().has(p)
     }
 
     /// Stable hash of the name.

@@ -165,3 +165,16 @@ fn too_many_numbers_are_an_error() {
     let text = format!("graph() {{\n{}return }}", line.repeat(65_538));
     assert!(Graph::parse(&text).is_err_and(|e| e.expected == "fewer runtime numbers"));
 }
+
+#[test]
+fn an_operator_met_in_a_text_first_has_the_properties_its_schema_tells_later() {
+    let mut b = GraphBuilder::new();
+    let x = b.param(layout(DType::F32, &[2]));
+    let y = add(&mut b, "test::other_", ArgWriter::new().tensor(), &[x], &[layout(DType::F32, &[2])]);
+    let text = b.finish(vec![y]).to_string().replace("test::other_", "test::met_in_a_text_");
+    let met = Graph::parse(&text).expect("valid text").nodes()[0].op();
+    assert!(!met.has(Props::MUTATES));
+    let defined = Op::intern("test::met_in_a_text_", Props::MUTATES.and(Props::RANDOM));
+    assert!(met == defined && met.has(Props::MUTATES.and(Props::RANDOM)));
+    assert!(op("test::met_in_a_text_").has(Props::MUTATES), "asking with less takes nothing away");
+}

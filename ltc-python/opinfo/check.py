@@ -2,9 +2,11 @@
 
 import itertools
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
+import torch_ltc
 from torch.utils._pytree import tree_leaves
 
 from . import database
@@ -21,6 +23,8 @@ class Outcome:
     value: list = None
     error: Exception = None
     late: bool = False
+    #: Operators that ran eagerly, and how often; none for a call that raises, whose operators gave no value.
+    fallbacks: Counter = field(default_factory=Counter)
 
 
 @dataclass
@@ -30,17 +34,28 @@ class Tally:
     checks: int = 0
     values: int = 0
     bitwise: int = 0
+    fallbacks: Counter = field(default_factory=Counter)
     flags: dict = field(default_factory=dict)
+
+
+def fallbacks():
+    """Eager runs so far, by operator."""
+    counts = Counter()
+    for name, _, count, _ in torch_ltc.fallbacks():
+        counts[name] += count
+    return counts
 
 
 def attempt(call):
     """Calls under the fixed seed and brings the result to the CPU. `Outcome.value` pairs each leaf with its host copy."""
     torch.manual_seed(_SEED)
     late = False
+    before = fallbacks()
     try:
         leaves = tree_leaves(call())
         late = True
-        return Outcome(value=[(x, x.detach().cpu() if isinstance(x, torch.Tensor) else x) for x in leaves])
+        value = [(x, x.detach().cpu() if isinstance(x, torch.Tensor) else x) for x in leaves]
+        return Outcome(value=value, fallbacks=fallbacks() - before)
     except Exception as e:  # noqa: BLE001  (any class: it is what is compared)
         return Outcome(error=e, late=late)
 
@@ -164,6 +179,7 @@ class Checker:
     def _compare(self, cpu, ltc, cpu_call=None, ltc_call=None, note=""):
         """Whether both outcomes agree; tells about each difference."""
         self.tally.checks += 1
+        self.tally.fallbacks += ltc.fallbacks
         if cpu.error is not None or ltc.error is not None:
             return self._compare_errors(cpu, ltc, note)
         if len(cpu.value) != len(ltc.value):

@@ -6,6 +6,8 @@ import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from .check import PHASES
+
 
 def read(path):
     """Result rows by entry; the last of equal names counts."""
@@ -14,31 +16,49 @@ def read(path):
 
 def expectations(path):
     """The exceptions: tables with `entry` (a trailing * matches the rest), `reason`, and optionally `phases` and `dtypes`."""
+    return _tables(path, "expect", "entry")
+
+
+def eager_operators(path):
+    """Operators that may run eagerly: tables with `operator`, an `entry` where it does, and `reason`."""
+    return _tables(path, "eager", "operator")
+
+
+def _tables(path, name, key):
     if not path.exists():
         return []
-    listed = tomllib.loads(path.read_text()).get("expect", [])
+    listed = tomllib.loads(path.read_text()).get(name, [])
     for e in listed:
-        if not e.get("entry") or not e.get("reason"):
-            raise ValueError(f"{path.name}: every exception needs an entry and a reason: {e}")
+        if not e.get(key) or not e.get("reason"):
+            raise ValueError(f"{path.name}: every exception needs `{key}` and `reason`: {e}")
     return listed
 
 
 @dataclass
 class Verdict:
-    """Failures nobody expected, by entry; expected ones; exceptions that no longer fail."""
+    """Failures nobody expected, by entry; expected ones; exceptions that no longer fail; operators that ran eagerly and
+    may not."""
 
     unexpected: dict = field(default_factory=dict)
     expected: dict = field(default_factory=dict)
     stale: list = field(default_factory=list)
+    eager: dict = field(default_factory=dict)
 
     def passed(self):
         """Whether the run may be called good."""
-        return not self.unexpected and not self.stale
+        return not self.unexpected and not self.stale and not self.eager
 
 
-def judge(rows, listed, phases, dtypes):
-    """Sorts the failures of `rows` by what `listed` expects of a run of these phases and dtypes."""
+def judge(rows, listed, phases, dtypes, eager=(), samples=0):
+    """Sorts the failures of `rows` by what `listed` expects of a run of these phases and dtypes; `eager` may fall back."""
     verdict, used = Verdict(), set()
+    whole = set(phases) >= set(PHASES) and "float32" in dtypes and samples >= 4
+    for row in rows:
+        for operator in set(row["fallbacks"]) - {e["operator"] for e in eager}:
+            verdict.eager.setdefault(operator, []).append(row["entry"])
+        if whole:
+            lost = (e for e in eager if e["entry"] == row["entry"] and e["operator"] not in row["fallbacks"])
+            verdict.stale += [{**e, "entry": f"{e['operator']} in {e['entry']}"} for e in lost]
     for row in rows:
         name = row["entry"]
         failures = list(row["failures"])
@@ -94,6 +114,9 @@ def table(rows, verdict):
         if found:
             lines += ["", f"{title}: {len(found)} entries"]
             lines += [f"  {name}: {one_line(fs)}" for name, fs in found.items()]
+    if verdict.eager:
+        lines += ["", "operators that ran eagerly and may not (eager in expected_failures.toml):"]
+        lines += [f"  {operator} in {', '.join(names)}" for operator, names in sorted(verdict.eager.items())]
     if verdict.stale:
         lines += ["", "stale exceptions (these pass now; remove them):"]
         lines += [f"  {e['entry']}: {e['reason']}" for e in verdict.stale]

@@ -198,6 +198,8 @@ def main(argv=None):
     """Runs, prints the table, and returns the exit status: 0 when the only failures are the expected ones."""
     options = arguments(argv)
     rows = run(options)
-    verdict = report.judge(rows, report.expectations(options.expected), options.phases.split(","), options.dtypes.split(","))
+    listed, eager = report.expectations(options.expected), report.eager_operators(options.expected)
+    phases, dtypes = options.phases.split(","), options.dtypes.split(",")
+    verdict = report.judge(rows, listed, phases, dtypes, eager, options.samples)
     print(report.table(rows, verdict))
     return 0 if verdict.passed() else 1

@@ -7,20 +7,9 @@ import time
 from types import SimpleNamespace
 
 import torch
-import torch_ltc
 
 from . import database
 from .check import Checker
-
-
-def fallbacks():
-    """Eager runs so far, by operator where the device names them."""
-    if hasattr(torch_ltc, "fallbacks"):
-        counts = {}
-        for name, _, count, *_ in torch_ltc.fallbacks():
-            counts[name] = counts.get(name, 0) + count
-        return counts
-    return {"all": torch_ltc.fallback_count()}
 
 
 def main():
@@ -35,7 +24,7 @@ def main():
     entries = database.entries()
     send(ready=True)
     for name in map(str.strip, sys.stdin):
-        start, before = time.monotonic(), fallbacks()
+        start = time.monotonic()
         checker = Checker(
             entries[name],
             options,
@@ -49,8 +38,6 @@ def main():
             checker.run()
         except Exception as e:  # noqa: BLE001  (a broken entry must not end the run)
             harness = f"{type(e).__name__}: {e}"
-        after = fallbacks()
-        used = {k: v - before.get(k, 0) for k, v in after.items() if v > before.get(k, 0)}
         tally = checker.tally
         send(
             done=name,
@@ -59,7 +46,7 @@ def main():
             values=tally.values,
             bitwise=tally.bitwise,
             flags=tally.flags,
-            fallbacks=used,
+            fallbacks=tally.fallbacks,
             harness=harness,
             seconds=round(time.monotonic() - start, 2),
         )

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,9 +19,11 @@ from opinfo import check, database, report  # noqa: E402
 
 
 @pytest.mark.timeout(300)
-def test_the_short_list_passes(tmp_path):
+@pytest.mark.parametrize("fusion", ["0", "1"])
+def test_the_short_list_passes(tmp_path, fusion):
     command = [sys.executable, "-m", "opinfo", "--quick", "--results", str(tmp_path / "quick.jsonl")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    environment = {**os.environ, "LTC_FUSION": fusion}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert len(report.read(tmp_path / "quick.jsonl")) >= 60
 
@@ -73,7 +76,10 @@ def test_other_strides_and_aliasing_are_flagged():
 
 
 def row(entry, *failures):
-    return {"entry": entry, "failures": list(failures), "harness": None}
+    return {"entry": entry, "failures": list(failures), "fallbacks": {}, "harness": None}
+
+
+COUNTS = {"category": "other", "checks": 1, "values": 1, "bitwise": 1, "flags": {}}
 
 
 def test_exceptions_cover_their_failures_and_go_stale():
@@ -84,6 +90,16 @@ def test_exceptions_cover_their_failures_and_go_stale():
     assert verdict.passed() and list(verdict.expected) == ["ab"]
     verdict = report.judge([row("ab"), row("b", failure)], listed, phases, ["bool", "int64"])
     assert not verdict.passed() and list(verdict.unexpected) == ["b"] and len(verdict.stale) == 2
+
+
+def test_an_operator_that_runs_eagerly_must_be_listed_and_listed_ones_go_stale():
+    rows = [{**row("a"), "fallbacks": {"aten::x": 2}}, row("b")]
+    listed = [{"operator": "aten::y", "entry": "b", "reason": "r"}]
+    verdict = report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4)
+    assert verdict.eager == {"aten::x": ["a"]} and len(verdict.stale) == 1 and not verdict.passed()
+    assert "aten::x in a" in report.table([{**r, **COUNTS} for r in rows], verdict)
+    listed = [{"operator": "aten::x", "entry": "a", "reason": "r"}]
+    assert report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4).passed()
 
 
 def test_a_crash_is_a_failure_of_its_entry(tmp_path):
@@ -111,4 +127,5 @@ def test_a_hang_is_a_failure_of_its_entry(tmp_path):
 def test_exceptions_are_well_formed():
     listed = report.expectations(ROOT / "opinfo" / "expected_failures.toml")
     names = database.entries()
+    listed += report.eager_operators(ROOT / "opinfo" / "expected_failures.toml")
     assert all(any(report._names(e, n) for n in names) for e in listed), json.dumps(listed)

@@ -126,7 +126,11 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
     }
     for (auto& [lazy, host] : c->mutated) {
-      if (lazy->sizes() != host.sizes()) lazy->resize_(host.sizes());
+      if (lazy->sizes() != host.sizes()) {
+        lazy->resize_(host.sizes());
+        for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
+          if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage())) at::assert_no_overlap(*lazy, *c->lazy[i]);
+      }
       write_host(*lazy, host);
     }
     std::vector<IValue> outs;

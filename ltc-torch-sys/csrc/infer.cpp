@@ -170,6 +170,7 @@ struct StandIn {
     Dims sizes, strides;
   };
   Stack stack;
+  std::vector<Tensor> stand_ins;
   std::vector<Written> written;
 
   template <class F> StandIn(const OpInfo& o, const Stack& call, c10::DeviceType device, F make) {
@@ -177,7 +178,7 @@ struct StandIn {
     std::unordered_map<TensorImpl*, Tensor> made;
     auto stand_in = [&](const Tensor& t) {
       auto& s = made[t.unsafeGetTensorImpl()];
-      if (!s.defined()) s = make(t);
+      if (!s.defined()) stand_ins.push_back(s = make(t));
       return s;
     };
     const size_t n = o.args.size(), base = call.size() - n;
@@ -212,8 +213,8 @@ struct StandIn {
   }
 };
 
-// Runs the operator on host stand-ins; throws what it throws.
-StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny) {
+// Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in `eager`.
+StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
   size_t bytes = 0;
   SharedStorages shared(f);
   StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
@@ -222,6 +223,8 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny) {
     TORCH_CHECK_NOT_IMPLEMENTED(tiny || bytes <= kProbeBytes, kTooLarge);
     return probe_tensor(t, tiny, shared);
   });
+  if (o.stand_in) eager = o.stand_in(o, call.stack, call.stand_ins);
+  if (eager) return call;
   KeepDefaultGenerator keep(o.random);
   BelowAutograd guard;
   o.handle->callBoxed(&call.stack);
@@ -230,7 +233,8 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny) {
 
 bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack, const Flat& f) {
   try {
-    probe(o, stack, f, true);
+    std::optional<uint8_t> eager;
+    probe(o, stack, f, true, eager);
     return false;
   } catch (const c10::Error& e) {
     if (o.checks_numbers) return true;
@@ -248,7 +252,8 @@ bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack, const Flat&
 bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   if (!o.probe) return false;
   try {
-    probe(o, stack, f, false).describe(o, e);
+    StandIn answer = probe(o, stack, f, false, e.eager);
+    if (!e.eager) answer.describe(o, e);
     return true;
   } catch (const c10::Error& error) {
     if (std::string(error.what_without_backtrace()).find(kTooLarge) != std::string::npos) return false;

@@ -38,10 +38,12 @@ void correct(OpInfo& o, const std::string& base) {
     o.eager.reset();
     o.mask_index = true;
   }
+  // Tagged dynamic for the lengths, which this overload takes as numbers.
+  if (o.name == "aten::_ctc_loss") o.eager.reset();
+  // Tagged dynamic for some drivers: its stand-ins tell.
+  if (base == "aten::linalg_lstsq") o.eager.reset();
   // Data-dependent without the tag.
   if (base == "aten::_unique") o.eager = LTC_WHY_DATA;
-  // Meta and CPU kernels disagree on the sizes of auxiliary results.
-  if (starts_with(base, "aten::_embedding_bag")) o.eager = LTC_WHY_NO_SHAPE;
   // Updates the running statistics in training, which its schema does not say.
   if (o.name == "aten::native_batch_norm")
     for (int stat : {3, 4}) {
@@ -50,12 +52,14 @@ void correct(OpInfo& o, const std::string& base) {
     }
   // Whether the added matrix expands is only checked by the kernel.
   for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"}) o.kernel_checks_more |= base == p || base == std::string(p) + "_";
-  // The CPU kernels index memory by values, unchecked: no stand-in will do.
-  for (auto p : {"aten::_ctc_loss", "aten::linalg_ldl_solve"}) o.probe &= !starts_with(base, p);
+  // Its CPU kernel is not the one its meta function belongs to: other errors.
+  if (base == "aten::narrow_copy") o.structured = false;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
+  o.stand_in = stand_in_rule(base);
   // Ranges of a distribution's parameters are checked by the kernel.
-  o.checks_numbers = o.random && o.mutates && o.rets.size() == 1;
+  o.checks_numbers = o.random && o.mutates && o.rets.size() == 1 &&
+      std::none_of(o.args.begin(), o.args.end(), [](const ArgInfo& a) { return a.out; });
   // Numbers decide the shape.
   o.numbers_shape = o.checks_numbers || base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
 }

@@ -40,7 +40,8 @@ const std::unordered_set<std::string>& native_composites() {
       "pin_memory", "_convolution", "empty.names", "_lazy_clone", "_print", "_resize_output", "_resize_output_", "resize",
       "set.source_Tensor", "is_same_size", "_has_same_storage_numel", "_assert_tensor_metadata", "sym_constrain_range",
       "sym_constrain_range_for_size", "_fw_primal", "_make_dual", "resize_as_", "block_diag", "_reshape_copy", "repeat", "stack",
-      "_foreach_copy_", "embedding", "_pack_padded_sequence", "_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes"};
+      "_foreach_copy_", "embedding", "_pack_padded_sequence", "_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes",
+      "as_strided_copy", "as_strided_copy.out", "as_strided_scatter", "as_strided_scatter.out"};
   return s;
 }
 

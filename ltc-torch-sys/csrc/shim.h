@@ -136,6 +136,10 @@ struct RetInfo {
   Kind kind = Kind::Other;
   int write_arg = -1, view_arg = -1;
 };
+struct OpInfo;
+// Makes a call on stand-ins acceptable to its kernel; a reason where none can speak for all values.
+using StandInRule = std::optional<uint8_t> (*)(const OpInfo& o, Stack& stack, const std::vector<Tensor>& made);
+StandInRule stand_in_rule(const std::string& base);  // stand_in.cpp
 struct OpInfo {
   std::string name;  // aten::add.Tensor
   const void* rust = nullptr;
@@ -146,6 +150,7 @@ struct OpInfo {
   bool kernel_checks_more = false;  // than its structured meta function does
   bool probe = true;                // the kernel may be run on stand-ins: it is libtorch's own and safe for any values
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
+  StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
   std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly
   uint32_t id = 0;

@@ -290,7 +290,7 @@ extern "C" fn define_op(_: Ctx, name: *const c_char, len: usize, props: *mut u32
     // SAFETY: `props` is valid for the call.
     let props = unsafe { &mut *props };
     let op = Op::intern(text(name, len), Props(*props as u16));
-    *props |= u32::from(op.spec().props.0);
+    *props |= u32::from(op.spec().props().0);
     std::ptr::from_ref(op.as_static()).cast()
 }
 

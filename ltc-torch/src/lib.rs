@@ -44,7 +44,7 @@ use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
 pub use sites::{SiteSource, set_site_source};
-pub use step::{Capture, NotReplayable, Step};
+pub use step::{Capture, HostNumbers, NotReplayable, Step};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};

@@ -9,7 +9,7 @@ use tch::Tensor;
 
 use crate::{
     Error,
-    step::{Capture, NotReplayable, Step},
+    step::{Capture, HostNumbers, NotReplayable, Step},
 };
 
 /// Different inputs and keys kept per step function.
@@ -36,6 +36,8 @@ pub enum Begin {
     Replayed(Vec<Tensor>),
     /// Run the step function, then call [`Replayer::end`] (or [`Replayer::abort`] when it fails).
     Record,
+    /// As `Record`; what the host hands over is asked for at the end.
+    Capture,
 }
 
 /// A step function's captures.
@@ -54,8 +56,9 @@ fn shapes_of(inputs: &[Tensor]) -> Shapes {
 }
 
 impl Replayer {
-    /// Begins a call on these inputs, all on lazy device `device`.
-    pub fn begin(&mut self, device: u16, key: &str, inputs: &[Tensor]) -> Result<Begin, Error> {
+    /// Begins a call on these inputs, all on lazy device `device`. `host`: what the host program of the captured step (see
+    /// [`HostNumbers`]) computes now, nothing where there is none.
+    pub fn begin(&mut self, device: u16, key: &str, inputs: &[Tensor], host: &[u64]) -> Result<Begin, Error> {
         self.current = None;
         let shapes = shapes_of(inputs);
         let found = self.entries.iter().position(|e| e.key == key && e.shapes == shapes);
@@ -69,7 +72,7 @@ impl Replayer {
         });
         let entry = &mut self.entries[index];
         if let Some(step) = &entry.ready {
-            match step.run(inputs)? {
+            match step.run(inputs, host)? {
                 Ok(results) => {
                     self.replays += 1;
                     return Ok(Begin::Replayed(results));
@@ -80,25 +83,29 @@ impl Replayer {
         }
         self.records += 1;
         let capture = (self.warm && entry.refused.is_none()).then(|| Capture::begin(device)).transpose()?;
+        let begin = if capture.is_some() { Begin::Capture } else { Begin::Record };
         self.current = Some((index, capture));
-        Ok(Begin::Record)
+        Ok(begin)
     }
 
-    /// Ends a recorded call.
-    pub fn end(&mut self, inputs: &[Tensor], results: &[Tensor]) -> Result<(), Error> {
+    /// Ends a recorded call; whether the next one can be a replay.
+    pub fn end(&mut self, inputs: &[Tensor], results: &[Tensor], host: HostNumbers) -> Result<bool, Error> {
         self.warm = true;
-        let Some((index, Some(capture))) = self.current.take() else { return Ok(()) };
-        let outcome = capture.end(inputs, results)?;
+        let Some((index, Some(capture))) = self.current.take() else { return Ok(false) };
+        let outcome = capture.end(inputs, results, host)?;
         let entry = &mut self.entries[index];
         entry.attempts += 1;
-        let checked = outcome.and_then(|step| match entry.first.take() {
+        let checked = outcome.and_then(|mut step| match entry.first.take() {
             None => Ok((step, false)),
-            Some(first) if first.left_behind() > 0 => Err(NotReplayable("it keeps the tensors it makes".into())),
-            Some(first) => match first.same_as(&step) {
-                Ok(()) => Ok((step, true)),
-                Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
-                Err(why) => Err(why),
-            },
+            Some(first) => {
+                let kept = || NotReplayable("it keeps the tensors it makes".into());
+                let confirmed = if first.left_behind() > 0 { Err(kept()) } else { step.confirm(&first) };
+                match confirmed {
+                    Ok(()) => Ok((step, true)),
+                    Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
+                    Err(why) => Err(why),
+                }
+            }
         });
         match checked {
             Ok((step, true)) => {
@@ -111,12 +118,26 @@ impl Replayer {
                 entry.refused = Some(why);
             }
         }
-        Ok(())
+        Ok(entry.ready.is_some())
     }
 
     /// The step function failed: the capture is forgotten.
     pub fn abort(&mut self) {
         self.current = None;
+    }
+
+    /// What calls with this key depend on besides has changed: they are captured anew.
+    pub fn forget(&mut self, key: &str) {
+        for entry in self.entries.iter_mut().filter(|e| e.key == key) {
+            (entry.ready, entry.first) = (None, None);
+        }
+    }
+
+    /// The call in progress did what a replay cannot repeat, for the reason given: calls like it are recorded.
+    pub fn refuse(&mut self, why: String) {
+        if let Some((index, _)) = self.current.take() {
+            self.entries[index].refused = Some(NotReplayable(why));
+        }
     }
 
     /// Calls replayed and calls recorded so far.
@@ -166,11 +187,11 @@ impl<F: FnMut(&[Tensor]) -> Vec<Tensor>> Compiled<F> {
     /// Calls the step on these inputs.
     pub fn call(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let device = inputs.iter().find_map(crate::device_of).unwrap_or(0);
-        match self.replayer.begin(device, "", inputs)? {
+        match self.replayer.begin(device, "", inputs, &[])? {
             Begin::Replayed(results) => Ok(results),
-            Begin::Record => {
+            Begin::Record | Begin::Capture => {
                 let results = (self.step)(inputs);
-                self.replayer.end(inputs, &results)?;
+                self.replayer.end(inputs, &results, HostNumbers::default())?;
                 crate::sync()?;
                 Ok(results)
             }

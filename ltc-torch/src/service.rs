@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tch::Tensor;
 
 use crate::{
-    Begin, Error, Replayer,
+    Begin, Error, HostNumbers, Replayer,
     inspect::{self, Computation},
     runtime,
 };
@@ -62,13 +62,14 @@ impl Computation {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let rt = runtime()?;
         let device = rt.session.device(self.device)?;
-        let mut cells = Vec::new();
+        let (mut cells, mut hosts) = (Vec::new(), Vec::new());
         for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
             let host = crate::to_cpu(&t.detach())?;
             let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
             if given != **layout {
                 return Err(Error::Tch(format!("input {i} is {given}, the graph takes {layout}")));
             }
+            hosts.push(host.shallow_clone());
             let buffer = rt.backend.wrap(DeviceIndex(self.device), host).map_err(ltc_core::Error::from)?;
             let value = device.import(layout.clone(), buffer);
             cells.push((value.inspect(|_, _| unreachable!("invariant: data"), Arc::clone), false));
@@ -80,7 +81,11 @@ impl Computation {
             .iter()
             .map(|o| match o {
                 Ok(i) => host_tensor(&read(&results[*i])),
-                Err(value) => host_tensor(&read(value)),
+                // Data: what was given in its place, if it is a parameter.
+                Err(value) => match self.data.iter().position(|cell| Arc::ptr_eq(cell, &read(value))) {
+                    Some(i) => Ok(hosts[i].shallow_clone()),
+                    None => host_tensor(&read(value)),
+                },
             })
             .collect()
     }
@@ -98,6 +103,7 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
         let found = state.replayers.lock().get(&number(0)).cloned();
         found.ok_or_else(|| Error::Tch(format!("there is no compiled step {}", number(0))))
     };
+    let host_numbers = |from: usize| request.numbers.iter().skip(from).map(|&n| n as u64).collect::<Vec<_>>();
     let text = |text: String| Reply { text, ..Reply::default() };
     Ok(match request.name {
         "value_id" => {
@@ -137,6 +143,17 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
             let extracted = &computation.extracted;
             text(ltc_ir::print_with(extracted.graph(), extracted.numbers()).to_string())
         }
+        "graph_sites" => {
+            let extracted = &inspect::computation(&tensors)?.extracted;
+            let mut lines: Vec<String> = extracted.graph().to_string().lines().map(str::to_owned).collect();
+            // The first line holds the parameters; each operation has one.
+            for (line, site) in lines.iter_mut().skip(1).zip(extracted.sites()) {
+                if let Some(site) = site {
+                    *line += &format!("  /* {} */", site.replace("*/", "* /"));
+                }
+            }
+            text(lines.join("\n") + "\n")
+        }
         "graph_dot" => text(ltc_ir::dot(inspect::computation(&tensors)?.extracted.graph()).to_string()),
         "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
         "profile_on" => {
@@ -168,14 +185,24 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
         }
         "step_begin" => {
             let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
-            match replayer()?.lock().begin(device, request.text, &tensors)? {
+            match replayer()?.lock().begin(device, request.text, &tensors, &host_numbers(1))? {
                 Begin::Replayed(tensors) => Reply { tensors, numbers: vec![1], ..Reply::default() },
                 Begin::Record => Reply { numbers: vec![0], ..Reply::default() },
+                Begin::Capture => Reply { numbers: vec![2], ..Reply::default() },
             }
         }
         "step_end" => {
             let inputs = usize::try_from(number(1)).unwrap_or_default().min(tensors.len());
-            replayer()?.lock().end(&tensors[..inputs], &tensors[inputs..])?;
+            let host = HostNumbers { program: request.text.to_owned(), values: host_numbers(2) };
+            let ready = replayer()?.lock().end(&tensors[..inputs], &tensors[inputs..], host)?;
+            Reply { numbers: vec![i64::from(ready)], ..Reply::default() }
+        }
+        "step_forget" => {
+            replayer()?.lock().forget(request.text);
+            Reply::default()
+        }
+        "step_refuse" => {
+            replayer()?.lock().refuse(request.text.to_owned());
             Reply::default()
         }
         "step_abort" => {

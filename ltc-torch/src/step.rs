@@ -3,8 +3,9 @@
 //! While a step is captured it is recorded as usual, and libtorch's side notes which storages and generators it uses. What
 //! the step leaves changed, and what it returns, is extracted as one computation whose parameters are bound to the
 //! storages it reads: a replay takes what they hold then, runs the program, and puts the results where the step would
-//! have put them. Numbers (a learning rate) and everything the host program does besides are those of the capture; whoever
-//! captures must know that they do not change, or capture again.
+//! have put them. Numbers (a learning rate) and everything the host program does besides are those of the capture, except
+//! numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step count on the
+//! host); whoever captures must know that the others do not change, or capture again.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -19,6 +20,24 @@ use crate::{Error, runtime};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the step cannot be replayed: {0}")]
 pub struct NotReplayable(pub String);
+
+/// Numbers that the host computed during a step and handed to operators, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostNumbers {
+    /// Names what computed them: equal for steps that compute on the host in the same way.
+    pub program: String,
+    /// As recorded: the bits of doubles.
+    pub values: Vec<u64>,
+}
+
+/// How the numbers of a step follow from those of the host, as two captures show.
+#[derive(Clone, Debug, Default)]
+struct Varying {
+    /// Number of the step, and which of the host's it can be: they must agree.
+    slots: Vec<(usize, Vec<usize>)>,
+    /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
+    fixed: Vec<usize>,
+}
 
 /// What a capture notes on the recording side.
 #[derive(Default)]
@@ -114,6 +133,8 @@ pub struct Step {
     /// Which inputs share a storage: position of the first with the same one.
     sharing: Vec<usize>,
     results: Vec<(End, LayoutRef, Window)>,
+    host: HostNumbers,
+    varying: Varying,
 }
 
 /// A capture in progress on this thread. Dropping it forgets the capture.
@@ -147,9 +168,14 @@ impl Capture {
         Ok(Capture { device })
     }
 
-    /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device. The step
-    /// itself stays recorded as usual.
-    pub fn end(self, inputs: &[Tensor], results: &[Tensor]) -> Result<Result<Step, NotReplayable>, Error> {
+    /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
+    /// host part handed over `host`. The step itself stays recorded as usual.
+    pub fn end(
+        self,
+        inputs: &[Tensor],
+        results: &[Tensor],
+        host: HostNumbers,
+    ) -> Result<Result<Step, NotReplayable>, Error> {
         let log = LOG.take().unwrap_or_default();
         let holds = ltc_torch_sys::capture_end::<Storage>()?;
         let device = runtime()?.session.device(self.device)?.clone();
@@ -287,21 +313,36 @@ impl Capture {
             sharing: sharing(&addresses),
             inputs: input_storages.into_iter().map(|(_, w)| w).collect(),
             results: bound,
+            host,
+            varying: Varying::default(),
         }))
     }
 }
 
 impl Step {
-    /// Whether both are captures of the same step: equal graphs bound to the same storages in the same way, and equal
-    /// numbers. Tensors that the step makes anew each time do not count.
-    pub fn same_as(&self, other: &Step) -> Result<(), NotReplayable> {
+    /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal graphs
+    /// bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors that
+    /// the step makes anew each time do not count.
+    pub fn confirm(&mut self, other: &Step) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
         if self.extracted.graph() != other.extracted.graph() {
             return not("two captures recorded different graphs");
         }
-        if self.numbers() != other.numbers() {
-            return not("numbers change from step to step (a step count or a learning rate that the host computes)");
+        if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
+            return not("the host computes in another way each time");
         }
+        let mut varying = Varying::default();
+        let host: Vec<_> = self.host.values.iter().zip(&other.host.values).collect();
+        for (slot, numbers) in self.numbers().iter().zip(other.numbers()).enumerate().filter(|(_, (a, b))| a != b) {
+            let sources: Vec<usize> = (0..host.len()).filter(|&i| host[i] == numbers).collect();
+            if sources.is_empty() {
+                return not(
+                    "numbers change from step to step (a step count or a learning rate that the host computes)",
+                );
+            }
+            varying.slots.push((slot, sources));
+        }
+        varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
         let address = |s: &Step, i: usize| std::ptr::from_ref::<Storage>(&s.storages[i]) as usize;
         let same_source = |(a, b): (&Source, &Source)| match (*a, *b) {
             (Source::State(a), Source::State(b)) => address(self, a) == address(other, b),
@@ -311,7 +352,24 @@ impl Step {
         if !self.sources.iter().zip(&other.sources).all(same_source) {
             return not("it reads other tensors each time");
         }
+        self.varying = varying;
         Ok(())
+    }
+
+    /// Numbers of the step for these of the host.
+    fn numbers_for(&self, host: &[u64]) -> Result<Vec<u64>, NotReplayable> {
+        let fixed = |&i: &usize| host[i] == self.host.values[i];
+        if host.len() != self.host.values.len() || !self.varying.fixed.iter().all(fixed) {
+            return Err(NotReplayable("a number of the host changed that did not while it was captured".into()));
+        }
+        let mut numbers = self.numbers().to_vec();
+        for (slot, sources) in &self.varying.slots {
+            if sources.iter().any(|&s| host[s] != host[sources[0]]) {
+                return Err(NotReplayable("two numbers of the host that were equal no longer are".into()));
+            }
+            numbers[*slot] = host[sources[0]];
+        }
+        Ok(numbers)
     }
 
     /// Structural hash of the step's graph.
@@ -365,12 +423,14 @@ impl Step {
         Ok(())
     }
 
-    /// Replays the step on other inputs. `Ok(Err(..))`: an assumption of the capture does not hold, and nothing was done.
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+    /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture does
+    /// not hold, and nothing was done.
+    pub fn run(&self, inputs: &[Tensor], host: &[u64]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
         let given = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
-        if let Err(no) = self.check_inputs(&given) {
-            return Ok(Err(no));
-        }
+        let numbers = match self.check_inputs(&given).and_then(|()| self.numbers_for(host)) {
+            Ok(numbers) => numbers,
+            Err(no) => return Ok(Err(no)),
+        };
         let value_of = |source: &Source| match source {
             Source::State(i) => Ok(self.storages[*i].current()),
             Source::Input(i) => ltc_torch_sys::storage_of::<Storage, _>(&inputs[*i], |s, _| s.current()),
@@ -409,7 +469,7 @@ impl Step {
         }
         // What nobody else holds any more may be written over.
         let bound = data.into_iter().map(|v| (cell_of(&v).expect("invariant: checked above"), v.holders() == 1));
-        self.extracted.run(bound.collect(), &results)?;
+        self.extracted.run_with(bound.collect(), numbers, &results)?;
         let wrap = |value: TraceValue, window: &Window| {
             let nbytes = value.layout().storage_bytes();
             ltc_torch_sys::wrap(Storage::with_value(value), nbytes, window.view(), self.device.index())

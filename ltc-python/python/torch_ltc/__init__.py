@@ -5,12 +5,19 @@ recorded and runs as one program when a value is read or at :func:`mark_step`. T
 of ``torch._lazy``, so a program written for it runs after changing the import and the device string.
 """
 
-import torch
+import os
+from collections.abc import Sequence
+from typing import IO, Any
 
 _NEEDED = "2.11.0"
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise ImportError(f"torch_ltc needs torch {_NEEDED}, and there is no torch: pip install torch=={_NEEDED}") from error
 if torch.__version__.split("+")[0] != _NEEDED:
     raise ImportError(
-        f"torch_ltc is built for torch {_NEEDED} but torch {torch.__version__} is loaded: pip install torch=={_NEEDED}"
+        f"torch_ltc is built for torch {_NEEDED}, but this process has torch {torch.__version__} from"
+        f" {os.path.dirname(torch.__file__)}, whose C++ interface is another: pip install torch=={_NEEDED}"
     )
 
 from torch.utils import _pytree as pytree  # noqa: E402
@@ -64,55 +71,55 @@ __all__ = [
 ]
 
 
-def mark_step(device="", wait=False):
+def mark_step(device: str = "", wait: bool = False) -> None:
     """Sends everything pending to run, then runs the step closures; with ``wait``, returns when it is done."""
     _ltc.mark_step(wait)
     run_step_closures()
 
 
-def wait_device_ops(devices=None):
+def wait_device_ops(devices: Sequence[str] | None = None) -> None:
     """Waits until the devices (all of them) have done what was sent to them. Raises an error nobody has seen yet."""
     _ltc.wait()
 
 
-def sync_multi(tensors, devices=()):
+def sync_multi(tensors: Sequence[Any], devices: Sequence[str] = ()) -> None:
     """Sends what these tensors need to run, and nothing else."""
     service("sync", [t for t in tensors if on_device(t)])
 
 
-def get_tensor_id(tensor):
+def get_tensor_id(tensor: torch.Tensor) -> int:
     """A number that names the value a tensor on the device holds."""
     return service("value_id", [tensor])[2][0]
 
 
-def to_cpu(tensors, devices=None):
+def to_cpu(tensors: Any, devices: Sequence[str] | None = None) -> Any:
     """Copies the tensors of a structure (lists, dicts, ...) to the CPU, after one sync for all of them."""
     flat, spec = pytree.tree_flatten(tensors)
     sync_multi(flat)
     return pytree.tree_unflatten([t.cpu() if on_device(t) else t for t in flat], spec)
 
 
-def save(tensors, *args, **kwargs):
+def save(tensors: Any, f: str | os.PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> None:
     """``torch.save`` of the tensors' CPU copies."""
-    torch.save(to_cpu(tensors), *args, **kwargs)
+    torch.save(to_cpu(tensors), f, *args, **kwargs)
 
 
-def metrics_report():
+def metrics_report() -> str:
     """Counters and timings, as text."""
     return _ltc.metrics_report()
 
 
-def fallback_count():
+def fallback_count() -> int:
     """How often operators ran eagerly."""
     return _ltc.fallback_count()
 
 
-def fallbacks():
+def fallbacks() -> list[tuple[str, str, int, str | None]]:
     """Operators that ran eagerly: a list of ``(name, reason, count, advice)``."""
     return _ltc.fallbacks()
 
 
-def lazy_repr(tensor):
+def lazy_repr(tensor: torch.Tensor) -> str:
     """What a tensor on the device is, without running anything: shape, dtype, device, and whether it is pending."""
     text = service("graph_text", [tensor])[1]
     nodes = sum(" = " in line for line in text.splitlines())

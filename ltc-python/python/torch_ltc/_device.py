@@ -2,37 +2,38 @@
 
 import os
 import types
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import device_index, service
+from torch_ltc._runtime import Device, device_index, service
 
 
 class device:
     """Context in which ``torch.device("ltc")`` means this index."""
 
-    def __init__(self, device):
+    def __init__(self, device: Device) -> None:
         self.index = -1 if device is None else device_index(device)
         self.previous = 0
 
-    def __enter__(self):
+    def __enter__(self) -> "device":
         if self.index > 0:
             self.previous = torch._C._accelerator_exchangeDevice(self.index)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         if self.index > 0:
             torch._C._accelerator_exchangeDevice(self.previous)
-        return False
 
 
-def current_device():
+def current_device() -> int:
     """Index of the current ltc device."""
     return torch._C._accelerator_getDeviceIndex()
 
 
-def set_device(device):
+def set_device(device: Device) -> None:
     """Makes this the current ltc device."""
     index = device_index(device)
     if not 0 <= index < _ltc.device_count():
@@ -40,64 +41,84 @@ def set_device(device):
     torch._C._accelerator_setDeviceIndex(index)
 
 
-def synchronize(device=None):
+def synchronize(device: Device = None) -> None:
     """Runs what is recorded and waits for it."""
     _ltc.mark_step(True)
 
 
-def get_rng_state(device="ltc"):
+def get_rng_state(device: Device = "ltc") -> torch.Tensor:
     """State of the device's default generator, a CPU byte tensor. Waits for the draws recorded so far."""
     return service("rng_state", numbers=[device_index(device)])[0][0]
 
 
-def set_rng_state(new_state, device="ltc"):
+def set_rng_state(new_state: torch.Tensor, device: Device = "ltc") -> None:
     """Sets the state of the device's default generator."""
     service("set_rng_state", [new_state], numbers=[device_index(device)])
 
 
-def get_rng_state_all():
+def get_rng_state_all() -> list[torch.Tensor]:
     """States of all devices' default generators."""
     return [get_rng_state(i) for i in range(_ltc.device_count())]
 
 
-def set_rng_state_all(new_states):
+def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
     """Sets the states of all devices' default generators."""
     for i, state in enumerate(new_states):
         set_rng_state(state, i)
 
 
-def initial_seed():
+def initial_seed() -> int:
     """Seed of the current device's default generator."""
     return _ltc.initial_seed(current_device())
 
 
-def seed():
+def seed() -> None:
     """Seeds the default generators with a number drawn by the system."""
     _ltc.manual_seed(int.from_bytes(os.urandom(8), "little"))
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Seeds the devices' default generators. Recorded: nothing runs."""
     _ltc.manual_seed(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: Device = None) -> int:
     """Bytes in live buffers of the device."""
     return _ltc.memory(device_index(device))[0]
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: Device = None) -> int:
     """Highest number of bytes in live buffers so far."""
     return _ltc.memory(device_index(device))[1]
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Forgets compiled programs."""
     _ltc.clear_cache()
 
 
-def _module():
-    m = types.ModuleType("torch.ltc", "The ltc device module.")
+def is_available() -> bool:
+    """Whether there is an ltc device: always."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether the device is ready: importing :mod:`torch_ltc` does that."""
+    return True
+
+
+def is_bf16_supported() -> bool:
+    """Whether tensors may be of dtype bfloat16: they may."""
+    return True
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Dtypes that autocast may lower to."""
+    return [torch.bfloat16, torch.float16]
+
+
+def _module() -> types.ModuleType:
+    m: Any = types.ModuleType("torch.ltc", "The ltc device module.")
     for f in (
         device,
         current_device,
@@ -113,69 +134,74 @@ def _module():
         memory_allocated,
         max_memory_allocated,
         empty_cache,
+        is_available,
+        is_initialized,
+        is_bf16_supported,
+        get_amp_supported_dtype,
     ):
         setattr(m, f.__name__, f)
     m.manual_seed_all = manual_seed
     m.seed_all = seed
     m.device_count = _ltc.device_count
-    m.is_available = lambda: True
-    m.is_initialized = lambda: True
-    m.is_bf16_supported = lambda: True
     m._initialized = True
     m._is_in_bad_fork = lambda: False
     m._lazy_init = lambda: None
-    m.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
     return m
 
 
-def _host_bytes(storage):
+def _host_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
     return torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
 
 
-def _storage_from_bytes(flat, device):
+def _storage_from_bytes(flat: torch.Tensor, device: str) -> torch.UntypedStorage:
     return flat.to(device).untyped_storage()
 
 
-def _typed_storage_from_bytes(flat, device, dtype):
+def _typed_storage_from_bytes(flat: torch.Tensor, device: str, dtype: torch.dtype) -> torch.storage.TypedStorage:
     return torch.storage.TypedStorage(wrap_storage=_storage_from_bytes(flat, device), dtype=dtype, _internal=True)
 
 
-def _patch_memory_by_address():
+def _patch_memory_by_address() -> None:
     """Pickling a storage and DLPack read memory by address, which tensors on ltc do not have."""
-    untyped, typed = torch.UntypedStorage.__reduce__, torch.storage.TypedStorage.__reduce__
+    untyped_storage: Any = torch.UntypedStorage
+    typed_storage: Any = torch.storage.TypedStorage
+    untyped, typed = untyped_storage.__reduce__, typed_storage.__reduce__
 
-    def reduce_untyped(self):
+    def reduce_untyped(self: Any) -> Any:
         if self.device.type != "ltc":
             return untyped(self)
         return _storage_from_bytes, (_host_bytes(self), str(self.device))
 
-    def reduce_typed(self):
+    def reduce_typed(self: Any) -> Any:
         if self._untyped_storage.device.type != "ltc":
             return typed(self)
         storage = self._untyped_storage
         return _typed_storage_from_bytes, (_host_bytes(storage), str(storage.device), self.dtype)
 
-    torch.UntypedStorage.__reduce__ = reduce_untyped
-    torch.storage.TypedStorage.__reduce__ = reduce_typed
+    untyped_storage.__reduce__ = reduce_untyped
+    typed_storage.__reduce__ = reduce_typed
 
-    export, to_dlpack = torch.Tensor.__dlpack__, torch.utils.dlpack.to_dlpack
+    tensor_class: Any = torch.Tensor
+    modules: list[Any] = [torch, torch.utils.dlpack]
+    export, to_dlpack = tensor_class.__dlpack__, torch.utils.dlpack.to_dlpack
     refusal = "tensors on ltc have no memory to share: use t.cpu()"
 
-    def dlpack(self, *args, **kwargs):
+    def dlpack(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if self.device.type == "ltc":
             raise BufferError(refusal)
         return export(self, *args, **kwargs)
 
-    def to(tensor, *args, **kwargs):
+    def to(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(tensor, torch.Tensor) and tensor.device.type == "ltc":
             raise BufferError(refusal)
         return to_dlpack(tensor, *args, **kwargs)
 
-    torch.Tensor.__dlpack__ = dlpack
-    torch.utils.dlpack.to_dlpack = torch.to_dlpack = to
+    tensor_class.__dlpack__ = dlpack
+    for module in modules:
+        module.to_dlpack = to
 
 
-def register():
+def register() -> None:
     """Registers the device with PyTorch."""
     torch.utils.rename_privateuse1_backend("ltc")
     _ltc.init()

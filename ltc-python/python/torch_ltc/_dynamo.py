@@ -1,13 +1,17 @@
 """``torch.compile(model, backend="ltc")``."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
+from torch import fx
 from torch._dynamo import register_backend
 
 from torch_ltc._runtime import on_device
 from torch_ltc._step import CompiledStep
 
 
-def _compiler(graph, example_inputs):
+def _compiler(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     from functorch.compile import make_boxed_func
 
     has_cpu_constants = any(isinstance(t, torch.Tensor) and not on_device(t) for t in graph.buffers())
@@ -18,7 +22,7 @@ def _compiler(graph, example_inputs):
 
 
 @register_backend(name="ltc")
-def backend(graph, example_inputs):
+def backend(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Forward and backward graphs run as captured programs on ltc; graphs over CPU tensors run as they are."""
     from torch._dynamo.backends.common import aot_autograd
 

@@ -1,3 +1,28 @@
+"""Functions of the Rust extension. Programs use the package, not this."""
+
+__all__ = [
+    "init",
+    "mark_step",
+    "wait",
+    "metrics_report",
+    "counters",
+    "reset_metrics",
+    "fallbacks",
+    "fallback_count",
+    "device_count",
+    "manual_seed",
+    "initial_seed",
+    "force_fallback",
+    "set_force_fallback",
+    "record_events",
+    "take_events",
+    "memory",
+    "pending_count",
+    "cached_programs",
+    "clear_cache",
+    "after_fork",
+]
+
 def init() -> None: ...
 def mark_step(wait: bool = False) -> None: ...
 def wait() -> None: ...

@@ -1,14 +1,23 @@
 """The requests that hand tensors to the Rust side and get tensors back."""
 
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
 import torch
 
+#: What names an ltc device: an index, a string, a `torch.device`, or nothing for the first.
+Device = int | str | torch.device | None
 
-def service(name, tensors=(), text="", numbers=()):
+
+def service(
+    name: str, tensors: Sequence[torch.Tensor] = (), text: str = "", numbers: Sequence[int] = ()
+) -> tuple[list[torch.Tensor], str, list[int]]:
     """Asks ``ltc-torch``: returns ``(tensors, text, numbers)``."""
-    return torch.ops.ltc._service.default(name, tensors, text, numbers)
+    tensors, text, numbers = torch.ops.ltc._service.default(name, tensors, text, numbers)
+    return list(tensors), text, list(numbers)
 
 
-def device_index(device=None):
+def device_index(device: Device = None) -> int:
     """The index of an ltc device given as index, string, ``torch.device`` or ``None``."""
     if device is None or device == "":
         return 0
@@ -20,6 +29,6 @@ def device_index(device=None):
     return device.index or 0
 
 
-def on_device(value):
+def on_device(value: Any) -> TypeGuard[torch.Tensor]:
     """Whether this is a tensor on an ltc device."""
     return isinstance(value, torch.Tensor) and value.device.type == "ltc"

@@ -2,18 +2,23 @@
 
 import queue
 import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from torch_ltc.device_context import get_device_context
+from torch_ltc.device_context import DeviceContext, get_device_context
+
+Closure = Callable[[], object]
 
 
 class ClosureHandler:
     """Runs closures one after the other on the calling thread."""
 
-    def run(self, closure):
+    def run(self, closure: Closure) -> None:
         """Runs one closure."""
         closure()
 
-    def __call__(self, closures):
+    def __call__(self, closures: Iterable[Closure]) -> None:
+        """Runs closures in order."""
         for closure in closures:
             self.run(closure)
 
@@ -21,13 +26,13 @@ class ClosureHandler:
 class AsyncClosureHandler(ClosureHandler):
     """Runs closures in order on a thread of its own. An exception surfaces at the next closure that is handed in."""
 
-    def __init__(self, max_queue_size=100):
-        self._closures = queue.Queue(max_queue_size)
-        self._error = None
+    def __init__(self, max_queue_size: int = 100) -> None:
+        self._closures: queue.Queue[Closure] = queue.Queue(max_queue_size)
+        self._error: Exception | None = None
         self._lock = threading.Lock()
-        self._thread = None
+        self._thread: threading.Thread | None = None
 
-    def _work(self):
+    def _work(self) -> None:
         while True:
             try:
                 closure = self._closures.get(timeout=3)
@@ -44,7 +49,7 @@ class AsyncClosureHandler(ClosureHandler):
             finally:
                 self._closures.task_done()
 
-    def run(self, closure):
+    def run(self, closure: Closure) -> None:
         """Queues one closure; raises what an earlier one raised."""
         if self._error is not None:
             error, self._error = self._error, None
@@ -55,35 +60,31 @@ class AsyncClosureHandler(ClosureHandler):
                 self._thread = threading.Thread(target=self._work, name="ltc-closures", daemon=True)
                 self._thread.start()
 
-    def join(self):
+    def join(self) -> None:
         """Waits until everything queued has run."""
         self._closures.join()
 
 
-def add_step_closure(closure, args=(), run_async=False):
+def add_step_closure(closure: Callable[..., object], args: Sequence[Any] = (), run_async: bool = False) -> None:
     """Calls ``closure(*args)`` at the end of the step (:func:`torch_ltc.mark_step`).
 
     With ``run_async`` it runs on another thread, in order, while the next step is recorded. Tensors in ``args`` are those
     of this step: pass ``loss.detach()``, not the graph.
     """
     context = get_device_context()
-    name = "async_step_closures" if run_async else "step_closures"
-    if not hasattr(context, name):
-        setattr(context, name, [])
-    getattr(context, name).append(lambda a=args: closure(*a))
+    closures = context.async_step_closures if run_async else context.step_closures
+    closures.append(lambda: closure(*args))
 
 
-def run_step_closures():
+def run_step_closures() -> DeviceContext:
     """Runs the closures added since the last step; returns the device's context."""
     context = get_device_context()
-    asynchronous = context.__dict__.pop("async_step_closures", None)
+    asynchronous, context.async_step_closures = context.async_step_closures, []
     if asynchronous:
-        if not hasattr(context, "async_closure_handler"):
-            context.async_closure_handler = AsyncClosureHandler()
+        context.async_closure_handler = context.async_closure_handler or AsyncClosureHandler()
         context.async_closure_handler(asynchronous)
-    closures = context.__dict__.pop("step_closures", None)
+    closures, context.step_closures = context.step_closures, []
     if closures:
-        if not hasattr(context, "closure_handler"):
-            context.closure_handler = ClosureHandler()
+        context.closure_handler = context.closure_handler or ClosureHandler()
         context.closure_handler(closures)
     return context

@@ -1,17 +1,20 @@
 """Looking at what is recorded, without running it (``torch._lazy.debug``)."""
 
+from collections.abc import Sequence
+
+from torch import Tensor
+
 from torch_ltc._runtime import service
 
 
-def render_ir_graph(tensors):
+def render_ir_graph(tensors: Sequence[Tensor]) -> str:
     """The pending graph of these tensors in the DOT language."""
     return service("graph_dot", tensors)[1]
 
 
-def dump_ir(tensors, ir_format):
-    """The pending graph of these tensors as ``"text"``, or lowered for the backend (``"backend"``)."""
-    if ir_format == "text":
-        return service("graph_text", tensors)[1]
-    if ir_format == "backend":
-        return service("graph_backend", tensors)[1]
-    raise RuntimeError(f"Unrecognized IR format: {ir_format}")
+def dump_ir(tensors: Sequence[Tensor], ir_format: str) -> str:
+    """The pending graph of these tensors: ``"text"`` with the numbers of this recording, ``"sites"`` with the line of the
+    program that recorded each operation, or ``"backend"``, lowered for the backend."""
+    if ir_format not in ("text", "sites", "backend"):
+        raise RuntimeError(f"Unrecognized IR format: {ir_format}")
+    return service(f"graph_{ir_format}", tensors)[1]

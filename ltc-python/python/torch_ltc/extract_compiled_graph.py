@@ -2,6 +2,8 @@
 
 import copy
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import fx
@@ -10,7 +12,7 @@ import torch_ltc
 from torch_ltc.tensor_factory_functions import tensor_factory_functions
 
 
-def _force_device(module):
+def _force_device(module: fx.GraphModule) -> None:
     """Moves the factory calls of a graph to ltc."""
     for node in module.graph.nodes:
         if "device" in node.kwargs or node.target in tensor_factory_functions:
@@ -18,7 +20,7 @@ def _force_device(module):
     module.recompile()
 
 
-def extract_compiled_graph(model: fx.GraphModule, example_inputs):
+def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Traces ``model`` once on ltc and returns a callable that runs the compiled graph on new CPU inputs.
 
     The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes in
@@ -36,27 +38,35 @@ def extract_compiled_graph(model: fx.GraphModule, example_inputs):
         warnings.warn(f"operators that run eagerly split the graph: {', '.join(names)}", stacklevel=2)
     single = isinstance(out, torch.Tensor)
     outs = [out] if single else list(out)
-    places = {}
-    order = [places.setdefault(id(t), len(places)) for t in outs if isinstance(t, torch.Tensor)]
-    unique = []
-    for t in outs:
-        if isinstance(t, torch.Tensor) and not any(t is u for u in unique):
-            unique.append(t)
     tensor_args = [(i, x) for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)]
-    wanted = [x for _, x in tensor_args] + unique
+    # What each result is: an argument (changed in place or not), one of the computed tensors, or plain.
+    computed: list[torch.Tensor] = []
+    sources: list[tuple[str, Any]] = []
+    for t in outs:
+        if not isinstance(t, torch.Tensor):
+            sources.append(("plain", t))
+            continue
+        same = [i for i, x in tensor_args if x is t]
+        if same:
+            sources.append(("argument", same[0]))
+            continue
+        if not any(t is c for c in computed):
+            computed.append(t)
+        sources.append(("computed", next(k for k, c in enumerate(computed) if c is t)))
+    wanted = [x for _, x in tensor_args] + computed
     ids, constants = torch_ltc.computation.get_tensors_ts_device_data_node(wanted)
-    sources = [arg_ids.get(i) for i in ids]
+    origins = [arg_ids.get(i) for i in ids]
     graph = torch_ltc.computation.get_graph_hash(wanted)
     changed = [torch_ltc.get_tensor_id(x) not in arg_ids for _, x in tensor_args]
 
-    def run(*args):
-        inputs = [constants[k] if source is None else args[source] for k, source in enumerate(sources)]
+    def run(*args: Any) -> Any:
+        inputs = [constants[k] if origin is None else args[origin] for k, origin in enumerate(origins)]
         results = torch_ltc.computation.run_cached_graph(graph, inputs)
         for (i, _), was_changed, result in zip(tensor_args, changed, results):
             if was_changed:
                 args[i].copy_(result)
-        values = iter([results[len(tensor_args) + place] for place in order])
-        full = [next(values) if isinstance(t, torch.Tensor) else t for t in outs]
+        values = {"argument": args, "computed": results[len(tensor_args) :]}
+        full = [what if kind == "plain" else values[kind][what] for kind, what in sources]
         return full[0] if single else tuple(full)
 
     return run

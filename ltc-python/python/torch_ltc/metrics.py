@@ -4,31 +4,31 @@ from torch_ltc import _ltc
 from torch_ltc._runtime import service
 
 
-def reset():
+def reset() -> None:
     """Sets all counters and timings to zero."""
     _ltc.reset_metrics()
 
 
-def counter_names():
+def counter_names() -> list[str]:
     """Names of the counters that are not zero. Operators that ran eagerly are counted under their own name."""
     return list(_ltc.counters())
 
 
-def counter_value(name: str):
+def counter_value(name: str) -> int | None:
     """Value of a counter; ``None`` when there is none of this name."""
     return _ltc.counters().get(name)
 
 
-def metrics_report():
+def metrics_report() -> str:
     """All counters and timings as text."""
     return _ltc.metrics_report()
 
 
-def set_profiling(on: bool):
+def set_profiling(on: bool) -> None:
     """Starts or stops timing the steps of compiled programs."""
     service("profile_on", numbers=[int(on)])
 
 
-def profile_report():
+def profile_report() -> str:
     """The steps timed since the last call, those that took longest first: total time, runs, operators, first result."""
     return service("profile")[1]

@@ -1,8 +1,10 @@
 """Factory functions whose device a graph that is moved to ltc has to change (``torch._lazy.tensor_factory_functions``)."""
 
+from collections.abc import Callable
+
 import torch
 
-tensor_factory_functions = (
+tensor_factory_functions: tuple[Callable[..., torch.Tensor], ...] = (
     torch._cudnn_init_dropout_state,
     torch.arange,
     torch.bartlett_window,

@@ -1,5 +1,5 @@
 """The backend (``torch._lazy.ts_backend``)."""
 
 
-def init():
+def init() -> None:
     """Nothing to do: importing :mod:`torch_ltc` registers the device and its backend."""

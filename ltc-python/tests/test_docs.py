@@ -1,0 +1,24 @@
+"""The code of docs/python.md runs, block after block, as a reader would type it."""
+
+import re
+from pathlib import Path
+
+import torch_ltc
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "python.md"
+
+
+def test_the_page_runs(tmp_path):
+    text = PAGE.read_text()
+    names = {"path": tmp_path / "model.pt"}
+    blocks = [(m.start(), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+    assert len(blocks) == 7
+    for start, code in blocks:
+        # Lines of errors are those of the page.
+        exec(compile("\n" * (text[:start].count("\n") + 1) + code, str(PAGE), "exec"), names)
+
+
+def test_every_module_and_function_is_mentioned():
+    text = PAGE.read_text()
+    missing = [n for n in torch_ltc.__all__ if not re.search(rf"\b{n}\b", text) and n != "CompiledStep"]
+    assert not missing, missing

@@ -1,0 +1,102 @@
+"""`pip install` into a clean environment, and what an environment with the wrong torch is told."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+import torch
+import torch_ltc
+
+ROOT = Path(__file__).parent.parent
+
+TRAIN = """
+import torch, torch_ltc
+x = torch.ones(4, 3, device="ltc")
+model = torch.nn.Linear(3, 1).to("ltc")
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    opt.zero_grad()
+    loss = (model(x) - 1).square().mean()
+    loss.backward()
+    opt.step()
+assert loss.item() < 1 and torch_ltc.fallback_count() == 0
+print(torch_ltc.__file__)
+"""
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+
+
+@pytest.mark.timeout(1200)
+def test_a_clean_environment_gets_one_wheel_that_works(tmp_path):
+    env = tmp_path / "env"
+    venv.create(env, with_pip=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(env)}))
+    # torch and maturin are borrowed, so that nothing is downloaded.
+    borrowed = {Path(torch.__file__).parent.parent, Path(sysconfig.get_path("purelib"))}
+    (site / "borrowed.pth").write_text("\n".join(map(str, borrowed)))
+    path = os.pathsep.join([str(env / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    surroundings = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(env)}
+    pip = run(env / "bin" / "pip", "install", "--no-index", "--no-build-isolation", ".", cwd=ROOT, env=surroundings)
+    assert pip.returncode == 0, pip.stdout[-2000:] + pip.stderr[-4000:]
+    installed = site / "torch_ltc"
+    assert all((installed / name).exists() for name in ("__init__.py", "_ltc.abi3.so", "_ltc.pyi", "py.typed"))
+    (info,) = site.glob("torch_ltc-*.dist-info")
+    assert "Tag: cp311-abi3-" in (info / "WHEEL").read_text() and "torch==2.11.0" in (info / "METADATA").read_text()
+    used = run(env / "bin" / "python", "-c", TRAIN, cwd=tmp_path)
+    assert used.returncode == 0 and Path(used.stdout.strip()).parent == installed, used.stdout + used.stderr
+
+
+EXTENSION = """
+import ctypes, importlib.util, sys
+ctypes.CDLL(sys.argv[2], mode=ctypes.RTLD_GLOBAL)
+spec = importlib.util.spec_from_file_location("_ltc", sys.argv[1])
+extension = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(extension)
+extension.init()
+extension.manual_seed(7)
+extension.mark_step(True)
+print(extension.initial_seed(0), extension.device_count(), sys.version_info[1])
+"""
+
+
+def pythons():
+    found = [sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in range(11, 20)))]
+    return [p for p in found if run(p, "-c", "").returncode == 0]
+
+
+def test_the_extension_loads_in_every_python_there_is():
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    seen = set()
+    for python in pythons():
+        done = run(python, "-c", EXTENSION, torch_ltc._ltc.__file__, library)
+        assert done.returncode == 0, (python, done.stderr[-2000:])
+        seed, devices, minor = done.stdout.split()
+        assert seed == "7" and int(devices) >= 1
+        seen.add(int(minor))
+    assert sys.version_info[1] in seen
+
+
+def imports(path, *flags):
+    script = f"import sys; sys.path[:0] = {[str(p) for p in path]!r}; import torch_ltc"
+    return run(sys.executable, *flags, "-c", script).stderr
+
+
+@pytest.mark.parametrize("version", ["2.10.0+cpu", "2.12.1", "2.11.0a0+git1234567"])
+def test_another_torch_is_refused_by_name(tmp_path, version):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(f"__version__ = {version!r}\n")
+    said = imports([tmp_path, ROOT / "python"])
+    assert "ImportError" in said and f"has torch {version} from {tmp_path / 'torch'}" in said
+    assert "built for torch 2.11.0" in said and "pip install torch==2.11.0" in said
+
+
+def test_no_torch_is_told_what_to_install():
+    said = imports([ROOT / "python"], "-S", "-I")
+    assert "ImportError: torch_ltc needs torch 2.11.0" in said and "pip install torch==2.11.0" in said

@@ -1,0 +1,243 @@
+"""Steps whose host part matters are replayed with it: optimisers that count steps in CPU tensors."""
+
+import copy
+import re
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+
+
+def data(steps):
+    g = torch.Generator().manual_seed(5)
+    return [(torch.randn(4, 8, generator=g), torch.randn(4, 1, generator=g)) for _ in range(steps)]
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1)).to("ltc")
+
+
+def train(make, compiled, steps=12, during=lambda i, opt: None):
+    """Losses, weights and optimiser state of a run, and the step function."""
+    model = network()
+    opt = make(model.parameters())
+
+    def step(x, t):
+        opt.zero_grad()
+        loss = ((model(x) - t) ** 2).mean()
+        loss.backward()
+        opt.step()
+        return loss.detach()
+
+    call = torch_ltc.compile(step) if compiled else step
+    losses = []
+    for i, (x, t) in enumerate(data(steps)):
+        losses.append(call(x.to("ltc"), t.to("ltc")).item())
+        during(i, opt)
+    state = [v.cpu() for s in opt.state.values() for v in s.values() if isinstance(v, torch.Tensor)]
+    return losses, [p.detach().cpu() for p in model.parameters()] + state, call
+
+
+def both(make, least, **kwargs):
+    recorded, state, _ = train(make, False, **kwargs)
+    replayed, replayed_state, call = train(make, True, **kwargs)
+    assert recorded == replayed, call.explain()
+    assert len(state) == len(replayed_state) and all(torch.equal(a, b) for a, b in zip(state, replayed_state))
+    assert call.counts[0] >= least, call.explain()
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adamax", "NAdam", "Adagrad", "RMSprop", "Adadelta"])
+def test_optimisers_that_count_on_the_host(name, foreach):
+    both(lambda p: getattr(torch.optim, name)(p, lr=0.01, foreach=foreach), least=8)
+
+
+def test_adam_as_one_writes_it():
+    both(lambda p: torch.optim.Adam(p), least=8)
+    both(lambda p: torch.optim.Adam(p, amsgrad=True, weight_decay=0.1), least=8)
+
+
+def test_a_decision_that_depends_on_the_count_is_taken_again():
+    # RAdam takes another formula from its sixth step on.
+    both(lambda p: torch.optim.RAdam(p, lr=0.01, foreach=False), least=6, steps=16)
+
+
+def test_settings_and_state_may_change_between_steps():
+    saved = []
+
+    def during(i, opt):
+        if i == 5:
+            opt.param_groups[0]["lr"] = 0.003
+            saved.append(copy.deepcopy(opt.state_dict()))
+        if i == 9:
+            opt.load_state_dict(saved.pop())
+
+    both(lambda p: torch.optim.Adam(p, lr=0.01), least=5, steps=20, during=during)
+
+
+@pytest.mark.parametrize("make", [torch.optim.Adam, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)], ids=["adam", "sgd"])
+def test_a_learning_rate_that_a_schedule_changes_each_step(make):
+    schedules = {}
+
+    def during(i, opt):
+        if i == 0:
+            schedules["one"] = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 20)
+        schedules["one"].step()
+        assert type(opt.param_groups[0]["lr"]) is float
+
+    both(make, least=16, steps=20, during=during)
+
+
+def test_a_learning_rate_that_stays_and_then_changes():
+    both(torch.optim.Adam, least=10, steps=20, during=lambda i, opt: i == 9 and opt.param_groups[0].update(lr=0.1))
+
+
+def test_a_schedule_inside_the_step_is_recorded():
+    def run(compiled):
+        model = network()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
+
+        def step(x):
+            opt.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss.detach()
+
+        call = torch_ltc.compile(step) if compiled else step
+        return [call(x.to("ltc")).item() for x, _ in data(8)], opt.param_groups[0]["lr"], call
+
+    expected, rate, _ = run(False)
+    got, rate_of_replay, call = run(True)
+    assert got == expected and rate == rate_of_replay and type(rate_of_replay) is float
+    assert "changes the learning rate" in call.refusal
+
+
+def test_two_counts_are_not_taken_for_each_other():
+    def run(compiled):
+        nets = [network(), network()]
+        opts = [torch.optim.Adam(n.parameters(), lr=0.01) for n in nets]
+
+        def step(x, t, both):
+            for net, opt in list(zip(nets, opts))[: 2 if both else 1]:
+                opt.zero_grad()
+                ((net(x) - t) ** 2).mean().backward()
+                opt.step()
+            return nets[0][0].weight.sum() + nets[1][0].weight.sum()
+
+        call = torch_ltc.compile(step) if compiled else step
+        out = []
+        for i, (x, t) in enumerate(data(20)):
+            out.append(call(x.to("ltc"), t.to("ltc"), i not in (0, 1, 11, 12)).item())
+        return out, call
+
+    expected, _ = run(False)
+    got, call = run(True)
+    assert expected == got and call.counts[0] >= 8, call.explain()
+
+
+def test_what_a_replay_does_on_the_host():
+    count, seen = torch.zeros(()), torch.zeros(3)
+    w = torch.ones(2).to("ltc")
+
+    def step(x):
+        count.add_(1)
+        seen[0] += count
+        w.add_(x, alpha=1 / count.item())
+        return w * count
+
+    call = torch_ltc.compile(step)
+    x = torch.ones(2).to("ltc")
+    total = 1.0
+    for k in range(1, 9):
+        total += 1 / k
+        assert call(x)[0].item() == pytest.approx(total * k)
+        assert count.item() == k and seen[0].item() == k * (k + 1) / 2
+    assert call.counts == (5, 3), call.explain()
+
+
+def test_results_of_host_operators_that_give_several_and_writes_through_views():
+    table = torch.zeros(2, 3)
+
+    def step(x):
+        row, other = table.unbind(0)
+        row.detach().add_(1)
+        other.data.add_(2)
+        low, high = torch.aminmax(table[:, 1:])
+        return x * low.item() + high.item()
+
+    call = torch_ltc.compile(step)
+    x = torch.ones(1).to("ltc")
+    assert [call(x).item() for _ in range(8)] == [3.0 * k for k in range(1, 9)]
+    assert table.tolist() == [[8.0] * 3, [16.0] * 3] and call.counts == (5, 3), call.explain()
+
+
+def test_arrays_made_anew_each_time_are_not_taken_for_one():
+    import numpy as np
+
+    n = [0]
+
+    def step(x):
+        n[0] += 1
+        return x * torch.tensor(np.full(2000, float(n[0]))).sum().item()
+
+    call = torch_ltc.compile(step)
+    assert [call(torch.ones(1).to("ltc")).item() for _ in range(6)] == [2000.0 * k for k in range(1, 7)]
+
+
+def test_a_failed_replay_leaves_the_host_as_it_was():
+    count = torch.zeros(())
+
+    def step(x):
+        count.add_(1)
+        return x * 2 if count.item() <= 6 else x * 3
+
+    call = torch_ltc.compile(step)
+    x = torch.ones(1).to("ltc")
+    assert [call(x).item() for _ in range(12)] == [2.0] * 6 + [3.0] * 6
+    assert count.item() == 12 and call.counts[0] >= 6, call.explain()
+
+
+def test_a_replay_that_raises_leaves_the_host_as_it_was(monkeypatch):
+    count = torch.zeros(())
+    call = torch_ltc.compile(lambda x: x * count.add_(1))
+    x = torch.ones(1).to("ltc")
+    assert [call(x).item() for _ in range(5)] == [1.0, 2.0, 3.0, 4.0, 5.0] and call.counts == (2, 3)
+    service = torch_ltc._step.service
+
+    def fail(name, *args, **kwargs):
+        if name == "step_begin":
+            raise RuntimeError("planted")
+        return service(name, *args, **kwargs)
+
+    monkeypatch.setattr(torch_ltc._step, "service", fail)
+    with pytest.raises(RuntimeError, match="planted"):
+        call(x)
+    monkeypatch.undo()
+    assert count.item() == 5 and call(x).item() == 6.0
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (lambda x, n: (x, n.add_(1).item()), "returns a number"),
+        (lambda x, n: x * int(n.add_(1)), "other|another"),
+        (lambda x, n: x * n.add_(1).tolist(), "another|change"),
+        (lambda x, n: x * float(n.add_(1).item()), "another"),
+        (lambda x, n: x * n.add_(1).numpy().item(), "numpy"),
+        (lambda x, n: x * n.add_(1).clone().requires_grad_().exp().item(), "differentiation"),
+    ],
+)
+def test_what_cannot_be_replayed_says_why(body, why):
+    n, m = torch.zeros(()), torch.zeros(())
+    call = torch_ltc.compile(lambda x: body(x, n))
+    for _ in range(8):
+        x = torch.ones(1).to("ltc")
+        got, expected = call(x), body(x, m)
+        got, expected = (got[1], expected[1]) if isinstance(got, tuple) else (got.item(), expected.item())
+        assert got == expected and type(got) is float
+    assert re.search(why, call.refusal), call.explain()
