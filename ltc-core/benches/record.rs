@@ -26,8 +26,8 @@ fn benches(c: &mut Criterion) {
     let a = dev.upload(&host).expect("an upload");
     let op = Op::intern("aten::add.Tensor", Props::NONE);
     let shared = signature(op, a.layout());
-    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, shared.clone(), &y, &a));
-    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, signature(op, y.layout()), &y, &a));
+    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, shared.clone(), &y, &a));
+    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, signature(op, y.layout()), &y, &a));
     c.bench_function("record and drop 1000 binary operators, new signatures", |b| b.iter(|| drop(fresh(1000))));
     c.bench_function("record and drop 1000 binary operators, one signature", |b| b.iter(|| drop(chain(1000))));
     c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
