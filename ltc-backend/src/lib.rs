@@ -20,6 +20,8 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 #[cfg(feature = "reference")]
 mod reference;

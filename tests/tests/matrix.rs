@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ltc_tests::matrix::{Tested, call, mutant, table};
+use ltc_backend::ReferenceBackend;
+use ltc_ir::OpClass;
+use ltc_tests::matrix::{Tested, call, mutant, table, value};
 
 fn quick() -> bool {
     std::env::var_os("LTC_MATRIX_FULL").is_none()
@@ -81,6 +83,29 @@ fn spoilt_calls_raise_what_eager_raises() {
         }
     }
     report(&wrong, calls);
+}
+
+/// The reference backend is a third opinion: it computes pointwise rows by the expressions that fusion reads.
+#[test]
+fn expressions_compute_what_kernels_do() {
+    let (mut failures, mut calls, mut compared) = (Vec::new(), 0, std::collections::BTreeSet::new());
+    let drawn = |t: &&Tested| t.row.class == OpClass::Random || t.row.name.contains("empty");
+    for t in table().iter().filter(|t| chosen(t) && t.columns.skip.is_none() && !drawn(t)) {
+        for sample in t.samples() {
+            let Ok(values) = t.arguments(&sample) else { continue };
+            for dtype in t.dtypes(quick()) {
+                calls += 1;
+                let made = call::make(t.row, &values, dtype);
+                match value::compare(&ReferenceBackend, t.row, &made, t.columns.tolerance) {
+                    Ok(value::Outcome::Same) => drop(compared.insert(t.row.name)),
+                    Ok(value::Outcome::Lacking) => {}
+                    Err(e) => failures.push(format!("{} ({sample}) {dtype}: {e}", t.row.name)),
+                }
+            }
+        }
+    }
+    println!("{} operators compared by value", compared.len());
+    report(&failures, calls);
 }
 
 #[test]

@@ -10,7 +10,8 @@ use super::{
 
 pub(super) fn kernel(code: O) -> Option<Compute> {
     Some(match code {
-        O::Full | O::FullLike | O::NewFull => full,
+        O::Full | O::FullLike => |k| full(k, 1),
+        O::NewFull => |k| full(k, 2),
         O::Zeros | O::ZerosLike | O::NewZeros | O::EmptyMemoryFormat | O::EmptyLike => {
             |k| Ok(vec![filled(&k.results[0], 0.0)])
         }
@@ -30,8 +31,8 @@ pub(super) fn filled(layout: &Layout, x: f64) -> Data {
     Data::Float(ArrayD::from_elem(shape(layout.sizes()), x))
 }
 
-fn full(k: &Kernel<'_>) -> Answer {
-    Ok(vec![filled(&k.results[0], k.float(1, 0.0))])
+fn full(k: &Kernel<'_>, value: usize) -> Answer {
+    Ok(vec![filled(&k.results[0], k.float(value, 0.0))])
 }
 
 fn from_places(k: &Kernel<'_>, f: impl Fn(&[usize]) -> f64) -> Answer {

@@ -17,7 +17,8 @@ mod value;
 use std::sync::Arc;
 
 use ltc_ir::{
-    Arg, DType, Expr, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, SiteId, expr, rules::Call, table::ArgKind,
+    Arg, DType, Expr, Func, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, SiteId, expr, rules::Call,
+    table::ArgKind,
 };
 
 use self::{
@@ -102,7 +103,7 @@ fn refuse(node: &GraphNode, reason: impl Into<String>) -> BackendError {
     BackendError::CannotLower { op: node.op().name().into(), reason: reason.into() }
 }
 
-fn lower(node: &GraphNode) -> Result<Step, BackendError> {
+fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
     let op = node.op();
     let offset = || match node.args().last() {
         Some(Arg::Int(offset)) => usize::try_from(offset).map_err(|e| refuse(node, e.to_string())),
@@ -120,12 +121,32 @@ fn lower(node: &GraphNode) -> Result<Step, BackendError> {
     }
     let row = op.row().ok_or_else(|| refuse(node, "no row in the operator table"))?;
     if let Some(compute) = kernel(row.code) {
+        let planes = matches!(row.class, OpClass::Convolution | OpClass::Pooling);
+        if planes && node.results().iter().any(|l| matches!(l.rank(), 3 | 5)) {
+            return Err(refuse(node, "the reference backend takes batches of planes only"));
+        }
+        let transposed = match row.code {
+            OpCode::Convolution => node.args().nth(6),
+            OpCode::ConvolutionBackward => node.args().nth(7),
+            _ => None,
+        };
+        if transposed == Some(Arg::Bool(true)) {
+            return Err(refuse(node, "the reference backend has no transposed convolution"));
+        }
+        let masks = matches!(row.code, OpCode::IndexTensor | OpCode::IndexPut);
+        if masks && node.operands.iter().any(|&o| graph.layout(o).dtype() == DType::Bool) {
+            return Err(refuse(node, "the reference backend takes no mask as index"));
+        }
         return Ok(Step::Kernel(compute));
     }
     match row.expr {
         Some(text) if row.class == OpClass::Pointwise => {
             let names: Vec<&str> = row.arguments.iter().map(|a| a.name).collect();
-            Expr::parse(text, &names).map(Step::Expression).map_err(|e| refuse(node, e.to_string()))
+            let e = Expr::parse(text, &names).map_err(|e| refuse(node, e.to_string()))?;
+            match pointwise::missing(&e) {
+                Some(f) => Err(refuse(node, format!("the reference backend has no {}", f.name()))),
+                None => Ok(Step::Expression(e)),
+            }
         }
         _ => Err(refuse(node, "the reference backend has no kernel for it")),
     }
@@ -152,7 +173,12 @@ fn expression(k: &Kernel<'_>, e: &Expr) -> Answer {
         Ok(V::Number(if integer { Scalar::Int(x as i64) } else { Scalar::Float(x) }))
     };
     let input = |i: usize| -> Result<V, String> { Ok(argument(k, i, kinds[i].kind)) };
-    let apply = |f, operands: Vec<V>| pointwise::apply(f, &operands);
+    // Of a boolean, turning bits is negation.
+    let is_bool = k.results[0].dtype() == DType::Bool;
+    let apply = |f, operands: Vec<V>| match f {
+        Func::BitNot if is_bool => pointwise::apply(Func::Not, &operands),
+        f => pointwise::apply(f, &operands),
+    };
     let data = e.evaluate(&mut { input }, &mut { number }, &mut { apply })?.into_data();
     // An operand that the expression does not read may still have broadcast the result.
     let wanted = value::shape(k.results[0].sizes());
@@ -274,7 +300,7 @@ impl Backend for ReferenceBackend {
     }
 
     fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
-        let steps = graph.nodes().iter().map(lower).collect::<Result<_, _>>()?;
+        let steps = graph.nodes().iter().map(|node| lower(graph, node)).collect::<Result<_, _>>()?;
         Ok(Arc::new(Program { graph: graph.clone(), steps }))
     }
 

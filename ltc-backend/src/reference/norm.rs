@@ -21,6 +21,7 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
         O::NllLossForward => nll_loss,
         O::NllLossBackward => nll_loss_backward,
         O::MseLoss => mse_loss,
+        O::LogSigmoidForward => log_sigmoid,
         _ => return None,
     })
 }
@@ -214,6 +215,14 @@ fn nll_loss_backward(k: &Kernel<'_>) -> Answer {
         out[row * classes + class] = -weight * scale * g.copied().unwrap_or(0.0);
     }
     Ok(vec![array(sizes, out)?])
+}
+
+/// With `exp(-|x|)`, which the gradient reads.
+fn log_sigmoid(k: &Kernel<'_>) -> Answer {
+    let x = k.floats(0)?;
+    let buffer = x.mapv(|v| (-v.abs()).exp());
+    let value = Zip::from(&x).and(&buffer).map_collect(|v, z| v.min(0.0) - z.ln_1p());
+    Ok(vec![Data::Float(value), Data::Float(buffer)])
 }
 
 fn mse_loss(k: &Kernel<'_>) -> Answer {

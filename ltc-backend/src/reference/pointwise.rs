@@ -1,6 +1,6 @@
 //! Pointwise operators, by the scalar expressions of the operator table.
 
-use ltc_ir::{Func, Scalar};
+use ltc_ir::{Expr, Func, Scalar};
 use ndarray::{ArrayD, Zip};
 
 use super::value::Data;
@@ -65,6 +65,28 @@ fn together<A: Clone, B: Clone, R>(a: &ArrayD<A>, b: &ArrayD<B>, f: impl Fn(&A, 
     match (a.broadcast(sizes.clone()), b.broadcast(sizes)) {
         (Some(a), Some(b)) => Ok(Zip::from(a).and(b).map_collect(f)),
         _ => Err(format!("{:?} and {:?} do not broadcast", a.shape(), b.shape())),
+    }
+}
+
+/// A function of the expression that this backend does not have.
+pub(crate) fn missing(e: &Expr) -> Option<Func> {
+    match e {
+        Expr::Number(..) | Expr::Input(_) => None,
+        Expr::Call(f, operands) => {
+            let has = comparison(*f).is_some() || unary(*f).is_some() || binary(*f).is_some() || of_ints(*f).is_some();
+            let special = matches!(
+                f,
+                Func::Absent
+                    | Func::Where
+                    | Func::And
+                    | Func::Or
+                    | Func::Not
+                    | Func::IsNan
+                    | Func::IsInf
+                    | Func::SignBit
+            );
+            if has || special { operands.iter().find_map(missing) } else { Some(*f) }
+        }
     }
 }
 
@@ -148,6 +170,7 @@ fn of_ints(f: Func) -> Option<fn(i64, i64) -> i64> {
         Func::BitAnd => |x, y| x & y,
         Func::BitOr => |x, y| x | y,
         Func::BitXor => |x, y| x ^ y,
+        Func::BitNot => |x, _| !x,
         Func::Shl => |x, y| x.wrapping_shl(y as u32),
         Func::Shr => |x, y| x.wrapping_shr(y as u32),
         Func::FloorDiv => |x, y| if y == 0 { 0 } else { x.div_euclid(y) - i64::from(y < 0 && x.rem_euclid(y) != 0) },
@@ -209,19 +232,21 @@ fn unary(f: Func) -> Option<fn(f64) -> f64> {
         Func::Erf => erf,
         Func::Erfc => |x| 1.0 - erf(x),
         Func::Erfinv => erfinv,
+        Func::Lgamma => lgamma,
+        Func::Digamma => digamma,
+        Func::I0 => i0,
         _ => return None,
     })
 }
 
 fn binary(f: Func) -> Option<fn(f64, f64) -> f64> {
-    let nan_or = |pick: fn(f64, f64) -> f64| pick;
     Some(match f {
         Func::Add => |x, y| x + y,
         Func::Sub => |x, y| x - y,
         Func::Mul => |x, y| x * y,
         Func::Div => |x, y| x / y,
-        Func::Max => nan_or(|x, y| if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }),
-        Func::Min => nan_or(|x, y| if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) }),
+        Func::Max => |x, y| if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) },
+        Func::Min => |x, y| if x.is_nan() || y.is_nan() { f64::NAN } else { x.min(y) },
         Func::FMax => f64::max,
         Func::FMin => f64::min,
         Func::Pow => f64::powf,
@@ -272,6 +297,57 @@ fn erfinv(y: f64) -> f64 {
         x -= (erf(x) - y) / (std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp());
     }
     x
+}
+
+/// By reflection, recurrence and Stirling's series.
+fn lgamma(x: f64) -> f64 {
+    use std::f64::consts::{PI, TAU};
+    if x <= 0.0 && x == x.floor() {
+        return f64::INFINITY;
+    }
+    if x < 0.5 {
+        return (PI / (PI * x).sin().abs()).ln() - lgamma(1.0 - x);
+    }
+    let (mut z, mut shift) = (x, 0.0);
+    while z < 15.0 {
+        shift += z.ln();
+        z += 1.0;
+    }
+    let r = 1.0 / (z * z);
+    let series = (1.0 / 12.0 - r * (1.0 / 360.0 - r * (1.0 / 1260.0 - r / 1680.0))) / z;
+    (z - 0.5) * z.ln() - z + 0.5 * TAU.ln() + series - shift
+}
+
+/// By reflection, recurrence and its asymptotic series.
+fn digamma(x: f64) -> f64 {
+    use std::f64::consts::PI;
+    if x == 0.0 {
+        return f64::INFINITY.copysign(-x);
+    }
+    if x < 0.0 {
+        return if x == x.floor() { f64::NAN } else { digamma(1.0 - x) - PI / (PI * x.fract()).tan() };
+    }
+    let (mut z, mut sum) = (x, 0.0);
+    while z < 15.0 {
+        sum -= 1.0 / z;
+        z += 1.0;
+    }
+    let r = 1.0 / (z * z);
+    sum + z.ln() - 0.5 / z - r * (1.0 / 12.0 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r / 240.0)))
+}
+
+/// By its power series.
+fn i0(x: f64) -> f64 {
+    let q = x * x / 4.0;
+    let (mut term, mut sum) = (1.0, 1.0);
+    for n in 1..500 {
+        term *= q / f64::from(n * n);
+        sum += term;
+        if term < sum * 1e-17 {
+            break;
+        }
+    }
+    sum
 }
 
 #[cfg(test)]

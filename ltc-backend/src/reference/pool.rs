@@ -91,10 +91,7 @@ impl Window {
 }
 
 /// Geometry of a convolution whose arguments after the weight begin at `from`.
-fn convolution_window(k: &Kernel<'_>, weight: &Array4<f64>, from: usize) -> Result<(Window, usize), String> {
-    if k.call.bool(from + 3) {
-        return Err("the reference backend has no transposed convolution".into());
-    }
+fn convolution_window(k: &Kernel<'_>, weight: &Array4<f64>, from: usize) -> (Window, usize) {
     let (_, _, h, w) = weight.dim();
     let window = Window {
         kernel: [h, w],
@@ -102,7 +99,7 @@ fn convolution_window(k: &Kernel<'_>, weight: &Array4<f64>, from: usize) -> Resu
         padding: pair(k, from + 1, [0; 2]),
         dilation: pair(k, from + 2, [1; 2]),
     };
-    Ok((window, k.call.int(from + 5, 1) as usize))
+    (window, k.call.int(from + 5, 1) as usize)
 }
 
 /// Some channels of one image.
@@ -120,7 +117,7 @@ fn rows_of(weight: &Array4<f64>, group: usize, groups: usize) -> Array2<f64> {
 
 fn convolution(k: &Kernel<'_>) -> Answer {
     let (x, weight) = (planes(k, 0)?, planes(k, 1)?);
-    let (window, groups) = convolution_window(k, &weight, 3)?;
+    let (window, groups) = convolution_window(k, &weight, 3);
     let sizes: Vec<usize> = k.results[0].sizes().iter().map(|&s| s as usize).collect();
     let (out, inputs, outputs) = ([sizes[2], sizes[3]], weight.dim().1, sizes[1] / groups);
     let mut y = Array4::zeros((sizes[0], sizes[1], sizes[2], sizes[3]));
@@ -145,7 +142,7 @@ fn convolution(k: &Kernel<'_>) -> Answer {
 
 fn convolution_backward(k: &Kernel<'_>) -> Answer {
     let (grad, x, weight) = (planes(k, 0)?, planes(k, 1)?, planes(k, 2)?);
-    let (window, groups) = convolution_window(k, &weight, 4)?;
+    let (window, groups) = convolution_window(k, &weight, 4);
     let (batch, all, h, w) = grad.dim();
     let (out, inputs, outputs) = ([h, w], weight.dim().1, all / groups);
     let (mut gx, mut gw) = (Array4::zeros(x.dim()), Array4::zeros(weight.dim()));

@@ -98,7 +98,8 @@ fn lanes(x: &ArrayD<f64>, mask: &[bool]) -> Vec<Vec<f64>> {
 fn fold(k: &Kernel<'_>, dims: Option<usize>, f: impl Fn(&[f64]) -> f64) -> Answer {
     let x = k.floats(0)?;
     // Sums in another dtype read the operand in it.
-    let x = if k.results[0].dtype() == DType::I64 { x.mapv(f64::trunc) } else { x };
+    let sums = matches!(k.call.short_op(), "sum" | "prod");
+    let x = if sums && k.results[0].dtype() == DType::I64 { x.mapv(f64::trunc) } else { x };
     let mask = folded(k, dims, x.ndim())?;
     result(k, 0, lanes(&x, &mask).iter().map(|v| f(v)).collect()).map(|d| vec![d])
 }

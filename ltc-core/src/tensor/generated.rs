@@ -4644,16 +4644,21 @@ impl Default for AddrOptions {
 
 /// Defaults of [`LazyTensor::all_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AllDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for AllDimOptions {
+    fn default() -> Self {
+        AllDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::all_dims`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AllDimsOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -4661,10 +4666,17 @@ pub struct AllDimsOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for AllDimsOptions<'_> {
+    fn default() -> Self {
+        AllDimsOptions {
+            dim: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::amax`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AmaxOptions<'a> {
     /// `dim`
     pub dim: &'a [i64],
@@ -4672,10 +4684,17 @@ pub struct AmaxOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for AmaxOptions<'_> {
+    fn default() -> Self {
+        AmaxOptions {
+            dim: &[],
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::amin`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AminOptions<'a> {
     /// `dim`
     pub dim: &'a [i64],
@@ -4683,10 +4702,17 @@ pub struct AminOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for AminOptions<'_> {
+    fn default() -> Self {
+        AminOptions {
+            dim: &[],
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::aminmax`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AminmaxOptions {
     /// `dim`
     pub dim: Option<i64>,
@@ -4694,19 +4720,32 @@ pub struct AminmaxOptions {
     pub keepdim: bool,
 }
 
+impl Default for AminmaxOptions {
+    fn default() -> Self {
+        AminmaxOptions {
+            dim: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::any_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AnyDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for AnyDimOptions {
+    fn default() -> Self {
+        AnyDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::any_dims`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AnyDimsOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -4714,10 +4753,17 @@ pub struct AnyDimsOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for AnyDimsOptions<'_> {
+    fn default() -> Self {
+        AnyDimsOptions {
+            dim: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::argmax`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ArgmaxOptions {
     /// `dim`
     pub dim: Option<i64>,
@@ -4725,10 +4771,17 @@ pub struct ArgmaxOptions {
     pub keepdim: bool,
 }
 
+impl Default for ArgmaxOptions {
+    fn default() -> Self {
+        ArgmaxOptions {
+            dim: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::argmin`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ArgminOptions {
     /// `dim`
     pub dim: Option<i64>,
@@ -4736,24 +4789,44 @@ pub struct ArgminOptions {
     pub keepdim: bool,
 }
 
+impl Default for ArgminOptions {
+    fn default() -> Self {
+        ArgminOptions {
+            dim: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::as_strided_copy`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AsStridedCopyOptions {
     /// `storage_offset`
     pub storage_offset: Option<i64>,
 }
 
+impl Default for AsStridedCopyOptions {
+    fn default() -> Self {
+        AsStridedCopyOptions {
+            storage_offset: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::as_strided_scatter`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct AsStridedScatterOptions {
     /// `storage_offset`
     pub storage_offset: Option<i64>,
 }
 
+impl Default for AsStridedScatterOptions {
+    fn default() -> Self {
+        AsStridedScatterOptions {
+            storage_offset: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::avg_pool2d`].
 #[derive(Clone, Copy, Debug)]
@@ -4886,7 +4959,6 @@ impl Default for BinaryCrossEntropyWithLogitsOptions<'_> {
 
 /// Defaults of [`LazyTensor::bucketize`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct BucketizeOptions {
     /// `out_int32`
     pub out_int32: bool,
@@ -4894,15 +4966,29 @@ pub struct BucketizeOptions {
     pub right: bool,
 }
 
+impl Default for BucketizeOptions {
+    fn default() -> Self {
+        BucketizeOptions {
+            out_int32: false,
+            right: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::cat`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct CatOptions {
     /// `dim`
     pub dim: i64,
 }
 
+impl Default for CatOptions {
+    fn default() -> Self {
+        CatOptions {
+            dim: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::celu`].
 #[derive(Clone, Copy, Debug)]
@@ -4921,16 +5007,21 @@ impl Default for CeluOptions {
 
 /// Defaults of [`LazyTensor::cholesky`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct CholeskyOptions {
     /// `upper`
     pub upper: bool,
 }
 
+impl Default for CholeskyOptions {
+    fn default() -> Self {
+        CholeskyOptions {
+            upper: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::clamp`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ClampOptions {
     /// `min`
     pub min: Option<Scalar>,
@@ -4938,10 +5029,17 @@ pub struct ClampOptions {
     pub max: Option<Scalar>,
 }
 
+impl Default for ClampOptions {
+    fn default() -> Self {
+        ClampOptions {
+            min: None,
+            max: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::clamp_tensor`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ClampTensorOptions<'a> {
     /// `min`
     pub min: Option<&'a LazyTensor>,
@@ -4949,6 +5047,14 @@ pub struct ClampTensorOptions<'a> {
     pub max: Option<&'a LazyTensor>,
 }
 
+impl Default for ClampTensorOptions<'_> {
+    fn default() -> Self {
+        ClampTensorOptions {
+            min: None,
+            max: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::constant_pad_nd`].
 #[derive(Clone, Copy, Debug)]
@@ -4967,21 +5073,33 @@ impl Default for ConstantPadNdOptions {
 
 /// Defaults of [`LazyTensor::cumprod`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct CumprodOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for CumprodOptions {
+    fn default() -> Self {
+        CumprodOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::cumsum`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct CumsumOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for CumsumOptions {
+    fn default() -> Self {
+        CumsumOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::diag_embed`].
 #[derive(Clone, Copy, Debug)]
@@ -5090,39 +5208,63 @@ impl Default for EmbeddingOptions {
 
 /// Defaults of [`LazyTensor::empty_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct EmptyLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for EmptyLikeOptions {
+    fn default() -> Self {
+        EmptyLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::expand_copy`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ExpandCopyOptions {
     /// `implicit`
     pub implicit: bool,
 }
 
+impl Default for ExpandCopyOptions {
+    fn default() -> Self {
+        ExpandCopyOptions {
+            implicit: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::full_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct FullLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for FullLikeOptions {
+    fn default() -> Self {
+        FullLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::gather`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct GatherOptions {
     /// `sparse_grad`
     pub sparse_grad: bool,
 }
 
+impl Default for GatherOptions {
+    fn default() -> Self {
+        GatherOptions {
+            sparse_grad: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::gelu`].
 #[derive(Clone, Copy, Debug)]
@@ -5258,12 +5400,18 @@ impl Default for IndexAddOptions {
 
 /// Defaults of [`LazyTensor::index_put`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct IndexPutOptions {
     /// `accumulate`
     pub accumulate: bool,
 }
 
+impl Default for IndexPutOptions {
+    fn default() -> Self {
+        IndexPutOptions {
+            accumulate: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::kthvalue`].
 #[derive(Clone, Copy, Debug)]
@@ -5300,7 +5448,6 @@ impl Default for LeakyReluOptions {
 
 /// Defaults of [`LazyTensor::linalg_cholesky_ex`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LinalgCholeskyExOptions {
     /// `upper`
     pub upper: bool,
@@ -5308,6 +5455,14 @@ pub struct LinalgCholeskyExOptions {
     pub check_errors: bool,
 }
 
+impl Default for LinalgCholeskyExOptions {
+    fn default() -> Self {
+        LinalgCholeskyExOptions {
+            upper: false,
+            check_errors: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::linalg_cross`].
 #[derive(Clone, Copy, Debug)]
@@ -5326,12 +5481,18 @@ impl Default for LinalgCrossOptions {
 
 /// Defaults of [`LazyTensor::linalg_inv_ex`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LinalgInvExOptions {
     /// `check_errors`
     pub check_errors: bool,
 }
 
+impl Default for LinalgInvExOptions {
+    fn default() -> Self {
+        LinalgInvExOptions {
+            check_errors: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::linalg_lu_factor_ex`].
 #[derive(Clone, Copy, Debug)]
@@ -5353,7 +5514,6 @@ impl Default for LinalgLuFactorExOptions {
 
 /// Defaults of [`LazyTensor::linalg_pinv`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LinalgPinvOptions<'a> {
     /// `atol`
     pub atol: Option<&'a LazyTensor>,
@@ -5363,6 +5523,15 @@ pub struct LinalgPinvOptions<'a> {
     pub hermitian: bool,
 }
 
+impl Default for LinalgPinvOptions<'_> {
+    fn default() -> Self {
+        LinalgPinvOptions {
+            atol: None,
+            rtol: None,
+            hermitian: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::linalg_qr`].
 #[derive(Clone, Copy, Debug)]
@@ -5423,39 +5592,63 @@ impl Default for LinalgVectorNormOptions<'_> {
 
 /// Defaults of [`LazyTensor::logit`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LogitOptions {
     /// `eps`
     pub eps: Option<f64>,
 }
 
+impl Default for LogitOptions {
+    fn default() -> Self {
+        LogitOptions {
+            eps: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::logit_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LogitBackwardOptions {
     /// `eps`
     pub eps: Option<f64>,
 }
 
+impl Default for LogitBackwardOptions {
+    fn default() -> Self {
+        LogitBackwardOptions {
+            eps: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::logsumexp`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct LogsumexpOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for LogsumexpOptions {
+    fn default() -> Self {
+        LogsumexpOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::max_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MaxDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for MaxDimOptions {
+    fn default() -> Self {
+        MaxDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::max_pool2d_with_indices`].
 #[derive(Clone, Copy, Debug)]
@@ -5531,16 +5724,21 @@ impl Default for MaxPool3dWithIndicesOptions<'_> {
 
 /// Defaults of [`LazyTensor::mean`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MeanOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for MeanOptions {
+    fn default() -> Self {
+        MeanOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::mean_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MeanDimOptions {
     /// `keepdim`
     pub keepdim: bool,
@@ -5548,24 +5746,44 @@ pub struct MeanDimOptions {
     pub dtype: Option<DType>,
 }
 
+impl Default for MeanDimOptions {
+    fn default() -> Self {
+        MeanDimOptions {
+            keepdim: false,
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::median_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MedianDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for MedianDimOptions {
+    fn default() -> Self {
+        MedianDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::min_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MinDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for MinDimOptions {
+    fn default() -> Self {
+        MinDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::mode`].
 #[derive(Clone, Copy, Debug)]
@@ -5602,16 +5820,21 @@ impl Default for MseLossOptions {
 
 /// Defaults of [`LazyTensor::multinomial`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct MultinomialOptions {
     /// `replacement`
     pub replacement: bool,
 }
 
+impl Default for MultinomialOptions {
+    fn default() -> Self {
+        MultinomialOptions {
+            replacement: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::nansum`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NansumOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -5621,51 +5844,90 @@ pub struct NansumOptions<'a> {
     pub dtype: Option<DType>,
 }
 
+impl Default for NansumOptions<'_> {
+    fn default() -> Self {
+        NansumOptions {
+            dim: None,
+            keepdim: false,
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::new_empty`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NewEmptyOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for NewEmptyOptions {
+    fn default() -> Self {
+        NewEmptyOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::new_empty_strided`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NewEmptyStridedOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for NewEmptyStridedOptions {
+    fn default() -> Self {
+        NewEmptyStridedOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::new_full`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NewFullOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for NewFullOptions {
+    fn default() -> Self {
+        NewFullOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::new_ones`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NewOnesOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for NewOnesOptions {
+    fn default() -> Self {
+        NewOnesOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::new_zeros`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NewZerosOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for NewZerosOptions {
+    fn default() -> Self {
+        NewZerosOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::norm`].
 #[derive(Clone, Copy, Debug)]
@@ -5684,34 +5946,51 @@ impl Default for NormOptions {
 
 /// Defaults of [`LazyTensor::norm_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct NormDimOptions {
     /// `keepdim`
     pub keepdim: bool,
 }
 
+impl Default for NormDimOptions {
+    fn default() -> Self {
+        NormDimOptions {
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::ones_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct OnesLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for OnesLikeOptions {
+    fn default() -> Self {
+        OnesLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::prod`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ProdOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for ProdOptions {
+    fn default() -> Self {
+        ProdOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::prod_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ProdDimOptions {
     /// `keepdim`
     pub keepdim: bool,
@@ -5719,60 +5998,104 @@ pub struct ProdDimOptions {
     pub dtype: Option<DType>,
 }
 
+impl Default for ProdDimOptions {
+    fn default() -> Self {
+        ProdDimOptions {
+            keepdim: false,
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::put`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct PutOptions {
     /// `accumulate`
     pub accumulate: bool,
 }
 
+impl Default for PutOptions {
+    fn default() -> Self {
+        PutOptions {
+            accumulate: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::rand_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct RandLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for RandLikeOptions {
+    fn default() -> Self {
+        RandLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::randint_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct RandintLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for RandintLikeOptions {
+    fn default() -> Self {
+        RandintLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::randint_like_low`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct RandintLikeLowOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for RandintLikeLowOptions {
+    fn default() -> Self {
+        RandintLikeLowOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::randn_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct RandnLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for RandnLikeOptions {
+    fn default() -> Self {
+        RandnLikeOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::roll`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct RollOptions<'a> {
     /// `dims`
     pub dims: &'a [i64],
 }
 
+impl Default for RollOptions<'_> {
+    fn default() -> Self {
+        RollOptions {
+            dims: &[],
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::rsub`].
 #[derive(Clone, Copy, Debug)]
@@ -5956,30 +6279,48 @@ impl Default for SortStableOptions {
 
 /// Defaults of [`LazyTensor::split_copy`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct SplitCopyOptions {
     /// `dim`
     pub dim: i64,
 }
 
+impl Default for SplitCopyOptions {
+    fn default() -> Self {
+        SplitCopyOptions {
+            dim: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::split_with_sizes_copy`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct SplitWithSizesCopyOptions {
     /// `dim`
     pub dim: i64,
 }
 
+impl Default for SplitWithSizesCopyOptions {
+    fn default() -> Self {
+        SplitWithSizesCopyOptions {
+            dim: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::stack`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct StackOptions {
     /// `dim`
     pub dim: i64,
 }
 
+impl Default for StackOptions {
+    fn default() -> Self {
+        StackOptions {
+            dim: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::std`].
 #[derive(Clone, Copy, Debug)]
@@ -5998,7 +6339,6 @@ impl Default for StdOptions {
 
 /// Defaults of [`LazyTensor::std_correction`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct StdCorrectionOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -6008,6 +6348,15 @@ pub struct StdCorrectionOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for StdCorrectionOptions<'_> {
+    fn default() -> Self {
+        StdCorrectionOptions {
+            dim: None,
+            correction: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::std_dim`].
 #[derive(Clone, Copy, Debug)]
@@ -6029,7 +6378,6 @@ impl Default for StdDimOptions {
 
 /// Defaults of [`LazyTensor::std_mean`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct StdMeanOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -6039,6 +6387,15 @@ pub struct StdMeanOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for StdMeanOptions<'_> {
+    fn default() -> Self {
+        StdMeanOptions {
+            dim: None,
+            correction: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::sub`].
 #[derive(Clone, Copy, Debug)]
@@ -6057,16 +6414,21 @@ impl Default for SubOptions {
 
 /// Defaults of [`LazyTensor::sum`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct SumOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for SumOptions {
+    fn default() -> Self {
+        SumOptions {
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::sum_dim`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct SumDimOptions {
     /// `keepdim`
     pub keepdim: bool,
@@ -6074,6 +6436,14 @@ pub struct SumDimOptions {
     pub dtype: Option<DType>,
 }
 
+impl Default for SumDimOptions {
+    fn default() -> Self {
+        SumDimOptions {
+            keepdim: false,
+            dtype: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::svd`].
 #[derive(Clone, Copy, Debug)]
@@ -6137,34 +6507,51 @@ impl Default for TriangularSolveOptions {
 
 /// Defaults of [`LazyTensor::tril`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct TrilOptions {
     /// `diagonal`
     pub diagonal: i64,
 }
 
+impl Default for TrilOptions {
+    fn default() -> Self {
+        TrilOptions {
+            diagonal: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::triu`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct TriuOptions {
     /// `diagonal`
     pub diagonal: i64,
 }
 
+impl Default for TriuOptions {
+    fn default() -> Self {
+        TriuOptions {
+            diagonal: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::unbind_copy`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UnbindCopyOptions {
     /// `dim`
     pub dim: i64,
 }
 
+impl Default for UnbindCopyOptions {
+    fn default() -> Self {
+        UnbindCopyOptions {
+            dim: 0,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_bicubic2d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleBicubic2dOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6172,10 +6559,17 @@ pub struct UpsampleBicubic2dOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleBicubic2dOptions {
+    fn default() -> Self {
+        UpsampleBicubic2dOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_bicubic2d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleBicubic2dBackwardOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6183,10 +6577,17 @@ pub struct UpsampleBicubic2dBackwardOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleBicubic2dBackwardOptions {
+    fn default() -> Self {
+        UpsampleBicubic2dBackwardOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_bilinear2d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleBilinear2dOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6194,10 +6595,17 @@ pub struct UpsampleBilinear2dOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleBilinear2dOptions {
+    fn default() -> Self {
+        UpsampleBilinear2dOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_bilinear2d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleBilinear2dBackwardOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6205,46 +6613,77 @@ pub struct UpsampleBilinear2dBackwardOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleBilinear2dBackwardOptions {
+    fn default() -> Self {
+        UpsampleBilinear2dBackwardOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_linear1d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleLinear1dOptions {
     /// `scales`
     pub scales: Option<f64>,
 }
 
+impl Default for UpsampleLinear1dOptions {
+    fn default() -> Self {
+        UpsampleLinear1dOptions {
+            scales: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_linear1d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleLinear1dBackwardOptions {
     /// `scales`
     pub scales: Option<f64>,
 }
 
+impl Default for UpsampleLinear1dBackwardOptions {
+    fn default() -> Self {
+        UpsampleLinear1dBackwardOptions {
+            scales: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest1d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest1dOptions {
     /// `scales`
     pub scales: Option<f64>,
 }
 
+impl Default for UpsampleNearest1dOptions {
+    fn default() -> Self {
+        UpsampleNearest1dOptions {
+            scales: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest1d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest1dBackwardOptions {
     /// `scales`
     pub scales: Option<f64>,
 }
 
+impl Default for UpsampleNearest1dBackwardOptions {
+    fn default() -> Self {
+        UpsampleNearest1dBackwardOptions {
+            scales: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest2d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest2dOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6252,10 +6691,17 @@ pub struct UpsampleNearest2dOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleNearest2dOptions {
+    fn default() -> Self {
+        UpsampleNearest2dOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest2d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest2dBackwardOptions {
     /// `scales_h`
     pub scales_h: Option<f64>,
@@ -6263,10 +6709,17 @@ pub struct UpsampleNearest2dBackwardOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleNearest2dBackwardOptions {
+    fn default() -> Self {
+        UpsampleNearest2dBackwardOptions {
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest3d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest3dOptions {
     /// `scales_d`
     pub scales_d: Option<f64>,
@@ -6276,10 +6729,18 @@ pub struct UpsampleNearest3dOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleNearest3dOptions {
+    fn default() -> Self {
+        UpsampleNearest3dOptions {
+            scales_d: None,
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_nearest3d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleNearest3dBackwardOptions {
     /// `scales_d`
     pub scales_d: Option<f64>,
@@ -6289,10 +6750,18 @@ pub struct UpsampleNearest3dBackwardOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleNearest3dBackwardOptions {
+    fn default() -> Self {
+        UpsampleNearest3dBackwardOptions {
+            scales_d: None,
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_trilinear3d`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleTrilinear3dOptions {
     /// `scales_d`
     pub scales_d: Option<f64>,
@@ -6302,10 +6771,18 @@ pub struct UpsampleTrilinear3dOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleTrilinear3dOptions {
+    fn default() -> Self {
+        UpsampleTrilinear3dOptions {
+            scales_d: None,
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::upsample_trilinear3d_backward`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct UpsampleTrilinear3dBackwardOptions {
     /// `scales_d`
     pub scales_d: Option<f64>,
@@ -6315,6 +6792,15 @@ pub struct UpsampleTrilinear3dBackwardOptions {
     pub scales_w: Option<f64>,
 }
 
+impl Default for UpsampleTrilinear3dBackwardOptions {
+    fn default() -> Self {
+        UpsampleTrilinear3dBackwardOptions {
+            scales_d: None,
+            scales_h: None,
+            scales_w: None,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::var`].
 #[derive(Clone, Copy, Debug)]
@@ -6333,7 +6819,6 @@ impl Default for VarOptions {
 
 /// Defaults of [`LazyTensor::var_correction`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct VarCorrectionOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -6343,6 +6828,15 @@ pub struct VarCorrectionOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for VarCorrectionOptions<'_> {
+    fn default() -> Self {
+        VarCorrectionOptions {
+            dim: None,
+            correction: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::var_dim`].
 #[derive(Clone, Copy, Debug)]
@@ -6364,7 +6858,6 @@ impl Default for VarDimOptions {
 
 /// Defaults of [`LazyTensor::var_mean`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct VarMeanOptions<'a> {
     /// `dim`
     pub dim: Option<&'a [i64]>,
@@ -6374,12 +6867,27 @@ pub struct VarMeanOptions<'a> {
     pub keepdim: bool,
 }
 
+impl Default for VarMeanOptions<'_> {
+    fn default() -> Self {
+        VarMeanOptions {
+            dim: None,
+            correction: None,
+            keepdim: false,
+        }
+    }
+}
 
 /// Defaults of [`LazyTensor::zeros_like`].
 #[derive(Clone, Copy, Debug)]
-#[derive(Default)]
 pub struct ZerosLikeOptions {
     /// `dtype`
     pub dtype: Option<DType>,
 }
 
+impl Default for ZerosLikeOptions {
+    fn default() -> Self {
+        ZerosLikeOptions {
+            dtype: None,
+        }
+    }
+}

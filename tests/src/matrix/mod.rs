@@ -8,6 +8,7 @@
 pub mod call;
 pub mod mutant;
 pub mod sample;
+pub mod value;
 
 use std::collections::BTreeMap;
 
