@@ -72,20 +72,13 @@ impl Format {
     }
 }
 
-/// Six significant digits, without zeros at the end.
+/// As many digits as it takes, with an exponent where that is much shorter.
 fn general(x: f64) -> String {
-    if x == 0.0 {
-        return if x.is_sign_negative() { "-0".into() } else { "0".into() };
+    if x == 0.0 || (1e-4..1e16).contains(&x.abs()) {
+        return x.to_string();
     }
-    let exponent = x.abs().log10().floor() as i32;
-    if !(-5..6).contains(&exponent) {
-        let (mantissa, exponent) = parts(&format!("{x:.5e}"));
-        let mantissa =
-            if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { &mantissa };
-        return format!("{mantissa}e{exponent}");
-    }
-    let text = format!("{x:.*}", (5 - exponent).max(0) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    let (mantissa, exponent) = parts(&format!("{x:e}"));
+    format!("{mantissa}e{exponent}")
 }
 
 /// `1.2346e+10`
@@ -114,14 +107,14 @@ fn matrix(f: &mut fmt::Formatter<'_>, values: &[f64], columns: usize, format: &F
             writeln!(f, "Columns {} to {last}{space}", first + 1)?;
         }
         if format.scale != 1.0 {
-            write!(f, "{space}")?;
             format.head(f)?;
-            write!(f, "{space}")?;
         }
         for row in 0..rows {
             let line = &values[row * columns..][first..last];
             let line: Vec<String> = line.iter().map(|&x| format.number(x)).collect();
-            writeln!(f, "{space}{}", line.join(" "))?;
+            // The first line stands where what came before it ended, as in libtorch.
+            let indent = if row > 0 || format.scale != 1.0 || per_line < columns { &space[..] } else { "" };
+            writeln!(f, "{indent}{}", line.join(" "))?;
         }
     }
     Ok(())

@@ -322,6 +322,21 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_row_is_a_row() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let doc = fs::read_to_string(root.join("docs/add-an-op.md")).expect("the document");
+        let table = fs::read_to_string(root.join("ltc-ir/ops.toml")).expect("the table");
+        let shown = doc.split("```toml\n").nth(1).and_then(|s| s.split("```").next()).expect("an example");
+        assert!(shown.lines().all(|line| table.lines().any(|l| l == line)), "{shown} is not in the table");
+        // With only that row, nothing is missing.
+        let yaml = "- func: special_entr(Tensor self) -> Tensor\n";
+        let natives = Natives::parse(yaml).expect("an operator");
+        let rules = ["pointwise::float".to_owned()].into();
+        let rows = resolve(&format!("[pointwise]\n{shown}"), &natives, &rules).expect("a row");
+        assert_eq!(rows[0].method.as_deref(), Some("special_entr"));
+    }
+
+    #[test]
     fn every_mistake_names_the_row_and_says_what_to_do() {
         let good = "rule = \"promoted\", expr = \"self\"";
         for (text, message) in [
