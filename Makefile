@@ -1,5 +1,6 @@
 # make mnist    set up everything and train a convolutional network lazily (DATA=DIR for real MNIST files)
 # make test     set up everything and run all tests
+# make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 
 DATA ?=
@@ -32,8 +33,8 @@ bench: python
 opinfo: python
 	cd ltc-python && ../.venv/bin/python -m opinfo --results ../target/opinfo.jsonl $(ARGS)
 
-matrix:
-	@echo "make $@: the operator matrix does not exist yet (README, What is missing)" >&2; exit 1
+matrix: setup
+	LTC_MATRIX_FULL=1 TORCH_CPP_LOG_LEVEL=ERROR cargo test -p ltc-tests --test matrix -- --nocapture $(ARGS)
 
 test-cuda bench-cuda:
 	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1

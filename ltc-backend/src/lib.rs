@@ -20,7 +20,11 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
+#[cfg(feature = "reference")]
+mod reference;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -29,6 +33,8 @@ use std::sync::Arc;
 pub use buffer::{Buffer, HostTensor};
 pub use error::{BackendError, ExecError};
 use ltc_ir::{Graph, LayoutRef};
+#[cfg(feature = "reference")]
+pub use reference::ReferenceBackend;
 
 /// Index of a device of one backend, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]

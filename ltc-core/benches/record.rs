@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ltc_backend::{HostTensor, testing::RecordingBackend};
-use ltc_core::{Config, Device, Session, TraceValue};
+use ltc_core::{Config, Device, LazyTensor, Session, TraceValue};
 use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
@@ -26,8 +26,8 @@ fn benches(c: &mut Criterion) {
     let a = dev.upload(&host).expect("an upload");
     let op = Op::intern("aten::add.Tensor", Props::NONE);
     let shared = signature(op, a.layout());
-    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, shared.clone(), &y, &a));
-    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(&dev, signature(op, y.layout()), &y, &a));
+    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, shared.clone(), &y, &a));
+    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, signature(op, y.layout()), &y, &a));
     c.bench_function("record and drop 1000 binary operators, new signatures", |b| b.iter(|| drop(fresh(1000))));
     c.bench_function("record and drop 1000 binary operators, one signature", |b| b.iter(|| drop(chain(1000))));
     c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
@@ -38,5 +38,22 @@ fn benches(c: &mut Criterion) {
     });
 }
 
-criterion_group!(group, benches);
+/// The whole of a native call: inference, hashing, storage, node.
+fn native(c: &mut Criterion) {
+    let session = Session::new(Arc::new(RecordingBackend::default()), Config::default()).expect("a session");
+    let dev = session.device(0).expect("a device");
+    let a = LazyTensor::from_slice(dev, &[0f32; 16], &[16]).expect("a tensor");
+    let chain = |f: &dyn Fn(&LazyTensor) -> LazyTensor| (0..1000).fold(a.clone(), |y, _| f(&y));
+    let mut group = c.benchmark_group("native");
+    group.throughput(Throughput::Elements(1000));
+    group.bench_function("a + b", |b| b.iter(|| drop(chain(&|y| y + &a))));
+    group.bench_function("a * number", |b| b.iter(|| drop(chain(&|y| y * 1.5))));
+    group.bench_function("relu", |b| b.iter(|| drop(chain(&|y| y.relu().expect("a tensor")))));
+    let leaf = a.clone().requiring_grad();
+    let chain = |y: &LazyTensor| (0..1000).fold(y.clone(), |y, _| y + &a);
+    group.bench_function("a + b, remembered for gradients", |b| b.iter(|| drop(chain(&leaf))));
+    group.finish();
+}
+
+criterion_group!(group, benches, native);
 criterion_main!(group);

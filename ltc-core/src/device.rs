@@ -49,6 +49,8 @@ pub(crate) struct State {
     cut: Mutex<()>,
     epoch: AtomicU32,
     executor: Executor,
+    /// State of the generator native tensors draw from; seeded with 0 on first use.
+    generator: Mutex<Option<TraceValue>>,
 }
 
 impl Device {
@@ -62,7 +64,15 @@ impl Device {
             c.queue_depth,
         );
         let tape = Mutex::new(Tape::new(c.max_pending_nodes, c.max_retained_bytes));
-        Device(Arc::new(State { session, index, tape, cut: Mutex::new(()), epoch: AtomicU32::new(0), executor }))
+        Device(Arc::new(State {
+            session,
+            index,
+            tape,
+            cut: Mutex::new(()),
+            epoch: AtomicU32::new(0),
+            executor,
+            generator: Mutex::new(None),
+        }))
     }
 
     /// Index among the session's devices.
@@ -239,10 +249,28 @@ impl Device {
 
     /// Sets a generator's state by seed: recorded, so draws before and after keep their order.
     pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
+        generator.set(self.seeded(seed, site));
+    }
+
+    fn seeded(&self, seed: u64, site: SiteId) -> TraceValue {
         let (words, numbers) = ArgWriter::new().number(Scalar::Int(seed as i64)).finish();
         let state = ltc_ir::Layout::contiguous(ltc_ir::DType::RngState, &[]).into();
         let signature = Signature::new(Op::seed(), words, SmallVec::from_iter([state]));
-        generator.set(self.record(signature, Operands::new(), numbers, site));
+        self.record(signature, Operands::new(), numbers, site)
+    }
+
+    /// Seeds the generator that native tensors of this device draw from.
+    pub fn manual_seed(&self, seed: u64) {
+        *self.0.generator.lock() = Some(self.seeded(seed, SiteId::default()));
+    }
+
+    /// The state native tensors draw from next.
+    pub(crate) fn generator(&self) -> TraceValue {
+        self.0.generator.lock().get_or_insert_with(|| self.seeded(0, SiteId::default())).clone()
+    }
+
+    pub(crate) fn set_generator(&self, state: TraceValue) {
+        *self.0.generator.lock() = Some(state);
     }
 
     fn next_epoch(&self) -> u32 {

@@ -41,6 +41,14 @@ pub enum Error {
         /// Another.
         b: u16,
     },
+    /// A tensor that gradients flow through was written in place.
+    #[error(
+        "a tensor that requires grad is being used in an in-place operation: write it under `no_grad`, or `detach` it"
+    )]
+    InPlaceGradient,
+    /// A gradient that does not exist.
+    #[error("{0}")]
+    NoGradient(String),
 }
 
 impl Error {
@@ -49,7 +57,11 @@ impl Error {
         match self {
             Error::Shape(e) => e.class,
             Error::Exec { error, .. } => error.class,
-            Error::Backend(_) | Error::InputCount { .. } | Error::DeviceMismatch { .. } => ErrorClass::Runtime,
+            Error::Backend(_)
+            | Error::InputCount { .. }
+            | Error::DeviceMismatch { .. }
+            | Error::InPlaceGradient
+            | Error::NoGradient(_) => ErrorClass::Runtime,
         }
     }
 }

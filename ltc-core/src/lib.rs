@@ -8,6 +8,7 @@
 //! Re-implements `torch/csrc/lazy/core` (`lazy_graph_executor`, `tensor`, `cache`, `metrics`, `multi_wait`, `config`).
 #![forbid(unsafe_code)]
 
+mod autodiff;
 mod cache;
 mod cell;
 mod config;
@@ -17,10 +18,13 @@ mod event;
 mod executor;
 mod extract;
 mod metrics;
+pub mod nn;
 mod session;
 mod storage;
 mod tape;
+pub mod tensor;
 
+pub use autodiff::{GradOptions, NoGradGuard, grad, is_enabled as is_grad_enabled, no_grad};
 pub use cell::DataCell;
 pub use config::Config;
 pub use device::Device;
@@ -30,6 +34,7 @@ pub use extract::Extracted;
 pub use metrics::{Metrics, TimingSummary};
 pub use session::{Session, SiteResolver};
 pub use storage::{Storage, View};
+pub use tensor::{Index, IndexOp, LazyTensor, Operand};
 
 /// A value of the trace: pending, or standing for data in a [`DataCell`].
 pub type TraceValue = ltc_ir::Value<std::sync::Arc<DataCell>>;

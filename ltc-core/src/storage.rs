@@ -106,6 +106,13 @@ fn read_view(dev: &Device, base: TraceValue, layout: LayoutRef, offset: i64, sit
     dev.record(signature, Operands::from_iter([base]), numbers, site)
 }
 
+/// The same elements in memory of this layout, which has the value's sizes and dtype.
+pub(crate) fn laid_out(dev: &Device, value: TraceValue, layout: LayoutRef) -> TraceValue {
+    let base = empty(dev, layout.clone(), SiteId::default());
+    let view = View { dtype: layout.dtype(), sizes: layout.sizes(), strides: layout.strides(), offset: 0 };
+    write_view(dev, base, value, &view, SiteId::default())
+}
+
 impl Storage {
     /// Memory for this layout that nobody wrote yet.
     pub fn uninit(layout: LayoutRef) -> Self {

@@ -16,7 +16,10 @@ use std::{
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
-use crate::hash::{Domain, Hash128};
+use crate::{
+    hash::{Domain, Hash128},
+    table::Row,
+};
 
 /// What kind of computation an operator is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,8 +47,10 @@ pub enum OpClass {
     Factory,
     /// Moves elements: gather, scatter, index, cat.
     Movement,
-    /// Our own reads and writes of views.
+    /// Views of their argument, and our own reads and writes of views.
     View,
+    /// Decompositions and solvers.
+    Linalg,
 }
 
 /// Properties passes and the recorder ask for; a set.
@@ -101,6 +106,8 @@ pub struct OpSpec {
     props: AtomicU16,
     /// Stable hash of the name.
     pub hash: Hash128,
+    /// Row of the operator table.
+    pub row: Option<&'static Row>,
 }
 
 impl OpSpec {
@@ -116,33 +123,29 @@ pub struct Op(&'static OpSpec);
 
 fn interner() -> &'static RwLock<FxHashMap<&'static str, Op>> {
     static INTERNER: OnceLock<RwLock<FxHashMap<&'static str, Op>>> = OnceLock::new();
-    INTERNER.get_or_init(|| {
-        let mut map = FxHashMap::default();
-        for row in crate::table::ROWS {
-            let op = Op::leak(row.name, row.class, row.props);
-            map.insert(op.name(), op);
-        }
-        RwLock::new(map)
-    })
+    INTERNER.get_or_init(RwLock::default)
 }
 
 impl Op {
     fn leak(name: &str, class: OpClass, props: Props) -> Op {
         let (props, hash) = (AtomicU16::new(props.0), Hash128::of_str(Domain::Op, name));
-        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash })))
+        let row = crate::table::find(name);
+        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash, row })))
     }
 
     /// The operator of this name, whose properties are those of its table row and of all calls so far. A name without a
     /// row gets [`OpClass::Generic`].
     pub fn intern(name: &str, schema_props: Props) -> Op {
-        if let Some(op) = Op::find(name) {
+        let known = interner().read().get(name).copied();
+        if let Some(op) = known {
             return op.learn(schema_props);
         }
         let mut map = interner().write();
         if let Some(op) = map.get(name) {
             return op.learn(schema_props);
         }
-        let op = Op::leak(name, OpClass::Generic, schema_props);
+        let (class, props) = crate::table::describe(name).unwrap_or((OpClass::Generic, Props::NONE));
+        let op = Op::leak(name, class, props.and(schema_props));
         map.insert(op.name(), op);
         op
     }
@@ -154,9 +157,10 @@ impl Op {
         self
     }
 
-    /// The operator of this name if it was ever interned.
+    /// The operator of this name if the table knows it or it was ever interned.
     pub fn find(name: &str) -> Option<Op> {
-        interner().read().get(name).copied()
+        let known = interner().read().get(name).copied();
+        known.or_else(|| crate::table::describe(name).map(|_| Op::intern(name, Props::NONE)))
     }
 
     /// Reading a tensor through a layout other than its value's own: `(value, offset)`, the layout is the result's.
@@ -221,6 +225,11 @@ impl Op {
     #[inline]
     pub fn hash128(self) -> Hash128 {
         self.0.hash
+    }
+
+    /// The operator's row in the table.
+    pub fn row(self) -> Option<&'static Row> {
+        self.0.row
     }
 
     /// The interned spec, for foreign callers; see [`Op::from_static`].

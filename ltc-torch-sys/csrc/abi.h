@@ -154,6 +154,9 @@ void ltc_plan_free(LtcPlan* plan);
 // written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
 int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
                  LtcError* err);
+// Runs an operator once, with no promise about its results' layouts: written arguments (copied first) and defined results.
+int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands, const uint8_t* reusable,
+              const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count, LtcError* err);
 
 // Calls body(ctx, begin, end) for ranges that cover 0..n, on libtorch's threads, each of about `grain` or more.
 int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err);

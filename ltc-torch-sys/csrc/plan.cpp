@@ -82,6 +82,8 @@ struct LtcPlan {
 
   void parse(Reader r);
   void parse_view(Reader r);
+  void call(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, c10::SmallVector<Tensor, 4>& made,
+            c10::SmallVector<at::Generator, 1>& generators) const;
   void run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   Tensor fit(Tensor t, size_t i) const;
@@ -218,16 +220,14 @@ void LtcPlan::run_pseudo(void* const* operands, const uint8_t* reusable, const u
   }
 }
 
-void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const {
-  BelowAutograd guard;
-  if (pseudo != Pseudo::No) return run_pseudo(operands, reusable, numbers, outs);
+// Written arguments, new results and generators as the kernel leaves them.
+void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, c10::SmallVector<Tensor, 4>& made,
+                   c10::SmallVector<at::Generator, 1>& generators) const {
   auto writable = [&](uint32_t i) {
     Tensor& t = *static_cast<Tensor*>(operands[i]);
     return reusable[i] && sole_holder(t) ? t : copy_of(t);
   };
   Stack stack = constants;
-  c10::SmallVector<Tensor, 4> made;
-  c10::SmallVector<at::Generator, 1> generators;
   auto next_generator = [&](uint32_t i) {
     auto& g = *static_cast<at::Generator*>(operands[i]);
     bool take = reusable[i] && c10::raw::intrusive_ptr::use_count(g.unsafeGetGeneratorImpl()) == 1;
@@ -295,6 +295,14 @@ void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t
         if (t.defined()) made.push_back(t);
     } else if (v.isTensor() && v.toTensor().defined()) made.push_back(v.toTensor());
   }
+}
+
+void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const {
+  BelowAutograd guard;
+  if (pseudo != Pseudo::No) return run_pseudo(operands, reusable, numbers, outs);
+  c10::SmallVector<Tensor, 4> made;
+  c10::SmallVector<at::Generator, 1> generators;
+  call(operands, reusable, numbers, made, generators);
   TORCH_CHECK(made.size() + generators.size() == results.size(), name, " gave ", made.size(), " results, recorded were ",
               results.size() - generators.size());
   for (size_t i = 0; i < made.size(); i++) made[i] = fit(std::move(made[i]), i);
@@ -330,5 +338,22 @@ void ltc_plan_free(LtcPlan* plan) { delete plan; }
 int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
                  LtcError* err) {
   return guarded(err, [&] { plan->run(operands, reusable, numbers, outs); });
+}
+int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands, const uint8_t* reusable,
+              const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count, LtcError* err) {
+  return guarded(err, [&] {
+    LtcPlan plan;
+    plan.name.assign(op, len);
+    plan.o = find_op(plan.name);
+    TORCH_CHECK_NOT_IMPLEMENTED(plan.o, "this libtorch has no operator ", plan.name);
+    plan.parse({words, words + nwords});
+    c10::SmallVector<Tensor, 4> made;
+    c10::SmallVector<at::Generator, 1> generators;
+    BelowAutograd guard;
+    plan.call(operands, reusable, numbers, made, generators);
+    TORCH_CHECK(made.size() <= room, plan.name, " gave ", made.size(), " results, more than ", room);
+    for (size_t i = 0; i < made.size(); i++) outs[i] = new Tensor(std::move(made[i]));
+    *count = (uint32_t)made.size();
+  });
 }
 }

@@ -182,6 +182,19 @@ unsafe extern "C" {
         outs: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_probe(
+        op: *const c_char,
+        len: usize,
+        words: *const u64,
+        nwords: u32,
+        operands: *const *mut c_void,
+        reusable: *const u8,
+        numbers: *const u64,
+        outs: *mut *mut c_void,
+        room: u32,
+        count: *mut u32,
+        err: *mut LtcError,
+    ) -> c_int;
 
     pub(crate) fn ltc_parallel_for(
         n: i64,

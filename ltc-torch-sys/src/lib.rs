@@ -26,7 +26,7 @@ pub use error::TorchError;
 pub use generators::{
     default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
 };
-pub use plan::{Engine, Generator, Held, Plan};
+pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Borrowed, Reply, Request};
 pub use team::parallel_for;

@@ -378,7 +378,7 @@ extern "C" fn infer(
     let rc = guard(err, || {
         // SAFETY: as `record`; one dims per operand that the blob consumes, generators included.
         let (op, call) = unsafe { (op_of(op), &*call) };
-        let Some(rule) = ltc_ir::table::find(op.name()).and_then(|row| row.rule) else { return Ok(()) };
+        let Some(rule) = op.row().filter(|row| row.overrides).map(|row| row.rule) else { return Ok(()) };
         // SAFETY: as above.
         let (words, numbers) = unsafe {
             (tensor::slice(call.words, call.nwords as usize), tensor::slice(call.numbers, call.nnumbers as usize))

@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 
 use crate::{
     buffer::{TchBuffer, address},
-    fuse::{Fused, run_bernoulli, run_pool},
+    fuse::Fused,
+    kernels::{run_bernoulli, run_pool},
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
     profile::Profile,

@@ -12,7 +12,7 @@
 //! | `memory.rs` | bytes in use |
 //! | `schedule.rs` | last uses: pure, over the graph |
 //! | `fuse/` | which operators become one kernel |
-//! | `kernel/` | fused kernels: what they compute, and how fast |
+//! | `kernels/` | fused kernels: what they compute, and how fast |
 //! | `lower.rs` | graph to program |
 //! | `interp.rs` | the run loop |
 //! | `profile.rs` | where its time goes |
@@ -32,7 +32,7 @@ mod buffer;
 mod cost;
 mod fuse;
 mod interp;
-mod kernel;
+mod kernels;
 mod lower;
 mod memory;
 mod profile;
@@ -44,6 +44,6 @@ pub use backend::{Fusion, TsBackend, TsConfig, TsExecutable};
 pub use buffer::TchBuffer;
 pub use fuse::fusable_operators;
 pub use interp::RunStats;
-pub use kernel::instruction_set;
+pub use kernels::instruction_set;
 pub use lower::Program;
 pub use profile::StepTime;

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
-    kernel::MaxPool,
+    kernels::MaxPool,
     schedule::{self, OperandUse, Schedule},
 };
 

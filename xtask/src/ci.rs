@@ -7,6 +7,9 @@ use anyhow::{Context, Result, bail};
 /// Crates that build and pass their tests without libtorch.
 const PURE: [&str; 3] = ["ltc-ir", "ltc-backend", "ltc-core"];
 
+/// What of them is behind features.
+const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
+
 /// Which steps to run.
 #[derive(clap::Args)]
 pub(crate) struct Scope {
@@ -26,9 +29,13 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     if !scope.tests {
         cargo("format", &[&["fmt", "--all", "--check"]])?;
         timed("tidy", || crate::tidy::run(root))?;
-        cargo("lint without libtorch", &[&["clippy", "-q", "--all-targets"], &pure, &["--", "-D", "warnings"]])?;
+        timed("generated files", || crate::codegen::run(root, &crate::codegen::Options::checking()))?;
+        cargo(
+            "lint without libtorch",
+            &[&["clippy", "-q", "--all-targets"], &pure, &FEATURES, &["--", "-D", "warnings"]],
+        )?;
     }
-    cargo("test without libtorch", &[&["test"], &pure])?;
+    cargo("test without libtorch", &[&["test"], &pure, &FEATURES])?;
     cargo("test the tools", &[&["test", "-q", "-p", "xtask", "-p", "ltc-build"]])?;
     if scope.quick {
         return done(start);

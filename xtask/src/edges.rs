@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Edges that ship: normal and build dependencies between crates of the workspace.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("ltc-build", &[]),
     ("ltc-ir", &[]),
     ("ltc-backend", &["ltc-ir"]),
@@ -16,6 +16,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("ltc-eager-fallback", &["ltc-backend", "ltc-torch-sys"]),
     ("ltc-torch", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-eager-fallback"]),
     ("ltc-python", &["ltc-torch"]),
+    ("ltc-examples", &["ltc-backend", "ltc-core", "ltc-ts"]),
     ("ltc-tests", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-torch"]),
     ("xtask", &[]),
 ];

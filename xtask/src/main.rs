@@ -1,8 +1,10 @@
-//! Chores of the workspace: `cargo xtask ci` is all of CI, `cargo xtask tidy` checks the house rules.
+//! Chores of the workspace: `cargo xtask ci` is all of CI, `cargo xtask tidy` checks the house rules,
+//! `cargo xtask codegen` writes what follows from the operator table.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
 mod ci;
+mod codegen;
 mod edges;
 mod tidy;
 
@@ -24,6 +26,8 @@ struct Args {
 enum Command {
     /// Everything CI checks, cheap first; stops at the first step that fails.
     Ci(ci::Scope),
+    /// Generated files of the operator table (`ltc-ir/ops.toml`).
+    Codegen(codegen::Options),
     /// Crate edges, module docs, file sizes, `unsafe`, calls that panic, machine paths.
     Tidy,
     /// The benchmarks of all crates.
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     let root = root();
     let result = match Args::parse().command {
         Command::Ci(scope) => ci::run(&root, &scope),
+        Command::Codegen(options) => codegen::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Bench => ci::bench(&root),
     };

@@ -1,6 +1,10 @@
-//! Selection and indexing.
+//! Selection and indexing: gather, scatter, and lists of index tensors.
 
-use super::{Call, NewResults, ShapeError, checked, one, wrap_dim};
+use smallvec::SmallVec;
+
+use super::{
+    Call, ErrorClass, NewResults, ShapeError, checked, cxx_name, empty_like, iterator::strides_over, one, wrap_dim,
+};
 use crate::{
     dtype::DType,
     layout::{Dims, Layout},
@@ -19,6 +23,9 @@ pub fn index_select(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if !matches!(index.dtype(), DType::I32 | DType::I64) {
         return Err(ShapeError::runtime("index_select(): Expected dtype int32/int64 for index"));
     }
+    if x.rank() > 0 && x.sizes()[dim] == 0 && index.numel() > 0 {
+        return Err(ShapeError::runtime("index_select(): self indexing axis dim should be positive"));
+    }
     let mut sizes: Dims = x.sizes().into();
     if let Some(size) = sizes.get_mut(dim) {
         *size = index.numel();
@@ -35,4 +42,260 @@ pub fn embedding_dense_backward(call: &Call<'_>) -> Result<NewResults, ShapeErro
     let rows = call.int(2, 0);
     checked(call.op, rows.checked_mul(width))?;
     one(Layout::contiguous(grad.dtype(), &[rows.max(0), width]))
+}
+
+fn integer_index(call: &Call<'_>, index: &Layout) -> Result<(), ShapeError> {
+    if matches!(index.dtype(), DType::I64 | DType::I32) || index.numel() == 0 {
+        return Ok(());
+    }
+    Err(ShapeError::runtime(format!("{}(): Expected dtype int64 for index", call.short_op())))
+}
+
+/// Sizes of a 0-dim tensor count as one dimension of size 1.
+fn at_least_1d(sizes: &[i64]) -> Dims {
+    if sizes.is_empty() { Dims::from_elem(1, 1) } else { sizes.into() }
+}
+
+fn index_fits(call: &Call<'_>, index: &Layout, dim: usize, within: &[(&Layout, bool, &str)]) -> Result<(), ShapeError> {
+    if index.numel() == 0 {
+        return Ok(());
+    }
+    let i = at_least_1d(index.sizes());
+    for &(t, all, what) in within {
+        let t = at_least_1d(t.sizes());
+        if t.len() != i.len() {
+            return Err(ShapeError::runtime(format!(
+                "Index tensor must have the same number of dimensions as {what} tensor"
+            )));
+        }
+        if (0..i.len()).any(|d| (all || d != dim) && i[d] > t[d]) {
+            return Err(ShapeError::runtime(format!(
+                "{}: expected index {:?} to be no larger than {what} {:?} apart from dimension {dim}",
+                call.short_op(),
+                &i[..],
+                &t[..]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// `gather(self, dim, index)`.
+pub fn gather(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index) = (call.need(0)?, call.need(2)?);
+    let dim = wrap_dim(call.int(1, 0), x.rank())?;
+    integer_index(call, index)?;
+    index_fits(call, index, dim, &[(x, false, "input")])?;
+    one(Layout::contiguous(x.dtype(), index.sizes()))
+}
+
+/// `scatter(self, dim, index, src)`, with a number, with a reduction; `scatter_add`, `scatter_reduce`.
+pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index) = (call.need(0)?, call.need(2)?);
+    let dim = wrap_dim(call.int(1, 0), x.rank())?;
+    integer_index(call, index)?;
+    if let Some(src) = call.tensor(3) {
+        if src.dtype() != x.dtype() {
+            return Err(ShapeError::runtime(format!(
+                "{}(): Expected self.dtype to be equal to src.dtype",
+                call.short_op()
+            )));
+        }
+        index_fits(call, index, dim, &[(x, false, "self"), (src, true, "src")])?;
+    } else {
+        index_fits(call, index, dim, &[(x, false, "self")])?;
+    }
+    one(Layout::contiguous(x.dtype(), x.sizes()))
+}
+
+/// `index_add(self, dim, index, source, alpha)`, `index_copy`, `index_reduce`.
+pub fn index_add(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index, source) = (call.need(0)?, call.need(2)?, call.need(3)?);
+    let op = call.short_op();
+    let dim = wrap_dim(call.int(1, 0), x.rank())?;
+    if index.rank() > 1 {
+        return Err(ShapeError {
+            class: if op == "index_copy" { ErrorClass::Index } else { ErrorClass::Runtime },
+            message: format!("{op}(): Index should have dimension 1 or 0 (got {})", index.rank()),
+        });
+    }
+    integer_index(call, index)?;
+    if x.dtype() != source.dtype() {
+        return Err(ShapeError::runtime(format!(
+            "{op}(): self and source expected to have the same dtype, but got (self) {} and (source) {}",
+            cxx_name(x.dtype()),
+            cxx_name(source.dtype())
+        )));
+    }
+    let (xs, ss) = (x.sizes(), source.sizes());
+    let along = ss.get(dim).copied().unwrap_or(1);
+    let others = |s: &[i64]| -> Dims { s.iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &v)| v).collect() };
+    if along != index.numel() || (!ss.is_empty() && others(xs) != others(ss)) {
+        return Err(ShapeError {
+            class: if op == "index_copy" { ErrorClass::Index } else { ErrorClass::Runtime },
+            message: format!(
+                "{op}(): source {ss:?} does not fit self {xs:?} and {} indices at dimension {dim}",
+                index.numel()
+            ),
+        });
+    }
+    one(Layout::contiguous(x.dtype(), xs))
+}
+
+/// `index_fill(self, dim, index, value)`.
+pub fn index_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index) = (call.need(0)?, call.need(2)?);
+    wrap_dim(call.int(1, 0), x.rank())?;
+    if index.dtype() != DType::I64 {
+        return Err(ShapeError::index("index_fill_(): Expected dtype int64 for index."));
+    }
+    if index.rank() > 1 {
+        return Err(ShapeError::index("Index has to be a vector/scalar"));
+    }
+    one(empty_like(x, None))
+}
+
+/// `index(self, indices)` with integer indices; masks make the shape depend on values.
+pub fn index(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let (sizes, strides) = indexed(call, x)?;
+    one(Layout::strided(x.dtype(), &sizes, &strides))
+}
+
+/// Sizes and strides of a tensor indexed by a list of tensors.
+fn indexed(call: &Call<'_>, x: &Layout) -> Result<(Dims, Dims), ShapeError> {
+    let list = call.tensors(1);
+    if list.len() > x.rank() {
+        return Err(ShapeError::index(format!(
+            "too many indices for tensor of dimension {} (got {})",
+            x.rank(),
+            list.len()
+        )));
+    }
+    let present: SmallVec<[usize; 4]> = (0..list.len()).filter(|&d| list[d].is_some()).collect();
+    let indices: SmallVec<[&Layout; 4]> = list.iter().flatten().copied().collect();
+    for i in &indices {
+        match i.dtype() {
+            DType::I64 | DType::I32 => {}
+            DType::Bool | DType::U8 => return super::reduction::dynamic(call).map(|_| Default::default()),
+            _ => {
+                return Err(ShapeError::index("tensors used as indices must be long, int, byte or bool tensors"));
+            }
+        }
+    }
+    let shapes: SmallVec<[&[i64]; 4]> = indices.iter().map(|i| i.sizes()).collect();
+    let whole = super::broadcast(&shapes).map_err(|_| {
+        ShapeError::index(format!(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
+            shapes.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(", ")
+        ))
+    })?;
+    let adjacent = present.windows(2).all(|w| w[1] == w[0] + 1);
+    // Where indexed dimensions are not neighbours their result dimensions come first.
+    let at = if adjacent { present.first().copied().unwrap_or(0) } else { 0 };
+    let kept: SmallVec<[usize; 6]> = (0..x.rank()).filter(|d| !present.contains(d)).collect();
+    let before = if adjacent { at } else { 0 };
+    let mut sizes = Dims::new();
+    let mut source = Dims::new();
+    for &d in &kept[..before] {
+        sizes.push(x.sizes()[d]);
+        source.push(x.strides()[d]);
+    }
+    sizes.extend(whole.iter().copied());
+    source.extend(whole.iter().map(|_| 0));
+    for &d in &kept[before..] {
+        sizes.push(x.sizes()[d]);
+        source.push(x.strides()[d]);
+    }
+    let after = kept.len() - before;
+    let operand = |i: &&Layout| {
+        let lead = before + whole.len() - i.rank();
+        let ones = |n: usize| std::iter::repeat_n(1i64, n);
+        let s: Dims = ones(lead).chain(i.sizes().iter().copied()).chain(ones(after)).collect();
+        let t: Dims = ones(lead).map(|_| 0).chain(i.strides().iter().copied()).chain(ones(after).map(|_| 0)).collect();
+        Layout::strided(DType::I64, &s, &t)
+    };
+    let layouts: Vec<Layout> =
+        std::iter::once(Layout::strided(x.dtype(), &sizes, &source)).chain(indices.iter().map(operand)).collect();
+    let strides = strides_over(&layouts.iter().collect::<Vec<_>>(), &sizes);
+    Ok((sizes, strides))
+}
+
+/// `index_put(self, indices, values, accumulate)`.
+pub fn index_put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, values) = (call.need(0)?, call.need(2)?);
+    if x.dtype() != values.dtype() {
+        return Err(ShapeError::runtime(format!(
+            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+            cxx_name(x.dtype()),
+            cxx_name(values.dtype())
+        )));
+    }
+    if call.tensors(1).iter().flatten().all(|i| !matches!(i.dtype(), DType::Bool | DType::U8)) {
+        let (sizes, _) = indexed(call, x)?;
+        let whole = super::broadcast(&[&sizes, values.sizes()]).ok();
+        if whole.is_none_or(|w| w[..] != sizes[..]) {
+            return Err(ShapeError::runtime(format!(
+                "shape mismatch: value tensor of shape {:?} cannot be broadcast to indexing result of shape {:?}",
+                values.sizes(),
+                &sizes[..]
+            )));
+        }
+    }
+    one(empty_like(x, None))
+}
+
+/// `masked_scatter(self, mask, source)`.
+pub fn masked_scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, mask, source) = (call.need(0)?, call.need(1)?, call.need(2)?);
+    if x.dtype() != source.dtype() {
+        return Err(ShapeError::runtime(format!(
+            "masked_scatter: expected self and source to have same dtypes but got {} and {}",
+            cxx_name(x.dtype()),
+            cxx_name(source.dtype())
+        )));
+    }
+    if mask.dtype() != DType::Bool {
+        return Err(ShapeError::runtime(format!(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
+            cxx_name(mask.dtype())
+        )));
+    }
+    one(Layout::contiguous(x.dtype(), &super::broadcast(&[mask.sizes(), x.sizes()])?))
+}
+
+/// `take(self, index)`.
+pub fn take(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index) = (call.need(0)?, call.need(1)?);
+    if index.dtype() != DType::I64 {
+        return Err(ShapeError::runtime(format!(
+            "take(): Expected a long tensor for index, but got {}",
+            cxx_name(index.dtype())
+        )));
+    }
+    if x.numel() == 0 && index.numel() != 0 {
+        return Err(ShapeError::index("take(): tried to take from an empty tensor"));
+    }
+    let index = Layout::strided(x.dtype(), index.sizes(), index.strides());
+    one(Layout::strided(x.dtype(), index.sizes(), &strides_over(&[&index], index.sizes())))
+}
+
+/// `put(self, index, source, accumulate)`.
+pub fn put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, index, source) = (call.need(0)?, call.need(1)?, call.need(2)?);
+    if x.numel() == 0 && index.numel() != 0 {
+        return Err(ShapeError::index("put_(): Tried to put elements into an empty tensor"));
+    }
+    if index.numel() != source.numel() {
+        return Err(ShapeError::runtime(format!(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = {} and \
+             index.numel() = {}",
+            source.numel(),
+            index.numel()
+        )));
+    }
+    if index.dtype() != DType::I64 || source.dtype() != x.dtype() {
+        return Err(ShapeError::runtime("put_(): Expected a long tensor for index, and self and source of one dtype"));
+    }
+    one(empty_like(x, None))
 }

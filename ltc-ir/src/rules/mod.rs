@@ -3,10 +3,23 @@
 //! A rule answers what eager libtorch on the CPU would: dtype, sizes and strides of each new result, or its error. Rules
 //! are total: whatever the arguments, they return.
 
+mod checks;
 pub mod conv;
+pub mod factory;
 pub mod index;
+pub mod iterator;
+pub mod linalg;
+pub mod loss;
+pub mod matmul;
+pub mod movement;
 pub mod norm;
+pub mod pointwise;
 pub mod pool;
+pub mod pool_adaptive;
+pub mod random;
+pub mod reduction;
+pub mod resample;
+pub mod view;
 
 use smallvec::SmallVec;
 
@@ -84,6 +97,12 @@ impl<'a> Call<'a> {
         let args = reader.by_ref().collect();
         let fits = reader.operands() <= operands.len() && reader.numbers() <= numbers.len();
         (!reader.error() && fits).then_some(Call { op, args, operands, numbers })
+    }
+
+    /// The operator's name without namespace and overload, for messages.
+    pub fn short_op(&self) -> &'a str {
+        let name = self.op.rsplit("::").next().unwrap_or_default();
+        name.split('.').next().unwrap_or_default()
     }
 
     /// The layout of a tensor argument; `None` when it is absent or a host number.
@@ -328,4 +347,61 @@ pub fn broadcast(operands: &[&[i64]]) -> Result<crate::layout::Dims, ShapeError>
 /// Checked size arithmetic: an overflow is an error of the call.
 pub(crate) fn checked(op: &str, v: Option<i64>) -> Result<i64, ShapeError> {
     v.ok_or_else(|| ShapeError::runtime(format!("{op}: size calculation overflowed")))
+}
+
+/// libtorch's C++ name of a dtype, as messages have it: `Float`.
+pub(crate) const fn cxx_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "Byte",
+        DType::I8 => "Char",
+        DType::I16 => "Short",
+        DType::I32 => "Int",
+        DType::I64 => "Long",
+        DType::F16 => "Half",
+        DType::F32 => "Float",
+        DType::F64 => "Double",
+        DType::C32 => "ComplexHalf",
+        DType::C64 => "ComplexFloat",
+        DType::C128 => "ComplexDouble",
+        DType::Bool => "Bool",
+        DType::BF16 => "BFloat16",
+        DType::F8E5M2 => "Float8_e5m2",
+        DType::F8E4M3Fn => "Float8_e4m3fn",
+        DType::F8E5M2Fnuz => "Float8_e5m2fnuz",
+        DType::F8E4M3Fnuz => "Float8_e4m3fnuz",
+        DType::U16 => "UInt16",
+        DType::U32 => "UInt32",
+        DType::U64 => "UInt64",
+        DType::RngState => "Generator",
+    }
+}
+
+/// libtorch's C type of a dtype, as other messages have it: `float`.
+pub(crate) const fn c_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "unsigned char",
+        DType::I8 => "signed char",
+        DType::I16 => "short int",
+        DType::I32 => "int",
+        DType::I64 => "long int",
+        DType::F16 => "c10::Half",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::C32 => "c10::complex<c10::Half>",
+        DType::C64 => "c10::complex<float>",
+        DType::C128 => "c10::complex<double>",
+        DType::Bool => "bool",
+        DType::BF16 => "c10::BFloat16",
+        other => other.name(),
+    }
+}
+
+/// The real dtype of a complex dtype's parts; other dtypes as they are.
+pub(crate) const fn real_of(dtype: DType) -> DType {
+    match dtype {
+        DType::C32 => DType::F16,
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        d => d,
+    }
 }

@@ -75,6 +75,7 @@ pub fn layer_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             )));
         }
     }
+    mixed(call, input, &[2, 3])?;
     let mut statistics: Dims = input.sizes().into();
     let keep = input.rank() - shape.len();
     statistics[keep..].fill(1);
@@ -99,10 +100,45 @@ pub fn layer_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `native_group_norm(input, weight?, bias?, N, C, HxW, group, eps)`.
 pub fn group_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(0)?;
-    let (n, groups) = (call.int(3, 0), call.int(6, 1));
+    let (n, c, groups) = (call.int(3, 0), call.int(4, 0), call.int(6, 1));
+    group_check(input, n, c, call.int(5, 0), groups)?;
+    for (i, what) in [(1, "weight"), (2, "bias")] {
+        if let Some(p) = call.tensor(i) {
+            super::checks::sizes_are(what, p, &[c])?;
+        }
+    }
+    mixed(call, input, &[1, 2])?;
     let statistics = Layout::contiguous(statistics_dtype(input, call.tensor(1)), &[n.max(0), groups.max(0)]);
     let output = in_format(input.dtype(), input.sizes(), suggest_memory_format(input));
     Ok(SmallVec::from_iter([Some(output), Some(statistics.clone()), Some(statistics)]))
+}
+
+/// Sizes and groups that a group norm's numbers must agree with.
+fn group_check(x: &Layout, n: i64, c: i64, hxw: i64, groups: i64) -> Result<(), ShapeError> {
+    if groups <= 0 || c % groups != 0 {
+        return Err(ShapeError::runtime(format!(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape {:?} and \
+             num_groups={groups}",
+            x.sizes()
+        )));
+    }
+    if n.checked_mul(c).and_then(|v| v.checked_mul(hxw)) != Some(x.numel()) {
+        return Err(ShapeError::runtime("Expected X.numel() == N * C * HxW to be true, but got false."));
+    }
+    Ok(())
+}
+
+/// Parameters have the input's dtype, or are single where it is of reduced precision.
+fn mixed(call: &Call<'_>, input: &Layout, parameters: &[usize]) -> Result<(), ShapeError> {
+    let reduced = matches!(input.dtype(), DType::F16 | DType::BF16);
+    for p in parameters.iter().filter_map(|&i| call.tensor(i)) {
+        if p.dtype() != input.dtype() && !(reduced && p.dtype() == DType::F32) {
+            return Err(ShapeError::runtime(
+                "mixed dtype (CPU): expect parameter to have scalar type of Float or the input's",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// `native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, output_mask)`.
@@ -110,8 +146,43 @@ pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
     let mask = call.bools(9);
     let wanted = |i: usize| mask.get(i).copied().unwrap_or(false);
+    let (n, c, groups) = (call.int(5, 0), call.int(6, 0), call.int(8, 1));
+    group_check(input, n, c, call.int(7, 0), groups)?;
+    super::checks::elements("dY", call.tensor(0), input.numel())?;
+    super::checks::elements("mean", call.tensor(2), n * groups)?;
+    super::checks::elements("rstd", call.tensor(3), n * groups)?;
+    super::checks::elements("gamma", call.tensor(4), c)?;
+    super::checks::one_dtype(call, &[0, 1])?;
+    mixed(call, input, &[2, 3, 4])?;
     let dtype = statistics_dtype(input, call.tensor(4));
     let parameter = |m| wanted(m).then(|| Layout::contiguous(dtype, &[call.int(6, 0).max(0)]));
     let of_input = wanted(0).then(|| in_format(input.dtype(), input.sizes(), suggest_memory_format(input)));
     Ok(SmallVec::from_iter([of_input, parameter(1), parameter(2)]))
+}
+
+/// `_softmax(self, dim, half_to_float)`, `_log_softmax`: row-major.
+pub fn softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    super::wrap_dim(call.int(1, 0), x.rank())?;
+    if call.bool(2) {
+        return Err(ShapeError::runtime(format!(
+            "{} with half to float conversion is not supported on CPU",
+            call.short_op().trim_start_matches('_')
+        )));
+    }
+    Ok(SmallVec::from_iter([Some(Layout::contiguous(x.dtype(), x.sizes()))]))
+}
+
+/// `_softmax_backward_data(grad, output, dim, input_dtype)`, `_log_softmax_backward_data`.
+pub fn softmax_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (grad, output) = (call.need(0)?, call.need(1)?);
+    super::wrap_dim(call.int(2, 0), grad.rank())?;
+    if grad.sizes() != output.sizes() {
+        return Err(ShapeError::runtime(format!(
+            "grad and output must have the same size, got {:?} and {:?}",
+            grad.sizes(),
+            output.sizes()
+        )));
+    }
+    Ok(SmallVec::from_iter([Some(Layout::contiguous(grad.dtype(), grad.sizes()))]))
 }

@@ -1,62 +1,242 @@
-//! Adaptive pooling (`AdaptiveAveragePooling*.cpp`).
+//! Pooling over windows (`AveragePool*.cpp`, `DilatedMaxPool*.cpp`, `Pool.h`).
 
-use super::{Call, NewResults, ShapeError, in_format, one, suggest_memory_format};
-use crate::layout::{Dims, Layout};
+use smallvec::SmallVec;
 
-fn adaptive(call: &Call<'_>, spatial: usize) -> Result<NewResults, ShapeError> {
-    let input = call.need(0)?;
-    let out = call.ints(1).unwrap_or_default();
-    if out.len() != spatial {
-        return Err(ShapeError::runtime(format!("adaptive_avg_pool{spatial}d: output_size must be {spatial}")));
+use super::{Call, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format};
+use crate::{
+    dtype::DType,
+    layout::{Dims, Layout},
+};
+
+struct Window {
+    kernel: Dims,
+    stride: Dims,
+    padding: Dims,
+    dilation: Dims,
+    ceil: bool,
+}
+
+/// A list of one serves all dimensions, an empty stride is the kernel.
+fn spread(call: &Call<'_>, list: Option<Dims>, n: usize, what: &str, default: &[i64]) -> Result<Dims, ShapeError> {
+    let list = list.unwrap_or_default();
+    match list.len() {
+        0 if !default.is_empty() => Ok(default.into()),
+        1 => Ok(Dims::from_elem(list[0], n)),
+        k if k == n => Ok(list),
+        _ => Err(ShapeError::runtime(format!(
+            "{}: {what} must either be a single int, or a tuple of {n} ints",
+            call.short_op()
+        ))),
     }
-    let rank = input.rank();
-    if rank != spatial + 1 && rank != spatial + 2 {
+}
+
+impl Window {
+    fn read(
+        call: &Call<'_>,
+        n: usize,
+        from: usize,
+        dilation: Option<usize>,
+        ceil: usize,
+    ) -> Result<Window, ShapeError> {
+        let kernel = spread(call, call.ints(from), n, "kernel_size", &[])?;
+        let stride = spread(call, call.ints(from + 1), n, "stride", &kernel)?;
+        let padding = spread(call, call.ints(from + 2), n, "padding", &Dims::from_elem(0, n))?;
+        let ones = Dims::from_elem(1, n);
+        let dilation = match dilation {
+            Some(i) => spread(call, call.ints(i), n, "dilation", &ones)?,
+            None => ones,
+        };
+        let w = Window { kernel, stride, padding, dilation, ceil: call.bool(ceil) };
+        for (list, what, least) in
+            [(&w.kernel, "kernel size", 1), (&w.stride, "stride", 1), (&w.dilation, "dilation", 1)]
+        {
+            if list.iter().any(|&v| v < least) {
+                return Err(ShapeError::runtime(format!(
+                    "{what} should be greater than zero, but got {:?}",
+                    &list[..]
+                )));
+            }
+        }
+        for i in 0..n {
+            let reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
+            if w.padding[i] < 0 || w.padding[i] > reach / 2 {
+                return Err(ShapeError::runtime(format!(
+                    "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and dilation={}",
+                    w.padding[i], w.kernel[i], w.dilation[i]
+                )));
+            }
+        }
+        Ok(w)
+    }
+
+    fn output(&self, size: i64, i: usize) -> i64 {
+        let (k, s, p, d) = (self.kernel[i], self.stride[i], self.padding[i], self.dilation[i]);
+        let room = size + 2 * p - d * (k - 1) - 1 + if self.ceil { s - 1 } else { 0 };
+        let mut out = room.div_euclid(s) + 1;
+        // The last window must begin inside the input or its left padding.
+        if self.ceil && (out - 1) * s >= size + p {
+            out -= 1;
+        }
+        out
+    }
+}
+
+fn pooled(call: &Call<'_>, x: &Layout, n: usize, w: &Window) -> Result<Dims, ShapeError> {
+    let rank = x.rank();
+    let from = rank.saturating_sub(n);
+    let batched = rank == n + 2;
+    // A batch may be empty, nothing else.
+    if !(batched || rank == n + 1) || x.sizes()[usize::from(batched)..].contains(&0) {
         return Err(ShapeError::runtime(format!(
-            "adaptive_avg_pool{spatial}d(): Expected {}D or {}D tensor, but got {:?}",
-            spatial + 1,
-            spatial + 2,
-            input.sizes()
+            "{}: Expected {}D or {}D (batch mode) tensor with optional 0 dim batch size for input, but got: {:?}",
+            call.short_op(),
+            n + 1,
+            n + 2,
+            x.sizes()
         )));
     }
-    if let Some(d) = (rank - spatial..rank).find(|&d| input.sizes()[d] == 0) {
+    let mut sizes: Dims = x.sizes().into();
+    for i in 0..n {
+        sizes[from + i] = w.output(x.sizes()[from + i], i);
+        if sizes[from + i] < 1 {
+            return Err(ShapeError::runtime(format!(
+                "Given input size: {:?}. Calculated output size: {:?}. Output size is too small",
+                x.sizes(),
+                &sizes[..=from + i]
+            )));
+        }
+    }
+    Ok(sizes)
+}
+
+fn avg(call: &Call<'_>, n: usize) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let w = Window::read(call, n, 1, None, 4)?;
+    if matches!(call.args.get(6), Some(crate::args::Arg::Int(0))) {
+        return Err(ShapeError::runtime("divisor must be not zero"));
+    }
+    let format = if n == 2 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };
+    one(in_format(x.dtype(), &pooled(call, x, n, &w)?, format))
+}
+
+/// `avg_pool2d(self, kernel_size, stride, padding, ceil_mode, ...)`.
+pub fn avg_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    avg(call, 2)
+}
+
+/// `avg_pool3d(self, kernel_size, stride, padding, ceil_mode, ...)`.
+pub fn avg_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    avg(call, 3)
+}
+
+fn checked_grad(call: &Call<'_>, n: usize, w: &Window) -> Result<Layout, ShapeError> {
+    let (grad, x) = (call.need(0)?, call.need(1)?);
+    let sizes = pooled(call, x, n, w)?;
+    if grad.sizes() != &sizes[..] {
         return Err(ShapeError::runtime(format!(
-            "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input has \
-             sizes {:?} with dimension {d} being empty",
-            input.sizes()
+            "Expected a gradient of size {:?}, but got {:?}",
+            &sizes[..],
+            grad.sizes()
         )));
     }
-    if out.iter().any(|&s| s < 0) {
+    let format = if n == 2 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };
+    Ok(in_format(x.dtype(), x.sizes(), format))
+}
+
+/// `avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, ...)`.
+pub fn avg_pool2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let w = Window::read(call, 2, 2, None, 5)?;
+    one(checked_grad(call, 2, &w)?)
+}
+
+/// `avg_pool3d_backward`.
+pub fn avg_pool3d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let w = Window::read(call, 3, 2, None, 5)?;
+    one(checked_grad(call, 3, &w)?)
+}
+
+fn max(call: &Call<'_>, n: usize) -> Result<(Layout, Layout), ShapeError> {
+    let x = call.need(0)?;
+    let w = Window::read(call, n, 1, Some(4), 5)?;
+    let sizes = pooled(call, x, n, &w)?;
+    let format = if n == 2 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };
+    Ok((in_format(x.dtype(), &sizes, format), in_format(DType::I64, &sizes, format)))
+}
+
+/// `max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)`.
+pub fn max_pool2d_with_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (values, indices) = max(call, 2)?;
+    Ok(SmallVec::from_iter([Some(values), Some(indices)]))
+}
+
+/// `max_pool3d_with_indices`.
+pub fn max_pool3d_with_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (values, indices) = max(call, 3)?;
+    Ok(SmallVec::from_iter([Some(values), Some(indices)]))
+}
+
+/// `max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode)`.
+pub fn max_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    one(max(call, 3)?.0)
+}
+
+/// `max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)`.
+pub fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let w = Window::read(call, 2, 2, Some(5), 6)?;
+    one(checked_grad(call, 2, &w)?)
+}
+
+/// `max_pool3d_with_indices_backward`.
+pub fn max_pool3d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let w = Window::read(call, 3, 2, Some(5), 6)?;
+    one(checked_grad(call, 3, &w)?)
+}
+
+fn adaptive_max(call: &Call<'_>, n: usize) -> Result<NewResults, ShapeError> {
+    let (x, out) = (call.need(0)?, call.ints(1).unwrap_or_default());
+    let rank = x.rank();
+    if out.len() != n {
         return Err(ShapeError::runtime(format!(
-            "adaptive_avg_pool{spatial}d: elements of output_size must be greater than or equal to 0"
+            "{}(): internal error: output_size.size() must be {n}",
+            call.short_op()
         )));
     }
-    let mut sizes: Dims = input.sizes().into();
-    sizes[rank - spatial..].copy_from_slice(&out);
-    // The volumetric kernel makes a row-major result whatever the input's format.
-    if spatial == 3 {
-        one(Layout::contiguous(input.dtype(), &sizes))
-    } else {
-        one(in_format(input.dtype(), &sizes, suggest_memory_format(input)))
+    if rank != n + 1 && rank != n + 2 {
+        return Err(ShapeError::runtime(format!(
+            "{}(): Expected {}D or {}D tensor, but got: {:?}",
+            call.short_op(),
+            n + 1,
+            n + 2,
+            x.sizes()
+        )));
     }
+    if x.sizes()[rank - n - usize::from(rank == n + 1)..].contains(&0) && x.sizes()[1..].contains(&0) {
+        return Err(ShapeError::runtime(format!(
+            "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {:?}",
+            call.short_op(),
+            x.sizes()
+        )));
+    }
+    super::checks::not_negative(&out)?;
+    let mut sizes: Dims = x.sizes().into();
+    sizes[rank - n..].copy_from_slice(&out);
+    let format = if n == 2 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };
+    Ok(SmallVec::from_iter([Some(in_format(x.dtype(), &sizes, format)), Some(in_format(DType::I64, &sizes, format))]))
 }
 
-/// `_adaptive_avg_pool2d(input, output_size)`.
-pub fn adaptive_avg_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    adaptive(call, 2)
+/// `adaptive_max_pool2d(self, output_size)`.
+pub fn adaptive_max_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    adaptive_max(call, 2)
 }
 
-/// `_adaptive_avg_pool3d(input, output_size)`.
-pub fn adaptive_avg_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    adaptive(call, 3)
+/// `adaptive_max_pool3d(self, output_size)`.
+pub fn adaptive_max_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    adaptive_max(call, 3)
 }
 
-/// `_adaptive_avg_pool2d_backward(grad, input)`: the input's sizes in its memory format.
-pub fn adaptive_avg_pool2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let input = call.need(1)?;
-    one(in_format(input.dtype(), input.sizes(), suggest_memory_format(input)))
-}
-
-/// `_adaptive_avg_pool3d_backward(grad, input)`.
-pub fn adaptive_avg_pool3d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    super::like_second(call)
+/// `adaptive_max_pool2d_backward(grad, self, indices)`, `adaptive_max_pool3d_backward`.
+pub fn adaptive_max_pool_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(1)?;
+    let format = if x.rank() == 4 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };
+    one(in_format(x.dtype(), x.sizes(), format))
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
-use crate::kernel::{Builder, Code, Lane, Val};
+use crate::kernels::{Builder, Code, Lane, Val};
 
 /// A parsed formula.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ mod partition;
 mod pointwise;
 mod rows;
 
-pub(crate) use kernel::{Draft, Fused, run_bernoulli, run_pool};
+pub(crate) use kernel::{Draft, Fused};
 use ltc_ir::{Graph, Op, ValueId};
 pub use rows::fusable_operators;
 

@@ -8,7 +8,7 @@ use super::{
     formula::{self, Formula, Operand},
     rows::{self, Compute},
 };
-use crate::kernel::{Builder, Code, Lane, Val, has_loop};
+use crate::kernels::{Builder, Code, Lane, Val, has_loop};
 
 /// More elements than this, and libtorch's vectorised double-precision functions win over ours, which are scalar.
 const SCALAR_MATH: i64 = 4096;

@@ -11,6 +11,7 @@
 //! | `space.rs` | the elements a kernel goes through, and how it reaches them in memory |
 //! | `tile.rs` | tier 0 |
 //! | `lanes.rs` | its loops, one per operator and element type, for each instruction set |
+//! | `launch.rs` | kernels on libtorch's tensors |
 //! | `pool.rs` | max pooling |
 //! | `random.rs` | draws from libtorch's generator |
 //! | `ops.rs`, `math.rs` | what the operators do to one element |
@@ -18,6 +19,7 @@
 
 mod body;
 mod lanes;
+mod launch;
 mod math;
 mod ops;
 mod pool;
@@ -28,7 +30,8 @@ mod tile;
 pub(crate) use body::{Body, Builder, Code, Lane, Val};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;
+pub(crate) use launch::{run_bernoulli, run_pool};
 pub(crate) use pool::MaxPool;
-pub(crate) use random::bernoulli;
+use random::bernoulli;
 pub(crate) use space::{Access, Space};
 pub(crate) use tile::Kernel;

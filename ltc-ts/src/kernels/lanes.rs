@@ -321,7 +321,7 @@ macro_rules! vectorised {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if $crate::kernel::instruction_set() != "portable" {
+            if $crate::kernels::instruction_set() != "portable" {
                 // SAFETY: all sets but the portable one have AVX2.
                 return unsafe { wide($($arg),*) };
             }

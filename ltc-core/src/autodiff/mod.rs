@@ -1,0 +1,179 @@
+//! Reverse-mode differentiation of native tensors.
+//!
+//! Operators on tensors that gradients reach leave a [`Node`] behind: the call, its operands' values and its results'.
+//! Values are SSA, so nothing that is written later can spoil what was saved. [`LazyTensor::backward`] walks the nodes from
+//! the last recorded to the first and records gradients as ordinary lazy operators: of pointwise operators by the
+//! formulas of the operator table ([`formula`]), of the others by [`rules`]. Gradients of gradients are the same thing
+//! again, wherever the operators a gradient is made of have gradients themselves.
+
+mod backward;
+mod formula;
+mod rules;
+
+use std::{
+    cell::Cell,
+    marker::PhantomData,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use ltc_ir::{NumberWords, OpCode, SignatureRef};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+pub use backward::{GradOptions, grad};
+
+use crate::{Error, LazyTensor, TraceValue, tensor::Tensors};
+
+/// Where a tensor's gradient goes: nowhere, to a leaf, or to the operation that made the tensor.
+#[derive(Clone, Default)]
+pub(crate) struct Edge(Option<Arc<Source>>);
+
+enum Source {
+    Leaf(Leaf),
+    Result { node: Arc<Node>, index: usize },
+}
+
+/// A tensor whose gradient somebody asked for.
+struct Leaf {
+    grad: Mutex<Option<LazyTensor>>,
+}
+
+/// A recorded operation that gradients flow through.
+struct Node {
+    /// In order of recording.
+    id: u64,
+    code: OpCode,
+    signature: SignatureRef,
+    numbers: NumberWords,
+    /// Operands as they were, with their edges.
+    inputs: SmallVec<[LazyTensor; 3]>,
+    results: SmallVec<[TraceValue; 2]>,
+    /// Itself, for the edges of its results.
+    this: Weak<Node>,
+}
+
+thread_local! {
+    static OFF: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While it lives, operators of this thread leave nothing behind for gradients.
+#[derive(Debug)]
+pub struct NoGradGuard(PhantomData<*const ()>);
+
+/// Stops recording for gradients until the guard is dropped.
+pub fn no_grad() -> NoGradGuard {
+    OFF.set(OFF.get() + 1);
+    NoGradGuard(PhantomData)
+}
+
+impl Drop for NoGradGuard {
+    fn drop(&mut self) {
+        OFF.set(OFF.get() - 1);
+    }
+}
+
+/// Whether operators of this thread record for gradients.
+pub fn is_enabled() -> bool {
+    OFF.get() == 0
+}
+
+/// Whether a call on these operands has to be remembered.
+#[inline]
+pub(crate) fn wants(operands: &[LazyTensor]) -> bool {
+    operands.iter().any(|t| t.edge().0.is_some()) && is_enabled()
+}
+
+/// Remembers a call; its floating results get edges.
+pub(crate) fn attach(
+    code: OpCode,
+    signature: SignatureRef,
+    numbers: NumberWords,
+    operands: SmallVec<[LazyTensor; 4]>,
+    results: Tensors,
+) -> Tensors {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let saved = |t: LazyTensor| LazyTensor::of(t.device(), t.value()).with_edge(t.edge().clone());
+    // A view's value is read when a gradient needs it, not before: reading records.
+    let is_view = code.row().class == ltc_ir::OpClass::View;
+    let values = if is_view { SmallVec::new() } else { results.iter().map(LazyTensor::value).collect() };
+    let node = Arc::new_cyclic(|this| Node {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        code,
+        signature,
+        numbers,
+        inputs: operands.into_iter().map(saved).collect(),
+        results: values,
+        this: this.clone(),
+    });
+    let flows = |t: &LazyTensor| t.dtype().is_floating() || t.dtype().is_complex();
+    let with_edge = |(index, t): (usize, LazyTensor)| {
+        if !flows(&t) {
+            return t;
+        }
+        let source = Source::Result { node: node.clone(), index };
+        t.with_edge(Edge(Some(Arc::new(source))))
+    };
+    results.into_iter().enumerate().map(with_edge).collect()
+}
+
+/// Long chains of operations go one by one, not by recursion.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut work: Vec<LazyTensor> = self.inputs.drain(..).collect();
+        while let Some(mut t) = work.pop() {
+            let Some(source) = t.take_edge().0.and_then(Arc::into_inner) else { continue };
+            if let Source::Result { node, .. } = source
+                && let Some(mut node) = Arc::into_inner(node)
+            {
+                work.extend(node.inputs.drain(..));
+            }
+        }
+    }
+}
+
+impl LazyTensor {
+    /// Whether gradients reach this tensor.
+    pub fn requires_grad(&self) -> bool {
+        self.edge().0.is_some()
+    }
+
+    /// Whether it was made by the user, not by an operation gradients flow through.
+    pub fn is_leaf(&self) -> bool {
+        !matches!(self.edge().0.as_deref(), Some(Source::Result { .. }))
+    }
+
+    /// This tensor as a leaf whose gradient [`LazyTensor::backward`] collects; clones share the gradient.
+    pub fn requiring_grad(self) -> LazyTensor {
+        let leaf = Leaf { grad: Mutex::new(None) };
+        self.with_edge(Edge(Some(Arc::new(Source::Leaf(leaf)))))
+    }
+
+    /// The gradient collected so far; for leaves.
+    pub fn grad(&self) -> Option<LazyTensor> {
+        match self.edge().0.as_deref() {
+            Some(Source::Leaf(leaf)) => leaf.grad.lock().clone(),
+            _ => None,
+        }
+    }
+
+    /// Sets or forgets the collected gradient.
+    pub fn set_grad(&self, grad: Option<LazyTensor>) {
+        if let Some(Source::Leaf(leaf)) = self.edge().0.as_deref() {
+            // What is replaced may hold a deep graph: let it go after the lock.
+            let _old = std::mem::replace(&mut *leaf.grad.lock(), grad);
+        }
+    }
+
+    /// Adds the gradients of this tensor, which has one element, to the leaves it was computed from.
+    pub fn backward(&self) -> Result<(), Error> {
+        backward::run(self, None)
+    }
+
+    /// As [`LazyTensor::backward`], for a tensor of any size and the gradient that comes from outside.
+    pub fn backward_with(&self, gradient: &LazyTensor) -> Result<(), Error> {
+        backward::run(self, Some(gradient))
+    }
+}

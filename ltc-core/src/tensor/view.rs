@@ -1,0 +1,221 @@
+//! Views: other sizes and strides over the same memory. Nothing is recorded until one is read.
+
+use ltc_ir::{ArgWriter, Layout, OpCode, Signature, rules::view::Geometry};
+use smallvec::SmallVec;
+
+use super::LazyTensor;
+use crate::{Error, autodiff};
+
+impl LazyTensor {
+    fn geometry(&self) -> Geometry {
+        Geometry::of(self.sizes(), self.strides())
+    }
+
+    /// A view of this geometry. `code` and `arguments` (those after the tensor) say to gradients where it came from.
+    fn viewed(&self, code: OpCode, g: Geometry, arguments: impl FnOnce(&mut ArgWriter)) -> LazyTensor {
+        let layout = Layout::strided(self.dtype(), &g.sizes, &g.strides);
+        let view = self.seen_as(layout, self.storage_offset() + g.offset);
+        if !autodiff::wants(std::slice::from_ref(self)) {
+            return view;
+        }
+        let mut w = ArgWriter::new();
+        arguments(w.tensor());
+        let (words, numbers) = w.finish();
+        let signature = Signature::new(code.op(), words, SmallVec::from_iter([view.layout().clone()]));
+        let sources = SmallVec::from_iter([self.clone()]);
+        let mut views = autodiff::attach(code, signature, numbers, sources, SmallVec::from_iter([view]));
+        views.remove(0)
+    }
+
+    /// `view(size)`: one size may be -1. Fails where strides do not allow it.
+    pub fn view(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
+        let g = self.geometry().view(sizes)?;
+        Ok(self.viewed(OpCode::View, g, |w| {
+            w.ints(sizes);
+        }))
+    }
+
+    /// `reshape(size)`: a view where there is one, a copy otherwise.
+    pub fn reshape(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
+        match self.geometry().view(sizes) {
+            Ok(g) => Ok(self.viewed(OpCode::View, g, |w| {
+                w.ints(sizes);
+            })),
+            // Sizes that do not fit are an error either way.
+            Err(_) => self.contiguous()?.view(sizes),
+        }
+    }
+
+    /// `flatten(start_dim, end_dim)`
+    pub fn flatten(&self, start_dim: i64, end_dim: i64) -> Result<LazyTensor, Error> {
+        let rank = self.dim();
+        let (start, end) = (ltc_ir::rules::wrap_dim(start_dim, rank)?, ltc_ir::rules::wrap_dim(end_dim, rank)?);
+        if start > end {
+            return Err(
+                ltc_ir::ShapeError::runtime("flatten() has invalid args: start_dim cannot come after end_dim").into()
+            );
+        }
+        if rank == 0 {
+            return self.reshape(&[1]);
+        }
+        let s = self.sizes();
+        let sizes: Vec<i64> = s[..start]
+            .iter()
+            .copied()
+            .chain([s[start..=end].iter().product()])
+            .chain(s[end + 1..].iter().copied())
+            .collect();
+        self.reshape(&sizes)
+    }
+
+    /// `expand(size)`: -1 keeps a size.
+    pub fn expand(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
+        let g = self.geometry().expand(sizes)?;
+        Ok(self.viewed(OpCode::Expand, g, |w| {
+            w.ints(sizes).bool(false);
+        }))
+    }
+
+    /// `permute(dims)`
+    pub fn permute(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
+        let g = self.geometry().permute(dims)?;
+        Ok(self.viewed(OpCode::Permute, g, |w| {
+            w.ints(dims);
+        }))
+    }
+
+    /// `transpose(dim0, dim1)`
+    pub fn transpose(&self, dim0: i64, dim1: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().transpose(dim0, dim1)?;
+        Ok(self.viewed(OpCode::TransposeInt, g, |w| {
+            w.int(dim0).int(dim1);
+        }))
+    }
+
+    /// `t()` of at most two dimensions.
+    pub fn t(&self) -> Result<LazyTensor, Error> {
+        let g = self.geometry().t()?;
+        Ok(self.viewed(OpCode::T, g, |_| ()))
+    }
+
+    /// `squeeze()`: without dimensions of size 1.
+    pub fn squeeze(&self) -> LazyTensor {
+        self.viewed(OpCode::Squeeze, self.geometry().squeeze(), |_| ())
+    }
+
+    /// `squeeze(dims)`: without those of these dimensions whose size is 1.
+    pub fn squeeze_dims(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
+        let g = self.geometry().squeeze_dims(dims)?;
+        Ok(self.viewed(OpCode::SqueezeDims, g, |w| {
+            w.ints(dims);
+        }))
+    }
+
+    /// `unsqueeze(dim)`
+    pub fn unsqueeze(&self, dim: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().unsqueeze(dim)?;
+        Ok(self.viewed(OpCode::Unsqueeze, g, |w| {
+            w.int(dim);
+        }))
+    }
+
+    /// `select(dim, index)`
+    pub fn select(&self, dim: i64, index: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().select(dim, index)?;
+        Ok(self.viewed(OpCode::SelectInt, g, |w| {
+            w.int(dim).int(index);
+        }))
+    }
+
+    /// `slice(dim, start, end, step)`: bounds clamp, negative ones count from the end.
+    pub fn slice(&self, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().slice(dim, start, end, step)?;
+        Ok(self.viewed(OpCode::SliceTensor, g, |w| {
+            w.int(dim).int(start.unwrap_or(0)).int(end.unwrap_or(i64::MAX)).int(step);
+        }))
+    }
+
+    /// `narrow(dim, start, length)`
+    pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().narrow(dim, start, length)?;
+        let from = if start < 0 { start + self.size(dim)? } else { start };
+        Ok(self.viewed(OpCode::SliceTensor, g, |w| {
+            w.int(dim).int(from).int(from + length).int(1);
+        }))
+    }
+
+    /// `diagonal(offset, dim1, dim2)`
+    pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().diagonal(offset, dim1, dim2)?;
+        Ok(self.viewed(OpCode::Diagonal, g, |w| {
+            w.int(offset).int(dim1).int(dim2);
+        }))
+    }
+
+    /// `unfold(dimension, size, step)`
+    pub fn unfold(&self, dim: i64, size: i64, step: i64) -> Result<LazyTensor, Error> {
+        let g = self.geometry().unfold(dim, size, step)?;
+        Ok(self.viewed(OpCode::Unfold, g, |w| {
+            w.int(dim).int(size).int(step);
+        }))
+    }
+
+    /// `as_strided(size, stride, offset)`: any layout within the storage. Gradients do not see through it.
+    pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Result<LazyTensor, Error> {
+        let g = Geometry::as_strided(sizes, strides, offset)?;
+        let end = (ltc_ir::layout::storage_elements(sizes, strides) + offset) as usize * self.dtype().size_of();
+        if offset < 0 || end > self.storage.nbytes() {
+            let message = format!(
+                "setStorage: sizes {sizes:?}, strides {strides:?}, storage offset {offset} require a storage size of {end} \
+                 which is out of bounds for storage of size {}",
+                self.storage.nbytes()
+            );
+            return Err(ltc_ir::ShapeError::runtime(message).into());
+        }
+        Ok(self.seen_as(Layout::strided(self.dtype(), &g.sizes, &g.strides), offset))
+    }
+
+    /// `split(split_size, dim)`
+    pub fn split(&self, split_size: i64, dim: i64) -> Result<Vec<LazyTensor>, Error> {
+        if split_size <= 0 {
+            let message = format!("split expects split_size be non-negative, but got split_size={split_size}");
+            return Err(ltc_ir::ShapeError::runtime(message).into());
+        }
+        let whole = self.size(dim)?;
+        let sizes: Vec<i64> =
+            (0..(whole + split_size - 1) / split_size).map(|i| split_size.min(whole - i * split_size)).collect();
+        self.split_with_sizes(&sizes, dim)
+    }
+
+    /// `chunk(chunks, dim)`
+    pub fn chunk(&self, chunks: i64, dim: i64) -> Result<Vec<LazyTensor>, Error> {
+        if chunks <= 0 {
+            return Err(ltc_ir::ShapeError::runtime(format!(
+                "chunk expects `chunks` to be greater than 0, got: {chunks}"
+            ))
+            .into());
+        }
+        self.split(((self.size(dim)? + chunks - 1) / chunks).max(1), dim)
+    }
+
+    /// `split_with_sizes(split_sizes, dim)`
+    pub fn split_with_sizes(&self, sizes: &[i64], dim: i64) -> Result<Vec<LazyTensor>, Error> {
+        self.geometry().split(sizes, dim)?;
+        let mut start = 0;
+        let part = |&length: &i64| {
+            start += length;
+            self.narrow(dim, start - length, length)
+        };
+        sizes.iter().map(part).collect()
+    }
+
+    /// `unbind(dim)`
+    pub fn unbind(&self, dim: i64) -> Result<Vec<LazyTensor>, Error> {
+        (0..self.size(dim)?).map(|i| self.select(dim, i)).collect()
+    }
+
+    /// The same memory, outside of what gradients see.
+    pub fn detach(&self) -> LazyTensor {
+        self.clone().with_edge(Default::default())
+    }
+}

@@ -1,0 +1,404 @@
+//! Operators that move elements: joining, gathering, scattering, sorting, padding.
+
+use smallvec::SmallVec;
+
+use super::{
+    Call, ErrorClass, MemoryFormat, NewResults, ShapeError, cxx_name, empty_like, in_format, one,
+    suggest_memory_format, wrap_dim,
+};
+use crate::{
+    dtype::DType,
+    layout::{Dims, Layout},
+    promote::{Category, result_type},
+};
+
+fn joined_dtype(tensors: &[&Layout]) -> Result<DType, ShapeError> {
+    let kinds = tensors.iter().map(|t| (t.dtype(), Category::of_rank(t.rank())));
+    result_type(kinds, DType::F32).ok_or_else(|| ShapeError::runtime("the tensors' dtypes do not promote"))
+}
+
+/// `cat(tensors, dim)`.
+pub fn cat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
+    if tensors.is_empty() {
+        return Err(ShapeError {
+            class: ErrorClass::Value,
+            message: "torch.cat(): expected a non-empty list of Tensors".into(),
+        });
+    }
+    for (i, t) in tensors.iter().enumerate() {
+        if t.rank() == 0 {
+            return Err(ShapeError::runtime(format!(
+                "zero-dimensional tensor (at position {i}) cannot be concatenated"
+            )));
+        }
+    }
+    // Vectors without elements joined with anything once, and still do.
+    let counts = |t: &&&Layout| t.sizes() != [0];
+    let valid: SmallVec<[&Layout; 8]> = tensors.iter().filter(counts).copied().collect();
+    let first = valid.first().copied().unwrap_or(tensors[0]);
+    let dim = wrap_dim(call.int(1, 0), first.rank())?;
+    let mut sizes: Dims = first.sizes().into();
+    for (i, t) in valid.iter().enumerate().skip(1) {
+        if t.rank() != first.rank() {
+            return Err(ShapeError::runtime(format!(
+                "Tensors must have same number of dimensions: got {} and {}",
+                first.rank(),
+                t.rank()
+            )));
+        }
+        for d in (0..t.rank()).filter(|&d| d != dim) {
+            if t.sizes()[d] != first.sizes()[d] {
+                return Err(ShapeError::runtime(format!(
+                    "Sizes of tensors must match except in dimension {dim}. Expected size {} but got size {} for tensor \
+                     number {i} in the list.",
+                    first.sizes()[d],
+                    t.sizes()[d]
+                )));
+            }
+        }
+        sizes[dim] += t.sizes()[dim];
+    }
+    let format = suggest_memory_format(tensors[0]);
+    let all = tensors.iter().all(|t| suggest_memory_format(t) == format);
+    one(in_format(joined_dtype(&tensors)?, &sizes, if all { format } else { MemoryFormat::Contiguous }))
+}
+
+/// `stack(tensors, dim)`.
+pub fn stack(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
+    let Some(first) = tensors.first() else {
+        return Err(ShapeError::runtime("stack expects a non-empty TensorList"));
+    };
+    let dim = wrap_dim(call.int(1, 0), first.rank() + 1)?;
+    if let Some((i, t)) = tensors.iter().enumerate().find(|(_, t)| t.sizes() != first.sizes()) {
+        return Err(ShapeError::runtime(format!(
+            "stack expects each tensor to be equal size, but got {:?} at entry 0 and {:?} at entry {i}",
+            first.sizes(),
+            t.sizes()
+        )));
+    }
+    let mut sizes: Dims = first.sizes().into();
+    sizes.insert(dim, tensors.len() as i64);
+    one(Layout::contiguous(joined_dtype(&tensors)?, &sizes))
+}
+
+/// `flip(self, dims)`.
+pub fn flip(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let mut seen: SmallVec<[usize; 6]> = SmallVec::new();
+    for d in call.ints(1).unwrap_or_default() {
+        let d = wrap_dim(d, x.rank())?;
+        if seen.contains(&d) {
+            return Err(ShapeError::runtime(format!("dim {d} appears multiple times in the list of dims")));
+        }
+        seen.push(d);
+    }
+    one(empty_like(x, None))
+}
+
+/// `roll(self, shifts, dims)`.
+pub fn roll(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let (shifts, dims) = (call.ints(1).unwrap_or_default(), call.ints(2).unwrap_or_default());
+    if shifts.is_empty() {
+        return Err(ShapeError::runtime("`shifts` required"));
+    }
+    if dims.is_empty() && shifts.len() == 1 {
+        return one(Layout::contiguous(x.dtype(), x.sizes()));
+    }
+    if shifts.len() != dims.len() {
+        return Err(ShapeError::runtime(format!(
+            "shifts and dimensions must align. shifts: {}, dims:{}",
+            shifts.len(),
+            dims.len()
+        )));
+    }
+    for &d in &dims {
+        wrap_dim(d, x.rank())?;
+    }
+    if x.numel() == 0 {
+        return one(empty_like(x, None));
+    }
+    one(in_format(x.dtype(), x.sizes(), suggest_memory_format(x)))
+}
+
+/// `repeat(self, repeats)`.
+pub fn repeat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let repeats = call.ints(1).unwrap_or_default();
+    let Some(lead) = repeats.len().checked_sub(x.rank()) else {
+        return Err(ShapeError::runtime(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+        ));
+    };
+    if let Some(&r) = repeats.iter().find(|&&r| r < 0) {
+        return Err(ShapeError::runtime(format!(
+            "Trying to create tensor with negative dimension {r}: {:?}",
+            &repeats[..]
+        )));
+    }
+    let size = |(i, &r): (usize, &i64)| if i < lead { r } else { r * x.sizes()[i - lead] };
+    let sizes: Dims = repeats.iter().enumerate().map(size).collect();
+    one(Layout::contiguous(x.dtype(), &sizes))
+}
+
+/// `tril(self, diagonal)`, `triu`.
+pub fn tril(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    if x.rank() < 2 {
+        return Err(ShapeError::runtime(format!("{}: input tensor must have at least 2 dimensions", call.short_op())));
+    }
+    one(Layout::contiguous(x.dtype(), x.sizes()))
+}
+
+/// `(values, indices)` of `sort(self, dim, descending)`; stable sorts name the dimension later.
+pub fn sort(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    // `sort.stable(self, *, stable, dim, descending)`.
+    let dim = if call.args.len() > 3 { call.int(2, -1) } else { call.int(1, -1) };
+    wrap_dim(dim, x.rank())?;
+    Ok(SmallVec::from_iter([Some(empty_like(x, None)), Some(empty_like(x, Some(DType::I64)))]))
+}
+
+/// `topk(self, k, dim, largest, sorted)`.
+pub fn topk(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let dim = wrap_dim(call.int(2, -1), x.rank())?;
+    let k = call.int(1, 1);
+    let size = x.sizes().get(dim).copied().unwrap_or(1);
+    if k < 0 || k > size {
+        return Err(ShapeError::runtime("selected index k out of range"));
+    }
+    let mut sizes: Dims = x.sizes().into();
+    if let Some(s) = sizes.get_mut(dim) {
+        *s = k;
+    }
+    let of = |dtype| Some(Layout::contiguous(dtype, &sizes));
+    Ok(SmallVec::from_iter([of(x.dtype()), of(DType::I64)]))
+}
+
+/// `embedding(weight, indices, ...)`.
+pub fn embedding(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (weight, indices) = (call.need(0)?, call.need(1)?);
+    if weight.rank() != 2 {
+        return Err(ShapeError::runtime("'weight' must be 2-D"));
+    }
+    if !matches!(indices.dtype(), DType::I64 | DType::I32) {
+        return Err(ShapeError::runtime(format!(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got \
+             torch.{} instead (while checking arguments for embedding)",
+            cxx_name(indices.dtype())
+        )));
+    }
+    let mut sizes: Dims = indices.sizes().into();
+    sizes.push(weight.sizes()[1]);
+    one(Layout::contiguous(weight.dtype(), &sizes))
+}
+
+/// `constant_pad_nd(self, pad, value)`.
+pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let pad = call.ints(1).unwrap_or_default();
+    if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.rank() {
+        return Err(ShapeError::runtime(format!(
+            "Length of pad must be even and no more than twice the number of dimensions of the input: pad {:?}, input {:?}",
+            &pad[..],
+            x.sizes()
+        )));
+    }
+    let mut sizes: Dims = x.sizes().into();
+    for (i, pair) in pad.chunks(2).enumerate() {
+        let d = x.rank() - 1 - i;
+        sizes[d] += pair[0] + pair[1];
+        if sizes[d] < 0 {
+            return Err(ShapeError::runtime(format!(
+                "The input size {}, plus negative padding {} and {} resulted in a negative output size, which is invalid. \
+                 Check dimension {d} of your input.",
+                x.sizes()[d],
+                pair[0],
+                pair[1]
+            )));
+        }
+    }
+    if pad.iter().all(|&p| p <= 0) {
+        return one(empty_like(&Layout::strided(x.dtype(), &sizes, x.strides()), None));
+    }
+    one(in_format(x.dtype(), &sizes, suggest_memory_format(x)))
+}
+
+/// `clone(self, memory_format)`, `copy`: memory formats by libtorch's codes.
+pub fn clone(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    one(formatted(x, x.dtype(), call.int(1, PRESERVE)))
+}
+
+/// libtorch's codes of memory formats.
+const PRESERVE: i64 = 1;
+
+pub(super) fn formatted(x: &Layout, dtype: DType, format: i64) -> Layout {
+    match format {
+        0 => Layout::contiguous(dtype, x.sizes()),
+        2 | 3 => in_format(dtype, x.sizes(), MemoryFormat::ChannelsLast),
+        _ => empty_like(x, Some(dtype)),
+    }
+}
+
+/// `_to_copy(self, *, dtype, layout, device, pin_memory, non_blocking, memory_format)`.
+pub fn to_copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let dtype = call.dtype(1).unwrap_or(x.dtype());
+    let format = call.int(6, PRESERVE);
+    if format == PRESERVE && !x.is_dense() {
+        return one(in_format(dtype, x.sizes(), suggest_memory_format(x)));
+    }
+    one(formatted(x, dtype, format))
+}
+
+/// `copy(self, src, non_blocking)`, `_copy_from(self, dst, non_blocking)`: the destination's sizes.
+pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, src) = (call.need(0)?, call.need(1)?);
+    let whole = super::broadcast(&[x.sizes(), src.sizes()])?;
+    if whole[..] != *x.sizes() {
+        return Err(ShapeError::runtime(format!(
+            "The expanded size of the tensor ({:?}) must match the existing size ({:?})",
+            x.sizes(),
+            src.sizes()
+        )));
+    }
+    one(if x.strides().contains(&0) { empty_like(x, None) } else { Layout::strided(x.dtype(), x.sizes(), x.strides()) })
+}
+
+/// `_copy_from(self, dst, non_blocking)`.
+pub fn copy_from(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    super::like_second(call)
+}
+
+/// Whatever the operator, it writes in place: there is no new result.
+pub fn nothing_new(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    // Other operands broadcast to what is written, numbers and dtypes apart.
+    let x = call.need(0)?;
+    let pointwise = (1..call.args.len()).filter_map(|i| call.tensor(i)).collect::<SmallVec<[&Layout; 4]>>();
+    let shapes: SmallVec<[&[i64]; 4]> = pointwise.iter().map(|l| l.sizes()).collect();
+    let whole = super::broadcast(&shapes)?;
+    super::checks::expands(&Layout::contiguous(x.dtype(), &whole), x.sizes())?;
+    let kinds = pointwise.iter().map(|l| (l.dtype(), Category::of_rank(l.rank())));
+    let own = (x.dtype(), Category::of_rank(x.rank()));
+    let common = result_type(kinds.chain([own]), DType::F32).unwrap_or(x.dtype());
+    if call.short_op() != "copy_" && kind_rank(common) > kind_rank(x.dtype()) {
+        return Err(ShapeError::runtime(format!(
+            "result type {} can't be cast to the desired output type {}",
+            cxx_name(common),
+            cxx_name(x.dtype())
+        )));
+    }
+    Ok(NewResults::new())
+}
+
+/// Boolean, integer, real, complex: values cast upwards only.
+fn kind_rank(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        d if d.is_integral(false) => 1,
+        d if d.is_floating() => 2,
+        _ => 3,
+    }
+}
+
+/// `block_diag(tensors)`.
+pub fn block_diag(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
+    let (mut rows, mut columns) = (0, 0);
+    for (i, t) in tensors.iter().enumerate() {
+        let (r, c) = match *t.sizes() {
+            [] => (1, 1),
+            [c] => (1, c),
+            [r, c] => (r, c),
+            _ => {
+                return Err(ShapeError::runtime(format!(
+                    "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {} dimensions",
+                    t.rank()
+                )));
+            }
+        };
+        rows += r;
+        columns += c;
+    }
+    if tensors.is_empty() {
+        return one(Layout::contiguous(DType::F32, &[1, 0]));
+    }
+    one(Layout::contiguous(joined_dtype(&tensors)?, &[rows, columns]))
+}
+
+/// `diag_embed(self, offset, dim1, dim2)`.
+pub fn diag_embed(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let n = x.rank() + 1;
+    let (a, b) = (wrap_dim(call.int(2, -2), n)?, wrap_dim(call.int(3, -1), n)?);
+    if a == b {
+        return Err(ShapeError::runtime(format!(
+            "diagonal dimensions cannot be identical {}, {}",
+            call.int(2, -2),
+            call.int(3, -1)
+        )));
+    }
+    let Some((&last, rest)) = x.sizes().split_last() else {
+        return Err(ShapeError::index("Dimension out of range (expected to be in range of [-1, 0], but got -1)"));
+    };
+    let size = last + call.int(1, 0).abs();
+    let mut rest = rest.iter();
+    let sizes: Dims = (0..n).map(|d| if d == a || d == b { size } else { rest.next().copied().unwrap_or(1) }).collect();
+    one(Layout::contiguous(x.dtype(), &sizes))
+}
+
+/// `searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter)`.
+pub fn searchsorted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (sorted, x) = (call.need(0)?, call.need(1)?);
+    if sorted.rank() == 0
+        || (sorted.rank() != 1
+            && (sorted.rank() != x.rank() || sorted.sizes()[..sorted.rank() - 1] != x.sizes()[..x.rank() - 1]))
+    {
+        return Err(ShapeError::runtime(format!(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor \
+             and input value tensor must match, but we got boundaries tensor {:?} and input value tensor {:?}",
+            sorted.sizes(),
+            x.sizes()
+        )));
+    }
+    one(Layout::contiguous(if call.bool(2) { DType::I32 } else { DType::I64 }, x.sizes()))
+}
+
+/// `bucketize(self, boundaries, *, out_int32, right)`.
+pub fn bucketize(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, boundaries) = (call.need(0)?, call.need(1)?);
+    if boundaries.rank() != 1 {
+        return Err(ShapeError::runtime(format!(
+            "boundaries tensor must be 1 dimension, but got dim({})",
+            boundaries.rank()
+        )));
+    }
+    one(Layout::contiguous(if call.bool(2) { DType::I32 } else { DType::I64 }, x.sizes()))
+}
+
+/// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim)`.
+pub fn trilinear(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let operands = [call.need(0)?, call.need(1)?, call.need(2)?];
+    let expands = [call.ints(3), call.ints(4), call.ints(5)].map(Option::unwrap_or_default);
+    let rank = operands[0].rank() + expands[0].len();
+    let mut shapes: SmallVec<[Dims; 3]> = SmallVec::new();
+    for (o, e) in operands.iter().zip(&expands) {
+        let mut own = o.sizes().iter();
+        shapes.push(
+            (0..rank).map(|d| if e.contains(&(d as i64)) { 1 } else { own.next().copied().unwrap_or(1) }).collect(),
+        );
+    }
+    let whole = super::broadcast(&[&shapes[0], &shapes[1], &shapes[2]])?;
+    let folded = call.ints(6).unwrap_or_default();
+    let sizes: Dims = (0..rank).filter(|d| !folded.contains(&(*d as i64))).map(|d| whole[d]).collect();
+    one(Layout::contiguous(operands[0].dtype(), &sizes))
+}
+
+/// `one_hot` and others whose shape depends on values.
+pub fn dynamic(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    super::reduction::dynamic(call)
+}

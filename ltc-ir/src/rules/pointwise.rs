@@ -1,0 +1,283 @@
+//! Pointwise operators: broadcasting, dtype promotion, strides.
+
+use smallvec::SmallVec;
+
+use super::{Call, NewResults, ShapeError, iterator::broadcast_layout, one};
+use crate::{
+    args::Arg,
+    dtype::DType,
+    layout::Layout,
+    promote::{Category, result_type},
+};
+
+/// The dtype floating-point results have when no operand is a float.
+const DEFAULT: DType = DType::F32;
+
+/// Tensor operands, and how much say each argument has in the dtype.
+struct Operands<'a> {
+    layouts: SmallVec<[&'a Layout; 4]>,
+    dtypes: SmallVec<[(DType, Category); 4]>,
+}
+
+thread_local! {
+    /// What a host number broadcasts as.
+    static SCALAR: &'static Layout = Box::leak(Box::new(Layout::contiguous(DType::F32, &[])));
+}
+
+impl<'a> Operands<'a> {
+    /// Of the tensor arguments; schema `Scalar`s count as wrapped numbers when `numbers`.
+    fn of(call: &Call<'a>, numbers: bool) -> Operands<'a> {
+        let mut o = Operands { layouts: SmallVec::new(), dtypes: SmallVec::new() };
+        for (i, arg) in call.args.iter().enumerate() {
+            match arg {
+                Arg::Tensor { .. } => {
+                    if let Some(layout) = call.tensor(i) {
+                        o.layouts.push(layout);
+                        o.dtypes.push((layout.dtype(), Category::of_rank(layout.rank())));
+                    }
+                }
+                Arg::HostScalar { dtype, wrapped, .. } => {
+                    o.layouts.push(SCALAR.with(|s| *s));
+                    o.dtypes.push((*dtype, if *wrapped { Category::Wrapped } else { Category::ZeroDim }));
+                }
+                Arg::Number { dtype, .. } if numbers => {
+                    o.layouts.push(SCALAR.with(|s| *s));
+                    o.dtypes.push((*dtype, Category::Wrapped));
+                }
+                _ => {}
+            }
+        }
+        o
+    }
+
+    fn common(&self, call: &Call<'_>) -> Result<DType, ShapeError> {
+        result_type(self.dtypes.iter().copied(), DEFAULT)
+            .ok_or_else(|| ShapeError::runtime(format!("{}: the operands' dtypes do not promote", call.op)))
+    }
+
+    fn result(&self, dtype: DType) -> Result<NewResults, ShapeError> {
+        one(broadcast_layout(&self.layouts, dtype)?)
+    }
+}
+
+fn floating(dtype: DType) -> DType {
+    if dtype.is_integral(true) { DEFAULT } else { dtype }
+}
+
+/// The common dtype of all tensor operands.
+pub fn promoted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, false);
+    o.result(o.common(call)?)
+}
+
+/// The common dtype of tensor operands and numbers.
+pub fn promoted_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    o.result(o.common(call)?)
+}
+
+/// The common dtype, or the default float where that is an integer.
+pub fn float(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, false);
+    o.result(floating(o.common(call)?))
+}
+
+/// As [`float`], with numbers.
+pub fn float_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    o.result(floating(o.common(call)?))
+}
+
+/// Booleans over operands whose dtypes promote.
+pub fn boolean(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    o.common(call)?;
+    o.result(DType::Bool)
+}
+
+/// Booleans of each operand by itself.
+pub fn logical(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    Operands::of(call, false).result(DType::Bool)
+}
+
+/// The first operand's dtype.
+pub fn like_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, false);
+    o.result(call.need(0)?.dtype())
+}
+
+/// As [`float`], of one operand that must not be complex where the kernel has no such case.
+pub fn float_only(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, false);
+    let dtype = o.common(call)?;
+    if dtype.is_integral(true) {
+        return Err(not_implemented(call, dtype));
+    }
+    o.result(dtype)
+}
+
+/// The common dtype, which must not be boolean.
+pub fn no_bool(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    let dtype = o.common(call)?;
+    if dtype == DType::Bool {
+        return Err(not_implemented(call, dtype));
+    }
+    o.result(dtype)
+}
+
+/// The common dtype, which must be an integer.
+pub fn integral(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    let dtype = o.common(call)?;
+    if !dtype.is_integral(true) {
+        return Err(not_implemented(call, dtype));
+    }
+    o.result(dtype)
+}
+
+fn not_implemented(call: &Call<'_>, dtype: DType) -> ShapeError {
+    ShapeError {
+        class: super::ErrorClass::NotImplemented,
+        message: format!("\"{}\" not implemented for '{}'", call.short_op(), super::cxx_name(dtype)),
+    }
+}
+
+/// Magnitudes: of complex numbers they are real.
+pub fn real(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, false);
+    o.result(super::real_of(o.common(call)?))
+}
+
+/// `sub`: booleans have none.
+pub fn sub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let o = Operands::of(call, true);
+    let is_bool = |d: &(DType, Category)| d.0 == DType::Bool;
+    if o.dtypes.iter().all(is_bool) {
+        return Err(ShapeError::runtime(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` \
+             operator instead.",
+        ));
+    }
+    if o.dtypes.iter().take(2).any(is_bool) {
+        return Err(ShapeError::runtime(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use \
+             the `~` or `logical_not()` operator instead.",
+        ));
+    }
+    o.result(o.common(call)?)
+}
+
+/// `rsub(self, other, alpha)`: the numbers do not promote.
+pub fn rsub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    sub(call)?;
+    let mut o = Operands::of(call, true);
+    o.dtypes.truncate(2);
+    o.layouts.truncate(2);
+    o.result(o.common(call)?)
+}
+
+/// `rsub(self, other)` of tensors: laid out like the tensor that is subtracted from.
+pub fn rsub_tensor(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let dtype = sub(call)?.into_iter().flatten().next().map_or(DEFAULT, |l| l.dtype());
+    let mut o = Operands::of(call, false);
+    o.layouts.reverse();
+    o.result(dtype)
+}
+
+/// `heaviside(self, values)`: both of one dtype.
+pub fn heaviside(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    if call.need(0)?.dtype() != call.need(1)?.dtype() {
+        return Err(ShapeError::runtime("heaviside is not yet implemented for tensors with different dtypes."));
+    }
+    promoted(call)
+}
+
+/// `neg`: booleans have none.
+pub fn neg(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    if call.need(0)?.dtype() == DType::Bool {
+        return Err(ShapeError::runtime(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
+             `~` or `logical_not()` operator instead.",
+        ));
+    }
+    promoted(call)
+}
+
+/// `div(self, other, rounding_mode)`: rounded quotients keep integers.
+pub fn div_mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let rounds = matches!(call.args.get(2), Some(Arg::Str { .. }));
+    if rounds { promoted_numbers(call) } else { float_numbers(call) }
+}
+
+/// `where(condition, self, other)`: the condition has no say in the dtype, but in the layout.
+pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let mut o = Operands::of(call, true);
+    let condition = o.dtypes.remove(0).0;
+    if !matches!(condition, DType::Bool | DType::U8) {
+        return Err(ShapeError::runtime(format!(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
+            super::cxx_name(condition)
+        )));
+    }
+    o.result(o.common(call)?)
+}
+
+/// `lerp(self, end, weight)`: all of one dtype.
+pub fn lerp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, end) = (call.need(0)?, call.need(1)?);
+    let weight = call.tensor(2).map_or(x.dtype(), Layout::dtype);
+    for (dtype, what) in [(end.dtype(), "`end`"), (weight, "`weight`")] {
+        if dtype != x.dtype() {
+            return Err(ShapeError::runtime(format!(
+                "expected dtype {} for {what} but got dtype {}",
+                super::c_name(x.dtype()),
+                super::c_name(dtype)
+            )));
+        }
+    }
+    promoted(call)
+}
+
+/// `masked_fill(self, mask, value)`: row-major, of the first operand's dtype.
+pub fn masked_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (x, mask) = (call.need(0)?, call.need(1)?);
+    if mask.dtype() != DType::Bool {
+        return Err(ShapeError::runtime(
+            "masked_fill only supports boolean masks, but got mask with dtype ".to_owned()
+                + super::c_name(mask.dtype()),
+        ));
+    }
+    if call.tensor(2).is_some_and(|v| v.rank() > 0) {
+        return Err(ShapeError::runtime(format!(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+            call.need(2)?.rank()
+        )));
+    }
+    one(Layout::contiguous(x.dtype(), &super::broadcast(&[mask.sizes(), x.sizes()])?))
+}
+
+/// `clamp(self, min, max)`: one of them must be there.
+pub fn clamp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    if call.args.iter().skip(1).all(|a| matches!(a, Arg::None)) {
+        return Err(ShapeError::runtime("torch.clamp: At least one of 'min' or 'max' must not be None"));
+    }
+    promoted_numbers(call)
+}
+
+/// `bitwise` operators take integers and booleans.
+pub fn bitwise(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    integral(call)
+}
+
+/// `log_sigmoid_forward(self)`: the result and a buffer its gradient reads.
+pub fn log_sigmoid_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    let like = Layout::contiguous(x.dtype(), x.sizes());
+    Ok(SmallVec::from_iter([Some(like.clone()), Some(like)]))
+}
+
+/// Results like the second operand (`(grad, self, ...)`), row-major when it is.
+pub fn gradient(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    promoted(call)
+}

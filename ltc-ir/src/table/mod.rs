@@ -1,0 +1,182 @@
+//! The operator table: one row per operator the system knows.
+//!
+//! The rows are data (`ltc-ir/ops.toml`), checked and turned into constants by `cargo xtask codegen`. Operators without a
+//! row are recorded all the same, from their dispatcher schema, with shapes from libtorch's own meta functions.
+
+mod generated;
+
+use std::sync::OnceLock;
+
+pub use generated::OpCode;
+
+use crate::{
+    op::{Op, OpClass, Props},
+    rules::Rule,
+};
+
+/// What kind of value an argument takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArgKind {
+    /// `Tensor`
+    Tensor,
+    /// `Tensor[]`
+    Tensors,
+    /// `Tensor?[]`
+    OptionalTensors,
+    /// `Scalar`
+    Scalar,
+    /// `Scalar[]`
+    Scalars,
+    /// `int`, `SymInt`
+    Int,
+    /// `int[]`
+    Ints,
+    /// `bool`
+    Bool,
+    /// `bool[]`
+    Bools,
+    /// `float`
+    Float,
+    /// `float[]`
+    Floats,
+    /// `str`
+    Str,
+    /// `ScalarType`
+    DType,
+    /// `Layout`
+    Layout,
+    /// `Device`
+    Device,
+    /// `MemoryFormat`
+    MemoryFormat,
+    /// `Generator`
+    Generator,
+    /// What no operator of the table has: storages, streams, dimension names.
+    Other,
+}
+
+/// One argument of a schema.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgSpec {
+    /// Name.
+    pub name: &'static str,
+    /// Kind of value.
+    pub kind: ArgKind,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Whether the operator writes it.
+    pub written: bool,
+    /// Default, in the schema's words.
+    pub default: Option<&'static str>,
+}
+
+const fn arg(
+    name: &'static str,
+    kind: ArgKind,
+    optional: bool,
+    written: bool,
+    default: Option<&'static str>,
+) -> ArgSpec {
+    ArgSpec { name, kind, optional, written, default }
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Qualified name with overload: `aten::add.Tensor`.
+    pub name: &'static str,
+    /// The row's number.
+    pub code: OpCode,
+    /// Class.
+    pub class: OpClass,
+    /// Properties beyond the schema's.
+    pub props: Props,
+    /// Layouts of the new results.
+    pub rule: Rule,
+    /// Whether the rule's answer, not libtorch's meta function's, is the CPU's.
+    pub overrides: bool,
+    /// What one element of a pointwise operator's result is, over the arguments' names (see [`crate::expr`]).
+    pub expr: Option<&'static str>,
+    /// Gradients by argument, over the arguments' names, `grad` and `result`.
+    pub gradients: &'static [(&'static str, &'static str)],
+    /// The schema's arguments.
+    pub arguments: &'static [ArgSpec],
+    /// How many results the schema has.
+    pub results: usize,
+    /// The schema, as libtorch writes it.
+    pub schema: &'static str,
+}
+
+/// All rows, sorted by name.
+pub fn rows() -> &'static [Row] {
+    generated::ROWS
+}
+
+/// The row of an operator.
+pub fn find(name: &str) -> Option<&'static Row> {
+    rows().binary_search_by(|r| r.name.cmp(name)).ok().map(|i| &rows()[i])
+}
+
+/// The functional operator whose in-place or out variant this is.
+pub fn functional(name: &str) -> Option<OpCode> {
+    let variants = generated::VARIANTS;
+    variants.binary_search_by(|v| v.0.cmp(name)).ok().map(|i| variants[i].1)
+}
+
+/// Class and properties of an operator that the table knows, itself or by its functional variant.
+pub(crate) fn describe(name: &str) -> Option<(OpClass, Props)> {
+    let row = find(name).map(|row| (row.class, row.props));
+    row.or_else(|| functional(name).map(|code| (code.row().class, Props::NONE)))
+}
+
+impl OpCode {
+    /// The row.
+    #[inline]
+    pub fn row(self) -> &'static Row {
+        &rows()[self as usize]
+    }
+
+    /// The interned operator; interned once, so this is a load.
+    #[inline]
+    pub fn op(self) -> Op {
+        static OPS: [OnceLock<Op>; MAX_ROWS] = [const { OnceLock::new() }; MAX_ROWS];
+        *OPS[self as usize].get_or_init(|| Op::intern(self.row().name, Props::NONE))
+    }
+}
+
+/// Room for the handles of all rows.
+const MAX_ROWS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Expr;
+
+    #[test]
+    fn rows_are_sorted_and_their_codes_are_their_places() {
+        assert!(rows().windows(2).all(|w| w[0].name < w[1].name));
+        assert!(rows().len() <= MAX_ROWS);
+        for (i, row) in rows().iter().enumerate() {
+            assert_eq!(row.code as usize, i, "{}", row.name);
+            assert!(find(row.name).is_some_and(|f| f.name == row.name));
+            assert!(std::ptr::eq(row.code.op().spec(), Op::intern(row.name, Props::NONE).spec()));
+        }
+        assert!(generated::VARIANTS.windows(2).all(|w| w[0].0 < w[1].0));
+        assert_eq!(functional("aten::mul_.Tensor"), Some(OpCode::MulTensor));
+        assert_eq!(describe("aten::add.out").map(|d| d.0), Some(OpClass::Pointwise));
+    }
+
+    #[test]
+    fn expressions_and_gradients_parse_over_the_arguments() {
+        for row in rows() {
+            let names: Vec<&str> = row.arguments.iter().map(|a| a.name).collect();
+            if let Some(e) = row.expr {
+                Expr::parse(e, &names).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+            }
+            let names: Vec<&str> = names.into_iter().chain(["grad", "result"]).collect();
+            for (_, text) in row.gradients {
+                Expr::parse(text, &names).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+            }
+        }
+    }
+}
