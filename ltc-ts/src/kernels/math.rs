@@ -35,10 +35,11 @@ pub(super) fn exp<const F: bool>(x: f32) -> f32 {
     let r = fma::<F>(n, -1.428_606_8e-6, r);
     let p = poly::<F, 5>(r, [1.381_46e-3, 8.368_715_4e-3, 4.166_838_8e-2, 1.666_652_1e-1, 0.499_999_93]);
     let p = fma::<F>(p * r, r, r) + 1.0;
-    let n = shifted.to_bits() as i32 - SHIFT.to_bits() as i32;
+    // Of NaN, any integer will do.
+    let n = (shifted.to_bits() as i32).wrapping_sub(SHIFT.to_bits() as i32);
     let half = n >> 1;
-    let power = |n: i32| f32::from_bits(((n + 127) << 23) as u32);
-    p * power(half) * power(n - half)
+    let power = |n: i32| f32::from_bits((n.wrapping_add(127) << 23) as u32);
+    p * power(half) * power(n.wrapping_sub(half))
 }
 
 /// Natural logarithm.
@@ -48,8 +49,8 @@ pub(super) fn log<const F: bool>(x: f32) -> f32 {
     let scaled = if tiny { x * 8_388_608.0 } else { x };
     // scaled = 2^e (1 + f) with 1 + f between 2/3 and 4/3.
     let bits = scaled.to_bits() as i32;
-    let e = (bits - 0x3f2a_aaab) >> 23;
-    let f = f32::from_bits((bits - (e << 23)) as u32) - 1.0;
+    let e = bits.wrapping_sub(0x3f2a_aaab) >> 23;
+    let f = f32::from_bits(bits.wrapping_sub(e << 23) as u32) - 1.0;
     let e = e as f32 - if tiny { 23.0 } else { 0.0 };
     let q = poly::<F, 8>(
         f,
