@@ -100,7 +100,7 @@ impl TsBackend {
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
-        let short_run = cost::short_run(graph);
+        let short_run = cost::short_run(&program);
         let (stats, total) = (Mutex::default(), self.stats.clone());
         let profile = self.profile.clone();
         Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ltc_ir::{Graph, OpClass};
+use ltc_ir::OpClass;
+
+use crate::lower::{Program, StepKind};
 
 /// More elements than this in any value, and libtorch's kernels may use several threads.
 const ELEMENTS: i64 = 8192;
@@ -10,14 +12,21 @@ const ELEMENTS: i64 = 8192;
 const LIMIT: Duration = Duration::from_micros(300);
 
 /// Estimated time of one run of a program whose kernels are all small enough to stay on one thread; `None` for others.
-pub(crate) fn short_run(graph: &Graph) -> Option<Duration> {
+pub(crate) fn short_run(program: &Program) -> Option<Duration> {
+    let graph = &program.lowered;
     let mut nanoseconds = 0u64;
     let small = |n: i64| (n <= ELEMENTS).then_some(n as u64);
     for layout in graph.params() {
         small(layout.numel())?;
     }
-    for node in graph.nodes() {
-        let elements: u64 = node.results().iter().map(|l| small(l.numel())).sum::<Option<u64>>()?;
+    for step in &program.steps {
+        let node = &graph.nodes()[step.node as usize];
+        let results = program.step_results(step);
+        let elements: u64 = results.iter().map(|r| small(r.layout.numel())).sum::<Option<u64>>()?;
+        if let StepKind::Fused(fused) = &step.kind {
+            nanoseconds += 500 + 200 * results.len() as u64 + (fused.kernel.calls() * fused.kernel.len() / 4) as u64;
+            continue;
+        }
         nanoseconds += match node.op().spec().class {
             OpClass::Convolution => return None,
             OpClass::View => 500,
