@@ -52,8 +52,9 @@ void correct(OpInfo& o, const std::string& base) {
     }
   // Whether the added matrix expands is only checked by the kernel.
   for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"}) o.kernel_checks_more |= base == p || base == std::string(p) + "_";
-  // Its CPU kernel is not the one its meta function belongs to: other errors.
-  if (base == "aten::narrow_copy") o.structured = false;
+  // CPU kernels that are not those their meta functions belong to: other errors, or a result that stays channels-last.
+  for (auto p : {"narrow_copy", "pixel_shuffle", "pixel_unshuffle", "replication_pad2d", "replication_pad3d", "reflection_pad3d"})
+    if (starts_with(base, "aten::") && base.compare(6, std::string::npos, p) == 0) o.structured = false;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
   o.stand_in = stand_in_rule(base);

@@ -194,7 +194,7 @@ class CompiledStep(Generic[_P, _R]):
         if name is None:
             name = self._keys[key] = str(len(self._keys))
         host = self._host_numbers(name)
-        state, results = _RECORDED, []
+        state, results = _RECORDED, list[torch.Tensor]()
         try:
             results, _, (state,) = service("step_begin", inputs, name, (self._handle, *host))
         finally:
