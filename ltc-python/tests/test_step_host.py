@@ -241,3 +241,19 @@ def test_what_cannot_be_replayed_says_why(body, why):
         got, expected = (got[1], expected[1]) if isinstance(got, tuple) else (got.item(), expected.item())
         assert got == expected and type(got) is float
     assert re.search(why, call.refusal), call.explain()
+
+
+def test_a_step_whose_plain_values_change_says_so():
+    batches = [x.to("ltc") for x, _ in data(4)]
+    count = 0
+
+    @torch_ltc.compile
+    def step():
+        nonlocal count
+        count += 1
+        return batches[count % len(batches)].sum()
+
+    for _ in range(12):
+        step()
+    assert step.counts == (0, 12)
+    assert "plain values" in step.explain()

@@ -274,7 +274,10 @@ class CompiledStep(Generic[_P, _R]):
     @property
     def refusal(self) -> str:
         """Why it is not replayed; an empty string when it is (or was not tried yet)."""
-        return service("step_counts", numbers=[self._handle])[1]
+        reason, (replayed, recorded) = service("step_counts", numbers=[self._handle])[1:]
+        if not reason and not replayed and len(self._keys) > max(4, recorded // 2):
+            return "plain values it is given or uses by name change from call to call: hand in tensors instead"
+        return reason
 
     def explain(self) -> str:
         """One line about how the step runs."""

@@ -61,9 +61,11 @@ impl Fused {
         // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
         // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
         // nobody else holds, read by the kernel only as it lies, and its result is staged. Numbers are the program's.
-        unsafe {
-            self.kernel.run(&outputs, &inputs, numbers, |n, body| outcome = parallel_for(n, grain, body));
-        }
+        let run =
+            unsafe { self.kernel.run(&outputs, &inputs, numbers, |n, body| outcome = parallel_for(n, grain, body)) };
+        let too_large =
+            |_| TorchError { class: ErrorClass::Runtime, message: "a fused kernel has too many values".into() };
+        run.map_err(too_large)?;
         outcome.map(|()| results)
     }
 }

@@ -79,6 +79,10 @@ struct Call {
     operands: [u16; 3],
 }
 
+/// A kernel has more values than it has places for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLarge;
+
 /// Scratch memory of a thread, aligned for vectors.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
@@ -139,7 +143,8 @@ impl Kernel {
         (200_000 / self.cost.max(1)).max(MAX_BLOCK)
     }
 
-    /// Runs the kernel. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads.
+    /// Runs the kernel. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails if the form
+    /// for unusual numbers cannot be made.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
@@ -151,13 +156,13 @@ impl Kernel {
         inputs: &[*const u8],
         numbers: &[u64],
         parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
-    ) {
+    ) -> Result<(), TooLarge> {
         let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
         let code = if self.ones.iter().all(one) {
             &self.usual
         } else {
             let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
-            self.general.1.get_or_init(make).as_ref().unwrap_or(&self.usual)
+            self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
         let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
         // SAFETY: cells have room for one element each; inputs by this function's contract.
@@ -169,6 +174,7 @@ impl Kernel {
         if n > 0 {
             parallel(n, &stretch);
         }
+        Ok(())
     }
 
     /// Fills the cells of uniform values.
