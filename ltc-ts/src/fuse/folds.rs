@@ -22,11 +22,23 @@ pub(super) enum Over {
     Channels,
 }
 
+/// Up to which size an operator is worth a kernel of its own, with nothing around it: libtorch's kernels are good.
+/// `cargo run --release -p ltc-torch --example kernels` with and without `LTC_FUSION=0` tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Alone {
+    Never,
+    /// Up to so many elements.
+    Small,
+    Always,
+}
+use Alone::{Always, Never, Small};
+
 /// One operator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) over: Over,
+    pub(super) alone: Alone,
     /// What integer and boolean arguments must be. A list of booleans must be all true.
     needs: &'static [(usize, i64)],
     /// Per result, written arguments first: the argument written, and the formula.
@@ -36,50 +48,51 @@ pub(super) struct Row {
 const fn row(
     name: &'static str,
     over: Over,
+    alone: Alone,
     needs: &'static [(usize, i64)],
     results: &'static [(Option<usize>, &'static str)],
 ) -> Row {
-    Row { name, over, needs, results }
+    Row { name, over, alone, needs, results }
 }
 
 /// All rows, sorted by name.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row("_log_softmax", Over::Dim(1), &[(2, 0)], &[(None, "moved = a - amax(a); moved - log(sum(exp(moved)))")]),
-    row("_log_softmax_backward_data", Over::Dim(2), &[], &[(None, "a - exp(b) * sum(a)")]),
-    row("_safe_softmax", Over::Dim(1), &[], &[(None,
+    row("_log_softmax", Over::Dim(1), Never, &[(2, 0)], &[(None, "moved = a - amax(a); moved - log(sum(exp(moved)))")]),
+    row("_log_softmax_backward_data", Over::Dim(2), Never, &[], &[(None, "a - exp(b) * sum(a)")]),
+    row("_safe_softmax", Over::Dim(1), Never, &[], &[(None,
         "top = amax(a); e1 = exp(a - top); select(top == -1 / 0, 0, e1 / sum(e1))")]),
-    row("_softmax", Over::Dim(1), &[(2, 0)], &[(None, "e1 = exp(a - amax(a)); e1 / sum(e1)")]),
-    row("_softmax_backward_data", Over::Dim(2), &[], &[(None, "ab = a * b; ab - b * sum(ab)")]),
-    row("amax", Over::Dims(1), &[], &[(None, "amax(a)")]),
-    row("amin", Over::Dims(1), &[], &[(None, "amin(a)")]),
-    row("logsumexp", Over::Dims(1), &[], &[(None,
+    row("_softmax", Over::Dim(1), Never, &[(2, 0)], &[(None, "e1 = exp(a - amax(a)); e1 / sum(e1)")]),
+    row("_softmax_backward_data", Over::Dim(2), Never, &[], &[(None, "ab = a * b; ab - b * sum(ab)")]),
+    row("amax", Over::Dims(1), Small, &[], &[(None, "amax(a)")]),
+    row("amin", Over::Dims(1), Small, &[], &[(None, "amin(a)")]),
+    row("logsumexp", Over::Dims(1), Small, &[], &[(None,
         "top = amax(a); shift = select(abs(top) == 1 / 0, 0, top); log(sum(exp(a - shift))) + shift")]),
-    row("max", Over::All, &[], &[(None, "amax(a)")]),
-    row("mean", Over::All, &[], &[(None, "sum(a) / count")]),
-    row("mean.dim", Over::Dims(1), &[], &[(None, "sum(a) / count")]),
-    row("min", Over::All, &[], &[(None, "amin(a)")]),
-    row("mse_loss", Over::All, &[(2, 1)], &[(None, "d1 = a - b; sum(d1 * d1) / count")]),
-    row("mse_loss", Over::All, &[(2, 2)], &[(None, "d1 = a - b; sum(d1 * d1)")]),
-    row("native_batch_norm", Over::Channels, &[(5, 1)], &[
+    row("max", Over::All, Small, &[], &[(None, "amax(a)")]),
+    row("mean", Over::All, Small, &[], &[(None, "sum(a) / count")]),
+    row("mean.dim", Over::Dims(1), Small, &[], &[(None, "sum(a) / count")]),
+    row("min", Over::All, Small, &[], &[(None, "amin(a)")]),
+    row("mse_loss", Over::All, Always, &[(2, 1)], &[(None, "d1 = a - b; sum(d1 * d1) / count")]),
+    row("mse_loss", Over::All, Always, &[(2, 2)], &[(None, "d1 = a - b; sum(d1 * d1)")]),
+    row("native_batch_norm", Over::Channels, Always, &[(5, 1)], &[
         (Some(3), "mean = sum(a) / count; d * (1 - g) + mean * g"),
         (Some(4), "mean = sum(a) / count; d1 = a - mean; e * (1 - g) + sum(d1 * d1) / (count - 1) * g"),
         (None, "mean = sum(a) / count; d1 = a - mean; d1 * (1 / sqrt(sum(d1 * d1) / count + h)) * b + c"),
         (None, "sum(a) / count"),
         (None, "mean = sum(a) / count; d1 = a - mean; 1 / sqrt(sum(d1 * d1) / count + h)"),
     ]),
-    row("native_batch_norm_backward", Over::Channels, &[(7, 1), (9, 1)], &[
+    row("native_batch_norm_backward", Over::Channels, Always, &[(7, 1), (9, 1)], &[
         (None, "bf = b - f; (a - sum(a) / count - bf * (sum(bf * a) * g * g / count)) * (g * c)"),
         (None, "sum((b - f) * a) * g"),
         (None, "sum(a)"),
     ]),
-    row("native_layer_norm", Over::Last(1), &[], &[
+    row("native_layer_norm", Over::Last(1), Small, &[], &[
         (None, "mean = sum(a) / count; d1 = a - mean; d1 * (1 / sqrt(sum(d1 * d1) / count + e)) * c + d"),
         (None, "sum(a) / count"),
         (None, "mean = sum(a) / count; d1 = a - mean; 1 / sqrt(sum(d1 * d1) / count + e)"),
     ]),
-    row("sum", Over::All, &[], &[(None, "sum(a)")]),
-    row("sum.dim_IntList", Over::Dims(1), &[], &[(None, "sum(a)")]),
+    row("sum", Over::All, Small, &[], &[(None, "sum(a)")]),
+    row("sum.dim_IntList", Over::Dims(1), Small, &[], &[(None, "sum(a)")]),
 ];
 
 /// The row of a node, by its operator's short name (without `aten::`) and what its arguments are.

@@ -131,13 +131,13 @@ impl Draft {
             Some(fold) => {
                 let space = RowSpace::new(sizes, &fold.dims, &strides);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
-                (FusedKernel::Rows(kernel), vec![None; self.results.len()])
+                (FusedKernel::Rows(Box::new(kernel)), vec![None; self.results.len()])
             }
             None => {
                 let reuse = self.reuse(graph, dies);
                 let staged = reuse.iter().map(Option::is_some).collect();
                 let kernel = Kernel::new(Space::new(sizes, &strides), &outputs, &inputs, &usual, general, staged)?;
-                (FusedKernel::Flat(kernel), reuse)
+                (FusedKernel::Flat(Box::new(kernel)), reuse)
             }
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();

@@ -25,6 +25,7 @@ pub use rows::fusable_operators;
 
 use crate::backend::Fusion;
 use domain::Domain;
+use folds::Alone;
 use recipe::Recipe;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
@@ -41,6 +42,15 @@ pub(crate) struct Recipes(Vec<Option<Recipe>>);
 impl Recipes {
     fn of(&self, node: u32) -> Option<&Recipe> {
         self.0.get(node as usize)?.as_ref()
+    }
+
+    /// Whether a node is worth a kernel with nothing else in it.
+    fn is_worth_a_kernel(&self, node: u32) -> bool {
+        self.of(node).is_some_and(|recipe| match recipe.alone {
+            Alone::Always => true,
+            Alone::Small => recipe.domain.elements() as i64 <= SMALL,
+            Alone::Never => false,
+        })
     }
 
     /// Whether these nodes can be one unit of a domain that folds: values must lie where those who read them look, and
@@ -153,7 +163,8 @@ fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec
     let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
     for unit in units {
         let first = unit.nodes[0];
-        let draft = Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]);
+        let lonely = unit.nodes.len() == 1 && !recipes.is_worth_a_kernel(first);
+        let draft = if lonely { None } else { Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]) };
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
         match draft {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::{
     domain::Domain,
-    folds,
+    folds::{self, Alone},
     formula::{self, Formula, Operand},
     rows::{self, Compute},
 };
@@ -36,6 +36,8 @@ pub(super) struct Recipe {
     rounding: Option<Code>,
     /// The elements it goes through, and which dimensions it folds away.
     pub(super) domain: Domain,
+    /// Whether it is worth a kernel of its own.
+    pub(super) alone: Alone,
 }
 
 /// How values of a dtype are rounded that is computed in a wider one.
@@ -98,7 +100,7 @@ impl Recipe {
         let rounding = rounding(computed).filter(|_| !exact);
         let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
         let domain = Domain::pointwise(layout.sizes());
-        let this = Recipe { formulas, letters, lane: Lane::of(computed)?, rounding, domain };
+        let this = Recipe { formulas, letters, lane: Lane::of(computed)?, rounding, domain, alone: Alone::Always };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
@@ -128,7 +130,8 @@ impl Recipe {
             formula::parsed(text.1).map(|f| (f, layout.dtype()))
         };
         let formulas = wanted.iter().zip(node.results()).map(of).collect::<Option<_>>()?;
-        let this = Recipe { formulas, letters, lane: Lane::of(dtype)?, rounding: rounding(dtype), domain };
+        let this =
+            Recipe { formulas, letters, lane: Lane::of(dtype)?, rounding: rounding(dtype), domain, alone: row.alone };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
             _ => true,

@@ -12,9 +12,9 @@ use crate::{fuse::Fused, lower::StepResult};
 #[derive(Debug)]
 pub(crate) enum FusedKernel {
     /// Element by element.
-    Flat(Kernel),
+    Flat(Box<Kernel>),
     /// With folds.
-    Rows(RowKernel),
+    Rows(Box<RowKernel>),
 }
 
 impl FusedKernel {

@@ -213,7 +213,7 @@ impl Pass<'_> {
             .collect();
         // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
         unsafe {
-            stage.elements.fill_cells(&mut cells, (&values, stage.stage.keeps.len()), self.shared.numbers);
+            stage.elements.fill_cells(&mut cells, (&values, stage.made), self.shared.numbers);
             match staged.walk {
                 Walk::Rows => {
                     let n = rows.len() * space.each;
@@ -286,7 +286,7 @@ impl Pass<'_> {
                     }
                 });
             }
-            for (k, keep) in stage.stage.keeps.iter().enumerate() {
+            for (k, keep) in stage.stage.keeps[..stage.made].iter().enumerate() {
                 outputs.push(match *keep {
                     Keep::Carried(c) => carry(c),
                     Keep::Fold(..) => self.piece(staged.keeps, k),
@@ -299,7 +299,10 @@ impl Pass<'_> {
                     }
                 });
             }
-            stage.elements.run_block(cells, &inputs, &outputs, (self.scratch, staged.piece), n);
+            if stage.made > 0 {
+                stage.elements.run_block(cells, &inputs, &outputs, (self.scratch, staged.piece), n);
+            }
+            outputs.extend(stage.folded_feeds.iter().map(|&feed| inputs[feed].cast_mut()));
             for (k, keep) in stage.stage.keeps.iter().enumerate() {
                 match (*keep, &stage.folds[k]) {
                     (Keep::Fold(..), Some(fold)) if staged.walk == Walk::Columns => {

@@ -13,10 +13,9 @@
 use std::{cell::RefCell, ops::Range, sync::OnceLock};
 
 use ltc_ir::DType;
-use smallvec::SmallVec;
 
 use super::{
-    body::{Body, Lane},
+    body::{Body, Def, Lane, Val},
     fold::Folder,
     nest::{Feed, Keep, Nest, Stage},
     pass::{Pass, Shared},
@@ -26,6 +25,8 @@ use super::{
 
 /// Elements of rows that are worth keeping between stages.
 const MAX_CARRIED: usize = 32 << 10;
+/// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
+const LONGER: usize = 4;
 /// Elements a long fold is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
@@ -121,6 +122,9 @@ pub(super) struct StageLoops {
     pub(super) stage: Stage,
     pub(super) elements: Loops,
     pub(super) rows: Loops,
+    /// How many kept values are computed; those after them are folded as they come, from these feeds.
+    pub(super) made: usize,
+    pub(super) folded_feeds: Vec<usize>,
     /// Per kept value of the elements, how it is folded if it is.
     pub(super) folds: Vec<Option<Folder>>,
 }
@@ -169,29 +173,46 @@ impl Staged {
         // Blocks of several rows want values of rows beside the elements, as columns do.
         let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
             let one = |stage: &Stage| {
+                let mut stage = stage.clone();
                 let of_row: Vec<bool> = stage.feeds.iter().map(|f| uniform && matches!(f, Feed::Row(_))).collect();
-                let folds = |(keep, out): (&Keep, &super::body::Val)| match keep {
-                    Keep::Fold(code, _) => Folder::of(*code, stage.elements.lane(*out)).map(Some),
+                // What is folded as it comes need not be copied first; such values stand last.
+                let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
+                    Def::Input(k) if !of_row[k as usize] => Some(k as usize),
+                    _ => None,
+                };
+                let kept: Vec<(Keep, Val)> = stage.keeps.iter().copied().zip(stage.elements.outputs.clone()).collect();
+                let (read, made): (Vec<_>, Vec<_>) =
+                    kept.into_iter().partition(|(keep, o)| matches!(keep, Keep::Fold(..)) && comes(o).is_some());
+                let fold = |(keep, o): &(Keep, Val)| match keep {
+                    Keep::Fold(code, _) => Folder::of(*code, stage.elements.lane(*o)).map(Some),
                     _ => Some(None),
                 };
+                let folds = made.iter().chain(&read).map(fold).collect::<Option<_>>()?;
+                let folded_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
+                stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
+                stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
                 Some(StageLoops {
                     elements: Loops::of_blocks(&stage.elements, &of_row)?,
                     rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
-                    folds: stage.keeps.iter().zip(&stage.elements.outputs).map(folds).collect::<Option<_>>()?,
-                    stage: stage.clone(),
+                    folds,
+                    folded_feeds,
+                    made: made.len(),
+                    stage,
                 })
             };
             nest.stages.iter().map(one).collect()
         };
-        let narrowest = |stages: &[StageLoops]| stages.iter().map(|s| s.elements.block()).min().unwrap_or(MAX_BLOCK);
+        // Longer than tier 0's, because there is more to do around them.
+        let narrowest =
+            |stages: &[StageLoops]| stages.iter().map(|s| s.elements.block() * LONGER).min().unwrap_or(MAX_BLOCK);
         let mut stages = loops(false)?;
         let widest = narrowest(&stages);
         let rows = space.row_count.max(1);
         let (walk, bundle, block) = match () {
             () if space.columns => {
                 // Enough bundles for several threads, none too narrow.
-                let bundle =
-                    bundle.unwrap_or_else(|| rows.div_ceil(4).next_multiple_of(16).clamp(64, widest).min(rows));
+                let bundle = bundle
+                    .unwrap_or_else(|| rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows));
                 (Walk::Columns, bundle, bundle)
             }
             () if space.each * 2 <= widest => {
@@ -335,8 +356,8 @@ impl RowKernel {
         parallel(bundles * chunks, grain, &|tasks| {
             SCRATCH.with_borrow_mut(|scratch| {
                 scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
-                // SAFETY: by this function's contract; each task has its own rows or partials.
                 let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
+                // SAFETY: by this function's contract; each task has its own rows or partials.
                 tasks.for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) });
             });
         });

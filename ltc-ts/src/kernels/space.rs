@@ -186,7 +186,7 @@ impl Space {
     /// Copies an operand's elements `start..start + n` of this dtype to a block of its lane.
     ///
     /// # Safety
-    /// As [`Space::gather`], and `n` is at most [`MAX_BLOCK`].
+    /// As [`Space::gather`].
     pub(super) unsafe fn load(
         &self,
         operand: usize,
@@ -199,6 +199,12 @@ impl Space {
         // SAFETY: by this function's contract.
         unsafe {
             match dtype {
+                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
+                    for at in (0..n).step_by(MAX_BLOCK) {
+                        let part = MAX_BLOCK.min(n - at);
+                        self.load(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
+                    }
+                }
                 DType::F16 | DType::BF16 => {
                     let mut halves = [0u16; MAX_BLOCK];
                     self.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
@@ -221,7 +227,7 @@ impl Space {
     /// Copies a block of an operand's lane to its elements `start..start + n` of this dtype.
     ///
     /// # Safety
-    /// As [`Space::scatter`], and `n` is at most [`MAX_BLOCK`].
+    /// As [`Space::scatter`].
     pub(super) unsafe fn store(
         &self,
         operand: usize,
@@ -234,6 +240,12 @@ impl Space {
         // SAFETY: by this function's contract.
         unsafe {
             match dtype {
+                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
+                    for at in (0..n).step_by(MAX_BLOCK) {
+                        let part = MAX_BLOCK.min(n - at);
+                        self.store(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
+                    }
+                }
                 DType::F16 | DType::BF16 => {
                     let mut halves = [0u16; MAX_BLOCK];
                     let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
