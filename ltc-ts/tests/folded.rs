@@ -34,7 +34,7 @@ struct Case {
     expected: Vec<Tensor>,
 }
 
-const OPERATORS: usize = 20;
+const OPERATORS: usize = 19;
 
 /// Call `which` of a tensor over these dimensions; `None` where libtorch does not take it.
 fn case(which: usize, x: &Tensor, dims: &[i64], keep: bool) -> Option<Case> {
@@ -52,7 +52,7 @@ fn case(which: usize, x: &Tensor, dims: &[i64], keep: bool) -> Option<Case> {
     // Of very few elements the variance is rounding, magnified by one over the square root of epsilon.
     let each = match which {
         16 | 17 => tail.iter().product(),
-        18 | 19 if rank >= 2 => x.numel() as i64 / size[1].max(1),
+        18 if rank >= 2 => x.numel() as i64 / size[1].max(1),
         _ => i64::MAX,
     };
     if each < 4 {
@@ -130,19 +130,6 @@ fn case(which: usize, x: &Tensor, dims: &[i64], keep: bool) -> Option<Case> {
                 operands,
                 expected: vec![new_mean, new_var, y, save_mean, save_var],
             })
-        }
-        19 if rank >= 2 => {
-            let c = size[1];
-            let (w, save_mean, save_var, input) = (vector(c, 0.5), vector(c, -0.5), vector(c, 0.5), like());
-            let (mean, var) = (vector(c, -0.5), vector(c, 0.5));
-            let expected = vec![input.f_empty_like().ok()?, vector(c, 0.0), vector(c, 0.0)];
-            let mut args = ArgWriter::new();
-            (0..7).for_each(|_| {
-                args.tensor();
-            });
-            args.bool(true).float(1e-5).bools(&[true; 3]);
-            let operands = vec![x.shallow_clone(), input, w, mean, var, save_mean, save_var];
-            Some(Case { name: "aten::native_batch_norm_backward", args, operands, expected })
         }
         _ => None,
     }
@@ -256,7 +243,7 @@ fn folds_are_fused() {
         let x = Tensor::randn([4, 6, 10], tch::kind::FLOAT_CPU);
         let case = case(which, &x, &[2], true).unwrap_or_else(|| panic!("operator {which}"));
         // Alone, libtorch's softmax is good.
-        let alone = u64::from(!case.name.contains("softmax"));
+        let alone = u64::from(case.name.contains("safe") || !case.name.contains("softmax"));
         assert_eq!(compare(&case, None, false), alone, "{}", case.name);
         assert_eq!(compare(&case, None, true), 1, "{} with others around it", case.name);
     }

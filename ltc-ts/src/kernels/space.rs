@@ -178,6 +178,10 @@ impl Space {
             // SAFETY: as above.
             unsafe {
                 let (to, from) = (base.offset(offset), block.add(at));
+                if stride == 1 {
+                    let bytes = length * size_of::<T>();
+                    return std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes);
+                }
                 (0..length).for_each(|i| to.offset(i as isize * stride).write_unaligned(from.add(i).read()));
             }
         });
