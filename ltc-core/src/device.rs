@@ -20,7 +20,7 @@ use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, 
 use ltc_ir::{
     ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
 };
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -264,13 +264,9 @@ impl Device {
         *self.0.generator.lock() = Some(self.seeded(seed, SiteId::default()));
     }
 
-    /// The state native tensors draw from next.
-    pub(crate) fn generator(&self) -> TraceValue {
-        self.0.generator.lock().get_or_insert_with(|| self.seeded(0, SiteId::default())).clone()
-    }
-
-    pub(crate) fn set_generator(&self, state: TraceValue) {
-        *self.0.generator.lock() = Some(state);
+    /// The state native tensors draw from next; whoever holds it draws alone.
+    pub(crate) fn generator(&self) -> MappedMutexGuard<'_, TraceValue> {
+        MutexGuard::map(self.0.generator.lock(), |s| s.get_or_insert_with(|| self.seeded(0, SiteId::default())))
     }
 
     fn next_epoch(&self) -> u32 {
