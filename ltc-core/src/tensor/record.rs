@@ -208,7 +208,8 @@ impl<'a> Recording<'a> {
         let mut generator = self.draws.then(|| device.generator());
         operands.extend(generator.as_deref().cloned());
         let seen = infer(self.code, words, &numbers, &operands)?;
-        let edge_words = autodiff::wants(self.tensors.iter().map(|t| &**t)).then(|| (numbers.clone(), seen.signature.clone()));
+        let edge_words =
+            autodiff::wants(self.tensors.iter().map(|t| &**t)).then(|| (numbers.clone(), seen.signature.clone()));
         let mut values =
             device.record_results(seen.signature.clone(), operands, numbers, SiteId::default()).into_iter();
         let states = seen.generators;

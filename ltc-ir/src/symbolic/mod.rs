@@ -187,13 +187,17 @@ impl Symbolic {
         Ok(symbols)
     }
 
-    /// The graph at these values of the symbols; `None` if a quotient is not exact or a number does not fit.
-    pub fn instantiate(&self, symbols: &[i64]) -> Option<Graph> {
+    /// The [`integers`] at these values of the symbols; `None` if a quotient is not exact or a number does not fit.
+    pub fn integers_at(&self, symbols: &[i64]) -> Option<Vec<i64>> {
+        let values: Vec<i64> = self.dims.iter().map(|d| d.value(symbols)).collect::<Option<_>>()?;
         let mut all = self.base.clone();
-        for &(at, dim) in &self.places {
-            all[at as usize] = self.dims[dim as usize].value(symbols)?;
-        }
-        Some(integers::with_integers(&self.graph, &all))
+        self.places.iter().for_each(|&(at, dim)| all[at as usize] = values[dim as usize]);
+        Some(all)
+    }
+
+    /// The graph at these values of the symbols, if there is one.
+    pub fn instantiate(&self, symbols: &[i64]) -> Option<Graph> {
+        self.integers_at(symbols).map(|all| integers::with_integers(&self.graph, &all))
     }
 
     /// Checks that the graph makes sense at its first sizes and at some others that meet the assumptions.
