@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ltc_backend::{ReferenceBackend, testing::RecordingBackend};
 use ltc_core::{Config, Device, Error, LazyTensor, Session};
+use ltc_ir::{Graph, OpClass, Symbolic, rules::Call};
 use models::{Model, train};
 
 fn session(symbolic: bool) -> Session {
@@ -47,6 +48,42 @@ fn models_compile_at_most_twice_for_any_batch() -> Result<(), Error> {
         // Sizes seen before cost nothing.
         assert_eq!(train(&on, model, &sizes)?.len(), values.len());
         assert!(on.metrics().resizes <= 2 * programs as u64);
+    }
+    Ok(())
+}
+
+/// New results of a graph's operators by the table's rules, where they can be had without numbers.
+fn agrees_with_rules(graph: &Graph) -> usize {
+    let mut checked = 0;
+    for node in graph.nodes() {
+        let Some(row) = node.op().row().filter(|r| r.class != OpClass::Factory) else { continue };
+        let operands: Vec<_> = node.operands.iter().map(|o| &**graph.layout(*o)).collect();
+        let numbers = vec![0; node.number_count as usize];
+        let call = Call::decode(row.name, node.words(), &operands, &numbers).expect("a well-formed call");
+        let new = (row.rule)(&call).unwrap_or_else(|e| panic!("{}: {e}\n{graph}", row.name));
+        let new: Vec<_> = new.into_iter().flatten().collect();
+        assert!(node.results().iter().map(|l| &**l).take(new.len()).eq(new.iter()), "{}: {new:?}\n{graph}", row.name);
+        checked += 1;
+    }
+    checked
+}
+
+/// Expressions are told from sizes seen; at sizes never seen they must be what the shape rules say.
+#[test]
+fn expressions_are_what_the_rules_infer() -> Result<(), Error> {
+    for model in [Model::Convnet, Model::Transformer, Model::Lengths] {
+        let session = session(true);
+        train(&session, model, &[4, 6, 9])?;
+        let mut checked = 0;
+        for text in session.symbolic_graphs() {
+            let symbolic = Symbolic::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            symbolic.verify().unwrap_or_else(|e| panic!("{e}\n{text}"));
+            for size in [2, 31, 64] {
+                let graph = symbolic.instantiate(&vec![size; symbolic.symbols()]).expect("any size fits");
+                checked += agrees_with_rules(&graph);
+            }
+        }
+        assert!(checked > 100, "{model:?}: {checked}");
     }
     Ok(())
 }
