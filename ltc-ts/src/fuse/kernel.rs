@@ -16,6 +16,8 @@ pub(crate) struct Draft {
     pub(crate) results: Vec<ValueId>,
     /// Inputs of the kernel: which operand, how many bytes into it, and the strides of each dimension, in elements.
     inputs: Vec<(u32, usize, SmallVec<[i64; 6]>)>,
+    /// The input read for each operand of a node that is not made here.
+    uses: Vec<u32>,
     pub(crate) nodes: Vec<u32>,
 }
 
@@ -28,6 +30,9 @@ pub(crate) struct Fused {
     pub(crate) operands: Vec<ValueId>,
     /// Per input the operand and the bytes to skip.
     pub(crate) inputs: Vec<(u32, usize)>,
+    /// As in its [`Draft`].
+    uses: Vec<u32>,
+    pub(super) results: Vec<ValueId>,
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
 }
@@ -83,7 +88,8 @@ impl Draft {
     /// The unit's operands and results; `kept` says whether a value is needed outside. `None` if some operand cannot be
     /// read by a kernel.
     pub(crate) fn new(graph: &Graph, nodes: &[u32], kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
-        let mut draft = Draft { operands: Vec::new(), results: Vec::new(), inputs: Vec::new(), nodes: nodes.to_vec() };
+        let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.to_vec() };
         let sizes = graph.nodes()[nodes[0] as usize].results()[0].sizes();
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
@@ -96,9 +102,11 @@ impl Draft {
                         draft.operands.len() - 1
                     });
                     let input = (at as u32, skip, strides);
-                    if !draft.inputs.contains(&input) {
+                    let at = draft.inputs.iter().position(|i| *i == input).unwrap_or_else(|| {
                         draft.inputs.push(input);
-                    }
+                        draft.inputs.len() - 1
+                    });
+                    draft.uses.push(at as u32);
                 }
             }
             draft.results.extend(node.result_ids().filter(|&r| kept(r)));
@@ -115,11 +123,16 @@ impl Draft {
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
-    /// The kernel. `dies` says whether an operand's memory may become a result's.
-    pub(crate) fn finish(self, graph: &Graph, points: &Points, dies: impl Fn(usize) -> bool) -> Option<Fused> {
+    /// The kernel; that of the same unit for other sizes, `like`, lends its code where it can. `dies` says whether an
+    /// operand's memory may become a result's.
+    pub(crate) fn finish(
+        self,
+        graph: &Graph,
+        points: &Points,
+        like: Option<&Fused>,
+        dies: impl Fn(usize) -> bool,
+    ) -> Option<Fused> {
         let sizes = graph.nodes()[self.nodes[0] as usize].results()[0].sizes();
-        let usual = self.body(graph, points, true)?;
-        let general = self.body(graph, points, false)?;
         // A result may take an operand's memory if all the kernel reads of that operand is its elements as they lie.
         let mut reuse: Vec<Option<u32>> = Vec::with_capacity(self.results.len());
         for &result in &self.results {
@@ -136,15 +149,34 @@ impl Draft {
             let found = (0..self.operands.len() as u32).find(fits);
             reuse.push(found);
         }
+        let result_strides = self.results.iter().map(|r| graph.layout(*r).strides());
+        let strides: Vec<&[i64]> = result_strides.chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
+        let space = Space::new(sizes, &strides);
+        // What is computed depends on which values are read, not on how many there are.
+        let same = |f: &&Fused| {
+            let reads =
+                |f: &Fused| f.inputs.iter().map(|i| i.0).eq(self.inputs.iter().map(|i| i.0)) && f.uses == self.uses;
+            (&f.nodes, &f.operands, &f.results, &f.reuse) == (&self.nodes, &self.operands, &self.results, &reuse)
+                && reads(f)
+        };
+        let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
+        let lent = like.filter(same).and_then(|f| f.kernel.over(space.clone()));
+        let kernel = match lent {
+            Some(kernel) => kernel,
+            None => self.kernel(graph, points, space, &reuse)?,
+        };
+        let Draft { operands, results, uses, nodes, .. } = self;
+        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse })
+    }
+
+    fn kernel(&self, graph: &Graph, points: &Points, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
+        let usual = self.body(graph, points, true)?;
+        let general = self.body(graph, points, false)?;
         let staged = reuse.iter().map(Option::is_some).collect();
         let of = |v: &ValueId| graph.layout(*v);
         let outputs: Vec<_> = self.results.iter().map(|r| of(r).dtype()).collect();
         let inputs: Vec<_> = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]).dtype()).collect();
-        let result_strides = self.results.iter().map(|r| of(r).strides());
-        let strides: Vec<&[i64]> = result_strides.chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
-        let kernel = Kernel::new(Space::new(sizes, &strides), &outputs, &inputs, &usual, general, staged)?;
-        let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        Some(Fused { kernel, nodes: self.nodes, operands: self.operands, inputs, reuse })
+        Kernel::new(space, &outputs, &inputs, &usual, general, staged)
     }
 
     fn body(&self, graph: &Graph, points: &Points, assume_ones: bool) -> Option<crate::kernels::Body> {
@@ -153,7 +185,7 @@ impl Draft {
         let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
         for &n in &self.nodes {
             let node = &graph.nodes()[n as usize];
-            let value = points.0[n as usize].as_ref()?.build(&mut b, node.first_number, |b, i| {
+            let value = points.of(graph, n)?.build(&mut b, node.first_number, |b, i| {
                 let operand = node.operands[i];
                 if let Some(&v) = values.get(&operand) {
                     return Some(v);

@@ -17,18 +17,30 @@ mod pointwise;
 mod rows;
 
 pub(crate) use kernel::{Draft, Fused};
-use ltc_ir::{Graph, Op, ValueId};
-pub use rows::fusable_operators;
+use std::borrow::Cow;
 
-use crate::backend::Fusion;
+use ltc_ir::{Graph, Op, ValueId, symbolic};
+pub use rows::fusable_operators;
+use smallvec::SmallVec;
+
+use crate::{backend::Fusion, lower::Program};
 use pointwise::Pointwise;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
 
-/// Per node its formula, where it has one.
+/// Per node its formula, where it has one; empty if formulas are asked for as they are needed.
 #[derive(Debug)]
 pub(crate) struct Points(Vec<Option<Pointwise>>);
+
+impl Points {
+    fn of(&self, graph: &Graph, node: u32) -> Option<Cow<'_, Pointwise>> {
+        match self.0.get(node as usize) {
+            Some(known) => known.as_ref().map(Cow::Borrowed),
+            None => Pointwise::of(graph, &graph.nodes()[node as usize]).map(Cow::Owned),
+        }
+    }
+}
 
 /// One step to be.
 #[derive(Debug)]
@@ -85,6 +97,51 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     let mut needed = needed.into_iter();
     drafts.retain(|_| needed.next().unwrap_or(true));
     Plan { graph: apart, origin, drafts, points: Points(points) }
+}
+
+/// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
+/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be.
+pub(crate) fn plan_like<'a>(
+    source: &Graph,
+    like: &Program,
+    steps: impl Iterator<Item = (u32, Option<&'a Fused>)>,
+) -> Option<Plan> {
+    let (apart, origin) = foreach::take_apart_like(source, &like.graph, &like.lowered, &like.origin).unzip();
+    let graph = apart.as_ref().unwrap_or(source);
+    if !symbolic::has_same_skeleton(graph, &like.lowered) {
+        return None;
+    }
+    let mut drafts = Vec::with_capacity(like.steps.len());
+    for (node, fused) in steps {
+        match fused {
+            None => drafts.push(Step::Node(node)),
+            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(Step::Fused)),
+        }
+    }
+    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), drafts, points: Points(Vec::new()) })
+}
+
+/// A group at other sizes.
+fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
+    let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
+    let mut groups: SmallVec<[(&[i64], Vec<u32>); 1]> = SmallVec::new();
+    for &n in &fused.nodes {
+        if !layout(n).is_dense() {
+            return None;
+        }
+        let sizes = layout(n).sizes();
+        match groups.iter_mut().find(|g| g.0 == sizes) {
+            Some(group) => group.1.push(n),
+            None => groups.push((sizes, vec![n])),
+        }
+    }
+    // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
+    // through views were made readable before.
+    let draft = |(_, nodes): &(&[i64], Vec<u32>)| {
+        let draft = Draft::new(graph, nodes, |v| fused.results.contains(&v))?;
+        draft.operands.iter().all(|o| fused.operands.contains(o)).then_some(draft)
+    };
+    groups.iter().map(draft).collect()
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
