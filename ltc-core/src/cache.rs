@@ -15,14 +15,16 @@ pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
     pub(crate) short_run: Option<std::time::Duration>,
+    /// Made from a program for other sizes.
+    pub(crate) resized: bool,
     bytes: usize,
 }
 
 impl Program {
-    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>) -> Self {
+    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
         let short_run = executable.short_run();
-        Program { graph, executable, short_run, bytes }
+        Program { graph, executable, short_run, resized, bytes }
     }
 }
 

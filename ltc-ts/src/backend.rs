@@ -101,9 +101,9 @@ impl TsBackend {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
         let short_run = cost::short_run(&program);
-        let (stats, total) = (Mutex::default(), self.stats.clone());
+        let (stats, total, config) = (Mutex::default(), self.stats.clone(), self.config);
         let profile = self.profile.clone();
-        Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))
+        Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame: Mutex::default(), stats, total }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -187,6 +187,7 @@ impl Backend for TsBackend {
 /// A compiled graph.
 pub struct TsExecutable {
     program: Program,
+    config: TsConfig,
     short_run: Option<Duration>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
@@ -216,6 +217,17 @@ impl Executable for TsExecutable {
         *self.frame.lock() = frame;
         *self.stats.lock() += stats;
         *self.total.lock() += stats;
+    }
+
+    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        let program = match self.program.resized(graph, self.config.reuse, self.config.fusion)? {
+            Ok(program) => program,
+            Err(error) => return Some(Err(error)),
+        };
+        let short_run = cost::short_run(&program);
+        let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
+        let (config, frame, stats) = (self.config, Mutex::default(), Mutex::default());
+        Some(Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame, stats, total })))
     }
 
     fn short_run(&self) -> Option<Duration> {

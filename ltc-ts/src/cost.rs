@@ -28,7 +28,7 @@ pub(crate) fn short_run(program: &Program) -> Option<Duration> {
             continue;
         }
         nanoseconds += match node.op().spec().class {
-            OpClass::Convolution => return None,
+            OpClass::Convolution | OpClass::Linalg => return None,
             OpClass::View => 500,
             // Operand by operand: as many products as the smaller operand has columns, at most its elements.
             OpClass::Matmul => 1500 + elements * 64,

@@ -58,11 +58,11 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum StepKind {
     /// The node's operator, as a boxed call through libtorch's dispatcher.
-    Boxed(Plan),
+    Boxed(Arc<Plan>),
     /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
-    Own(Plan),
+    Own(Arc<Plan>),
     /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
-    Bernoulli(Plan),
+    Bernoulli(Arc<Plan>),
     /// A max pooling by a kernel of ours.
     MaxPool(MaxPool),
     /// Several nodes as one kernel.
@@ -93,7 +93,33 @@ impl Program {
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
-        let mut steps = fuse::plan(graph, fusion);
+        Program::lower_plan(graph, reuse, fusion, fuse::plan(graph, fusion), None)
+    }
+
+    /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
+    /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
+    pub(crate) fn resized(
+        &self,
+        graph: &Arc<Graph>,
+        reuse: bool,
+        fusion: Fusion,
+    ) -> Option<Result<Program, BackendError>> {
+        let calls = self.steps.iter().filter(|s| !matches!(s.kind, StepKind::Own(_)));
+        let units = calls.map(|s| match &s.kind {
+            StepKind::Fused(fused) => (s.node, Some(&**fused)),
+            _ => (s.node, None),
+        });
+        let plan = fuse::plan_like(graph, self, units)?;
+        Some(Program::lower_plan(graph, reuse, fusion, plan, Some(self)))
+    }
+
+    fn lower_plan(
+        graph: &Arc<Graph>,
+        reuse: bool,
+        fusion: Fusion,
+        mut steps: fuse::Plan,
+        like: Option<&Program>,
+    ) -> Result<Program, BackendError> {
         let source = graph;
         let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
         let mut lowering = Lowering {
@@ -102,6 +128,7 @@ impl Program {
             reuse,
             fusion,
             by_slot: outputs_by_slot(graph),
+            like: like.map(Lender::new),
             program: Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
@@ -189,7 +216,45 @@ struct Lowering<'a> {
     reuse: bool,
     fusion: Fusion,
     by_slot: Vec<(usize, u32)>,
+    /// A program for other sizes that lends what it can.
+    like: Option<Lender<'a>>,
     program: Program,
+}
+
+/// A program for other sizes, and per node of its graph its step.
+struct Lender<'a> {
+    program: &'a Program,
+    step_of: Vec<u32>,
+}
+
+impl<'a> Lender<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut step_of = vec![u32::MAX; program.lowered.nodes().len()];
+        for (i, step) in program.steps.iter().enumerate().rev() {
+            step_of[step.node as usize] = i as u32;
+        }
+        Lender { program, step_of }
+    }
+
+    fn step(&self, node: usize) -> Option<&'a Step> {
+        self.program.steps.get(self.step_of[node] as usize)
+    }
+
+    fn kernel(&self, node: usize) -> Option<&'a Fused> {
+        match &self.step(node)?.kind {
+            StepKind::Fused(fused) => Some(fused),
+            _ => None,
+        }
+    }
+
+    /// The prepared call of a node with this signature.
+    fn call(&self, at: usize, node: &GraphNode) -> Option<Arc<Plan>> {
+        let same = self.program.lowered.nodes()[at].signature == node.signature;
+        match &self.step(at).filter(|_| same)?.kind {
+            StepKind::Boxed(plan) | StepKind::Bernoulli(plan) => Some(plan.clone()),
+            _ => None,
+        }
+    }
 }
 
 impl Lowering<'_> {
@@ -208,7 +273,8 @@ impl Lowering<'_> {
         let results = draft.results.clone();
         let slot_of = |i: usize| operands[i].slot as usize;
         let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
-        let fused = draft.finish(self.graph, recipes, dies).ok_or_else(|| BackendError::CannotLower {
+        let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
+        let fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
@@ -237,7 +303,8 @@ impl Lowering<'_> {
         let kind = match self.pool(node) {
             Some(pool) => StepKind::MaxPool(pool),
             None => {
-                let plan = plan(node.op(), node.words(), node.results())?;
+                let lent = self.like.as_ref().and_then(|l| l.call(at, node));
+                let plan = lent.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
                 if self.draws(node) { StepKind::Bernoulli(plan) } else { StepKind::Boxed(plan) }
             }
         };
@@ -346,8 +413,9 @@ impl Lowering<'_> {
     }
 }
 
-fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Plan, BackendError> {
+fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Arc<Plan>, BackendError> {
     Plan::new(op.name(), words, results)
+        .map(Arc::new)
         .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
 }
 

@@ -82,20 +82,20 @@ pub fn is_enabled() -> bool {
 
 /// Whether a call on these operands has to be remembered.
 #[inline]
-pub(crate) fn wants(operands: &[LazyTensor]) -> bool {
-    operands.iter().any(|t| t.edge().0.is_some()) && is_enabled()
+pub(crate) fn wants<'t>(mut operands: impl Iterator<Item = &'t LazyTensor>) -> bool {
+    operands.any(|t| t.edge().0.is_some()) && is_enabled()
 }
 
 /// Remembers a call; its floating results get edges.
-pub(crate) fn attach(
+pub(crate) fn attach<'t>(
     code: OpCode,
     signature: SignatureRef,
     numbers: NumberWords,
-    operands: SmallVec<[LazyTensor; 4]>,
+    operands: impl Iterator<Item = &'t LazyTensor>,
     results: Tensors,
 ) -> Tensors {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let saved = |t: LazyTensor| LazyTensor::of(t.device(), t.value()).with_edge(t.edge().clone());
+    let saved = |t: &LazyTensor| LazyTensor::of(t.device(), t.value()).with_edge(t.edge().clone());
     // A view's value is read when a gradient needs it, not before: reading records.
     let is_view = code.row().class == ltc_ir::OpClass::View;
     let values = if is_view { SmallVec::new() } else { results.iter().map(LazyTensor::value).collect() };
@@ -104,7 +104,7 @@ pub(crate) fn attach(
         code,
         signature,
         numbers,
-        inputs: operands.into_iter().map(saved).collect(),
+        inputs: operands.map(saved).collect(),
         results: values,
         this: this.clone(),
     });

@@ -36,19 +36,36 @@ thread_local! {
     static SEEN: RefCell<FxHashMap<u64, SmallVec<[Arc<Seen>; 1]>>> = RefCell::default();
 }
 
+/// A tensor argument; borrowed where the caller keeps it, because cloning one costs as much as recording.
+enum Held<'a> {
+    Borrowed(&'a LazyTensor),
+    Owned(LazyTensor),
+}
+
+impl std::ops::Deref for Held<'_> {
+    type Target = LazyTensor;
+
+    fn deref(&self) -> &LazyTensor {
+        match self {
+            Held::Borrowed(t) => t,
+            Held::Owned(t) => t,
+        }
+    }
+}
+
 /// A call under construction: arguments in schema order.
-pub(crate) struct Recording {
+pub(crate) struct Recording<'a> {
     code: OpCode,
     args: ArgWriter,
     /// How many arguments there are so far.
     count: usize,
-    tensors: SmallVec<[LazyTensor; 4]>,
+    tensors: SmallVec<[Held<'a>; 4]>,
     device: Option<Device>,
     draws: bool,
     error: Option<Error>,
 }
 
-impl Recording {
+impl<'a> Recording<'a> {
     pub(crate) fn new(code: OpCode) -> Self {
         Recording {
             code,
@@ -66,7 +83,7 @@ impl Recording {
         Recording { device: Some(device.clone()), ..Recording::new(code) }
     }
 
-    fn push(&mut self, t: &LazyTensor) {
+    fn push(&mut self, t: Held<'a>) {
         match &self.device {
             None => self.device = Some(t.device().clone()),
             Some(d) if d.index() != t.device().index() && self.error.is_none() => {
@@ -75,19 +92,23 @@ impl Recording {
             }
             Some(_) => {}
         }
-        self.tensors.push(t.clone());
+        self.tensors.push(t);
     }
 
-    pub(crate) fn tensor(&mut self, t: &LazyTensor) {
+    pub(crate) fn tensor(&mut self, t: &'a LazyTensor) {
+        self.held(Held::Borrowed(t));
+    }
+
+    fn held(&mut self, t: Held<'a>) {
         self.push(t);
         self.args.tensor();
         self.count += 1;
     }
 
-    pub(crate) fn operand(&mut self, o: Operand<'_>) {
+    pub(crate) fn operand(&mut self, o: Operand<'a>) {
         match o {
             Operand::Tensor(t) => self.tensor(t),
-            Operand::Owned(t) => self.tensor(&t),
+            Operand::Owned(t) => self.held(Held::Owned(t)),
             Operand::Number(n) => {
                 self.args.wrapped(n);
                 self.count += 1;
@@ -95,14 +116,14 @@ impl Recording {
         }
     }
 
-    pub(crate) fn tensors(&mut self, list: &[&LazyTensor]) {
-        list.iter().for_each(|t| self.push(t));
+    pub(crate) fn tensors(&mut self, list: &[&'a LazyTensor]) {
+        list.iter().for_each(|t| self.push(Held::Borrowed(t)));
         self.args.tensors(&SmallVec::<[bool; 8]>::from_elem(true, list.len()), ArgFlags::NONE);
         self.count += 1;
     }
 
-    pub(crate) fn optional_tensors(&mut self, list: &[Option<&LazyTensor>]) {
-        list.iter().flatten().for_each(|t| self.push(t));
+    pub(crate) fn optional_tensors(&mut self, list: &[Option<&'a LazyTensor>]) {
+        list.iter().flatten().for_each(|t| self.push(Held::Borrowed(t)));
         let present: SmallVec<[bool; 8]> = list.iter().map(Option::is_some).collect();
         self.args.tensors(&present, ArgFlags::NONE);
         self.count += 1;
@@ -183,22 +204,25 @@ impl Recording {
             return Err(ShapeError::runtime(format!("{}: expected a non-empty list of tensors", row.name)).into());
         };
         let (words, numbers) = self.args.finish();
-        let mut operands: Operands<Arc<DataCell>> = self.tensors.iter().map(LazyTensor::value).collect();
-        if self.draws {
-            operands.push(device.generator());
-        }
+        let mut operands: Operands<Arc<DataCell>> = self.tensors.iter().map(|t| t.value()).collect();
+        let mut generator = self.draws.then(|| device.generator());
+        operands.extend(generator.as_deref().cloned());
         let seen = infer(self.code, words, &numbers, &operands)?;
-        let edge_words = autodiff::wants(&self.tensors).then(|| (numbers.clone(), seen.signature.clone()));
+        let edge_words =
+            autodiff::wants(self.tensors.iter().map(|t| &**t)).then(|| (numbers.clone(), seen.signature.clone()));
         let mut values =
             device.record_results(seen.signature.clone(), operands, numbers, SiteId::default()).into_iter();
         let states = seen.generators;
         let count = seen.signature.results().len() - states;
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(&device, v)).collect();
-        for state in values {
-            device.set_generator(state);
+        if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
+            **generator = state;
         }
+        drop(generator);
         let new = match edge_words {
-            Some((numbers, signature)) => autodiff::attach(self.code, signature, numbers, self.tensors, new),
+            Some((numbers, signature)) => {
+                autodiff::attach(self.code, signature, numbers, self.tensors.iter().map(|t| &**t), new)
+            }
             None => new,
         };
         let mut new = new.into_iter();

@@ -17,6 +17,22 @@ pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&Recipe) -> bool) -> Op
     graph.nodes().iter().any(is_list).then(|| graph.expanded(|node| is_list(node).then(|| apart(node)).flatten()))
 }
 
+/// The graph with those operators over lists taken apart that were in a graph of other sizes.
+pub(super) fn take_apart_like(
+    graph: &Graph,
+    like: &Graph,
+    lowered: &Graph,
+    origin: &[u32],
+) -> Option<(Graph, Vec<u32>)> {
+    let mut apart = vec![false; like.nodes().len()];
+    for (part, &o) in lowered.nodes().iter().zip(origin) {
+        apart[o as usize] |= part.op() != like.nodes()[o as usize].op();
+    }
+    let mut apart = apart.into_iter();
+    let expanded = |node: &GraphNode| apart.next().unwrap_or(false).then(|| parts(node)).flatten();
+    (!origin.is_empty()).then(|| graph.expanded(expanded))
+}
+
 /// Whether a node is a part of an operator over lists. It may lack arguments that libtorch's own kernel would want.
 pub(super) fn is_part(graph: &Graph, source: &Graph, origin: &[u32], node: usize) -> bool {
     origin.get(node).is_some_and(|&o| source.nodes()[o as usize].op() != graph.nodes()[node].op())

@@ -1,6 +1,6 @@
 //! A group of nodes as a kernel.
 
-use ltc_ir::{Graph, Op, ValueId};
+use ltc_ir::{DType, Graph, Op, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -17,6 +17,8 @@ pub(crate) struct Draft {
     pub(crate) results: Vec<ValueId>,
     /// Inputs of the kernel: which operand, how many bytes into it, and the strides of each dimension, in elements.
     inputs: Vec<(u32, usize, SmallVec<[i64; 6]>)>,
+    /// The input read for each operand of a node that is not made here.
+    uses: Vec<u32>,
     pub(crate) nodes: Vec<u32>,
     domain: Domain,
 }
@@ -30,6 +32,9 @@ pub(crate) struct Fused {
     pub(crate) operands: Vec<ValueId>,
     /// Per input the operand and the bytes to skip.
     pub(crate) inputs: Vec<(u32, usize)>,
+    /// As in its [`Draft`].
+    uses: Vec<u32>,
+    pub(super) results: Vec<ValueId>,
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
 }
@@ -72,22 +77,24 @@ impl Draft {
     /// read by a kernel.
     pub(super) fn new(graph: &Graph, recipes: &Recipes, unit: &Unit, kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
         let (nodes, domain) = (&unit.nodes, unit.domain.clone()?);
-        let mut draft =
-            Draft { operands: Vec::new(), results: Vec::new(), inputs: Vec::new(), nodes: nodes.clone(), domain };
+        let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.clone(), domain };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
                 if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
                     let (base, skip) = source(graph, operand);
-                    let strides = recipes.of(n)?.operand_strides(&draft.domain, graph.layout(operand))?;
+                    let strides = recipes.operand_strides(graph, n, &draft.domain, graph.layout(operand))?;
                     let at = draft.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
                         draft.operands.push(base);
                         draft.operands.len() - 1
                     });
                     let input = (at as u32, skip, strides);
-                    if !draft.inputs.contains(&input) {
+                    let at = draft.inputs.iter().position(|i| *i == input).unwrap_or_else(|| {
                         draft.inputs.push(input);
-                    }
+                        draft.inputs.len() - 1
+                    });
+                    draft.uses.push(at as u32);
                 }
             }
             draft.results.extend(node.result_ids().filter(|&r| kept(r)));
@@ -99,7 +106,7 @@ impl Draft {
     fn result_strides(&self, graph: &Graph, recipes: &Recipes) -> Option<Vec<SmallVec<[i64; 6]>>> {
         let strides = |&r: &ValueId| {
             let node = graph.definition_index(r)? as u32;
-            recipes.of(node)?.result_strides(&self.domain, graph.layout(r))
+            recipes.result_strides(graph, node, &self.domain, graph.layout(r))
         };
         self.results.iter().map(strides).collect()
     }
@@ -116,32 +123,66 @@ impl Draft {
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
-    /// The kernel. `dies` says whether an operand's memory may become a result's.
-    pub(crate) fn finish(self, graph: &Graph, recipes: &Recipes, dies: impl Fn(usize) -> bool) -> Option<Fused> {
-        let usual = self.body(graph, recipes, true)?;
-        let general = self.body(graph, recipes, false)?;
-        let results = self.result_strides(graph, recipes)?;
-        let of = |v: &ValueId| graph.layout(*v);
-        let outputs: Vec<_> = self.results.iter().map(|r| of(r).dtype()).collect();
-        let inputs: Vec<_> = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]).dtype()).collect();
+    /// The kernel; that of the same unit for other sizes, `like`, lends its code where it can. `dies` says whether an
+    /// operand's memory may become a result's.
+    pub(crate) fn finish(
+        self,
+        graph: &Graph,
+        recipes: &Recipes,
+        like: Option<&Fused>,
+        dies: impl Fn(usize) -> bool,
+    ) -> Option<Fused> {
+        let result_strides = self.result_strides(graph, recipes)?;
         let strides: Vec<&[i64]> =
-            results.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
+            result_strides.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
         let sizes = &self.domain.sizes;
         let (kernel, reuse) = match &self.domain.fold {
             Some(fold) => {
                 let space = RowSpace::new(sizes, &fold.dims, &strides);
+                let (outputs, inputs) = self.dtypes(graph);
+                let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
                 (FusedKernel::Rows(Box::new(kernel)), vec![None; self.results.len()])
             }
             None => {
-                let reuse = self.reuse(graph, dies);
-                let staged = reuse.iter().map(Option::is_some).collect();
-                let kernel = Kernel::new(Space::new(sizes, &strides), &outputs, &inputs, &usual, general, staged)?;
+                let (space, reuse) = (Space::new(sizes, &strides), self.reuse(graph, dies));
+                let lent = like.filter(|f| self.computes_as(f, &reuse)).and_then(|f| match &f.kernel {
+                    FusedKernel::Flat(kernel) => kernel.over(space.clone()),
+                    FusedKernel::Rows(_) => None,
+                });
+                let kernel = match lent {
+                    Some(kernel) => kernel,
+                    None => self.flat(graph, recipes, space, &reuse)?,
+                };
                 (FusedKernel::Flat(Box::new(kernel)), reuse)
             }
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        Some(Fused { kernel, nodes: self.nodes, operands: self.operands, inputs, reuse })
+        let Draft { operands, results, uses, nodes, .. } = self;
+        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse })
+    }
+
+    /// Dtypes of results and inputs.
+    fn dtypes(&self, graph: &Graph) -> (Vec<DType>, Vec<DType>) {
+        let of = |v: &ValueId| graph.layout(*v).dtype();
+        let inputs = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]));
+        (self.results.iter().map(of).collect(), inputs.collect())
+    }
+
+    fn flat(&self, graph: &Graph, recipes: &Recipes, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
+        let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
+        let staged = reuse.iter().map(Option::is_some).collect();
+        let (outputs, inputs) = self.dtypes(graph);
+        Kernel::new(space, &outputs, &inputs, &usual, general, staged)
+    }
+
+    /// Whether a kernel made for other sizes computes the same: that depends on which values are read, not on how many
+    /// there are.
+    fn computes_as(&self, other: &Fused, reuse: &[Option<u32>]) -> bool {
+        let reads = other.inputs.iter().map(|i| i.0).eq(self.inputs.iter().map(|i| i.0)) && other.uses == self.uses;
+        reads
+            && (&other.nodes, &other.operands, &other.results) == (&self.nodes, &self.operands, &self.results)
+            && other.reuse == reuse
     }
 
     /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they lie.
@@ -168,7 +209,7 @@ impl Draft {
         let mut b = Builder::new(assume_ones);
         let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
         for &n in &self.nodes {
-            let (node, recipe) = (&graph.nodes()[n as usize], recipes.of(n)?);
+            let (node, recipe) = (&graph.nodes()[n as usize], recipes.of(graph, n)?);
             let made = recipe.build(&mut b, node.first_number, |b, i| {
                 let operand = node.operands[i];
                 if let Some(&v) = values.get(&operand) {

@@ -4,7 +4,11 @@
 //! its elements lie one after the other, else a register, which is a piece of scratch memory small enough that all of them
 //! stay in the first-level cache. One loop per operator goes over the block.
 
-use std::{cell::RefCell, ops::Range, sync::OnceLock};
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use ltc_ir::DType;
 use smallvec::SmallVec;
@@ -40,16 +44,16 @@ impl Port {
 }
 
 /// A fused kernel, ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     space: Space,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     /// Computes with the numbers that are nearly always one taken for one.
-    usual: Loops,
+    usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
     /// For all other numbers; made when they come.
-    general: (Body, OnceLock<Option<Loops>>),
+    general: Arc<(Body, OnceLock<Option<Loops>>)>,
     staged: Vec<bool>,
     cost: usize,
 }
@@ -108,11 +112,17 @@ impl Kernel {
         let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
         let out: Vec<Port> = outputs.iter().enumerate().map(port).collect();
         let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port((i + outputs.len(), d))).collect();
-        let code = Loops::new(usual, &inp, &out, &staged)?;
+        let code = Loops::new(usual, &inp, &out, &staged)?.into();
         let cost = usual.cost() + inp.len() + out.len();
-        let general = (general, OnceLock::new());
+        let general = Arc::new((general, OnceLock::new()));
         let ones = usual.ones.clone();
         Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost })
+    }
+
+    /// The same computation over another space; `None` if some operand is reached in another way there.
+    pub(crate) fn over(&self, space: Space) -> Option<Kernel> {
+        let ports = self.outputs.iter().chain(&self.inputs);
+        ports.enumerate().all(|(i, port)| space.access(i) == port.access).then(|| Kernel { space, ..self.clone() })
     }
 
     /// Bytes of an input that is used where it lies; `None` for others.
