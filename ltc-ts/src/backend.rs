@@ -12,6 +12,7 @@ use crate::{
     buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
     cost,
     interp::{self, Frame, RunStats},
+    kernels::Jit,
     lower::Program,
     memory::Meter,
     profile::{Profile, StepTime},
@@ -53,13 +54,15 @@ pub struct TsConfig {
     pub reuse: bool,
     /// Which operators run in fused kernels.
     pub fusion: Fusion,
+    /// Whether these become machine code.
+    pub jit: Jit,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
 
 impl Default for TsConfig {
     fn default() -> Self {
-        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, threads: None }
+        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, jit: Jit::On, threads: None }
     }
 }
 
@@ -99,7 +102,7 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
-        let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
+        let program = Program::lower(graph, self.config.reuse, self.config.fusion, self.config.jit)?;
         let short_run = cost::short_run(&program);
         let (stats, total) = (Mutex::default(), self.stats.clone());
         let profile = self.profile.clone();

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
-    kernels::MaxPool,
+    kernels::{Jit, MaxPool},
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -89,10 +89,11 @@ pub(crate) struct Fate {
 }
 
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own.
+    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own;
+    /// `jit` says whether kernels may become machine code.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
+    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion, jit: Jit) -> Result<Program, BackendError> {
         let mut steps = fuse::plan(graph, fusion);
         let source = graph;
         let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
@@ -101,6 +102,7 @@ impl Program {
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
             reuse,
             fusion,
+            jit,
             by_slot: outputs_by_slot(graph),
             program: Program {
                 graph: source.clone(),
@@ -188,6 +190,7 @@ struct Lowering<'a> {
     schedule: Schedule,
     reuse: bool,
     fusion: Fusion,
+    jit: Jit,
     by_slot: Vec<(usize, u32)>,
     program: Program,
 }
@@ -208,10 +211,11 @@ impl Lowering<'_> {
         let results = draft.results.clone();
         let slot_of = |i: usize| operands[i].slot as usize;
         let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
-        let fused = draft.finish(self.graph, points, dies).ok_or_else(|| BackendError::CannotLower {
+        let mut fused = draft.finish(self.graph, points, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
+        fused.kernel.set_jit(self.jit);
         let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);

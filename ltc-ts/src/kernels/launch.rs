@@ -5,11 +5,11 @@ use ltc_torch_sys::{Held, TorchError, empty_host, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use super::{MaxPool, bernoulli};
+use super::{MaxPool, Ran, bernoulli};
 use crate::{fuse::Fused, lower::StepResult};
 
 impl Fused {
-    /// Runs the kernel on the operands; results come in memory of their own, or in that of an operand that may be written
+    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that may be written
     /// and that nobody else holds.
     pub(crate) fn run<'a>(
         &self,
@@ -17,7 +17,7 @@ impl Fused {
         reusable: &[bool],
         numbers: &[u64],
         layouts: impl Iterator<Item = &'a LayoutRef>,
-    ) -> Result<SmallVec<[Held; 2]>, TorchError> {
+    ) -> Result<(SmallVec<[Held; 2]>, Ran), TorchError> {
         let tensor = |i: u32| match operands[i as usize] {
             Held::Tensor(t) => Ok(t),
             Held::Generator(_) => {
@@ -65,8 +65,8 @@ impl Fused {
             unsafe { self.kernel.run(&outputs, &inputs, numbers, |n, body| outcome = parallel_for(n, grain, body)) };
         let too_large =
             |_| TorchError { class: ErrorClass::Runtime, message: "a fused kernel has too many values".into() };
-        run.map_err(too_large)?;
-        outcome.map(|()| results)
+        let ran = run.map_err(too_large)?;
+        outcome.map(|()| (results, ran))
     }
 }
 

@@ -137,6 +137,54 @@ impl Space {
         });
     }
 
+    /// [`Space::gather`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::gather`].
+    pub(super) unsafe fn gather_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *const u8,
+        block: *mut u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.gather::<u8>(operand, base, block, start, n),
+                2 => self.gather::<u16>(operand, base, block, start, n),
+                4 => self.gather::<u32>(operand, base, block, start, n),
+                _ => self.gather::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
+    /// [`Space::scatter`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::scatter`].
+    pub(super) unsafe fn scatter_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *mut u8,
+        block: *const u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.scatter::<u8>(operand, base, block, start, n),
+                2 => self.scatter::<u16>(operand, base, block, start, n),
+                4 => self.scatter::<u32>(operand, base, block, start, n),
+                _ => self.scatter::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
     /// Copies a block to an operand's elements `start..start + n`.
     ///
     /// # Safety
