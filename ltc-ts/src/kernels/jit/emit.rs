@@ -61,7 +61,10 @@ pub(super) fn emit(program: &Vectors, ports: usize, width: Width) -> Option<Mach
 
 /// How many groups the loops take at once.
 fn unrolling(program: &Vectors, width: Width) -> Vec<usize> {
-    let by_registers = (width.registers() - 3) / program.pressure().max(1);
+    let (registers, pressure) = (width.registers(), program.pressure().max(1));
+    // Up to four groups pay even where vectors go to scratch memory and back.
+    let spilling = (2 * (registers - 1) / pressure).min(4);
+    let by_registers = ((registers - 3) / pressure).max(spilling);
     let by_length = MOST_INSTRUCTIONS / program.insts.len().max(1);
     let most = by_registers.min(by_length).clamp(1, MOST_GROUPS);
     let mut all = vec![most, most / 4, 1];
@@ -116,6 +119,14 @@ fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedE
         bytes[from as usize - 4..from as usize].copy_from_slice(&((to - from) as u32).to_le_bytes());
     }
     Ok(Machine { bytes, entry, scratch: slots as usize * width.bytes() })
+}
+
+/// One step's code.
+#[cfg(test)]
+pub(super) fn encode(step: &Step, width: Width) -> Result<Vec<u8>, IcedError> {
+    let mut e = Emitter { width, encoder: Encoder::new(64), at: 0 };
+    e.step(step)?;
+    Ok(e.encoder.take_buffer())
 }
 
 impl Emitter {

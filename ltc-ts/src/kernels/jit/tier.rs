@@ -75,19 +75,17 @@ impl Tier {
         if let Some(code) = self.code.get() {
             return code.as_ref().filter(|c| c.suits(cells));
         }
-        match self.jit {
-            Jit::Off => {}
-            Jit::Now => self.compile(cells),
-            Jit::On => {
-                let work = RUN.max(work as u64);
-                let before = self.heat.fetch_add(work, Relaxed);
-                // Once only, but for a full queue.
-                if before < WARM && before + work >= WARM && !queue(self, cells) {
-                    self.heat.store(0, Relaxed);
-                }
-            }
+        if self.jit == Jit::Now {
+            self.compile(cells);
+            return self.code.get()?.as_ref().filter(|c| c.suits(cells));
         }
-        self.code.get()?.as_ref().filter(|c| c.suits(cells))
+        let work = RUN.max(work as u64);
+        let before = self.heat.fetch_add(work, Relaxed);
+        // Once only, but for a full queue.
+        if before < WARM && before + work >= WARM && !queue(self, cells) {
+            self.heat.store(0, Relaxed);
+        }
+        None
     }
 
     /// Whether the kernel runs as machine code.
