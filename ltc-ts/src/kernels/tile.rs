@@ -233,6 +233,15 @@ impl Kernel {
         Ok(Ran::Loops)
     }
 
+    /// The cells of the usual body.
+    #[cfg(test)]
+    pub(super) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
+        let mut cells = vec![0; self.usual.uniforms];
+        // SAFETY: as in `Kernel::run`, whose operands these are.
+        unsafe { self.uniforms(&self.usual, &mut cells, inputs, numbers) };
+        cells
+    }
+
     /// Fills the cells of uniform values.
     ///
     /// # Safety

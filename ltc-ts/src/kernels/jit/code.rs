@@ -11,7 +11,7 @@ use super::{
     emit::{self, Machine},
     lower::{Shape, form, lower},
     memory::Executable,
-    vector::Width,
+    vector::{Vectors, Width},
 };
 
 /// Ports, numbers, how many elements, scratch memory.
@@ -59,8 +59,8 @@ fn exponents(recipe: &Recipe) -> Vec<(u32, Lane)> {
 }
 
 impl Recipe {
-    /// Machine code for vectors of this width, with powers as these numbers have them.
-    pub(super) fn assemble(&self, width: Width, cells: &[u64]) -> Option<Machine> {
+    /// The vector program of a group, with powers as these numbers have them.
+    pub(super) fn program(&self, width: Width, cells: &[u64]) -> Option<Vectors> {
         let mut known = Vec::new();
         for (cell, lane) in exponents(self) {
             let bits = *cells.get(cell as usize)?;
@@ -75,7 +75,12 @@ impl Recipe {
             staged: &self.staged,
             exponents: &known,
         };
-        emit::emit(&lower(&shape, width)?, self.inputs.len() + self.outputs.len(), width)
+        lower(&shape, width)
+    }
+
+    /// Machine code for vectors of this width.
+    pub(super) fn assemble(&self, width: Width, cells: &[u64]) -> Option<Machine> {
+        emit::emit(&self.program(width, cells)?, self.inputs.len() + self.outputs.len(), width)
     }
 
     /// The body, compiled for this machine. `None` if it is better run by tier 0.

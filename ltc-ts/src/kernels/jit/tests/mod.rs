@@ -3,6 +3,8 @@
 use iced_x86::{CpuidFeature, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use ltc_ir::DType;
 
+mod simulate;
+
 use super::{
     Compiled, Recipe,
     allocate::Step,
@@ -589,6 +591,47 @@ fn both_widths_decode() {
             }
         }
     }
+}
+
+/// The AVX-512 program, spills and all, computed by a machine of ours, gives the bits of tier 0.
+#[test]
+fn wide_programs_agree() {
+    let mut compared = 0;
+    for seed in 1..150u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let size = 1 + dice.below(if seed % 10 == 0 { 300 } else { 80 });
+        let mut case = random(&mut dice, size);
+        case.inputs.iter_mut().for_each(|i| i.1 = Lie::Dense);
+        let groups = 1 + dice.below(4);
+        let n = groups * Width::Zmm.group();
+        let numbers = [dice.element(DType::F64), dice.element(DType::I64)];
+        let mut inputs: Vec<Elements> = case.inputs.iter().map(|i| Elements::new(i.0, n, 0, &mut dice)).collect();
+        let mut outputs: Vec<Elements> = case.outputs.iter().map(|d| Elements::new(*d, n, 0, &mut dice)).collect();
+        let kernel = case.kernel(1, n, Jit::Off, false).expect("a kernel");
+        let from: Vec<*const u8> = inputs.iter_mut().map(|i| i.at().cast_const()).collect();
+        let to: Vec<*mut u8> = outputs.iter_mut().map(Elements::at).collect();
+        // SAFETY: `n` elements each.
+        unsafe { kernel.run(&to, &from, &numbers, |n, f| f(0..n)) }.expect("runs");
+        let bytes = |e: &Elements| e.memory.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
+        let mut ports: Vec<Vec<u8>> = inputs.iter().chain(&outputs).map(bytes).collect();
+        ports[inputs.len()..].iter_mut().for_each(|p| p.fill(0xcc));
+        let recipe = recipe(&case);
+        let mut cells = kernel.cells(&from, &numbers);
+        let truths = recipe.uniform.iter().zip(&case.body.values).filter(|(u, _)| **u);
+        for (cell, (_, value)) in cells.iter_mut().zip(truths) {
+            *cell = if value.1 == Lane::Bool && *cell != 0 { u64::MAX } else { *cell };
+        }
+        if !simulate::run(&recipe, &cells, groups, &mut ports) {
+            continue;
+        }
+        compared += 1;
+        for (output, port) in outputs.iter_mut().zip(&ports[inputs.len()..]) {
+            let words = port.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes")));
+            let mut got = Elements { memory: words.collect(), dtype: output.dtype, shift: 0, n };
+            assert_eq!(got.bits().0, output.bits().0, "{case:?}");
+        }
+    }
+    assert!(compared > 100, "{compared}");
 }
 
 #[test]
