@@ -32,7 +32,7 @@ mod space;
 mod tile;
 
 pub(crate) use body::{Body, Builder, Code, Lane, Val};
-pub use jit::{Jit, finish_compiling};
+pub use jit::{Jit, code_bytes, finish_compiling};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;
 pub(crate) use launch::{run_bernoulli, run_pool};

@@ -10,8 +10,8 @@ const PAGE: usize = 4096;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of code there are.
-pub(in crate::kernels) fn code_bytes() -> usize {
+/// Bytes of machine code in this process: that of kernels there still are.
+pub fn code_bytes() -> usize {
     USED.load(Relaxed)
 }
 

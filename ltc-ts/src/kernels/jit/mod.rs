@@ -74,8 +74,16 @@ mod code {
 }
 
 pub(super) use code::Compiled;
+#[cfg(target_arch = "x86_64")]
+pub use memory::code_bytes;
 pub(super) use tier::Tier;
 pub use tier::{Jit, finish_compiling};
+
+/// Bytes of machine code in this process: none.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn code_bytes() -> usize {
+    0
+}
 
 /// What is compiled: a body, and what its inputs and outputs are.
 #[derive(Clone, Debug)]
