@@ -9,8 +9,8 @@ use super::{MaxPool, Ran, bernoulli};
 use crate::{fuse::Fused, lower::StepResult};
 
 impl Fused {
-    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that may be written
-    /// and that nobody else holds.
+    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
+    /// may be written and that nobody else holds.
     pub(crate) fn run<'a>(
         &self,
         operands: &[&Held],
