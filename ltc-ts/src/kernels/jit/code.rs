@@ -1,7 +1,5 @@
 //! A body, compiled.
 
-use ltc_ir::DType;
-
 use super::{
     super::{
         body::{Code, Def, Lane},
@@ -158,9 +156,4 @@ impl Compiled {
             }
         }
     }
-}
-
-/// Bytes of an element in memory; `None` for types no kernel handles.
-pub(in crate::kernels) fn element_bytes(dtype: DType) -> Option<usize> {
-    form(dtype).map(|f| f.bytes())
 }
