@@ -231,6 +231,7 @@ fn assert_close(what: &str, got: &Tensor, expected: &Tensor, dtype: DType, place
 /// Every row, in every dtype libtorch takes, over all pairs of special values.
 #[test]
 fn every_row_is_libtorch_s() {
+    let mut in_machine_code = 0;
     for (name, formula) in ltc_ts::fusable_operators() {
         let mut compared = 0;
         for arguments in arguments(name) {
@@ -256,12 +257,14 @@ fn every_row_is_libtorch_s() {
                     compared += usize::from(fused.stats().kernels == 1);
                     assert_close(&text, &got, &tensor(expected), result, last_places(formula, result), &tensors);
                     assert_close(&text, &compiled.run(&inputs).tensor(0), &got, result, 0.0, &[]);
+                    in_machine_code += compiled.stats().compiled;
                     break;
                 }
             }
         }
         assert!(compared > 0 || arguments(name).is_empty(), "{name} was never fused");
     }
+    assert_eq!(in_machine_code > 500, ltc_ts::instruction_set().starts_with("avx"), "{in_machine_code}");
 }
 
 /// Sizes around blocks, vectors and threads.
