@@ -124,7 +124,7 @@ impl Program {
         for (index, step) in steps.drafts.into_iter().enumerate() {
             match step {
                 fuse::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.points)?,
+                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.recipes)?,
             }
         }
         Ok(lowering.program)
@@ -205,13 +205,13 @@ impl Lowering<'_> {
     }
 
     /// Step `index`, a kernel.
-    fn fused(&mut self, index: usize, draft: Draft, points: &fuse::Points) -> Result<(), BackendError> {
+    fn fused(&mut self, index: usize, draft: Draft, recipes: &fuse::Recipes) -> Result<(), BackendError> {
         let first = draft.nodes[0];
         let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
         let results = draft.results.clone();
         let slot_of = |i: usize| operands[i].slot as usize;
         let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
-        let mut fused = draft.finish(self.graph, points, dies).ok_or_else(|| BackendError::CannotLower {
+        let mut fused = draft.finish(self.graph, recipes, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;

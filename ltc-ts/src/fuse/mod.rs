@@ -3,32 +3,73 @@
 //! | file | what |
 //! |---|---|
 //! | `foreach.rs` | operators over lists, taken apart |
-//! | `rows.rs` | the pointwise operators, each with its formula |
+//! | `rows.rs`, `folds.rs` | the operators, pointwise and folding, each with its formulas |
 //! | `formula.rs` | formulas: parsed once, written into a kernel's body |
-//! | `pointwise.rs` | a graph node as a formula over its operands |
+//! | `recipe.rs` | a graph node as formulas over its operands |
+//! | `domain.rs` | the elements a node or a group goes through |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `kernel.rs` | a group as a kernel |
 
+mod domain;
+mod folds;
 mod foreach;
 mod formula;
 mod kernel;
 mod partition;
-mod pointwise;
+mod recipe;
 mod rows;
 
 pub(crate) use kernel::{Draft, Fused};
-use ltc_ir::{Graph, Op, ValueId};
+use ltc_ir::{DType, Graph, Layout, Op, ValueId};
 pub use rows::fusable_operators;
 
 use crate::backend::Fusion;
-use pointwise::Pointwise;
+use domain::Domain;
+use recipe::Recipe;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
 
-/// Per node its formula, where it has one.
+/// With at most this many rows, and more elements than this, threads would be idle while rows are gone through twice.
+const FEW_ROWS: usize = 8;
+const MANY_ELEMENTS: usize = 1 << 16;
+
+/// Per node its formulas, where it has some.
 #[derive(Debug)]
-pub(crate) struct Points(Vec<Option<Pointwise>>);
+pub(crate) struct Recipes(Vec<Option<Recipe>>);
+
+impl Recipes {
+    fn of(&self, node: u32) -> Option<&Recipe> {
+        self.0.get(node as usize)?.as_ref()
+    }
+
+    /// Whether these nodes can be one unit of a domain that folds: values must lie where those who read them look, and
+    /// if elements follow from what was folded, there must be rows for several threads, or little to do.
+    fn agree(&self, graph: &Graph, domain: &Domain, nodes: &[u32]) -> bool {
+        let rows = domain.elements() / domain.each().max(1);
+        let one_pass = rows < FEW_ROWS && domain.elements() > MANY_ELEMENTS;
+        let fits = |&n: &u32| -> Option<bool> {
+            let (node, reader) = (&graph.nodes()[n as usize], self.of(n)?);
+            let mut all = !(one_pass && reader.is_deep(node));
+            for &operand in &node.operands {
+                let Some(producer) = graph.definition_index(operand).map(|d| d as u32) else { continue };
+                if nodes.binary_search(&producer).is_err() {
+                    continue;
+                }
+                // The same elements, whatever the strides in memory.
+                let dense = Layout::contiguous(DType::U8, graph.layout(operand).sizes());
+                let read = reader.operand_strides(domain, &dense)?;
+                all &= read == self.of(producer)?.result_strides(domain, &dense)?;
+                let of_rows =
+                    domain.fold.as_ref().is_some_and(|f| read.iter().zip(&f.dims).all(|(s, f)| !f || *s == 0));
+                let elements = node.results()[0].sizes() == &domain.sizes[..];
+                all &= !(one_pass && of_rows && elements && domain.each() > 1);
+            }
+            Some(all)
+        };
+        nodes.iter().all(|n| fits(n).unwrap_or(false))
+    }
+}
 
 /// One step to be.
 #[derive(Debug)]
@@ -56,14 +97,14 @@ pub(crate) struct Plan {
     /// Per node of that graph the node it comes from.
     pub(crate) origin: Vec<u32>,
     pub(crate) drafts: Vec<Step>,
-    pub(crate) points: Points,
+    pub(crate) recipes: Recipes,
 }
 
 impl Plan {
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
         let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
-        Plan { graph: None, origin: Vec::new(), drafts, points: Points(Vec::new()) }
+        Plan { graph: None, origin: Vec::new(), drafts, recipes: Recipes(Vec::new()) }
     }
 }
 
@@ -72,24 +113,30 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     if fusion == Fusion::Off {
         return Plan::unfused(source);
     }
-    let allowed = |p: &Pointwise| fusion == Fusion::Full || p.is_exact();
+    let allowed = |p: &Recipe| fusion == Fusion::Full || p.is_exact();
     let (apart, origin) = foreach::take_apart(source, allowed).unzip();
     let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
-    let points: Vec<_> = graph.nodes().iter().map(|node| Pointwise::of(graph, node).filter(allowed)).collect();
-    let fusable: Vec<bool> = points.iter().map(Option::is_some).collect();
-    if !fusable.contains(&true) {
+    let recipes: Vec<_> = graph.nodes().iter().map(|node| Recipe::of(graph, node).filter(allowed)).collect();
+    if recipes.iter().all(Option::is_none) {
         return Plan::unfused(source);
     }
-    let mut drafts = drafts(graph, &fusable, |node| foreach::is_part(graph, source, &origin, node));
+    let recipes = Recipes(recipes);
+    let mut drafts = drafts(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
     let needed = needed(graph, &drafts);
     let mut needed = needed.into_iter();
     drafts.retain(|_| needed.next().unwrap_or(true));
-    Plan { graph: apart, origin, drafts, points: Points(points) }
+    Plan { graph: apart, origin, drafts, recipes }
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
-fn drafts(graph: &Graph, fusable: &[bool], must: impl Fn(usize) -> bool) -> Vec<Step> {
-    let units = partition::partition(graph, fusable);
+fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
+    let alone = |(n, recipe): (usize, &Option<Recipe>)| {
+        let domain = recipe.as_ref().map(|r| r.domain.clone());
+        // What folds may not suit a kernel even alone.
+        domain.filter(|d| d.fold.is_none() || recipes.agree(graph, d, &[n as u32]))
+    };
+    let domains: Vec<_> = recipes.0.iter().enumerate().map(alone).collect();
+    let units = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
     let mut unit_of = vec![0u32; graph.nodes().len()];
     for (u, unit) in units.iter().enumerate() {
         unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
@@ -106,7 +153,7 @@ fn drafts(graph: &Graph, fusable: &[bool], must: impl Fn(usize) -> bool) -> Vec<
     let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
     for unit in units {
         let first = unit.nodes[0];
-        let draft = fusable[first as usize].then(|| Draft::new(graph, &unit.nodes, |v| kept[graph.slot(v)])).flatten();
+        let draft = Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]);
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
         match draft {

@@ -63,7 +63,7 @@ pub(crate) struct Kernel {
 
 /// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
 #[derive(Debug)]
-struct Loops {
+pub(super) struct Loops {
     /// Uniform values that are not computed: their cell and what they are.
     numbers: Vec<(u32, Def, Lane)>,
     /// Computations of uniform values, over one element.
@@ -102,7 +102,7 @@ pub(crate) struct TooLarge;
 /// Scratch memory of a thread, aligned for vectors.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line(#[expect(dead_code, reason = "used as raw memory")] [u64; 8]);
+pub(super) struct Line(#[expect(dead_code, reason = "used as raw memory")] pub(super) [u64; 8]);
 
 thread_local! {
     static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
@@ -260,16 +260,9 @@ impl Kernel {
                 Def::Input(_) | Def::Op(..) => {}
             }
         }
-        let base = cells.as_mut_ptr();
         let first = (self.inputs.len() + self.outputs.len()) as u16;
         // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
-        unsafe {
-            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
-            for call in &code.preamble {
-                let [a, b, c] = call.operands;
-                (call.run)(at(call.target), at(a), at(b), at(c), 1);
-            }
-        }
+        unsafe { code.run_preamble(cells, first) };
     }
 
     /// Copies elements of an input to a block of its lane.
@@ -277,27 +270,8 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::run`]; `block` has room for `n` elements.
     unsafe fn load(&self, input: usize, base: *const u8, block: *mut u8, start: usize, n: usize) {
-        let (port, operand) = (self.inputs[input], self.outputs.len() + input);
         // SAFETY: by this function's contract.
-        unsafe {
-            match port.dtype {
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    self.space.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
-                    let block = std::slice::from_raw_parts_mut(block.cast::<f32>(), n);
-                    for (to, from) in block.iter_mut().zip(halves) {
-                        *to = if port.dtype == DType::BF16 {
-                            f32::from_bits(u32::from(from) << 16)
-                        } else {
-                            half::f16::from_bits(from).to_f32()
-                        };
-                    }
-                }
-                d if d.size_of() == 1 => self.space.gather::<u8>(operand, base, block, start, n),
-                d if d.size_of() == 4 => self.space.gather::<u32>(operand, base, block, start, n),
-                _ => self.space.gather::<u64>(operand, base, block, start, n),
-            }
-        }
+        unsafe { self.space.load(self.outputs.len() + input, self.inputs[input].dtype, base, block, start, n) }
     }
 
     /// Copies a block to elements of an output.
@@ -305,31 +279,8 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::load`].
     unsafe fn store(&self, output: usize, base: *mut u8, block: *const u8, start: usize, n: usize) {
-        let port = self.outputs[output];
         // SAFETY: by this function's contract.
-        unsafe {
-            match port.dtype {
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
-                    for (to, from) in halves.iter_mut().zip(block) {
-                        *to = if port.dtype == DType::BF16 {
-                            (from.to_bits() >> 16) as u16
-                        } else {
-                            half::f16::from_f32(*from).to_bits()
-                        };
-                    }
-                    self.space.scatter::<u16>(output, base, halves.as_ptr().cast(), start, n);
-                }
-                d if port.access == Access::Dense => {
-                    let (bytes, to) = (d.size_of(), base.add(start * d.size_of()));
-                    std::ptr::copy(block, to, n * bytes);
-                }
-                d if d.size_of() == 1 => self.space.scatter::<u8>(output, base, block, start, n),
-                d if d.size_of() == 4 => self.space.scatter::<u32>(output, base, block, start, n),
-                _ => self.space.scatter::<u64>(output, base, block, start, n),
-            }
-        }
+        unsafe { self.space.store(output, self.outputs[output].dtype, base, block, start, n) }
     }
 
     /// The elements of a range, block by block.
@@ -536,5 +487,108 @@ impl Loops {
         let blocks = p.registers + inputs.len() + outputs.len();
         let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
         Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
+    }
+
+    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+    pub(super) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
+        let mut lanes = vec![Lane::F32; uniform.len()];
+        for (def, lane) in &body.values {
+            if let Def::Input(i) = def {
+                lanes[*i as usize] = *lane;
+            }
+        }
+        let port = |lane: Lane, uniform: bool| Port {
+            dtype: lane.dtype(),
+            access: if uniform { Access::Uniform } else { Access::Dense },
+        };
+        let inputs: Vec<Port> = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+        let outputs: Vec<Port> = body.outputs.iter().map(|o| port(body.lane(*o), false)).collect();
+        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
+    }
+
+    /// Elements of a block that keep all registers in the cache.
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
+    pub(super) fn registers(&self) -> usize {
+        self.registers
+    }
+
+    pub(super) fn uniforms(&self) -> usize {
+        self.uniforms
+    }
+
+    /// How many loops a block takes.
+    pub(super) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`].
+    ///
+    /// # Safety
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
+    pub(super) unsafe fn fill_cells(
+        &self,
+        cells: &mut [u64],
+        (inputs, outputs): (&[*const u8], usize),
+        numbers: &[u64],
+    ) {
+        for &(cell, def, lane) in &self.numbers {
+            let cell = &mut cells[cell as usize];
+            match def {
+                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => *cell = bits,
+                // SAFETY: a cell holds an element of any lane.
+                Def::Input(i) => unsafe {
+                    std::ptr::copy_nonoverlapping(inputs[i as usize], std::ptr::from_mut(cell).cast(), lane.bytes());
+                },
+                Def::Op(..) => {}
+            }
+        }
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe { self.run_preamble(cells, (inputs.len() + outputs) as u16) };
+    }
+
+    /// # Safety
+    /// There is a cell for each uniform value; the first is place `first`.
+    unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
+        let base = cells.as_mut_ptr();
+        // SAFETY: by this function's contract.
+        unsafe {
+            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
+            for call in &self.preamble {
+                let [a, b, c] = call.operands;
+                (call.run)(at(call.target), at(a), at(b), at(c), 1);
+            }
+        }
+    }
+
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements.
+    ///
+    /// # Safety
+    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
+    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements of
+    /// eight bytes and aligned.
+    pub(super) unsafe fn run_block(
+        &self,
+        cells: &[u64],
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        (registers, stride): (*mut u8, usize),
+        n: usize,
+    ) {
+        let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
+        places.extend(inputs.iter().map(|p| p.cast_mut()));
+        places.extend_from_slice(outputs);
+        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+        // SAFETY: places are those the calls were made for.
+        unsafe {
+            places.extend((0..self.registers).map(|r| registers.add(r * stride)));
+            for call in &self.calls {
+                let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+            }
+        }
     }
 }
