@@ -305,9 +305,9 @@ fn random(dice: &mut Dice, size: usize) -> Case {
             values.push(b.cast(last, to));
             continue;
         }
-        for i in 0..code.arity() {
+        for (i, arg) in args[..code.arity()].iter_mut().enumerate() {
             let v = recent(dice, &values);
-            args[i] = b.cast(v, if code == Code::Select && i == 0 { Lane::Bool } else { lane });
+            *arg = b.cast(v, if code == Code::Select && i == 0 { Lane::Bool } else { lane });
         }
         // Only what has a loop.
         let mut one = Builder::new(false);
