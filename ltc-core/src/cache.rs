@@ -14,15 +14,13 @@ use smallvec::SmallVec;
 pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) short_run: Option<std::time::Duration>,
     bytes: usize,
 }
 
 impl Program {
     pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        let short_run = executable.short_run();
-        Program { graph, executable, short_run, bytes }
+        Program { graph, executable, bytes }
     }
 }
 

@@ -103,7 +103,7 @@ impl TsBackend {
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, self.config.reuse, self.config.fusion, self.config.jit)?;
-        let short_run = cost::short_run(&program);
+        let short_run = Mutex::new((0, cost::short_run(&program)));
         let (stats, total) = (Mutex::default(), self.stats.clone());
         let profile = self.profile.clone();
         Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))
@@ -190,7 +190,8 @@ impl Backend for TsBackend {
 /// A compiled graph.
 pub struct TsExecutable {
     program: Program,
-    short_run: Option<Duration>,
+    /// How long a run takes, as estimated when so many kernels were machine code.
+    short_run: Mutex<(u64, Option<Duration>)>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
@@ -217,12 +218,17 @@ impl Executable for TsExecutable {
         let mut frame = std::mem::take(&mut *self.frame.lock());
         let stats = interp::run(&self.program, &self.meter, &self.profile, &mut frame, inputs, sink);
         *self.frame.lock() = frame;
+        let mut short_run = self.short_run.lock();
+        if stats.compiled > short_run.0 {
+            *short_run = (stats.compiled, cost::short_run(&self.program));
+        }
+        drop(short_run);
         *self.stats.lock() += stats;
         *self.total.lock() += stats;
     }
 
     fn short_run(&self) -> Option<Duration> {
-        self.short_run
+        self.short_run.lock().1
     }
 
     fn text(&self) -> String {

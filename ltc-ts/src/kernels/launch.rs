@@ -36,6 +36,14 @@ impl FusedKernel {
         }
     }
 
+    /// How long it takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.nanoseconds() as u64,
+            FusedKernel::Rows(kernel) => (kernel.calls() * kernel.len() / 4) as u64,
+        }
+    }
+
     /// Says whether it may become machine code. Before its first run.
     pub(crate) fn set_jit(&mut self, jit: Jit) {
         if let FusedKernel::Flat(kernel) = self {

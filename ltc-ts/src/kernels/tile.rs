@@ -180,12 +180,20 @@ impl Kernel {
         self.usual.calls.len()
     }
 
+    /// How long a run takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> usize {
+        if self.is_compiled() { self.cost * self.len() / 16 } else { self.calls() * self.len() / 4 }
+    }
+
+    fn is_compiled(&self) -> bool {
+        self.tier.as_ref().is_some_and(|t| t.is_compiled())
+    }
+
     /// Elements that are worth a thread of their own.
     pub(crate) fn grain(&self) -> usize {
         // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a third of
         // that; waking a thread takes some microseconds.
-        let compiled = self.tier.as_ref().is_some_and(|t| t.is_compiled());
-        let work = if compiled { 600_000 } else { 200_000 };
+        let work = if self.is_compiled() { 600_000 } else { 200_000 };
         (work / self.cost.max(1)).max(MAX_BLOCK)
     }
 
