@@ -87,6 +87,7 @@ pub fn code_bytes() -> usize {
 
 /// What is compiled: a body, and what its inputs and outputs are.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nobody compiles it"))]
 pub(super) struct Recipe {
     pub(super) body: Body,
     /// Per value: whether it is the same for all elements. These have cells, in this order.
