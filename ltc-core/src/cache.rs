@@ -14,7 +14,6 @@ use smallvec::SmallVec;
 pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) short_run: Option<std::time::Duration>,
     /// Made from a program for other sizes.
     pub(crate) resized: bool,
     bytes: usize,
@@ -23,8 +22,7 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        let short_run = executable.short_run();
-        Program { graph, executable, short_run, resized, bytes }
+        Program { graph, executable, resized, bytes }
     }
 }
 

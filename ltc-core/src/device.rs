@@ -342,7 +342,7 @@ impl Device {
         metrics::add(&session.counters.executions, 1);
         let hash = job.program.graph.hash();
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
-        let here = job.program.short_run.is_some_and(|d| awaited || d <= HAND_OVER);
+        let here = job.program.executable.short_run().is_some_and(|d| awaited || d <= HAND_OVER);
         if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job);

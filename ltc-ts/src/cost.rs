@@ -24,7 +24,7 @@ pub(crate) fn short_run(program: &Program) -> Option<Duration> {
         let results = program.step_results(step);
         let elements: u64 = results.iter().map(|r| small(r.layout.numel())).sum::<Option<u64>>()?;
         if let StepKind::Fused(fused) = &step.kind {
-            nanoseconds += 500 + 200 * results.len() as u64 + (fused.kernel.calls() * fused.kernel.len() / 4) as u64;
+            nanoseconds += 500 + 200 * results.len() as u64 + fused.kernel.nanoseconds();
             continue;
         }
         nanoseconds += match node.op().spec().class {

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
-    kernels::MaxPool,
+    kernels::{Jit, MaxPool},
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -89,11 +89,12 @@ pub(crate) struct Fate {
 }
 
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own.
+    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own;
+    /// `jit` says whether kernels may become machine code.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
-        Program::lower_plan(graph, reuse, fusion, fuse::plan(graph, fusion), None)
+    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion, jit: Jit) -> Result<Program, BackendError> {
+        Program::lower_plan(graph, (reuse, fusion, jit), fuse::plan(graph, fusion), None)
     }
 
     /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
@@ -103,6 +104,7 @@ impl Program {
         graph: &Arc<Graph>,
         reuse: bool,
         fusion: Fusion,
+        jit: Jit,
     ) -> Option<Result<Program, BackendError>> {
         let calls = self.steps.iter().filter(|s| !matches!(s.kind, StepKind::Own(_)));
         let units = calls.map(|s| match &s.kind {
@@ -110,13 +112,12 @@ impl Program {
             _ => (s.node, None),
         });
         let plan = fuse::plan_like(graph, self, units)?;
-        Some(Program::lower_plan(graph, reuse, fusion, plan, Some(self)))
+        Some(Program::lower_plan(graph, (reuse, fusion, jit), plan, Some(self)))
     }
 
     fn lower_plan(
         graph: &Arc<Graph>,
-        reuse: bool,
-        fusion: Fusion,
+        (reuse, fusion, jit): (bool, Fusion, Jit),
         mut steps: fuse::Plan,
         like: Option<&Program>,
     ) -> Result<Program, BackendError> {
@@ -127,6 +128,7 @@ impl Program {
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
             reuse,
             fusion,
+            jit,
             by_slot: outputs_by_slot(graph),
             like: like.map(Lender::new),
             program: Program {
@@ -215,6 +217,7 @@ struct Lowering<'a> {
     schedule: Schedule,
     reuse: bool,
     fusion: Fusion,
+    jit: Jit,
     by_slot: Vec<(usize, u32)>,
     /// A program for other sizes that lends what it can.
     like: Option<Lender<'a>>,
@@ -274,10 +277,11 @@ impl Lowering<'_> {
         let slot_of = |i: usize| operands[i].slot as usize;
         let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
         let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
-        let fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
+        let mut fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
+        fused.kernel.set_jit(self.jit);
         let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);

@@ -1,11 +1,13 @@
 //! Kernels on libtorch's tensors: memory in, memory out, threads.
 
+use std::ops::Range;
+
 use ltc_ir::{ErrorClass, LayoutRef};
 use ltc_torch_sys::{Held, TorchError, empty_host, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use super::{Kernel, MaxPool, RowKernel, bernoulli};
+use super::{Jit, Kernel, MaxPool, Ran, RowKernel, bernoulli};
 use crate::{fuse::Fused, lower::StepResult};
 
 /// A kernel of either kind.
@@ -34,6 +36,21 @@ impl FusedKernel {
         }
     }
 
+    /// How long it takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.nanoseconds() as u64,
+            FusedKernel::Rows(kernel) => (kernel.calls() * kernel.len() / 4) as u64,
+        }
+    }
+
+    /// Says whether it may become machine code. Before its first run.
+    pub(crate) fn set_jit(&mut self, jit: Jit) {
+        if let FusedKernel::Flat(kernel) = self {
+            kernel.set_jit(jit);
+        }
+    }
+
     /// Bytes of an input that must lie at an address that suits its dtype, if it does not lie at this one.
     fn misplaced(&self, input: usize, address: usize) -> Option<usize> {
         match self {
@@ -44,15 +61,15 @@ impl FusedKernel {
 }
 
 impl Fused {
-    /// Runs the kernel on the operands; results come in memory of their own, or in that of an operand that may be written
-    /// and that nobody else holds.
+    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
+    /// may be written and that nobody else holds.
     pub(crate) fn run<'a>(
         &self,
         operands: &[&Held],
         reusable: &[bool],
         numbers: &[u64],
         layouts: impl Iterator<Item = &'a LayoutRef>,
-    ) -> Result<SmallVec<[Held; 2]>, TorchError> {
+    ) -> Result<(SmallVec<[Held; 2]>, Ran), TorchError> {
         let tensor = |i: u32| match operands[i as usize] {
             Held::Tensor(t) => Ok(t),
             Held::Generator(_) => {
@@ -100,15 +117,17 @@ impl Fused {
                 FusedKernel::Flat(kernel) => kernel.run(&outputs, &inputs, numbers, |n, body| {
                     outcome = parallel_for(n, kernel.grain(), body);
                 }),
-                FusedKernel::Rows(kernel) => kernel.run(&outputs, &inputs, numbers, |n, grain, body| {
-                    outcome = parallel_for(n, grain, body);
-                }),
+                FusedKernel::Rows(kernel) => {
+                    let parallel =
+                        |n, grain, body: &(dyn Fn(Range<usize>) + Sync)| outcome = parallel_for(n, grain, body);
+                    kernel.run(&outputs, &inputs, numbers, parallel).map(|()| Ran::Loops)
+                }
             }
         };
         let too_large =
             |_| TorchError { class: ErrorClass::Runtime, message: "a fused kernel has too many values".into() };
-        run.map_err(too_large)?;
-        outcome.map(|()| results)
+        let ran = run.map_err(too_large)?;
+        outcome.map(|()| (results, ran))
     }
 }
 

@@ -98,6 +98,21 @@ impl Space {
         Access::Dense
     }
 
+    /// Elements of the innermost dimension.
+    pub(super) fn row(&self) -> usize {
+        self.dims.last().map_or(1, |&d| d as usize)
+    }
+
+    /// Where an operand's element lies, from its first, and how far apart those after it in its row are.
+    pub(super) fn locate(&self, operand: usize, element: usize) -> (isize, isize) {
+        let (mut offset, mut rest) = (0, element as isize);
+        for (&size, &stride) in self.dims.iter().zip(&self.strides[operand]).rev() {
+            offset += rest % size * stride;
+            rest /= size;
+        }
+        (offset, self.strides[operand].last().copied().unwrap_or(0))
+    }
+
     /// Calls `run(position, offset, stride, length)` for stretches of the elements `start..start + n` along the innermost
     /// dimension: their position from `start`, where the operand's first lies, and how far apart they are.
     #[inline]
@@ -159,6 +174,54 @@ impl Space {
                 }
             }
         });
+    }
+
+    /// [`Space::gather`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::gather`].
+    pub(super) unsafe fn gather_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *const u8,
+        block: *mut u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.gather::<u8>(operand, base, block, start, n),
+                2 => self.gather::<u16>(operand, base, block, start, n),
+                4 => self.gather::<u32>(operand, base, block, start, n),
+                _ => self.gather::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
+    /// [`Space::scatter`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::scatter`].
+    pub(super) unsafe fn scatter_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *mut u8,
+        block: *const u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.scatter::<u8>(operand, base, block, start, n),
+                2 => self.scatter::<u16>(operand, base, block, start, n),
+                4 => self.scatter::<u32>(operand, base, block, start, n),
+                _ => self.scatter::<u64>(operand, base, block, start, n),
+            }
+        }
     }
 
     /// Copies a block to an operand's elements `start..start + n`.
@@ -297,6 +360,7 @@ mod tests {
         let s = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
         let expected: Vec<i32> = (0..24).map(|i| (i / 12) + (i / 4 % 3) * 2 + (i % 4) * 6).collect();
         for start in 0..24 {
+            assert_eq!((s.locate(1, start), s.row()), ((expected[start] as isize, 6), 4));
             for n in 0..=24 - start {
                 let mut block = vec![-1; n];
                 let mut back = vec![-1; 24];

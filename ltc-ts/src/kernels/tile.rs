@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::{
     body::{Body, Def, Lane, Val},
+    jit::{Jit, Recipe, Tier},
     lanes::{self, Key, Loop},
     space::{Access, Space},
 };
@@ -27,9 +28,9 @@ const MIN_BLOCK: usize = 64;
 
 /// An input or output.
 #[derive(Clone, Copy, Debug)]
-struct Port {
-    dtype: DType,
-    access: Access,
+pub(super) struct Port {
+    pub(super) dtype: DType,
+    pub(super) access: Access,
 }
 
 impl Port {
@@ -46,9 +47,9 @@ impl Port {
 /// A fused kernel, ready to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
-    space: Space,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
+    pub(super) space: Space,
+    pub(super) inputs: Vec<Port>,
+    pub(super) outputs: Vec<Port>,
     /// Computes with the numbers that are nearly always one taken for one.
     usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
@@ -56,6 +57,8 @@ pub(crate) struct Kernel {
     general: Arc<(Body, OnceLock<Option<Loops>>)>,
     staged: Vec<bool>,
     cost: usize,
+    /// The usual body's way to machine code; `None` if it may not become any.
+    tier: Option<Arc<Tier>>,
 }
 
 /// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
@@ -83,6 +86,15 @@ struct Call {
     operands: [u16; 3],
 }
 
+/// What computed a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ran {
+    /// Tier 0.
+    Loops,
+    /// Machine code.
+    Compiled,
+}
+
 /// A kernel has more values than it has places for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooLarge;
@@ -94,6 +106,17 @@ pub(super) struct Line(#[expect(dead_code, reason = "used as raw memory")] pub(s
 
 thread_local! {
     static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with so many bytes of this thread's scratch memory.
+pub(super) fn with_scratch(bytes: usize, f: impl FnOnce(*mut u8)) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let lines = bytes.div_ceil(64);
+        if scratch.len() < lines {
+            scratch.resize(lines, Line([0; 8]));
+        }
+        f(scratch.as_mut_ptr().cast());
+    });
 }
 
 impl Kernel {
@@ -116,7 +139,25 @@ impl Kernel {
         let cost = usual.cost() + inp.len() + out.len();
         let general = Arc::new((general, OnceLock::new()));
         let ones = usual.ones.clone();
-        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost })
+        let recipe = Recipe {
+            body: usual.clone(),
+            uniform: uniform(usual, &inp),
+            inputs: inputs.to_vec(),
+            outputs: outputs.to_vec(),
+            staged: staged.clone(),
+        };
+        let tier = Some(Tier::new(Jit::default(), recipe));
+        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost, tier })
+    }
+
+    /// Says whether the kernel may become machine code. Before its first run.
+    pub(crate) fn set_jit(&mut self, jit: Jit) {
+        if jit == Jit::Off {
+            self.tier = None;
+        } else if let Some(tier) = self.tier.as_mut().and_then(Arc::get_mut) {
+            // Code that is shared with a kernel over another space was told already.
+            tier.set(jit);
+        }
     }
 
     /// The same computation over another space; `None` if some operand is reached in another way there.
@@ -146,15 +187,25 @@ impl Kernel {
         self.usual.calls.len()
     }
 
-    /// Elements that are worth a thread of their own.
-    pub(crate) fn grain(&self) -> usize {
-        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element; waking a thread takes
-        // some microseconds.
-        (200_000 / self.cost.max(1)).max(MAX_BLOCK)
+    /// How long a run takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> usize {
+        if self.is_compiled() { self.cost * self.len() / 16 } else { self.calls() * self.len() / 4 }
     }
 
-    /// Runs the kernel. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails if the form
-    /// for unusual numbers cannot be made.
+    fn is_compiled(&self) -> bool {
+        self.tier.as_ref().is_some_and(|t| t.is_compiled())
+    }
+
+    /// Elements that are worth a thread of their own.
+    pub(crate) fn grain(&self) -> usize {
+        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a third of
+        // that; waking a thread takes some microseconds.
+        let work = if self.is_compiled() { 600_000 } else { 200_000 };
+        (work / self.cost.max(1)).max(MAX_BLOCK)
+    }
+
+    /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails
+    /// if the form for unusual numbers cannot be made.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
@@ -166,9 +217,10 @@ impl Kernel {
         inputs: &[*const u8],
         numbers: &[u64],
         parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
-    ) -> Result<(), TooLarge> {
+    ) -> Result<Ran, TooLarge> {
         let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
-        let code = if self.ones.iter().all(one) {
+        let usual = self.ones.iter().all(one);
+        let code = if usual {
             &self.usual
         } else {
             let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
@@ -177,14 +229,32 @@ impl Kernel {
         let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
         // SAFETY: cells have room for one element each; inputs by this function's contract.
         unsafe { self.uniforms(code, &mut cells, inputs, numbers) };
-        let shared = Shared { outputs, inputs, cells: &cells };
         let n = self.len();
+        let compiled = self.tier.as_ref().filter(|_| usual && n > 0).and_then(|t| t.code(&cells, n * self.cost));
+        if let Some(compiled) = compiled {
+            compiled.prepare(&mut cells);
+        }
+        let shared = Shared { outputs, inputs, cells: &cells };
+        if let Some(compiled) = compiled {
+            // SAFETY: by this function's contract; cells are prepared; ranges are disjoint.
+            parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
+            return Ok(Ran::Compiled);
+        }
         // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
         let stretch = |range: Range<usize>| unsafe { self.stretch(code, shared.get(), range) };
         if n > 0 {
             parallel(n, &stretch);
         }
-        Ok(())
+        Ok(Ran::Loops)
+    }
+
+    /// The cells of the usual body.
+    #[cfg(test)]
+    pub(super) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
+        let mut cells = vec![0; self.usual.uniforms];
+        // SAFETY: as in `Kernel::run`, whose operands these are.
+        unsafe { self.uniforms(&self.usual, &mut cells, inputs, numbers) };
+        cells
     }
 
     /// Fills the cells of uniform values.
@@ -233,15 +303,10 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::run`].
     unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let register = (code.block * code.width).next_multiple_of(64);
-            let lines = (code.registers * register).div_ceil(64);
-            if scratch.len() < lines {
-                scratch.resize(lines, Line([0; 8]));
-            }
+        let register = (code.block * code.width).next_multiple_of(64);
+        with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());
             let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
-            let base = scratch.as_mut_ptr().cast::<u8>();
             // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space, registers
             // within the scratch memory; calls read places that were filled before and write places that are no operand.
             unsafe {
@@ -276,10 +341,10 @@ impl Kernel {
 
 /// What all threads of a run share.
 #[derive(Clone, Copy)]
-struct Shared<'a> {
-    outputs: &'a [*mut u8],
-    inputs: &'a [*const u8],
-    cells: &'a [u64],
+pub(super) struct Shared<'a> {
+    pub(super) outputs: &'a [*mut u8],
+    pub(super) inputs: &'a [*const u8],
+    pub(super) cells: &'a [u64],
 }
 
 // SAFETY: threads read inputs and cells, and write disjoint elements of the outputs.
@@ -290,6 +355,19 @@ impl<'a> Shared<'a> {
     fn get(&self) -> Shared<'a> {
         *self
     }
+}
+
+/// Per value whether it is the same for all elements.
+fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
+    let mut uniform = Vec::with_capacity(body.values.len());
+    for (i, (def, _)) in body.values.iter().enumerate() {
+        uniform.push(match def {
+            Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
+            Def::Number(..) | Def::Const(_) => true,
+            Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
+        });
+    }
+    uniform
 }
 
 /// Assigns places.
@@ -336,14 +414,7 @@ impl Places<'_> {
 impl Loops {
     fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
         let count = body.values.len();
-        let mut uniform = Vec::with_capacity(count);
-        for (i, (def, _)) in body.values.iter().enumerate() {
-            uniform.push(match def {
-                Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
-                Def::Number(..) | Def::Const(_) => true,
-                Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
-            });
-        }
+        let uniform = uniform(body, inputs);
         let uniforms = uniform.iter().filter(|u| **u).count();
         let first_cell = inputs.len() + outputs.len();
         if first_cell + count + outputs.len() > usize::from(u16::MAX) {
