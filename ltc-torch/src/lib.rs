@@ -38,8 +38,9 @@ pub use ltc_core::{Config, Event, Metrics, SyncReason};
 use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
+pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
-pub use ltc_ts::{Fusion, RunStats, StepTime};
+pub use ltc_ts::{Fusion, RunStats, StepTime, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
@@ -59,6 +60,11 @@ pub struct Options {
     pub devices: u16,
     /// Which operators run in fused kernels. `LTC_FUSION`: `0`, `exact`, `1`; all.
     pub fusion: Fusion,
+    /// Which whole-graph rewrites may apply. `LTC_REWRITES`: `all`, `none`, `-name,...` (all but these) or `name,...` (only
+    /// these), of [`rewrite_names`]; all.
+    pub rewrites: Switches,
+    /// Bytes of free memory kept for the next run. `LTC_POOL_BYTES`, 0 for none; 1 GiB.
+    pub pool_bytes: usize,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
 }
@@ -72,9 +78,23 @@ impl Options {
             config: Config::from_env(),
             devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
             fusion: var("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            rewrites: var("LTC_REWRITES").map(|text| rewrites(&text)).unwrap_or_default(),
+            pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
             track_sites: switch("LTC_SITES"),
         }
     }
+}
+
+/// Reads `LTC_REWRITES`; what makes no sense is reported and switches nothing.
+fn rewrites(text: &str) -> Switches {
+    let switches = text.parse::<Switches>().unwrap_or_else(|e| {
+        tracing::warn!("LTC_REWRITES: {e}");
+        Switches::default()
+    });
+    for name in switches.names().iter().filter(|n| !rewrite_names().any(|known| known == **n)) {
+        tracing::warn!("LTC_REWRITES: no rewrite {name}; there are {}", rewrite_names().collect::<Vec<_>>().join(", "));
+    }
+    switches
 }
 
 struct Runtime {
@@ -110,6 +130,8 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     let backend = Arc::new(TsBackend::with_config(TsConfig {
         devices: options.devices,
         fusion: options.fusion,
+        rewrites: options.rewrites.clone(),
+        pool_bytes: options.pool_bytes,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
@@ -329,6 +351,13 @@ pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
     let rt = runtime()?;
     rt.session.device(index)?;
     Ok(ltc_backend::Backend::memory(&*rt.backend, DeviceIndex(index)))
+}
+
+/// Gives the memory kept for the next run back to the system. Waits for what was cut before.
+pub fn empty_cache() -> Result<(), Error> {
+    wait()?;
+    ltc_torch_sys::empty_pool();
+    Ok(())
 }
 
 /// Operations recorded on all devices and not yet sent to run.

@@ -1,10 +1,15 @@
 //! The contract, implemented: devices, transfers, compiling, executing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, MemoryInfo, OutputSink};
-use ltc_ir::{DType, Graph, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, MemoryInfo, OutputSink,
+};
+use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
+use ltc_torch_sys::{Generator, Held, Pooled, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -44,7 +49,7 @@ impl std::str::FromStr for Fusion {
 }
 
 /// How a [`TsBackend`] is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TsConfig {
     /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
     /// memory.
@@ -53,13 +58,26 @@ pub struct TsConfig {
     pub reuse: bool,
     /// Which operators run in fused kernels.
     pub fusion: Fusion,
+    /// Which whole-graph rewrites may apply ([`crate::rewrite_names`]); those that are not exact only with
+    /// [`Fusion::Full`].
+    pub rewrites: Switches,
+    /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the process's,
+    /// and the backend made last says how much it keeps.
+    pub pool_bytes: usize,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
 
 impl Default for TsConfig {
     fn default() -> Self {
-        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, threads: None }
+        TsConfig {
+            devices: 1,
+            reuse: true,
+            fusion: Fusion::Full,
+            rewrites: Switches::default(),
+            pool_bytes: 1 << 30,
+            threads: None,
+        }
     }
 }
 
@@ -80,9 +98,11 @@ impl TsBackend {
 
     /// A backend with these settings.
     pub fn with_config(config: TsConfig) -> Self {
+        // Without a pool everything works as well, with libtorch's allocator.
+        let _ = set_pool_limit(config.pool_bytes);
         TsBackend {
-            config,
             meters: (0..config.devices).map(|_| Arc::default()).collect(),
+            config,
             stats: Arc::default(),
             profile: Arc::default(),
         }
@@ -99,11 +119,14 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
-        let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
+        let program = Program::lower(graph, self.config.reuse, self.config.fusion, &self.config.rewrites)?;
         let short_run = cost::short_run(&program);
         let (stats, total) = (Mutex::default(), self.stats.clone());
         let profile = self.profile.clone();
-        Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))
+        let (reuse, fusion) = (self.config.reuse, self.config.fusion);
+        let as_recorded = AsRecorded { reuse, fusion, program: OnceLock::new() };
+        let frame = Mutex::default();
+        Ok(Arc::new(TsExecutable { program, as_recorded, short_run, meter, profile, frame, stats, total }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -180,13 +203,15 @@ impl Backend for TsBackend {
     }
 
     fn memory(&self, device: DeviceIndex) -> MemoryInfo {
-        self.meter(device).map(|m| m.info()).unwrap_or_default()
+        let info = self.meter(device).map(|m| m.info()).unwrap_or_default();
+        MemoryInfo { cached: pool_stats().cached, ..info }
     }
 }
 
 /// A compiled graph.
 pub struct TsExecutable {
     program: Program,
+    as_recorded: AsRecorded,
     short_run: Option<Duration>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
@@ -194,6 +219,23 @@ pub struct TsExecutable {
     profile: Arc<Profile>,
     /// The backend's sum over all programs.
     total: Arc<Mutex<RunStats>>,
+}
+
+/// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
+struct AsRecorded {
+    reuse: bool,
+    fusion: Fusion,
+    program: OnceLock<Result<Program, BackendError>>,
+}
+
+impl AsRecorded {
+    fn of(&self, graph: &Arc<Graph>) -> Result<&Program, Arc<ExecError>> {
+        let lower = || Program::lower(graph, self.reuse, self.fusion, &Switches::none());
+        self.program.get_or_init(lower).as_ref().map_err(|e| {
+            let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
+            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+        })
+    }
 }
 
 impl TsExecutable {
@@ -212,7 +254,21 @@ impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
         let mut frame = std::mem::take(&mut *self.frame.lock());
-        let stats = interp::run(&self.program, &self.meter, &self.profile, &mut frame, inputs, sink);
+        let suits = self.program.suits(&inputs.numbers);
+        let program = if suits { Ok(&self.program) } else { self.as_recorded.of(self.program.graph()) };
+        let pooled = Pooled::enter();
+        let mut stats = match program {
+            Ok(program) => RunStats {
+                unsuited: u64::from(!suits),
+                ..interp::run(program, &self.meter, &self.profile, &mut frame, inputs, sink)
+            },
+            Err(error) => {
+                (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
+                RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
+            }
+        };
+        let blocks = pooled.leave();
+        (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
         *self.frame.lock() = frame;
         *self.stats.lock() += stats;
         *self.total.lock() += stats;

@@ -36,6 +36,12 @@ pub struct RunStats {
     pub donations_taken: u64,
     /// Fused kernels run.
     pub kernels: u64,
+    /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
+    pub unsuited: u64,
+    /// Large blocks of memory that had been kept from earlier runs.
+    pub blocks_reused: u64,
+    /// Large blocks of memory the system was asked for.
+    pub blocks_new: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -47,6 +53,9 @@ impl std::ops::AddAssign for RunStats {
         self.copies += o.copies;
         self.donations_taken += o.donations_taken;
         self.kernels += o.kernels;
+        self.unsuited += o.unsuited;
+        self.blocks_reused += o.blocks_reused;
+        self.blocks_new += o.blocks_new;
     }
 }
 
@@ -105,7 +114,8 @@ pub(crate) fn run(
         for step in &program.steps {
             let start = Instant::now();
             run.step(step);
-            profile.add(program.step_name(step), start.elapsed());
+            let took = start.elapsed();
+            profile.add(program.step_name(step), took);
         }
     } else {
         program.steps.iter().for_each(|step| run.step(step));
@@ -115,7 +125,7 @@ pub(crate) fn run(
 
 /// Whether the inputs fit the program at all.
 fn check(program: &Program, inputs: &Inputs) -> Result<(), ExecError> {
-    let expected = (program.lowered.params().len(), program.lowered.number_count());
+    let expected = (program.graph.params().len(), program.graph.number_count());
     let given = (inputs.params.len(), inputs.numbers.len());
     if expected == given {
         return Ok(());

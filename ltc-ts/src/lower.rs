@@ -7,7 +7,7 @@
 use std::{ops::Range, sync::Arc};
 
 use ltc_backend::BackendError;
-use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, ValueId, passes::Switches};
 use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
@@ -15,6 +15,7 @@ use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
     kernels::MaxPool,
+    rewrite,
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -23,7 +24,7 @@ use crate::{
 pub struct Program {
     /// As given.
     pub(crate) graph: Arc<Graph>,
-    /// As it runs: operators over lists may be taken apart.
+    /// As it runs: rewritten, and operators over lists may be taken apart.
     pub(crate) lowered: Arc<Graph>,
     /// Per node the node of the given graph it comes from; empty if that is the same.
     pub(crate) origin: Vec<u32>,
@@ -38,6 +39,10 @@ pub struct Program {
     pub(crate) publications: Vec<u32>,
     /// What becomes of each parameter at the start.
     pub(crate) params: Vec<Fate>,
+    /// Whole-graph rewrites that applied, and how often.
+    pub(crate) rewrites: Vec<(&'static str, usize)>,
+    /// Runtime numbers this program was made for: it does not run on others.
+    pub(crate) assumed: Vec<(u32, u64)>,
     /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
 }
@@ -89,13 +94,28 @@ pub(crate) struct Fate {
 }
 
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own.
+    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own; `rewrites`
+    /// says which whole-graph rewrites may apply.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
-        let mut steps = fuse::plan(graph, fusion);
+    pub fn lower(
+        graph: &Arc<Graph>,
+        reuse: bool,
+        fusion: Fusion,
+        rewrites: &Switches,
+    ) -> Result<Program, BackendError> {
         let source = graph;
-        let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
+        let (mut rewritten, report) = rewrite::rewrite(source, rewrites, fusion).unzip();
+        let better = rewritten.as_mut().map(|r| Arc::new(std::mem::take(&mut r.graph)));
+        let graph = better.as_ref().unwrap_or(source);
+        let mut steps = fuse::plan(graph, fusion);
+        let graph = &steps.graph.take().map_or_else(|| graph.clone(), Arc::new);
+        let rewritten = rewritten.unwrap_or_default();
+        let origin = match (rewritten.origin.is_empty(), steps.origin.is_empty()) {
+            (true, _) => std::mem::take(&mut steps.origin),
+            (_, true) => rewritten.origin,
+            _ => steps.origin.iter().map(|&n| rewritten.origin[n as usize]).collect(),
+        };
         let mut lowering = Lowering {
             graph,
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
@@ -105,13 +125,15 @@ impl Program {
             program: Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
-                origin: steps.origin,
+                origin,
                 steps: Vec::with_capacity(steps.drafts.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
                 publications: Vec::with_capacity(graph.outputs().len()),
                 params: Vec::with_capacity(graph.params().len()),
+                rewrites: report.unwrap_or_default().applied,
+                assumed: rewritten.assumed,
                 slots: graph.value_count(),
             },
         };
@@ -139,6 +161,16 @@ impl Program {
         self.steps.iter().map(count).sum()
     }
 
+    /// Whole-graph rewrites that applied, and how often each.
+    pub fn rewrites(&self) -> &[(&'static str, usize)] {
+        &self.rewrites
+    }
+
+    /// Whether the program may run on these runtime numbers.
+    pub(crate) fn suits(&self, numbers: &[u64]) -> bool {
+        self.assumed.iter().all(|&(i, word)| numbers.get(i as usize) == Some(&word))
+    }
+
     /// How many steps there are.
     pub fn step_count(&self) -> usize {
         self.steps.len()
@@ -164,6 +196,7 @@ impl Program {
     /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.graph.heap_bytes()
+            + if Arc::ptr_eq(&self.graph, &self.lowered) { 0 } else { self.lowered.heap_bytes() }
             + self.steps.len() * (size_of::<Step>() + 512)
             + self.operands.len() * size_of::<OperandUse>()
             + self.results.len() * size_of::<StepResult>()
