@@ -21,6 +21,8 @@ fn main() {
         "recurrent",
         "team",
         "stand_in",
+        "attention",
+        "pool",
     ];
     let mut build = cc::Build::new();
     build

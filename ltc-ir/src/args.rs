@@ -13,6 +13,7 @@
 //!
 //! The same numbers stand in `ltc-torch-sys/csrc/abi.h`; a test compares them.
 
+mod again;
 mod check;
 
 use smallvec::SmallVec;

@@ -110,7 +110,7 @@ impl GraphNode {
 }
 
 /// A canonical graph. Immutable once built; see [`GraphBuilder`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Graph {
     params: Vec<LayoutRef>,
     nodes: Vec<GraphNode>,
@@ -285,6 +285,44 @@ impl GraphBuilder {
         });
         self.numbers += number_count as u32;
         ValueId(first_result)
+    }
+
+    /// Adds a node that reads numbers counted already, or to be counted by [`GraphBuilder::count_numbers`].
+    pub(crate) fn push_at(
+        &mut self,
+        signature: SignatureRef,
+        operands: &[ValueId],
+        numbers: std::ops::Range<u32>,
+        site: SiteId,
+    ) -> ValueId {
+        let counted = self.numbers;
+        let first = self.push(signature, operands, numbers.len(), site);
+        self.numbers = counted;
+        if let Some(node) = self.nodes.last_mut() {
+            node.first_number = numbers.start;
+        }
+        first
+    }
+
+    /// Says how many words of runtime numbers the graph takes.
+    pub(crate) fn count_numbers(&mut self, words: u32) {
+        self.numbers = words;
+    }
+
+    /// Layout of a value so far.
+    pub(crate) fn layout(&self, v: ValueId) -> &LayoutRef {
+        match v.as_param() {
+            Some(p) => &self.params[p],
+            None => {
+                let node = &self.nodes[self.result_nodes[v.0 as usize] as usize];
+                &node.results()[(v.0 - node.first_result) as usize]
+            }
+        }
+    }
+
+    /// The nodes so far.
+    pub(crate) fn nodes(&self) -> &[GraphNode] {
+        &self.nodes
     }
 
     /// The graph with these outputs.

@@ -70,6 +70,8 @@ impl Props {
     pub const DATA_DEPENDENT: Props = Props(8);
     /// Operands commute.
     pub const COMMUTATIVE: Props = Props(16);
+    /// Images may come channels-last: results have that layout too, and the kernels are not slower.
+    pub const CHANNELS_LAST: Props = Props(32);
 
     /// Whether all of `other` is in this set.
     pub const fn has(self, other: Props) -> bool {
@@ -84,12 +86,13 @@ impl Props {
 
 impl fmt::Debug for Props {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Props, &str); 5] = [
+        const NAMES: [(Props, &str); 6] = [
             (Props::RANDOM, "random"),
             (Props::MUTATES, "mutates"),
             (Props::OVERWRITES, "overwrites"),
             (Props::DATA_DEPENDENT, "data-dependent"),
             (Props::COMMUTATIVE, "commutative"),
+            (Props::CHANNELS_LAST, "channels-last"),
         ];
         f.debug_set().entries(NAMES.iter().filter(|(p, _)| self.has(*p)).map(|(_, n)| n)).finish()
     }

@@ -183,6 +183,17 @@ void ltc_call_operand(const LtcCall* call, uint32_t i, LtcOperand* out, int32_t*
 int ltc_call_run(LtcCall* call, void* const* host_tensors, LtcError* err);  // host tensors borrowed, one per operand
 int ltc_call_finish(LtcCall* call, LtcError* err);                          // results and written arguments back to the device
 
+// Memory of programs (pool.cpp).
+typedef struct {
+  size_t cached, live;    // bytes kept, bytes handed out
+  uint64_t reused, fresh;  // blocks handed out so far: kept ones, new ones
+} LtcPoolStats;
+int ltc_pool_limit(size_t bytes, LtcError* err);  // keeps at most this much; the first call that is not 0 installs the pool
+void ltc_pool_enter(void);                        // from here on this thread runs a program
+void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);
+void ltc_pool_empty(void);
+void ltc_pool_stats(LtcPoolStats* out);
+
 // Dispatcher.
 void ltc_forced_changed(void);  // asks forced_fallback again for every operator
 int ltc_op_schema(const char* name, const char* overload, char** text);  // malloc'ed text; 1 when there is no such op

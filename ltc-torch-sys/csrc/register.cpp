@@ -12,6 +12,7 @@
 namespace ltc {
 void register_composites(torch::Library& autograd);
 void register_recurrent(torch::Library& device, torch::Library& autograd);
+void register_attention();
 
 namespace {
 struct RecordingKernel final : c10::OperatorKernel {
@@ -109,6 +110,7 @@ void register_kernels() {
   auto& autograd = library("aten", DispatchKey::AutogradPrivateUse1);
   register_composites(autograd);
   register_recurrent(m, autograd);
+  register_attention();
 }
 
 void register_autocast() {

@@ -196,6 +196,12 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
+    pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_pool_enter();
+    pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64);
+    pub(crate) fn ltc_pool_empty();
+    pub(crate) fn ltc_pool_stats(out: *mut crate::pool::PoolStats);
+
     pub(crate) fn ltc_parallel_for(
         n: i64,
         grain: i64,

@@ -15,6 +15,7 @@ mod error;
 mod ffi;
 mod generators;
 mod plan;
+mod pool;
 mod recorder;
 mod service;
 mod team;
@@ -27,6 +28,7 @@ pub use generators::{
     default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
 };
 pub use plan::{Engine, Generator, Held, Plan, probe};
+pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Borrowed, Reply, Request};
 pub use team::parallel_for;

@@ -38,8 +38,9 @@ pub use ltc_core::{Config, Event, Metrics, SyncReason};
 use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
+pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
-pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling};
+pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
@@ -61,6 +62,11 @@ pub struct Options {
     pub fusion: Fusion,
     /// Whether fused kernels become machine code, in the background. `LTC_JIT`: `0`, `1`, `now` (before their first run); on.
     pub jit: Jit,
+    /// Which whole-graph rewrites may apply. `LTC_REWRITES`: `all`, `none`, `-name,...` (all but these) or `name,...` (only
+    /// these), of [`rewrite_names`]; all.
+    pub rewrites: Switches,
+    /// Bytes of free memory kept for the next run. `LTC_POOL_BYTES`, 0 for none; 1 GiB.
+    pub pool_bytes: usize,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
 }
@@ -75,9 +81,23 @@ impl Options {
             devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
             fusion: var("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
             jit: var("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            rewrites: var("LTC_REWRITES").map(|text| rewrites(&text)).unwrap_or_default(),
+            pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
             track_sites: switch("LTC_SITES"),
         }
     }
+}
+
+/// Reads `LTC_REWRITES`; what makes no sense is reported and switches nothing.
+fn rewrites(text: &str) -> Switches {
+    let switches = text.parse::<Switches>().unwrap_or_else(|e| {
+        tracing::warn!("LTC_REWRITES: {e}");
+        Switches::default()
+    });
+    for name in switches.names().iter().filter(|n| !rewrite_names().any(|known| known == **n)) {
+        tracing::warn!("LTC_REWRITES: no rewrite {name}; there are {}", rewrite_names().collect::<Vec<_>>().join(", "));
+    }
+    switches
 }
 
 struct Runtime {
@@ -114,6 +134,8 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         devices: options.devices,
         fusion: options.fusion,
         jit: options.jit,
+        rewrites: options.rewrites.clone(),
+        pool_bytes: options.pool_bytes,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
@@ -333,6 +355,13 @@ pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
     let rt = runtime()?;
     rt.session.device(index)?;
     Ok(ltc_backend::Backend::memory(&*rt.backend, DeviceIndex(index)))
+}
+
+/// Gives the memory kept for the next run back to the system. Waits for what was cut before.
+pub fn empty_cache() -> Result<(), Error> {
+    wait()?;
+    ltc_torch_sys::empty_pool();
+    Ok(())
 }
 
 /// Operations recorded on all devices and not yet sent to run.

@@ -156,6 +156,10 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
         }
         "graph_dot" => text(ltc_ir::dot(inspect::computation(&tensors)?.extracted.graph()).to_string()),
         "graph_backend" => text(inspect::computation(&tensors)?.extracted.backend_text()?),
+        "empty_cache" => {
+            crate::empty_cache()?;
+            Reply::default()
+        }
         "profile_on" => {
             crate::set_profiling(number(0) != 0)?;
             Reply::default()

@@ -1,10 +1,15 @@
 //! The contract, implemented: devices, transfers, compiling, executing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, MemoryInfo, OutputSink};
-use ltc_ir::{DType, Graph, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, MemoryInfo, OutputSink,
+};
+use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
+use ltc_torch_sys::{Generator, Held, Pooled, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -45,7 +50,7 @@ impl std::str::FromStr for Fusion {
 }
 
 /// How a [`TsBackend`] is set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TsConfig {
     /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
     /// memory.
@@ -56,13 +61,27 @@ pub struct TsConfig {
     pub fusion: Fusion,
     /// Whether these become machine code.
     pub jit: Jit,
+    /// Which whole-graph rewrites may apply ([`crate::rewrite_names`]); those that are not exact only with
+    /// [`Fusion::Full`].
+    pub rewrites: Switches,
+    /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the process's,
+    /// and the backend made last says how much it keeps.
+    pub pool_bytes: usize,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
 
 impl Default for TsConfig {
     fn default() -> Self {
-        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, jit: Jit::On, threads: None }
+        TsConfig {
+            devices: 1,
+            reuse: true,
+            fusion: Fusion::Full,
+            jit: Jit::On,
+            rewrites: Switches::default(),
+            pool_bytes: 1 << 30,
+            threads: None,
+        }
     }
 }
 
@@ -83,9 +102,11 @@ impl TsBackend {
 
     /// A backend with these settings.
     pub fn with_config(config: TsConfig) -> Self {
+        // Without a pool everything works as well, with libtorch's allocator.
+        let _ = set_pool_limit(config.pool_bytes);
         TsBackend {
-            config,
             meters: (0..config.devices).map(|_| Arc::default()).collect(),
+            config,
             stats: Arc::default(),
             profile: Arc::default(),
         }
@@ -102,12 +123,18 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
-        let config = self.config;
-        let program = Program::lower(graph, config.reuse, config.fusion, config.jit)?;
-        let short_run = Mutex::new((0, cost::short_run(&program)));
-        let (stats, total) = (Mutex::default(), self.stats.clone());
-        let profile = self.profile.clone();
-        Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame: Mutex::default(), stats, total }))
+        let program = Program::lower(graph, &self.config)?;
+        Ok(Arc::new(TsExecutable {
+            short_run: Mutex::new((0, cost::short_run(&program))),
+            program,
+            config: self.config.clone(),
+            as_recorded: OnceLock::new(),
+            meter,
+            profile: self.profile.clone(),
+            frame: Mutex::default(),
+            stats: Mutex::default(),
+            total: self.stats.clone(),
+        }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -184,7 +211,8 @@ impl Backend for TsBackend {
     }
 
     fn memory(&self, device: DeviceIndex) -> MemoryInfo {
-        self.meter(device).map(|m| m.info()).unwrap_or_default()
+        let info = self.meter(device).map(|m| m.info()).unwrap_or_default();
+        MemoryInfo { cached: pool_stats().cached, ..info }
     }
 }
 
@@ -192,6 +220,8 @@ impl Backend for TsBackend {
 pub struct TsExecutable {
     program: Program,
     config: TsConfig,
+    /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
+    as_recorded: OnceLock<Result<Program, BackendError>>,
     /// How long a run takes, as estimated when so many kernels were machine code.
     short_run: Mutex<(u64, Option<Duration>)>,
     meter: Arc<Meter>,
@@ -203,6 +233,15 @@ pub struct TsExecutable {
 }
 
 impl TsExecutable {
+    fn as_recorded(&self) -> Result<&Program, Arc<ExecError>> {
+        let plain = || TsConfig { rewrites: Switches::none(), ..self.config.clone() };
+        let lower = || Program::lower(self.program.graph(), &plain());
+        self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
+            let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
+            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+        })
+    }
+
     /// The lowered graph.
     pub fn program(&self) -> &Program {
         &self.program
@@ -218,7 +257,21 @@ impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
         let mut frame = std::mem::take(&mut *self.frame.lock());
-        let stats = interp::run(&self.program, &self.meter, &self.profile, &mut frame, inputs, sink);
+        let suits = self.program.suits(&inputs.numbers);
+        let program = if suits { Ok(&self.program) } else { self.as_recorded() };
+        let pooled = Pooled::enter();
+        let mut stats = match program {
+            Ok(program) => RunStats {
+                unsuited: u64::from(!suits),
+                ..interp::run(program, &self.meter, &self.profile, &mut frame, inputs, sink)
+            },
+            Err(error) => {
+                (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
+                RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
+            }
+        };
+        let blocks = pooled.leave();
+        (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
         *self.frame.lock() = frame;
         let mut short_run = self.short_run.lock();
         if stats.compiled > short_run.0 {
@@ -230,14 +283,21 @@ impl Executable for TsExecutable {
     }
 
     fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
-        let program = match self.program.resized(graph, self.config.reuse, self.config.fusion, self.config.jit)? {
+        let program = match self.program.resized(graph, &self.config)? {
             Ok(program) => program,
             Err(error) => return Some(Err(error)),
         };
-        let short_run = Mutex::new((0, cost::short_run(&program)));
-        let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
-        let (config, frame, stats) = (self.config, Mutex::default(), Mutex::default());
-        Some(Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame, stats, total })))
+        Some(Ok(Arc::new(TsExecutable {
+            short_run: Mutex::new((0, cost::short_run(&program))),
+            program,
+            config: self.config.clone(),
+            as_recorded: OnceLock::new(),
+            meter: self.meter.clone(),
+            profile: self.profile.clone(),
+            frame: Mutex::default(),
+            stats: Mutex::default(),
+            total: self.total.clone(),
+        })))
     }
 
     fn short_run(&self) -> Option<Duration> {

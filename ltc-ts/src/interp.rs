@@ -38,6 +38,12 @@ pub struct RunStats {
     pub kernels: u64,
     /// Those of them run as machine code.
     pub compiled: u64,
+    /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
+    pub unsuited: u64,
+    /// Large blocks of memory that had been kept from earlier runs.
+    pub blocks_reused: u64,
+    /// Large blocks of memory the system was asked for.
+    pub blocks_new: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -50,6 +56,9 @@ impl std::ops::AddAssign for RunStats {
         self.donations_taken += o.donations_taken;
         self.kernels += o.kernels;
         self.compiled += o.compiled;
+        self.unsuited += o.unsuited;
+        self.blocks_reused += o.blocks_reused;
+        self.blocks_new += o.blocks_new;
     }
 }
 
@@ -108,7 +117,8 @@ pub(crate) fn run(
         for step in &program.steps {
             let start = Instant::now();
             run.step(step);
-            profile.add(program.step_name(step), start.elapsed());
+            let took = start.elapsed();
+            profile.add(program.step_name(step), took);
         }
     } else {
         program.steps.iter().for_each(|step| run.step(step));
@@ -118,7 +128,7 @@ pub(crate) fn run(
 
 /// Whether the inputs fit the program at all.
 fn check(program: &Program, inputs: &Inputs) -> Result<(), ExecError> {
-    let expected = (program.lowered.params().len(), program.lowered.number_count());
+    let expected = (program.graph.params().len(), program.graph.number_count());
     let given = (inputs.params.len(), inputs.numbers.len());
     if expected == given {
         return Ok(());

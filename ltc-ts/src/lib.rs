@@ -11,6 +11,7 @@
 //! | `buffer.rs` | what a device buffer is, and who may touch its memory |
 //! | `memory.rs` | bytes in use |
 //! | `schedule.rs` | last uses: pure, over the graph |
+//! | `rewrite/` | whole-graph rewrites that pay with libtorch's kernels |
 //! | `fuse/` | which operators become one kernel |
 //! | `kernels/` | fused kernels: what they compute, and how fast |
 //! | `lower.rs` | graph to program |
@@ -36,6 +37,7 @@ mod kernels;
 mod lower;
 mod memory;
 mod profile;
+mod rewrite;
 mod schedule;
 mod text;
 mod torchscript;
@@ -47,3 +49,4 @@ pub use interp::RunStats;
 pub use kernels::{Jit, code_bytes, finish_compiling, instruction_set};
 pub use lower::Program;
 pub use profile::StepTime;
+pub use rewrite::rewrite_names;

@@ -7,14 +7,15 @@
 use std::{ops::Range, sync::Arc};
 
 use ltc_backend::BackendError;
-use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
 use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
 use crate::{
-    backend::Fusion,
+    backend::{Fusion, TsConfig},
     fuse::{self, Draft, Fused},
-    kernels::{Jit, MaxPool},
+    kernels::MaxPool,
+    rewrite,
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -23,7 +24,11 @@ use crate::{
 pub struct Program {
     /// As given.
     pub(crate) graph: Arc<Graph>,
-    /// As it runs: operators over lists may be taken apart.
+    /// As rewritten, if that is another one.
+    pub(crate) rewritten: Arc<Graph>,
+    /// Per node of the graph that runs the node of the rewritten one it comes from; empty if that is the same.
+    pub(crate) apart: Vec<u32>,
+    /// As it runs: rewritten, and operators over lists may be taken apart.
     pub(crate) lowered: Arc<Graph>,
     /// Per node the node of the given graph it comes from; empty if that is the same.
     pub(crate) origin: Vec<u32>,
@@ -38,6 +43,10 @@ pub struct Program {
     pub(crate) publications: Vec<u32>,
     /// What becomes of each parameter at the start.
     pub(crate) params: Vec<Fate>,
+    /// Whole-graph rewrites that applied, and how often.
+    pub(crate) rewrites: Vec<(&'static str, usize)>,
+    /// Runtime numbers this program was made for: it does not run on others.
+    pub(crate) assumed: Vec<(u32, u64)>,
     /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
 }
@@ -88,59 +97,82 @@ pub(crate) struct Fate {
     pub(crate) outputs: Range<u32>,
 }
 
+/// A graph after the rewrites.
+struct Better {
+    graph: Arc<Graph>,
+    origin: Vec<u32>,
+    applied: Vec<(&'static str, usize)>,
+    assumed: Vec<(u32, u64)>,
+}
+
+impl Better {
+    fn of(graph: &Arc<Graph>, config: &TsConfig) -> Better {
+        match rewrite::rewrite(graph, &config.rewrites, config.fusion) {
+            Some((better, report)) => {
+                let Rewritten { graph, origin, assumed, .. } = better;
+                Better { graph: Arc::new(graph), origin, applied: report.applied, assumed }
+            }
+            None => Better { graph: graph.clone(), origin: Vec::new(), applied: Vec::new(), assumed: Vec::new() },
+        }
+    }
+}
+
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own;
-    /// `jit` says whether kernels may become machine code.
+    /// Lowers a graph, as the configuration says.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion, jit: Jit) -> Result<Program, BackendError> {
-        Program::lower_plan(graph, (reuse, fusion, jit), fuse::plan(graph, fusion), None)
+    pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
+        let better = Better::of(graph, config);
+        let steps = fuse::plan(&better.graph, config.fusion);
+        Program::lower_plan(graph, config, better, steps, None)
     }
 
     /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
     /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
-    pub(crate) fn resized(
-        &self,
-        graph: &Arc<Graph>,
-        reuse: bool,
-        fusion: Fusion,
-        jit: Jit,
-    ) -> Option<Result<Program, BackendError>> {
+    pub(crate) fn resized(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
         let calls = self.steps.iter().filter(|s| !matches!(s.kind, StepKind::Own(_)));
         let units = calls.map(|s| match &s.kind {
             StepKind::Fused(fused) => (s.node, Some(&**fused)),
             _ => (s.node, None),
         });
-        let plan = fuse::plan_like(graph, self, units)?;
-        Some(Program::lower_plan(graph, (reuse, fusion, jit), plan, Some(self)))
+        let better = Better::of(graph, config);
+        let steps = fuse::plan_like(&better.graph, self, units)?;
+        Some(Program::lower_plan(graph, config, better, steps, Some(self)))
     }
 
     fn lower_plan(
-        graph: &Arc<Graph>,
-        (reuse, fusion, jit): (bool, Fusion, Jit),
+        source: &Arc<Graph>,
+        config: &TsConfig,
+        better: Better,
         mut steps: fuse::Plan,
         like: Option<&Program>,
     ) -> Result<Program, BackendError> {
-        let source = graph;
-        let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
+        let graph = &steps.graph.take().map_or_else(|| better.graph.clone(), Arc::new);
+        let origin = match (better.origin.is_empty(), steps.origin.is_empty()) {
+            (true, _) => steps.origin.clone(),
+            (_, true) => better.origin,
+            _ => steps.origin.iter().map(|&n| better.origin[n as usize]).collect(),
+        };
         let mut lowering = Lowering {
             graph,
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
-            reuse,
-            fusion,
-            jit,
+            config,
             by_slot: outputs_by_slot(graph),
             like: like.map(Lender::new),
             program: Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
-                origin: steps.origin,
+                origin,
                 steps: Vec::with_capacity(steps.drafts.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
                 publications: Vec::with_capacity(graph.outputs().len()),
                 params: Vec::with_capacity(graph.params().len()),
+                rewritten: better.graph,
+                apart: steps.origin,
+                rewrites: better.applied,
+                assumed: better.assumed,
                 slots: graph.value_count(),
             },
         };
@@ -168,6 +200,16 @@ impl Program {
         self.steps.iter().map(count).sum()
     }
 
+    /// Whole-graph rewrites that applied, and how often each.
+    pub fn rewrites(&self) -> &[(&'static str, usize)] {
+        &self.rewrites
+    }
+
+    /// Whether the program may run on these runtime numbers.
+    pub(crate) fn suits(&self, numbers: &[u64]) -> bool {
+        self.assumed.iter().all(|&(i, word)| numbers.get(i as usize) == Some(&word))
+    }
+
     /// How many steps there are.
     pub fn step_count(&self) -> usize {
         self.steps.len()
@@ -193,6 +235,7 @@ impl Program {
     /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.graph.heap_bytes()
+            + if Arc::ptr_eq(&self.graph, &self.lowered) { 0 } else { self.lowered.heap_bytes() }
             + self.steps.len() * (size_of::<Step>() + 512)
             + self.operands.len() * size_of::<OperandUse>()
             + self.results.len() * size_of::<StepResult>()
@@ -215,9 +258,7 @@ fn outputs_by_slot(graph: &Graph) -> Vec<(usize, u32)> {
 struct Lowering<'a> {
     graph: &'a Graph,
     schedule: Schedule,
-    reuse: bool,
-    fusion: Fusion,
-    jit: Jit,
+    config: &'a TsConfig,
     by_slot: Vec<(usize, u32)>,
     /// A program for other sizes that lends what it can.
     like: Option<Lender<'a>>,
@@ -275,13 +316,13 @@ impl Lowering<'_> {
         let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
         let results = draft.results.clone();
         let slot_of = |i: usize| operands[i].slot as usize;
-        let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
+        let dies = |i: usize| self.config.reuse && self.schedule.dies(slot_of(i), index, i);
         let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
         let mut fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
-        fused.kernel.set_jit(self.jit);
+        fused.kernel.set_jit(self.config.jit);
         let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);
@@ -301,7 +342,7 @@ impl Lowering<'_> {
         check_node(self.graph, node)
             .map_err(|reason| BackendError::CannotLower { op: node.op().name().into(), reason: reason.into() })?;
         let mut operands = self.schedule.operands(self.graph, node, index);
-        if !self.reuse {
+        if !self.config.reuse {
             operands.iter_mut().for_each(|o| o.reusable = false);
         }
         let kind = match self.pool(node) {
@@ -334,7 +375,7 @@ impl Lowering<'_> {
     /// Whether this is a `bernoulli_` that writes all of a new tensor in memory order.
     fn draws(&self, node: &GraphNode) -> bool {
         let [numbers, _] = node.results() else { return false };
-        self.fusion != Fusion::Off
+        self.config.fusion != Fusion::Off
             && node.op().name() == "aten::bernoulli_.float"
             && (node.operands.len(), node.number_count) == (1, 1)
             && numbers.dtype() == DType::F32
@@ -343,7 +384,7 @@ impl Lowering<'_> {
 
     /// The kernel of ours for this node, if it is a pooling.
     fn pool(&self, node: &GraphNode) -> Option<MaxPool> {
-        let input = node.operands.first().filter(|_| self.fusion != Fusion::Off)?;
+        let input = node.operands.first().filter(|_| self.config.fusion != Fusion::Off)?;
         MaxPool::of(node, self.graph.layout(*input))
     }
 

@@ -38,6 +38,9 @@ impl Program {
             self.slots,
             graph.outputs().len()
         );
+        for (name, times) in &self.rewrites {
+            let _ = writeln!(out, "# rewritten: {name} {times}x");
+        }
         for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
             let _ = write!(out, "s{i}: {layout} = input");
             self.write_outputs(&mut out, self.outputs(fate));

@@ -1,9 +1,9 @@
-//! Random programs of reads, writes and views agree with a reference that copies everything.
+//! Random programs of reads, writes and views agree with a reference that copies everything, rewritten or not.
 
 mod common;
 
 use common::*;
-use ltc_ir::{DType, Layout, LayoutRef, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, ValueId, passes::Switches};
 use ltc_ts::{Fusion, TsConfig};
 use proptest::prelude::*;
 use tch::Tensor;
@@ -16,6 +16,8 @@ enum Action {
     Add(usize, usize),
     AddInPlace(usize, usize),
     Relu(usize),
+    /// A copy of a view of a view, back where it came from.
+    ThereAndBack(usize),
     /// Write the transpose of one value over another.
     WriteTransposed(usize, usize),
     /// Write row `i` of one value into row `j` of another.
@@ -28,6 +30,7 @@ fn action() -> impl Strategy<Value = Action> {
         (v.clone(), v.clone()).prop_map(|(a, b)| Action::Add(a, b)),
         (v.clone(), v.clone()).prop_map(|(a, b)| Action::AddInPlace(a, b)),
         v.clone().prop_map(Action::Relu),
+        v.clone().prop_map(Action::ThereAndBack),
         (v.clone(), v.clone()).prop_map(|(a, b)| Action::WriteTransposed(a, b)),
         (v.clone(), v, row.clone(), row).prop_map(|(a, b, i, j)| Action::WriteRow(a, b, i, j)),
     ]
@@ -43,6 +46,13 @@ fn apply(action: &Action, g: &mut G, ids: &mut Vec<ValueId>, values: &mut Vec<Te
         Action::Add(a, b) => (g.add(ids[at(a)], ids[at(b)], &square), &values[at(a)] + &values[at(b)]),
         Action::AddInPlace(a, b) => (g.add_in_place(ids[at(a)], ids[at(b)], &square), &values[at(a)] + &values[at(b)]),
         Action::Relu(a) => (g.relu(ids[at(a)], &square), values[at(a)].relu()),
+        Action::ThereAndBack(a) => {
+            let there = g.read_view(ids[at(a)], 0, &transposed);
+            let back = g.read_view(there, 0, &square);
+            let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
+            let copy = ArgWriter::new().tensor_with(fresh).tensor().bool(false).clone();
+            (g.one("aten::copy_", &copy, &[back], &square), values[at(a)].copy())
+        }
         Action::WriteTransposed(a, b) => {
             let view = g.read_view(ids[at(b)], 0, &transposed);
             (g.write_view(ids[at(a)], view, 0, &square, &square), values[at(b)].tr().contiguous())
@@ -70,6 +80,7 @@ proptest! {
         held in any::<[bool; 2]>(),
         reuse in any::<bool>(),
         fusion in any::<bool>(),
+        rewritten in any::<bool>(),
     ) {
         let square = f32s(&[SIDE, SIDE]);
         let mut g = G::default();
@@ -82,7 +93,13 @@ proptest! {
         // The last value always, so that there is something to compare.
         let outputs: Vec<usize> = (2..ids.len()).filter(|&i| wanted[i - 2] || i + 1 == ids.len()).collect();
         let output_ids: Vec<ValueId> = outputs.iter().map(|&i| ids[i]).collect();
-        let rig = Rig::with(TsConfig { reuse, fusion: if fusion { Fusion::Full } else { Fusion::Off }, ..TsConfig::default() }, g.finish(&output_ids));
+        let config = TsConfig {
+            reuse,
+            fusion: if fusion { Fusion::Full } else { Fusion::Off },
+            rewrites: if rewritten { Switches::default() } else { Switches::none() },
+            ..TsConfig::default()
+        };
+        let rig = Rig::with(config, g.finish(&output_ids));
         let buffers = [rig.buffer(&inputs[0]), rig.buffer(&inputs[1])];
         let holders: Vec<_> = buffers.iter().zip(held).filter(|(_, h)| *h).map(|(b, _)| b.clone()).collect();
         let params = buffers.into_iter().zip(donated).map(|(b, d)| if d { donate(b) } else { keep(b) }).collect();

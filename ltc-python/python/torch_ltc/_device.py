@@ -93,8 +93,9 @@ def max_memory_allocated(device: Device = None) -> int:
 
 
 def empty_cache() -> None:
-    """Forgets compiled programs."""
+    """Forgets compiled programs, and gives memory kept for the next run back to the system."""
     _ltc.clear_cache()
+    service("empty_cache")
 
 
 def is_available() -> bool:

@@ -174,7 +174,7 @@ pub(crate) fn plan_like<'a>(
     like: &Program,
     steps: impl Iterator<Item = (u32, Option<&'a Fused>)>,
 ) -> Option<Plan> {
-    let (apart, origin) = foreach::take_apart_like(source, &like.graph, &like.lowered, &like.origin).unzip();
+    let (apart, origin) = foreach::take_apart_like(source, &like.rewritten, &like.lowered, &like.apart).unzip();
     let graph = apart.as_ref().unwrap_or(source);
     if !symbolic::has_same_skeleton(graph, &like.lowered) {
         return None;

@@ -78,7 +78,7 @@ const SECTIONS: [(&str, &str, &str); 13] = [
     ("linalg", "Linalg", "linalg"),
 ];
 
-pub(crate) const PROPS: [&str; 3] = ["overwrites", "commutative", "data-dependent"];
+pub(crate) const PROPS: [&str; 4] = ["overwrites", "commutative", "data-dependent", "channels-last"];
 const DTYPES: [&str; 10] =
     ["float", "real", "numeric", "integral", "all", "bool", "complex", "f32", "numeric+complex", "float+complex"];
 

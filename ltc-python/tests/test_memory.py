@@ -1,0 +1,57 @@
+"""Peak memory of training steps, next to eager's: all that libtorch's allocator was asked for, work space of kernels included."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+PROGRAM = """
+import importlib, json, sys
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+examples, model, device = sys.argv[1:]
+sys.path.insert(0, examples)
+sync = lambda: None
+if device == "ltc":
+    import torch_ltc
+    sync = lambda: torch_ltc.mark_step(wait=True)
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as p:
+    torch.manual_seed(0)
+    step = importlib.import_module(model).build(torch.device(device))
+    for _ in range(5):
+        step()
+        sync()
+    with record_function("measured"):
+        step()
+        sync()
+measured = next(e for e in p.profiler.kineto_results.events() if e.name() == "measured")
+start, end = measured.start_ns(), measured.start_ns() + measured.duration_ns()
+peak, nodes = 0, list(p.profiler.kineto_results.experimental_event_tree())
+while nodes:
+    node = nodes.pop()
+    nodes.extend(node.children)
+    if node.tag.name == "Allocation" and start <= node.start_time_ns <= end:
+        peak = max(peak, node.extra_fields.total_allocated)
+print(json.dumps(peak))
+"""
+
+
+def peak(model, device):
+    """Bytes, in a process of its own. The profiler sees the thread it was started on, and no pool."""
+    env = {**os.environ, "LTC_ASYNC": "0", "LTC_POOL_BYTES": "0"}
+    command = [sys.executable, "-c", PROGRAM, str(EXAMPLES), model, device]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("model", ["mnist", "gpt", "resnet", "lstm", "unet"])
+def test_a_step_takes_no_more_memory_than_an_eager_one(model):
+    eager, lazy = peak(model, "cpu"), peak(model, "ltc")
+    assert eager > 1 << 20, "the measurement found nothing"
+    assert lazy <= eager, f"{model}: {lazy} bytes, eager {eager}"

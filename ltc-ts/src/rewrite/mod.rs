@@ -1,0 +1,40 @@
+//! Rewrites of whole graphs that pay because of libtorch's kernels, after those that pay anywhere ([`ltc_ir::passes`]).
+//!
+//! Each is a [`Pass`]: pure graph code that asks the operator table, declines where it would lose, and can be switched off
+//! by its name. `docs/add-a-rewrite.md` says how to add one.
+//!
+//! | file | what |
+//! |---|---|
+//! | `masked.rs` | `a[mask] = s` is `where`, which can be fused |
+//! | `layout.rs` | convolutions and what lies between them run channels-last, where asked for |
+
+mod layout;
+mod masked;
+
+use ltc_ir::{
+    Graph, Rewritten,
+    passes::{GENERAL, Pass, Report, Switches, run},
+};
+
+use crate::backend::Fusion;
+
+/// The passes of this crate.
+const OURS: &[Pass] = &[
+    Pass { name: "masked", exact: true, apply: masked::apply },
+    Pass { name: "layout", exact: false, apply: layout::apply },
+];
+
+/// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise.
+const ASKED_FOR: &[&str] = &["layout"];
+
+/// Names of all passes, in the order they run.
+pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
+    GENERAL.iter().chain(OURS).map(|p| p.name)
+}
+
+/// The better graph, if any pass finds one. Passes that are not exact run where kernels need not be either.
+pub(crate) fn rewrite(graph: &Graph, switches: &Switches, fusion: Fusion) -> Option<(Rewritten, Report)> {
+    let asked = |p: &Pass| !ASKED_FOR.contains(&p.name) || switches.names().iter().any(|n| n == p.name);
+    let allowed = |p: &Pass| switches.has(p.name) && asked(p) && (p.exact || fusion == Fusion::Full);
+    run(graph, GENERAL.iter().chain(OURS), allowed)
+}
