@@ -183,7 +183,7 @@ impl Program {
         for (index, step) in steps.drafts.into_iter().enumerate() {
             match step {
                 fuse::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.recipes)?,
+                fuse::Step::Fused(draft) => lowering.fused(index, *draft, &steps.recipes)?,
             }
         }
         Ok(lowering.program)

@@ -4,12 +4,12 @@ mod common;
 
 use common::*;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef};
-use ltc_ts::{Fusion, TsConfig};
+use ltc_ts::{Fusion, Jit, TsConfig};
 use proptest::prelude::*;
 use tch::{Kind, Tensor};
 
-fn config(fusion: Fusion) -> TsConfig {
-    TsConfig { fusion, ..TsConfig::default() }
+fn config(fusion: Fusion, jit: Jit) -> TsConfig {
+    TsConfig { fusion, jit, ..TsConfig::default() }
 }
 
 fn dtype(t: &Tensor) -> DType {
@@ -158,8 +158,9 @@ fn assert_near(what: &str, got: &Tensor, expected: &Tensor, terms: usize) {
     }
 }
 
-/// Runs a call, with its first operand read through a view of `base` if there is one, and with `relu` before it and a sum with the first operand after it where sizes allow; returns how many kernels ran.
-fn compare(case: &Case, base: Option<&Tensor>, around: bool) -> u64 {
+/// Runs a call, with its first operand read through a view of `base` if there is one, and with `relu` before it and a sum with the first operand after it where sizes allow; returns how many kernels ran, and how many
+/// as machine code where there is any; bits are the same.
+fn compare(case: &Case, base: Option<&Tensor>, around: bool) -> (u64, u64) {
     let mut g = G::default();
     let x = &case.operands[0];
     let mut operands: Vec<_> = case.operands[1..].iter().map(|t| g.param(&layout(t))).collect();
@@ -179,15 +180,22 @@ fn compare(case: &Case, base: Option<&Tensor>, around: bool) -> u64 {
         outputs.push(g.add(outputs[same], first, &results[same]));
     }
     let graph = g.finish(&outputs);
-    let (fused, plain) = (Rig::with(config(Fusion::Full), graph.clone()), Rig::with(config(Fusion::Off), graph));
+    let rig = |fusion, jit| Rig::with(config(fusion, jit), graph.clone());
+    let (fused, compiled, plain) =
+        (rig(Fusion::Full, Jit::Off), rig(Fusion::Full, Jit::Now), rig(Fusion::Off, Jit::Off));
     let mut inputs: Vec<&Tensor> = case.operands[1..].iter().collect();
     inputs.push(stored);
-    let (got, expected) = (fused.run(&inputs), plain.run(&inputs));
+    let (got, again, expected) = (fused.run(&inputs), compiled.run(&inputs), plain.run(&inputs));
     for i in 0..outputs.len() {
         let what = format!("{} of {:?} {:?}, result {i}, around: {around}", case.name, x, x.stride());
         assert_near(&what, &got.tensor(i), &expected.tensor(i), x.numel());
+        let pairs = doubles(&got.tensor(i)).into_iter().zip(doubles(&again.tensor(i)));
+        pairs.for_each(|(g, a)| {
+            assert!(g.to_bits() == a.to_bits() || g.is_nan() && a.is_nan(), "{what}: {a:e} in machine code")
+        });
     }
-    fused.stats().kernels
+    assert_eq!(fused.stats().compiled, 0);
+    (fused.stats().kernels, compiled.stats().compiled)
 }
 
 /// A tensor of these sizes whose dimensions lie in memory in another order; with gaps, it is part of a larger one.
@@ -244,8 +252,9 @@ fn folds_are_fused() {
         let case = case(which, &x, &[2], true).unwrap_or_else(|| panic!("operator {which}"));
         // Alone, libtorch's softmax is good.
         let alone = u64::from(case.name.contains("safe") || !case.name.contains("softmax"));
-        assert_eq!(compare(&case, None, false), alone, "{}", case.name);
-        assert_eq!(compare(&case, None, true), 1, "{} with others around it", case.name);
+        assert_eq!(compare(&case, None, false).0, alone, "{}", case.name);
+        let compiled = u64::from(ltc_ts::instruction_set() != "portable" && cfg!(target_arch = "x86_64"));
+        assert_eq!(compare(&case, None, true), (1, compiled), "{} with others around it", case.name);
     }
 }
 
@@ -257,7 +266,7 @@ fn long_folds() {
             for dims in [vec![0], vec![sizes.len() as i64 - 1]] {
                 let x = Tensor::randn(&sizes, tch::kind::FLOAT_CPU);
                 let case = case(which, &x, &dims, false).unwrap_or_else(|| panic!("operator {which}"));
-                assert!(compare(&case, None, true) >= 1, "{}", case.name);
+                assert!(compare(&case, None, true).0 >= 1, "{}", case.name);
             }
         }
     }
@@ -300,7 +309,7 @@ fn a_norm_written_out_is_one_kernel() {
     let shifted = g.one("aten::add.Scalar", &add, &[mean], &rows);
     let root = g.one("aten::rsqrt", ArgWriter::new().tensor(), &[shifted], &rows);
     let y = g.one("aten::mul.Tensor", &two, &[x, root], &full);
-    let rig = Rig::with(config(Fusion::Full), g.finish(&[y]));
+    let rig = Rig::with(config(Fusion::Full, Jit::On), g.finish(&[y]));
     let a = Tensor::randn([6, 64], tch::kind::FLOAT_CPU);
     let got = rig.run(&[&a]).tensor(0);
     let expected = &a * ((&a * &a).mean_dim(&[-1i64][..], true, Kind::Float) + 1e-5).rsqrt();

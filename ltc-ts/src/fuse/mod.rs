@@ -116,7 +116,7 @@ pub(crate) enum Step {
     /// A call of this node.
     Node(u32),
     /// A kernel.
-    Fused(Draft),
+    Fused(Box<Draft>),
 }
 
 impl Step {
@@ -183,7 +183,7 @@ pub(crate) fn plan_like<'a>(
     for (node, fused) in steps {
         match fused {
             None => drafts.push(Step::Node(node)),
-            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(Step::Fused)),
+            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(|d| Step::Fused(Box::new(d)))),
         }
     }
     Some(Plan { graph: apart, origin: origin.unwrap_or_default(), drafts, recipes: Recipes(Vec::new()) })
@@ -255,7 +255,7 @@ fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
         match draft {
-            Some(draft) if small || draft.is_flat(graph) => drafts.push(Step::Fused(draft)),
+            Some(draft) if small || draft.is_flat(graph) => drafts.push(Step::Fused(Box::new(draft))),
             _ => drafts.extend(unit.nodes.into_iter().map(Step::Node)),
         }
     }

@@ -40,14 +40,16 @@ impl FusedKernel {
     pub(crate) fn nanoseconds(&self) -> u64 {
         match self {
             FusedKernel::Flat(kernel) => kernel.nanoseconds() as u64,
+            FusedKernel::Rows(kernel) if kernel.is_compiled() => (kernel.calls() * kernel.len() / 8) as u64,
             FusedKernel::Rows(kernel) => (kernel.calls() * kernel.len() / 4) as u64,
         }
     }
 
     /// Says whether it may become machine code. Before its first run.
     pub(crate) fn set_jit(&mut self, jit: Jit) {
-        if let FusedKernel::Flat(kernel) = self {
-            kernel.set_jit(jit);
+        match self {
+            FusedKernel::Flat(kernel) => kernel.set_jit(jit),
+            FusedKernel::Rows(kernel) => kernel.set_jit(jit),
         }
     }
 
@@ -120,7 +122,7 @@ impl Fused {
                 FusedKernel::Rows(kernel) => {
                     let parallel =
                         |n, grain, body: &(dyn Fn(Range<usize>) + Sync)| outcome = parallel_for(n, grain, body);
-                    kernel.run(&outputs, &inputs, numbers, parallel).map(|()| Ran::Loops)
+                    kernel.run(&outputs, &inputs, numbers, parallel)
                 }
             }
         };

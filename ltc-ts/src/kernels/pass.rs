@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 
 use super::{
     body::{Def, Lane},
+    jit::Compiled,
     nest::{Feed, Keep, RowKeep},
     rows::{Port, RowKernel, StageLoops, Staged, Walk},
     space::Access,
-    tile::MAX_BLOCK,
+    tile::{MAX_BLOCK, with_scratch},
 };
 
 /// What all threads of a run share.
@@ -214,6 +215,12 @@ impl Pass<'_> {
         // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
         unsafe {
             stage.elements.fill_cells(&mut cells, (&values, stage.made), self.shared.numbers);
+            let work = rows.len() * part.len() * self.kernel.cost;
+            let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&cells, work));
+            if let Some(compiled) = compiled {
+                compiled.prepare(&mut cells);
+            }
+            let run = (stage, compiled);
             match staged.walk {
                 Walk::Rows => {
                     let n = rows.len() * space.each;
@@ -223,20 +230,20 @@ impl Pass<'_> {
                             repeat(values[i], self.piece(staged.feeds, i), rows.len(), space.each, bytes);
                         }
                     }
-                    self.block(stage, &cells, rows.start * space.each, 0, (rows.len(), n));
+                    self.block(run, &cells, rows.start * space.each, 0, (rows.len(), n));
                 }
                 Walk::Line => {
                     let mut start = part.start;
                     while start < part.end {
                         let n = staged.block.min(part.end - start);
-                        self.block(stage, &cells, rows.start * space.each + start, start, (1, n));
+                        self.block(run, &cells, rows.start * space.each + start, start, (1, n));
                         start += n;
                     }
                 }
                 Walk::Columns => {
                     for i in part {
                         let n = rows.len();
-                        self.block(stage, &cells, i * space.row_count + rows.start, i * n, (n, n));
+                        self.block(run, &cells, i * space.row_count + rows.start, i * n, (n, n));
                     }
                 }
             }
@@ -244,7 +251,14 @@ impl Pass<'_> {
     }
 
     /// One block: `n` elements from `at`, carried ones from `carried`, of `rows` rows.
-    unsafe fn block(&self, stage: &StageLoops, cells: &[u64], at: usize, carried: usize, (rows, n): (usize, usize)) {
+    unsafe fn block(
+        &self,
+        (stage, compiled): (&StageLoops, Option<&Compiled>),
+        cells: &[u64],
+        at: usize,
+        carried: usize,
+        (rows, n): (usize, usize),
+    ) {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
         let space = &kernel.space.elements;
         let carry = |c: u32| {
@@ -299,7 +313,11 @@ impl Pass<'_> {
                     }
                 });
             }
-            if stage.made > 0 {
+            if let Some(compiled) = compiled {
+                let ports: SmallVec<[*mut u8; 16]> =
+                    inputs.iter().map(|p| p.cast_mut()).chain(outputs.iter().copied()).collect();
+                with_scratch(compiled.scratch(), |scratch| compiled.run(&ports, cells, n, scratch));
+            } else if stage.made > 0 {
                 stage.elements.run_block(cells, &inputs, &outputs, (self.scratch, staged.piece), n);
             }
             outputs.extend(stage.folded_feeds.iter().map(|&feed| inputs[feed].cast_mut()));

@@ -10,17 +10,22 @@
 //! | [`Walk::Line`] | a piece of one row | uniform |
 //! | [`Walk::Columns`] | one element of each of several rows | beside the elements |
 
-use std::{cell::RefCell, ops::Range, sync::OnceLock};
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use ltc_ir::DType;
 
 use super::{
     body::{Body, Def, Lane, Val},
     fold::Folder,
+    jit::{Jit, Recipe, Tier},
     nest::{Feed, Keep, Nest, Stage},
     pass::{Pass, Shared},
     space::{Access, Space},
-    tile::{Line, Loops, MAX_BLOCK, TooLarge},
+    tile::{Line, Loops, MAX_BLOCK, Ran, TooLarge},
 };
 
 /// Elements of rows that are worth keeping between stages.
@@ -114,11 +119,13 @@ pub(crate) struct RowKernel {
     usual: Staged,
     ones: Vec<(u32, DType)>,
     general: (Body, OnceLock<Option<Staged>>),
-    cost: usize,
+    pub(super) cost: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct StageLoops {
+    /// The elements' way to machine code.
+    pub(super) tier: Option<Arc<Tier>>,
     pub(super) stage: Stage,
     pub(super) elements: Loops,
     pub(super) rows: Loops,
@@ -157,9 +164,9 @@ thread_local! {
 }
 
 impl Staged {
-    fn new(body: &Body, space: &RowSpace, inputs: &[Port]) -> Option<Staged> {
+    fn new(body: &Body, space: &RowSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
-        let staged = |carry, bundle| Staged::with(Nest::new(body, &of_rows, carry), space, bundle);
+        let staged = |carry, bundle| Staged::with(Nest::new(body, &of_rows, carry), space, bundle, jit);
         let first = staged(true, None)?;
         let long = match first.walk {
             Walk::Rows => false,
@@ -169,7 +176,7 @@ impl Staged {
         if long && !first.nest.carried.is_empty() { staged(false, Some(first.bundle)) } else { Some(first) }
     }
 
-    fn with(nest: Nest, space: &RowSpace, bundle: Option<usize>) -> Option<Staged> {
+    fn with(nest: Nest, space: &RowSpace, bundle: Option<usize>, jit: Jit) -> Option<Staged> {
         // Blocks of several rows want values of rows beside the elements, as columns do.
         let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
             let one = |stage: &Stage| {
@@ -192,6 +199,7 @@ impl Staged {
                 stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
                 stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
                 Some(StageLoops {
+                    tier: (!made.is_empty()).then(|| Tier::new(jit, Recipe::of_blocks(&stage.elements, &of_row))),
                     elements: Loops::of_blocks(&stage.elements, &of_row)?,
                     rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
                     folds,
@@ -285,7 +293,7 @@ impl RowKernel {
         let out: Vec<Port> = outputs.iter().enumerate().map(|(i, d)| port(i, *d)).collect();
         let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port(i + outputs.len(), *d)).collect();
         let cost = usual.cost() + inp.len() + out.len();
-        let staged = Staged::new(usual, &space, &inp)?;
+        let staged = Staged::new(usual, &space, &inp, Jit::default())?;
         let ones = usual.ones.clone();
         Some(RowKernel {
             space,
@@ -296,6 +304,23 @@ impl RowKernel {
             general: (general, OnceLock::new()),
             cost,
         })
+    }
+
+    /// Says whether the kernel may become machine code. Before its first run.
+    pub(crate) fn set_jit(&mut self, jit: Jit) {
+        for stage in &mut self.usual.stages {
+            if jit == Jit::Off {
+                stage.tier = None;
+            } else if let Some(tier) = stage.tier.as_mut().and_then(Arc::get_mut) {
+                tier.set(jit);
+            }
+        }
+    }
+
+    /// Whether every stage that computes elements runs as machine code.
+    pub(crate) fn is_compiled(&self) -> bool {
+        let mut computing = self.usual.stages.iter().filter(|s| s.made > 0).peekable();
+        computing.peek().is_some() && computing.all(|s| s.tier.as_ref().is_some_and(|t| t.is_compiled()))
     }
 
     /// How many elements the kernel goes through.
@@ -314,7 +339,7 @@ impl RowKernel {
     }
 
     /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges of
-    /// less than `grain` are not worth a thread. Fails if the form for unusual numbers cannot be made.
+    /// less than `grain` are not worth a thread. Says by what it ran; fails if the form for unusual numbers cannot be made.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
@@ -325,12 +350,13 @@ impl RowKernel {
         inputs: &[*const u8],
         numbers: &[u64],
         parallel: impl FnOnce(usize, usize, &(dyn Fn(Range<usize>) + Sync)),
-    ) -> Result<(), TooLarge> {
+    ) -> Result<Ran, TooLarge> {
         let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
-        let staged = if self.ones.iter().all(one) {
+        let usual = self.ones.iter().all(one);
+        let staged = if usual {
             &self.usual
         } else {
-            let make = || Staged::new(&self.general.0, &self.space, &self.inputs);
+            let make = || Staged::new(&self.general.0, &self.space, &self.inputs, Jit::Off);
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
         let (bundles, chunks) = self.tasks(staged);
@@ -348,7 +374,7 @@ impl RowKernel {
             partials: partials.as_mut_ptr(),
         };
         if bundles == 0 {
-            return Ok(());
+            return Ok(Ran::Loops);
         }
         let elements = staged.bundle * self.space.each.min(staged.chunk);
         let grain = (200_000 / (elements * self.cost).max(1)).max(1);
@@ -369,6 +395,6 @@ impl RowKernel {
                 (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) });
             });
         }
-        Ok(())
+        Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })
     }
 }

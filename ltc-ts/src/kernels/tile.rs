@@ -411,6 +411,36 @@ impl Places<'_> {
     }
 }
 
+/// The ports of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
+    let mut lanes = vec![Lane::F32; uniform.len()];
+    for (def, lane) in &body.values {
+        if let Def::Input(i) = def {
+            lanes[*i as usize] = *lane;
+        }
+    }
+    let port = |lane: Lane, uniform: bool| Port {
+        dtype: lane.dtype(),
+        access: if uniform { Access::Uniform } else { Access::Dense },
+    };
+    let inputs = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+    (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
+}
+
+impl Recipe {
+    /// How loops made by [`Loops::of_blocks`] become machine code.
+    pub(super) fn of_blocks(body: &Body, of_row: &[bool]) -> Recipe {
+        let (inputs, outputs) = block_ports(body, of_row);
+        Recipe {
+            body: body.clone(),
+            uniform: uniform(body, &inputs),
+            inputs: inputs.iter().map(|p| p.dtype).collect(),
+            staged: vec![false; outputs.len()],
+            outputs: outputs.iter().map(|p| p.dtype).collect(),
+        }
+    }
+}
+
 impl Loops {
     fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
         let count = body.values.len();
@@ -506,18 +536,7 @@ impl Loops {
 
     /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
     pub(super) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
-        let mut lanes = vec![Lane::F32; uniform.len()];
-        for (def, lane) in &body.values {
-            if let Def::Input(i) = def {
-                lanes[*i as usize] = *lane;
-            }
-        }
-        let port = |lane: Lane, uniform: bool| Port {
-            dtype: lane.dtype(),
-            access: if uniform { Access::Uniform } else { Access::Dense },
-        };
-        let inputs: Vec<Port> = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
-        let outputs: Vec<Port> = body.outputs.iter().map(|o| port(body.lane(*o), false)).collect();
+        let (inputs, outputs) = block_ports(body, uniform);
         Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
     }
 
