@@ -3,20 +3,19 @@
 
 mod common;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use common::*;
 use ltc_backend::Backend;
 use ltc_ir::ArgWriter;
 use ltc_torch_sys::{empty_pool, pool_stats};
 use ltc_ts::{RunStats, TsConfig};
+use parking_lot::{Mutex, MutexGuard};
 use tch::{Kind, Tensor};
 
 const SIDE: i64 = 300;
 
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    TURN.lock()
 }
 
 /// A product by libtorch's kernel, then a kernel of ours, twice.
