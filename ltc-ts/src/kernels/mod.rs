@@ -14,6 +14,7 @@
 //! | `run.rs` | kernels run by it |
 //! | `lanes.rs` | the loops of tier 0, one per operator and element type, for each instruction set |
 //! | `launch.rs` | kernels on libtorch's tensors |
+//! | `blocks.rs` | tier 0 over plain blocks, for other kernels |
 //! | `fold.rs` | many elements become one |
 //! | `nest.rs`, `rows.rs`, `pass.rs` | kernels that fold rows: their stages, and how they run |
 //! | `pool.rs` | max pooling |
@@ -21,6 +22,7 @@
 //! | `ops.rs`, `math.rs` | what the operators do to one element |
 #![allow(unsafe_code, reason = "raw tensor memory and vector instructions; the contract is `Kernel::run`'s")]
 
+mod blocks;
 mod body;
 mod fold;
 mod jit;

@@ -65,25 +65,25 @@ pub(crate) struct Kernel {
 #[derive(Debug)]
 pub(super) struct Loops {
     /// Uniform values that are not computed: their cell and what they are.
-    numbers: Vec<(u32, Def, Lane)>,
+    pub(super) numbers: Vec<(u32, Def, Lane)>,
     /// Computations of uniform values, over one element.
-    preamble: Vec<Call>,
-    calls: Vec<Call>,
+    pub(super) preamble: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     /// Inputs to copy to a register before the calls, and outputs to copy from a place after them.
-    loads: Vec<(u32, u32)>,
-    stores: Vec<(u32, u32)>,
-    uniforms: usize,
-    registers: usize,
+    pub(super) loads: Vec<(u32, u32)>,
+    pub(super) stores: Vec<(u32, u32)>,
+    pub(super) uniforms: usize,
+    pub(super) registers: usize,
     /// Bytes of an element in a register.
-    width: usize,
-    block: usize,
+    pub(super) width: usize,
+    pub(super) block: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Call {
-    run: Loop,
-    target: u16,
-    operands: [u16; 3],
+pub(super) struct Call {
+    pub(super) run: Loop,
+    pub(super) target: u16,
+    pub(super) operands: [u16; 3],
 }
 
 /// What computed a kernel.
@@ -358,7 +358,7 @@ impl<'a> Shared<'a> {
 }
 
 /// Per value whether it is the same for all elements.
-fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
+pub(super) fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
     let mut uniform = Vec::with_capacity(body.values.len());
     for (i, (def, _)) in body.values.iter().enumerate() {
         uniform.push(match def {
@@ -411,38 +411,8 @@ impl Places<'_> {
     }
 }
 
-/// The ports of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
-fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
-    let mut lanes = vec![Lane::F32; uniform.len()];
-    for (def, lane) in &body.values {
-        if let Def::Input(i) = def {
-            lanes[*i as usize] = *lane;
-        }
-    }
-    let port = |lane: Lane, uniform: bool| Port {
-        dtype: lane.dtype(),
-        access: if uniform { Access::Uniform } else { Access::Dense },
-    };
-    let inputs = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
-    (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
-}
-
-impl Recipe {
-    /// How loops made by [`Loops::of_blocks`] become machine code.
-    pub(super) fn of_blocks(body: &Body, of_row: &[bool]) -> Recipe {
-        let (inputs, outputs) = block_ports(body, of_row);
-        Recipe {
-            body: body.clone(),
-            uniform: uniform(body, &inputs),
-            inputs: inputs.iter().map(|p| p.dtype).collect(),
-            staged: vec![false; outputs.len()],
-            outputs: outputs.iter().map(|p| p.dtype).collect(),
-        }
-    }
-}
-
 impl Loops {
-    fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
+    pub(super) fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
         let count = body.values.len();
         let uniform = uniform(body, inputs);
         let uniforms = uniform.iter().filter(|u| **u).count();
@@ -532,97 +502,5 @@ impl Loops {
         let blocks = p.registers + inputs.len() + outputs.len();
         let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
         Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
-    }
-
-    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
-    pub(super) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
-        let (inputs, outputs) = block_ports(body, uniform);
-        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
-    }
-
-    /// Elements of a block that keep all registers in the cache.
-    pub(super) fn block(&self) -> usize {
-        self.block
-    }
-
-    pub(super) fn registers(&self) -> usize {
-        self.registers
-    }
-
-    pub(super) fn uniforms(&self) -> usize {
-        self.uniforms
-    }
-
-    /// How many loops a block takes.
-    pub(super) fn calls(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`].
-    ///
-    /// # Safety
-    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
-    pub(super) unsafe fn fill_cells(
-        &self,
-        cells: &mut [u64],
-        (inputs, outputs): (&[*const u8], usize),
-        numbers: &[u64],
-    ) {
-        for &(cell, def, lane) in &self.numbers {
-            let cell = &mut cells[cell as usize];
-            match def {
-                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
-                Def::Const(bits) => *cell = bits,
-                // SAFETY: a cell holds an element of any lane.
-                Def::Input(i) => unsafe {
-                    std::ptr::copy_nonoverlapping(inputs[i as usize], std::ptr::from_mut(cell).cast(), lane.bytes());
-                },
-                Def::Op(..) => {}
-            }
-        }
-        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
-        unsafe { self.run_preamble(cells, (inputs.len() + outputs) as u16) };
-    }
-
-    /// # Safety
-    /// There is a cell for each uniform value; the first is place `first`.
-    unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
-        let base = cells.as_mut_ptr();
-        // SAFETY: by this function's contract.
-        unsafe {
-            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
-            for call in &self.preamble {
-                let [a, b, c] = call.operands;
-                (call.run)(at(call.target), at(a), at(b), at(c), 1);
-            }
-        }
-    }
-
-    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements.
-    ///
-    /// # Safety
-    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
-    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements of
-    /// eight bytes and aligned.
-    pub(super) unsafe fn run_block(
-        &self,
-        cells: &[u64],
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
-        (registers, stride): (*mut u8, usize),
-        n: usize,
-    ) {
-        let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
-        places.extend(inputs.iter().map(|p| p.cast_mut()));
-        places.extend_from_slice(outputs);
-        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
-        // SAFETY: places are those the calls were made for.
-        unsafe {
-            places.extend((0..self.registers).map(|r| registers.add(r * stride)));
-            for call in &self.calls {
-                let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
-                (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
-            }
-        }
     }
 }

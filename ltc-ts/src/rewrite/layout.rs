@@ -262,7 +262,7 @@ impl<'a, 'c> Relayout<'a, 'c> {
             return plain;
         }
         let last = self.last[slot].expect("invariant: operands come first");
-        let value = self.copy(index, last, graph.layout(v).clone());
+        let value = self.copied(index, last, graph.layout(v).clone());
         self.plain[slot] = Some(value);
         value
     }
@@ -274,13 +274,13 @@ impl<'a, 'c> Relayout<'a, 'c> {
             return last;
         }
         let plain = self.plain[slot].expect("invariant: operands come first");
-        let value = self.copy(index, plain, channels_last(graph.layout(v)));
+        let value = self.copied(index, plain, channels_last(graph.layout(v)));
         self.last[slot] = Some(value);
         value
     }
 
     /// A copy in another layout.
-    fn copy(&mut self, index: usize, v: ValueId, layout: LayoutRef) -> ValueId {
+    fn copied(&mut self, index: usize, v: ValueId, layout: LayoutRef) -> ValueId {
         let (words, _) = ArgWriter::new().tensor_with(ArgFlags::MUT.and(ArgFlags::FRESH)).tensor().bool(false).finish();
         let op = Op::intern("aten::copy_", Props::MUTATES);
         self.rewriting.push(index, Signature::new(op, words, [layout].into_iter().collect()), &[v], 0..0)

@@ -1,0 +1,134 @@
+//! Bodies over plain blocks: for kernels that bring elements there themselves (`rows.rs`).
+
+use smallvec::SmallVec;
+
+use super::{
+    body::{Body, Def, Lane},
+    jit::Recipe,
+    space::Access,
+    tile::{Loops, Port, uniform},
+};
+
+/// The ports of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
+    let mut lanes = vec![Lane::F32; uniform.len()];
+    for (def, lane) in &body.values {
+        if let Def::Input(i) = def {
+            lanes[*i as usize] = *lane;
+        }
+    }
+    let port = |lane: Lane, uniform: bool| Port {
+        dtype: lane.dtype(),
+        access: if uniform { Access::Uniform } else { Access::Dense },
+    };
+    let inputs = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+    (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
+}
+
+impl Recipe {
+    /// How loops made by [`Loops::of_blocks`] become machine code.
+    pub(super) fn of_blocks(body: &Body, of_row: &[bool]) -> Recipe {
+        let (inputs, outputs) = block_ports(body, of_row);
+        Recipe {
+            body: body.clone(),
+            uniform: uniform(body, &inputs),
+            inputs: inputs.iter().map(|p| p.dtype).collect(),
+            staged: vec![false; outputs.len()],
+            outputs: outputs.iter().map(|p| p.dtype).collect(),
+        }
+    }
+}
+
+impl Loops {
+    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+    pub(super) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
+        let (inputs, outputs) = block_ports(body, uniform);
+        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
+    }
+
+    /// Elements of a block that keep all registers in the cache.
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
+    pub(super) fn registers(&self) -> usize {
+        self.registers
+    }
+
+    pub(super) fn uniforms(&self) -> usize {
+        self.uniforms
+    }
+
+    /// How many loops a block takes.
+    pub(super) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`].
+    ///
+    /// # Safety
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
+    pub(super) unsafe fn fill_cells(
+        &self,
+        cells: &mut [u64],
+        (inputs, outputs): (&[*const u8], usize),
+        numbers: &[u64],
+    ) {
+        for &(cell, def, lane) in &self.numbers {
+            let cell = &mut cells[cell as usize];
+            match def {
+                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => *cell = bits,
+                // SAFETY: a cell holds an element of any lane.
+                Def::Input(i) => unsafe {
+                    std::ptr::copy_nonoverlapping(inputs[i as usize], std::ptr::from_mut(cell).cast(), lane.bytes());
+                },
+                Def::Op(..) => {}
+            }
+        }
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe { self.run_preamble(cells, (inputs.len() + outputs) as u16) };
+    }
+
+    /// # Safety
+    /// There is a cell for each uniform value; the first is place `first`.
+    pub(super) unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
+        let base = cells.as_mut_ptr();
+        // SAFETY: by this function's contract.
+        unsafe {
+            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
+            for call in &self.preamble {
+                let [a, b, c] = call.operands;
+                (call.run)(at(call.target), at(a), at(b), at(c), 1);
+            }
+        }
+    }
+
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements.
+    ///
+    /// # Safety
+    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
+    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements of
+    /// eight bytes and aligned.
+    pub(super) unsafe fn run_block(
+        &self,
+        cells: &[u64],
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        (registers, stride): (*mut u8, usize),
+        n: usize,
+    ) {
+        let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
+        places.extend(inputs.iter().map(|p| p.cast_mut()));
+        places.extend_from_slice(outputs);
+        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+        // SAFETY: places are those the calls were made for.
+        unsafe {
+            places.extend((0..self.registers).map(|r| registers.add(r * stride)));
+            for call in &self.calls {
+                let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+            }
+        }
+    }
+}
