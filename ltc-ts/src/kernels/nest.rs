@@ -63,7 +63,7 @@ pub(super) struct Nest {
 }
 
 /// How often a value is there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Level {
     /// Once.
     Uniform,
@@ -125,23 +125,15 @@ impl Cutter<'_> {
                 Def::Input(i) if of_rows[i as usize] => (Level::Row, 0),
                 Def::Input(_) => (Level::Element, 1),
                 Def::Op(code, _) => {
-                    let stage_of = |o: usize| match self.level[o] {
-                        Level::Uniform => 0,
-                        Level::Row => self.stage[o],
-                        Level::Element => self.stage[o],
-                    };
-                    let widest =
-                        self.operands(v).map(|o| self.level[o]).fold(Level::Uniform, |a, b| if b > a { b } else { a });
-                    let last = self.operands(v).map(stage_of).max().unwrap_or(0);
-                    let rows =
-                        self.operands(v).filter(|&o| self.level[o] == Level::Row).map(|o| self.stage[o] + 1).max();
+                    let widest = self.operands(v).map(|o| self.level[o]).max().unwrap_or(Level::Uniform);
+                    // Values of a row are there after their stage.
+                    let ready = |o: usize| self.stage[o] + usize::from(self.level[o] == Level::Row);
+                    let first = self.operands(v).map(ready).max().unwrap_or(0).max(1);
                     match widest {
                         // Of equal elements too: how many there are counts.
-                        _ if code.folds() => {
-                            (Level::Row, if widest == Level::Element { last } else { last.max(rows.unwrap_or(1)) })
-                        }
-                        Level::Element => (Level::Element, last.max(rows.unwrap_or(1))),
-                        other => (other, last),
+                        _ if code.folds() => (Level::Row, first),
+                        Level::Element => (Level::Element, first),
+                        other => (other, self.operands(v).map(|o| self.stage[o]).max().unwrap_or(0)),
                     }
                 }
             };

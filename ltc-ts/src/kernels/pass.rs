@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::{
-    body::{Def, Lane},
+    body::Lane,
     jit::Compiled,
     nest::{Feed, Keep, RowKeep},
     rows::{Port, RowKernel, StageLoops, Staged, Walk},
@@ -226,8 +226,8 @@ impl Pass<'_> {
                     let n = rows.len() * space.each;
                     for (i, feed) in stage.stage.feeds.iter().enumerate() {
                         if matches!(feed, Feed::Row(_)) {
-                            let bytes = stage.elements_lane(i).bytes();
-                            repeat(values[i], self.piece(staged.feeds, i), rows.len(), space.each, bytes);
+                            let to = self.piece(staged.feeds, i);
+                            repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
                         }
                     }
                     self.block(run, &cells, rows.start * space.each, 0, (rows.len(), n));
@@ -335,14 +335,6 @@ impl Pass<'_> {
                 }
             }
         }
-    }
-}
-
-impl StageLoops {
-    /// The lane of what feed `i` brings.
-    fn elements_lane(&self, i: usize) -> Lane {
-        let is = |d: &Def| *d == Def::Input(i as u32);
-        self.stage.elements.values.iter().find(|(def, _)| is(def)).map_or(Lane::F64, |(_, lane)| *lane)
     }
 }
 

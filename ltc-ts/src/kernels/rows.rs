@@ -129,6 +129,8 @@ pub(super) struct StageLoops {
     pub(super) stage: Stage,
     pub(super) elements: Loops,
     pub(super) rows: Loops,
+    /// Bytes of an element of each feed.
+    pub(super) bytes: Vec<usize>,
     /// How many kept values are computed; those after them are folded as they come, from these feeds.
     pub(super) made: usize,
     pub(super) folded_feeds: Vec<usize>,
@@ -198,7 +200,14 @@ impl Staged {
                 let folded_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
                 stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
                 stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
+                let mut bytes = vec![0; stage.feeds.len()];
+                for (def, lane) in &stage.elements.values {
+                    if let Def::Input(i) = def {
+                        bytes[*i as usize] = lane.bytes();
+                    }
+                }
                 Some(StageLoops {
+                    bytes,
                     tier: (!made.is_empty()).then(|| Tier::new(jit, Recipe::of_blocks(&stage.elements, &of_row))),
                     elements: Loops::of_blocks(&stage.elements, &of_row)?,
                     rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
