@@ -214,7 +214,7 @@ fn tensor_of(sizes: &[i64], kind: Kind, rotate: usize, gaps: bool) -> (Tensor, O
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn folds_are_libtorch_s(
