@@ -80,8 +80,8 @@ pub trait Executable: Send + Sync {
     /// Runs the program and reports every output. Never panics on bad data.
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink);
 
-    /// Rough time of one execution where it is known to be short and to start no threads: the caller may then run the
-    /// program on its own thread instead of handing it over.
+    /// Rough time of one execution where it is known to start no threads of its own: the caller may then run the program
+    /// on its own thread instead of handing it over.
     fn short_run(&self) -> Option<std::time::Duration> {
         None
     }

@@ -10,19 +10,22 @@ use ltc_backend::{DeviceIndex, Executable};
 use ltc_ir::{Canonical, Graph, Hash128};
 use smallvec::SmallVec;
 
+use crate::handover::Pace;
+
 /// A compiled graph.
 pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
     /// Made from a program for other sizes.
     pub(crate) resized: bool,
+    pub(crate) pace: Pace,
     bytes: usize,
 }
 
 impl Program {
     pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        Program { graph, executable, resized, bytes }
+        Program { graph, executable, resized, pace: Pace::default(), bytes }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
@@ -35,9 +35,6 @@ use crate::{
     storage::Storage,
     tape::Tape,
 };
-
-/// What it takes to wake the executor thread and to have it done, roughly.
-const HAND_OVER: Duration = Duration::from_micros(10);
 
 /// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
 #[derive(Clone)]
@@ -205,6 +202,7 @@ impl Device {
         let session = &self.0.session;
         metrics::add(&session.counters.downloads, 1);
         session.events.push(|| Event::Download);
+        self.0.executor.handover.needed();
         if cell.is_ready() {
             return cell.wait().map_err(|e| self.exec_error(e));
         }
@@ -223,6 +221,7 @@ impl Device {
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
     /// reported yet.
     pub fn wait(&self) -> Result<(), Error> {
+        self.0.executor.handover.needed();
         let start = Instant::now();
         let result = self.0.executor.wait_idle();
         self.0.session.counters.wait.add(start.elapsed());
@@ -342,7 +341,9 @@ impl Device {
         metrics::add(&session.counters.executions, 1);
         let hash = job.program.graph.hash();
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
-        let here = job.program.executable.short_run().is_some_and(|d| awaited || d <= HAND_OVER);
+        let program = job.program.clone();
+        let handover = &self.0.executor.handover;
+        let here = program.executable.short_run().is_some_and(|d| awaited || !handover.pays(&program, d));
         if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job);
@@ -354,6 +355,7 @@ impl Device {
             event(false);
             self.0.executor.submit(job);
         }
+        handover.sent(&program);
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs.

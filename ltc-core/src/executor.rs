@@ -18,6 +18,7 @@ use crate::{
     cache::Program,
     cell::DataCell,
     event::{Event, EventLog},
+    handover::Handover,
     metrics::{self, Counters},
 };
 
@@ -52,6 +53,7 @@ struct Progress {
 /// Handle of the executor; the thread starts with the first job and ends when the handle is dropped.
 pub(crate) struct Executor {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) handover: Handover,
     queue_depth: usize,
     thread: Mutex<Option<(SyncSender<Job>, JoinHandle<()>)>>,
 }
@@ -73,13 +75,18 @@ impl Executor {
             idle: Condvar::new(),
             turn: Mutex::new(()),
         };
-        Executor { shared: Arc::new(shared), queue_depth, thread: Mutex::new(None) }
+        Executor { shared: Arc::new(shared), handover: Handover::default(), queue_depth, thread: Mutex::new(None) }
     }
 
     /// Queues a job; waits while the queue is full.
     pub(crate) fn submit(&self, job: Job) {
-        self.shared.progress.lock().in_flight += 1;
+        let sleeps = {
+            let mut progress = self.shared.progress.lock();
+            progress.in_flight += 1;
+            progress.in_flight == 1
+        };
         let mut thread = self.thread.lock();
+        let started = thread.is_some();
         let (queue, _) = thread.get_or_insert_with(|| {
             let (send, receive) = sync_channel(self.queue_depth);
             let shared = self.shared.clone();
@@ -87,9 +94,13 @@ impl Executor {
             let handle = thread::Builder::new().name(name).spawn(move || shared.work(receive));
             (send, handle.expect("the system can start a thread"))
         });
+        let start = Instant::now();
         // Jobs are queued in submission order: the lock is held until the job is in.
         if let Err(refused) = queue.send(job) {
             self.shared.run(refused.0);
+        }
+        if sleeps && started {
+            self.handover.wake.note(start.elapsed());
         }
     }
 
@@ -173,7 +184,9 @@ impl Shared {
                 cell.set(Err(error.clone()));
             }
         }
-        self.counters.execute.add(start.elapsed());
+        let time = start.elapsed();
+        self.counters.execute.add(time);
+        program.pace.run.note(time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();

@@ -18,6 +18,7 @@ mod event;
 mod executor;
 mod extract;
 mod family;
+mod handover;
 mod metrics;
 pub mod nn;
 mod session;

@@ -15,7 +15,7 @@ use tch::Tensor;
 
 use crate::{
     buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
-    cost,
+    cost::{self, Cost},
     interp::{self, Frame, RunStats},
     kernels::Jit,
     lower::Program,
@@ -125,7 +125,7 @@ impl TsBackend {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, &self.config)?;
         Ok(Arc::new(TsExecutable {
-            short_run: Mutex::new((0, cost::short_run(&program))),
+            cost: Mutex::new((0, cost::of(&program))),
             program,
             config: self.config.clone(),
             as_recorded: OnceLock::new(),
@@ -222,8 +222,8 @@ pub struct TsExecutable {
     config: TsConfig,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
     as_recorded: OnceLock<Result<Program, BackendError>>,
-    /// How long a run takes, as estimated when so many kernels were machine code.
-    short_run: Mutex<(u64, Option<Duration>)>,
+    /// What a run costs, as estimated when so many kernels were machine code.
+    cost: Mutex<(u64, Cost)>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
@@ -273,11 +273,11 @@ impl Executable for TsExecutable {
         let blocks = pooled.leave();
         (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
         *self.frame.lock() = frame;
-        let mut short_run = self.short_run.lock();
-        if stats.compiled > short_run.0 {
-            *short_run = (stats.compiled, cost::short_run(&self.program));
+        let mut cost = self.cost.lock();
+        if stats.compiled > cost.0 {
+            *cost = (stats.compiled, cost::of(&self.program));
         }
-        drop(short_run);
+        drop(cost);
         *self.stats.lock() += stats;
         *self.total.lock() += stats;
     }
@@ -288,7 +288,7 @@ impl Executable for TsExecutable {
             Err(error) => return Some(Err(error)),
         };
         Some(Ok(Arc::new(TsExecutable {
-            short_run: Mutex::new((0, cost::short_run(&program))),
+            cost: Mutex::new((0, cost::of(&program))),
             program,
             config: self.config.clone(),
             as_recorded: OnceLock::new(),
@@ -301,7 +301,8 @@ impl Executable for TsExecutable {
     }
 
     fn short_run(&self) -> Option<Duration> {
-        self.short_run.lock().1
+        let cost = self.cost.lock().1;
+        (!cost.wide || tch::get_num_threads() == 1).then_some(cost.time)
     }
 
     fn text(&self) -> String {

@@ -223,3 +223,31 @@ fn calls_are_expected_only_where_the_switch_allows() {
         .expect("the test runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
 }
+
+/// Programs that run for long, compared with waking a thread, and on one thread.
+fn sorted(a: &Tensor, times: usize) -> Tensor {
+    (0..times).fold(a.shallow_clone(), |t, i| (t * -1.0).sort(0, i % 2 == 0).0)
+}
+
+#[test]
+fn a_program_is_handed_over_where_the_caller_has_other_work() {
+    let _alone = alone();
+    let a = lazy(&(0..8000).map(|i| (i as f32).sin()).collect::<Vec<_>>());
+    let inline_of_the_last_ten = |times: usize, other_work: std::time::Duration| {
+        let mut inline = 0;
+        for step in 0..30 {
+            let before = ltc_torch::metrics().expect("metrics").inline_executions;
+            let y = sorted(&a, times);
+            ltc_torch::sync().expect("a cut");
+            if !other_work.is_zero() {
+                std::thread::sleep(other_work);
+            }
+            drop(to_cpu(&y).expect("a value"));
+            let ran = ltc_torch::metrics().expect("metrics").inline_executions - before;
+            inline += if step >= 20 { ran } else { 0 };
+        }
+        inline
+    };
+    assert!(inline_of_the_last_ten(9, std::time::Duration::ZERO) > 5, "waited for at once: nothing to overlap");
+    assert!(inline_of_the_last_ten(10, std::time::Duration::from_millis(20)) < 5, "the caller slept meanwhile");
+}

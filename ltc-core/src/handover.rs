@@ -1,0 +1,121 @@
+//! Whether handing a program to the executor thread pays.
+//!
+//! A hand-over wakes a sleeping thread, and often that one wakes the caller again; on some machines either takes as long as a
+//! small program. What is gained is the time both threads work: as long as the program runs, but no longer than until
+//! somebody waits for it. All three times are measured as programs run. Only programs that start no threads of their own
+//! may run on the caller's thread (see [`ltc_backend::Executable::short_run`]): libtorch keeps a team of threads for each.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use crate::cache::Program;
+
+/// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the thread
+/// had to wait for a processor) counts as twice as long.
+#[derive(Debug, Default)]
+pub(crate) struct Mean(AtomicU64);
+
+impl Mean {
+    pub(crate) fn note(&self, time: Duration) {
+        let new = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let old = self.0.load(Relaxed);
+        // A lost update loses one sample.
+        self.0.store(if old == 0 { new } else { (3 * old + new.min(2 * old)).div_ceil(4) }, Relaxed);
+    }
+
+    fn get(&self) -> Option<Duration> {
+        Some(self.0.load(Relaxed)).filter(|&n| n > 0).map(Duration::from_nanos)
+    }
+}
+
+/// What is known of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// How long it runs.
+    pub(crate) run: Mean,
+    /// How long its caller goes on before somebody waits, or the next program comes.
+    slack: Mean,
+}
+
+/// What is known of one device's hand-overs.
+#[derive(Debug, Default)]
+pub(crate) struct Handover {
+    /// How long it takes to wake the executor thread.
+    pub(crate) wake: Mean,
+    /// The last program sent, and when its caller went on.
+    last: Mutex<Option<(Weak<Program>, Instant)>>,
+}
+
+/// What waking a thread is taken to cost before it was measured.
+const WAKE: Duration = Duration::from_micros(10);
+
+/// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
+fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
+    match slack {
+        Some(slack) if slack < run + wake => slack > 2 * wake,
+        _ => run > wake,
+    }
+}
+
+impl Handover {
+    /// Whether a program somebody is not yet waiting for is better handed over. `estimate`: of its time, before it ran.
+    pub(crate) fn pays(&self, program: &Program, estimate: Duration) -> bool {
+        let run = program.pace.run.get().unwrap_or(estimate);
+        let wake = self.wake.get().unwrap_or(WAKE);
+        is_gain(run, wake, program.pace.slack.get())
+    }
+
+    /// A program was sent, or run, and its caller goes on.
+    pub(crate) fn sent(&self, program: &Arc<Program>) {
+        self.needed_then(Some(Arc::downgrade(program)));
+    }
+
+    /// Somebody waits.
+    pub(crate) fn needed(&self) {
+        self.needed_then(None);
+    }
+
+    fn needed_then(&self, next: Option<Weak<Program>>) {
+        let now = Instant::now();
+        let last = std::mem::replace(&mut *self.last.lock(), next.map(|program| (program, now)));
+        if let Some((program, since)) = last.and_then(|(program, since)| Some((program.upgrade()?, since))) {
+            program.pace.slack.note(now - since);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_handed_over_where_it_overlaps_for_longer_than_waking_takes() {
+        let us = Duration::from_micros;
+        assert!(is_gain(us(500), us(50), None), "nobody waits");
+        assert!(!is_gain(us(40), us(50), None), "done before the other thread wakes");
+        assert!(!is_gain(us(500), us(50), Some(us(60))), "needed at once");
+        assert!(is_gain(us(500), us(50), Some(us(300))), "needed later");
+        assert!(is_gain(us(500), us(50), Some(us(5000))), "needed long after");
+        assert!(!is_gain(us(40), us(50), Some(us(5000))));
+    }
+
+    #[test]
+    fn a_mean_follows_its_samples_and_is_never_nothing_again() {
+        let mean = Mean::default();
+        assert_eq!(mean.get(), None);
+        mean.note(Duration::ZERO);
+        assert!(mean.get().is_some());
+        (0..100).for_each(|_| mean.note(Duration::from_micros(40)));
+        let near = mean.get().expect("noted");
+        assert!(near > Duration::from_micros(39) && near <= Duration::from_micros(40), "{near:?}");
+        mean.note(Duration::MAX);
+        assert!(mean.get().expect("noted") <= Duration::from_micros(50), "one outlier counts little");
+    }
+}
