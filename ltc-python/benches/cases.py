@@ -110,9 +110,9 @@ def names():
     return [*MODELS, *CASES]
 
 
-def build(name, device, prepare):
-    """The step function of a case."""
+def build(name, device, prepare, compiled):
+    """The step function of a case; `compiled` is what is done with the part of it that follows from its batch."""
     torch.manual_seed(0)
     if name in MODELS:
-        return importlib.import_module(name).build(torch.device(device), prepare)
-    return CASES[name](torch.device(device), prepare)
+        return importlib.import_module(name).build(torch.device(device), prepare, compiled)
+    return compiled(CASES[name](torch.device(device), prepare))

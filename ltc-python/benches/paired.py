@@ -26,7 +26,8 @@ class Runner:
         import cases
         import torch
 
-        self.sync, self.wait, prepare, device, finish = lambda: None, lambda: None, lambda f: f, "cpu", None
+        self.sync, self.wait, prepare, device, self.compiled = lambda: None, lambda: None, lambda f: f, "cpu", None
+        compiled = lambda f: f
         if way.startswith("ltc"):
             import torch_ltc
 
@@ -35,7 +36,12 @@ class Runner:
             if way == "ltc.compile":
                 if not hasattr(torch_ltc, "compile"):
                     raise RuntimeError("torch_ltc.compile does not exist yet")
-                finish, self.sync = torch_ltc.compile, lambda: None  # its calls end their own step
+
+                def compiled(f):
+                    self.compiled = torch_ltc.compile(f)
+                    return self.compiled
+
+                self.sync = lambda: None  # its calls end their own step
         elif way == "lazy":
             import torch._lazy
             import torch._lazy.ts_backend
@@ -47,8 +53,7 @@ class Runner:
             prepare = torch.compile
         elif way != "eager":
             raise ValueError(f"no such way: {way}")
-        self.step = cases.build(case, device, prepare)
-        self.step = finish(self.step) if finish else self.step
+        self.step = cases.build(case, device, prepare, compiled)
         self.wait()
 
     def block(self, steps):
@@ -80,7 +85,7 @@ def measure(case, way, seconds, threads):
     row["eager"], row["steady"] = (statistics.median(column) for column in zip(*pairs))
     row["ratio"] = statistics.median(a / b for a, b in pairs)
     row["blocks"], row["steps"] = len(pairs), size
-    row["note"] = other.step.explain() if hasattr(other.step, "explain") else ""
+    row["note"] = other.compiled.explain() if other.compiled else ""
     return row
 
 
@@ -110,13 +115,15 @@ def in_child(case, way, options):
 
 def table(case, rows):
     """The table of one case, times in milliseconds."""
-    lines = [f"\n{case}", f"  {'way':<12}{'first step':>12}{'step':>10}{'eager step':>12}{'ratio':>8}{'fallbacks/step':>16}"]
+    columns = f"  {'way':<12}{'first step':>12}{'eager first':>12}{'step':>10}{'eager step':>12}{'ratio':>8}{'fallbacks/step':>16}"
+    lines = [f"\n{case}", columns]
     for way, r in rows.items():
         if "error" in r:
             lines.append(f"  {way:<12}not available: {r['error']}")
             continue
-        first, step, eager = (1e3 * r[k] for k in ("first", "steady", "eager"))
-        lines.append(f"  {way:<12}{first:>12.2f}{step:>10.3f}{eager:>12.3f}{r['ratio']:>8.2f}{r['fallbacks']:>16.1f}  {r['note']}".rstrip())
+        first, eager_first, step, eager = (1e3 * r[k] for k in ("first", "eager_first", "steady", "eager"))
+        times = f"{first:>12.2f}{eager_first:>12.2f}{step:>10.3f}{eager:>12.3f}"
+        lines.append(f"  {way:<12}{times}{r['ratio']:>8.2f}{r['fallbacks']:>16.1f}  {r['note']}".rstrip())
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from harness import as_is, run, train
 from torch import nn
 
 
-def build(device, prepare=as_is, batch=64):
+def build(device, prepare=as_is, compiled=as_is, batch=64):
     generator = torch.Generator().manual_seed(1)
     centres = 2 * torch.randn(5, 8, generator=generator)
     model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5)).to(device)
@@ -14,10 +14,8 @@ def build(device, prepare=as_is, batch=64):
     opt = torch.optim.SGD(model.parameters(), lr=0.05)
     counts = torch.zeros(5, device=device)
 
-    def step():
-        labels = torch.randint(0, 5, (batch,), generator=generator)
-        x = (centres[labels] + torch.randn(batch, 8, generator=generator)).to(device)
-        y = labels.to(device)
+    @compiled
+    def learn(x, y):
         keep = x.norm(dim=1) < 7.0
         x, y = x[keep], y[keep]
         present, number = torch.unique(y, return_counts=True)
@@ -30,6 +28,11 @@ def build(device, prepare=as_is, batch=64):
         loss.backward()
         opt.step()
         return loss.detach()
+
+    def step():
+        labels = torch.randint(0, 5, (batch,), generator=generator)
+        x = centres[labels] + torch.randn(batch, 8, generator=generator)
+        return learn(x.to(device), labels.to(device))
 
     return step
 

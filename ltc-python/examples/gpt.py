@@ -51,7 +51,7 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
-def build(device, prepare=as_is, batch=8, time=32):
+def build(device, prepare=as_is, compiled=as_is, batch=8, time=32):
     letters = sorted(set(TEXT))
     text = torch.tensor([letters.index(c) for c in TEXT])
     model = Gpt(len(letters), time).to(device)
@@ -59,9 +59,8 @@ def build(device, prepare=as_is, batch=8, time=32):
     opt = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
     generator = torch.Generator().manual_seed(1)
 
-    def step():
-        starts = torch.randint(0, len(text) - time - 1, (batch, 1), generator=generator)
-        window = text[starts + torch.arange(time + 1)].to(device)
+    @compiled
+    def learn(window):
         opt.zero_grad()
         logits = forward(window[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
@@ -69,6 +68,10 @@ def build(device, prepare=as_is, batch=8, time=32):
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()
         return loss.detach()
+
+    def step():
+        starts = torch.randint(0, len(text) - time - 1, (batch, 1), generator=generator)
+        return learn(text[starts + torch.arange(time + 1)].to(device))
 
     return step
 

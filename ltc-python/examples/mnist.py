@@ -44,11 +44,10 @@ def idx_digits(folder, count):
     return images.float() / 255, torch.frombuffer(labels, dtype=torch.uint8)[:count].long()
 
 
-def build(device, prepare=as_is, batch=32):
+def build(device, prepare=as_is, compiled=as_is, batch=32):
     generator = torch.Generator().manual_seed(1)
     data = os.environ.get("DATA")
     images, labels = idx_digits(data, 2048) if data else drawn_digits(256, generator)
-    images, labels = images.to(device), labels.to(device)
     model = nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -56,18 +55,21 @@ def build(device, prepare=as_is, batch=32):
     ).to(device)  # fmt: skip
     forward = prepare(model)
     opt = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    batches = list(zip(images.split(batch), labels.split(batch)))
+    batches = [(x.to(device), y.to(device)) for x, y in zip(images.split(batch), labels.split(batch))]
     count = 0
 
-    def step():
-        nonlocal count
-        x, y = batches[count % len(batches)]
-        count += 1
+    @compiled
+    def learn(x, y):
         opt.zero_grad()
         loss = F.cross_entropy(forward(x), y)
         loss.backward()
         opt.step()
         return loss.detach()
+
+    def step():
+        nonlocal count
+        count += 1
+        return learn(*batches[(count - 1) % len(batches)])
 
     return step
 

@@ -31,7 +31,7 @@ def stripes(count, size, generator):
     return images + 0.3 * torch.randn(count, 3, size, size, generator=generator), labels
 
 
-def build(device, prepare=as_is, batch=16, size=16):
+def build(device, prepare=as_is, compiled=as_is, batch=16, size=16):
     x, y = stripes(batch * 4, size, torch.Generator().manual_seed(1))
     batches = [(a.to(device), b.to(device)) for a, b in zip(x.split(batch), y.split(batch))]
     model = nn.Sequential(
@@ -44,16 +44,20 @@ def build(device, prepare=as_is, batch=16, size=16):
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 100)
     count = 0
 
-    def step():
-        nonlocal count
-        a, b = batches[count % len(batches)]
-        count += 1
+    @compiled
+    def learn(a, b):
         opt.zero_grad()
         loss = F.cross_entropy(forward(a), b, label_smoothing=0.1)
         loss.backward()
         opt.step()
-        schedule.step()
         return loss.detach()
+
+    def step():
+        nonlocal count
+        count += 1
+        loss = learn(*batches[(count - 1) % len(batches)])
+        schedule.step()
+        return loss
 
     return step
 

@@ -71,7 +71,7 @@ def discs(count, size, generator):
     return inside.float()[:, None] * 2 - 1
 
 
-def build(device, prepare=as_is, batch=8, size=16, timesteps=100):
+def build(device, prepare=as_is, compiled=as_is, batch=8, size=16, timesteps=100):
     images = discs(batch, size, torch.Generator().manual_seed(1)).to(device)
     kept = torch.cumprod(1 - torch.linspace(1e-4, 0.05, timesteps), 0).to(device)
     model = UNet().to(device)
@@ -79,6 +79,7 @@ def build(device, prepare=as_is, batch=8, size=16, timesteps=100):
     forward = prepare(model)
     opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
+    @compiled
     def step():
         t = torch.randint(0, timesteps, (batch,), device=device)
         noise = torch.randn_like(images)

@@ -38,6 +38,27 @@ def test_losses_equal_the_cpus(name, record_property):
     assert name not in STATIC or used == 0
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["mnist", "gpt", "resnet", "lstm"])
+def test_compiled_steps_replay_and_learn_the_same(name):
+    def losses(compiled):
+        torch.manual_seed(0)
+        step = importlib.import_module(name).build(torch.device("ltc"), compiled=compiled)
+        torch.manual_seed(1)
+        taken = [step() for _ in range(7)]
+        torch_ltc.mark_step()
+        return [loss.item() for loss in taken]
+
+    made = []
+
+    def compiled(step):
+        made.append(torch_ltc.compile(step))
+        return made[-1]
+
+    assert losses(compiled) == losses(lambda step: step)
+    assert made[0].counts[0] >= 3, made[0].explain()
+
+
 def test_mnist_reads_idx_files(tmp_path, monkeypatch):
     mnist = importlib.import_module("mnist")
     pixels = bytes(range(256)) * 4
