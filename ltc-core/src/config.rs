@@ -24,6 +24,9 @@ pub struct Config {
     pub inline_execution: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
+    /// Compare each call, and each trace, with what came next the last time before looking it up by hash (LTC: the reuse
+    /// of IR nodes). `LTC_TRACE_REUSE`; on.
+    pub trace_reuse: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
     pub check_cache: bool,
     /// Operators that shall run eagerly, by name with overload. `LTC_FORCE_FALLBACK`, comma-separated; none.
@@ -41,6 +44,7 @@ impl Default for Config {
             async_execution: true,
             inline_execution: true,
             donation: true,
+            trace_reuse: true,
             check_cache: false,
             force_fallback: Vec::new(),
         }
@@ -81,6 +85,7 @@ impl Config {
         switch("LTC_ASYNC", &mut c.async_execution);
         switch("LTC_INLINE", &mut c.inline_execution);
         switch("LTC_DONATION", &mut c.donation);
+        switch("LTC_TRACE_REUSE", &mut c.trace_reuse);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {
             c.force_fallback = list.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();

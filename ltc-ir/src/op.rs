@@ -72,6 +72,7 @@ impl Props {
     pub const COMMUTATIVE: Props = Props(16);
 
     /// Whether all of `other` is in this set.
+    #[inline]
     pub const fn has(self, other: Props) -> bool {
         self.0 & other.0 == other.0
     }
@@ -112,6 +113,7 @@ pub struct OpSpec {
 
 impl OpSpec {
     /// Properties, as far as anybody has told them.
+    #[inline]
     pub fn props(&self) -> Props {
         Props(self.props.load(Ordering::Relaxed))
     }
@@ -183,6 +185,7 @@ impl Op {
 
     /// One result of an operator that has several: operand 0 is the operator's node, argument 0 the result index.
     /// Exists in traces only; canonical graphs refer to results directly.
+    #[inline]
     pub fn result() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
         *OP.get_or_init(|| Op::intern("ltc::result", Props::NONE))
@@ -212,6 +215,7 @@ impl Op {
     }
 
     /// All that is known.
+    #[inline]
     pub fn spec(self) -> &'static OpSpec {
         self.0
     }
