@@ -86,6 +86,14 @@ pub trait Executable: Send + Sync {
         None
     }
 
+    /// The same program for another graph of the same [skeleton](ltc_ir::symbolic::skeleton): it differs in sizes,
+    /// strides and integer arguments, and sizes are one or zero where they were. All that depends on these integers is to
+    /// be made anew; what does not is kept, which is why this is much cheaper than compiling. `None` where too little can
+    /// be kept: the graph is compiled then.
+    fn resized(&self, _graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        None
+    }
+
     /// The lowered program as text, for dumps.
     fn text(&self) -> String;
 

@@ -4,7 +4,7 @@
 //! a comparison and never a wrong program. Bounded by entries and by bytes. A program remembers the hash of the one its
 //! device was sent next: a trace is compared with that one first, and its own hash is computed only where it differs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use hashlink::LruCache;
 use ltc_backend::{DeviceIndex, Executable};
@@ -17,17 +17,17 @@ use smallvec::SmallVec;
 pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) short_run: Option<std::time::Duration>,
+    /// Made from a program for other sizes.
+    pub(crate) resized: bool,
     bytes: usize,
     /// Hash of the program that came next the last time.
     next: Mutex<Option<Hash128>>,
 }
 
 impl Program {
-    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>) -> Self {
+    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        let short_run = executable.short_run();
-        Program { graph, executable, short_run, bytes, next: Mutex::new(None) }
+        Program { graph, executable, resized, bytes, next: Mutex::new(None) }
     }
 }
 
@@ -41,8 +41,8 @@ type Key = (DeviceIndex, Hash128);
 
 pub(crate) struct Cache {
     programs: LruCache<Key, SmallVec<[Arc<Program>; 1]>>,
-    /// What each device was sent last.
-    last: FxHashMap<DeviceIndex, Arc<Program>>,
+    /// What each device was sent last, while the cache has it.
+    last: FxHashMap<DeviceIndex, Weak<Program>>,
     max_bytes: usize,
     bytes: usize,
 }
@@ -59,20 +59,23 @@ impl Cache {
         trace: &Canonical<D>,
         guess: bool,
     ) -> Option<(Arc<Program>, bool)> {
-        let next = self.last.get(&device).and_then(|last| *last.next.lock());
-        let guessed = next.filter(|_| guess).and_then(|hash| self.find(device, hash, trace));
+        let next = self.last.get(&device).filter(|_| guess).and_then(|last| *last.upgrade()?.next.lock());
+        // A wrong guess is no use of what was guessed.
+        let guessed = next.and_then(|hash| self.find(device, hash, trace));
         let reused = guessed.is_some();
         let program = guessed.or_else(|| self.find(device, trace.hash(), trace))?;
+        self.programs.get(&(device, program.graph.hash()));
         self.sent(device, &program);
         Some((program, reused))
     }
 
-    fn find<D>(&mut self, device: DeviceIndex, hash: Hash128, trace: &Canonical<D>) -> Option<Arc<Program>> {
-        self.programs.get(&(device, hash))?.iter().find(|p| trace.matches(&p.graph)).cloned()
+    fn find<D>(&self, device: DeviceIndex, hash: Hash128, trace: &Canonical<D>) -> Option<Arc<Program>> {
+        self.programs.peek(&(device, hash))?.iter().find(|p| trace.matches(&p.graph)).cloned()
     }
 
     fn sent(&mut self, device: DeviceIndex, program: &Arc<Program>) {
-        if let Some(last) = self.last.insert(device, program.clone()) {
+        let last = self.last.insert(device, Arc::downgrade(program));
+        if let Some(last) = last.and_then(|last| last.upgrade()) {
             *last.next.lock() = Some(program.graph.hash());
         }
     }

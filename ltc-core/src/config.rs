@@ -27,6 +27,9 @@ pub struct Config {
     /// Compare each call, and each trace, with what came next the last time before looking it up by hash (LTC: the reuse
     /// of IR nodes). `LTC_TRACE_REUSE`; on.
     pub trace_reuse: bool,
+    /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or `auto`;
+    /// on.
+    pub symbolic: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
     pub check_cache: bool,
     /// Operators that shall run eagerly, by name with overload. `LTC_FORCE_FALLBACK`, comma-separated; none.
@@ -45,6 +48,7 @@ impl Default for Config {
             inline_execution: true,
             donation: true,
             trace_reuse: true,
+            symbolic: true,
             check_cache: false,
             force_fallback: Vec::new(),
         }
@@ -76,7 +80,7 @@ impl Config {
         let switch = |name: &str, into: &mut bool| {
             if let Some(text) = var(name) {
                 match text.trim() {
-                    "1" | "true" | "on" => *into = true,
+                    "1" | "true" | "on" | "auto" => *into = true,
                     "0" | "false" | "off" => *into = false,
                     _ => tracing::warn!("{name}={text} is neither 0 nor 1; keeping {into}"),
                 }
@@ -86,6 +90,7 @@ impl Config {
         switch("LTC_INLINE", &mut c.inline_execution);
         switch("LTC_DONATION", &mut c.donation);
         switch("LTC_TRACE_REUSE", &mut c.trace_reuse);
+        switch("LTC_SYMBOLIC", &mut c.symbolic);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {
             c.force_fallback = list.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
@@ -105,12 +110,13 @@ mod tests {
             "LTC_QUEUE_DEPTH" => Some("many".into()),
             "LTC_ASYNC" => Some("0".into()),
             "LTC_DONATION" => Some("maybe".into()),
+            "LTC_SYMBOLIC" => Some("off".into()),
             "LTC_FORCE_FALLBACK" => Some("aten::mm, aten::add.Tensor,".into()),
             _ => None,
         });
         assert_eq!(c.max_pending_nodes, 7);
         assert_eq!(c.queue_depth, Config::default().queue_depth);
-        assert!(!c.async_execution && c.donation);
+        assert!(!c.async_execution && c.donation && !c.symbolic);
         assert_eq!(c.force_fallback, ["aten::mm", "aten::add.Tensor"]);
     }
 }

@@ -20,7 +20,7 @@ use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, 
 use ltc_ir::{
     ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
 };
-use parking_lot::Mutex;
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -29,6 +29,7 @@ use crate::{
     error::Error,
     event::{Event, SyncReason},
     executor::{Executor, Job},
+    family::{self, Sizes},
     metrics,
     session::Inner,
     storage::Storage,
@@ -294,13 +295,9 @@ impl Device {
         *self.0.generator.lock() = Some(self.seeded(seed, SiteId::default()));
     }
 
-    /// The state native tensors draw from next.
-    pub(crate) fn generator(&self) -> TraceValue {
-        self.0.generator.lock().get_or_insert_with(|| self.seeded(0, SiteId::default())).clone()
-    }
-
-    pub(crate) fn set_generator(&self, state: TraceValue) {
-        *self.0.generator.lock() = Some(state);
+    /// The state native tensors draw from next; whoever holds it draws alone.
+    pub(crate) fn generator(&self) -> MappedMutexGuard<'_, TraceValue> {
+        MutexGuard::map(self.0.generator.lock(), |s| s.get_or_insert_with(|| self.seeded(0, SiteId::default())))
     }
 
     fn next_epoch(&self) -> u32 {
@@ -377,7 +374,7 @@ impl Device {
         metrics::add(&session.counters.executions, 1);
         let hash = job.program.graph.hash();
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
-        let here = job.program.short_run.is_some_and(|d| awaited || d <= HAND_OVER);
+        let here = job.program.executable.short_run().is_some_and(|d| awaited || d <= HAND_OVER);
         if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job);
@@ -421,7 +418,8 @@ impl Device {
             metrics::add(&session.counters.cache_hits, 1);
             metrics::add(&session.counters.reused_traces, u64::from(reused));
             session.events.push(|| Event::CacheHit { hash: program.graph.hash() });
-            if session.config.check_cache {
+            // A resized program keeps decisions of the sizes it was compiled for: its text may differ.
+            if session.config.check_cache && !program.resized {
                 let again = session.backend.compile(self.0.index, &Arc::new(trace.to_graph()))?;
                 if again.text() != program.executable.text() {
                     return Err(BackendError::Device("cache check: a hit compiles to another program".into()));
@@ -434,7 +432,21 @@ impl Device {
         Ok(program)
     }
 
+    /// A program of this graph: one for other sizes, resized, or a new one.
     pub(crate) fn compile(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
+        let session = &self.0.session;
+        let Some(sizes) = session.config.symbolic.then(|| Sizes::of(self.0.index, graph)) else {
+            return self.compile_anew(graph);
+        };
+        if let Some(program) = family::resize(session, &sizes) {
+            return Ok(program);
+        }
+        let program = self.compile_anew(graph)?;
+        session.families.lock().insert(&sizes, &program);
+        Ok(program)
+    }
+
+    fn compile_anew(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
         let session = &self.0.session;
         let start = Instant::now();
         let executable = session.backend.compile(self.0.index, graph)?;
@@ -442,7 +454,7 @@ impl Device {
         metrics::add(&session.counters.compiles, 1);
         session.events.push(|| Event::Compile { hash: graph.hash(), nodes: graph.nodes().len() });
         tracing::debug!(hash = %graph.hash(), nodes = graph.nodes().len(), "compiled");
-        Ok(Arc::new(Program::new(graph.clone(), executable)))
+        Ok(Arc::new(Program::new(graph.clone(), executable, false)))
     }
 
     /// Turns outputs into placeholders and gathers what the program runs on.

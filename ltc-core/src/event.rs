@@ -54,6 +54,21 @@ pub enum Event {
         /// Operations.
         nodes: usize,
     },
+    /// A program compiled for other sizes was resized to these; counts as a cache hit.
+    Resize {
+        /// Structural hash.
+        hash: Hash128,
+    },
+    /// Programs of a skeleton now serve all sizes that meet these assumptions.
+    Symbolic {
+        /// Symbols, where they are read, and what must hold ([`ltc_ir::Symbolic::summary`]).
+        assumptions: String,
+    },
+    /// A program for other sizes could not be resized: this did not hold. It was compiled.
+    Guard {
+        /// What.
+        failed: String,
+    },
     /// A program was handed to the executor.
     Execute {
         /// Structural hash.
@@ -91,6 +106,9 @@ impl fmt::Display for Event {
             }
             Event::CacheHit { .. } => f.write_str("cache hit"),
             Event::Compile { nodes, .. } => write!(f, "compile: {nodes} nodes"),
+            Event::Resize { .. } => f.write_str("resize"),
+            Event::Symbolic { assumptions } => write!(f, "symbolic: {assumptions}"),
+            Event::Guard { failed } => write!(f, "guard failed: {failed}"),
             Event::Execute { inline: false, .. } => f.write_str("execute"),
             Event::Execute { inline: true, .. } => f.write_str("execute inline"),
             Event::Upload { bytes } => write!(f, "upload: {bytes} bytes"),

@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod executor;
 mod extract;
+mod family;
 mod metrics;
 pub mod nn;
 mod session;

@@ -20,6 +20,8 @@ pub(crate) struct Counters {
     pub(crate) syncs: AtomicU64,
     pub(crate) auto_cuts: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
+    pub(crate) resizes: AtomicU64,
+    pub(crate) guard_failures: AtomicU64,
     pub(crate) compiles: AtomicU64,
     pub(crate) executions: AtomicU64,
     pub(crate) inline_executions: AtomicU64,
@@ -29,6 +31,7 @@ pub(crate) struct Counters {
     pub(crate) donated: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) canonicalize: Timing,
+    pub(crate) resize: Timing,
     pub(crate) compile: Timing,
     pub(crate) execute: Timing,
     pub(crate) wait: Timing,
@@ -109,8 +112,12 @@ pub struct Metrics {
     pub syncs: u64,
     /// Cuts made by a limit.
     pub auto_cuts: u64,
-    /// Programs found in the cache.
+    /// Programs found in the cache, those for other sizes included.
     pub cache_hits: u64,
+    /// Programs found that were resized.
+    pub resizes: u64,
+    /// Assumptions of programs for other sizes that did not hold, so that a graph was compiled.
+    pub guard_failures: u64,
     /// Programs compiled.
     pub compiles: u64,
     /// Programs executed.
@@ -129,6 +136,8 @@ pub struct Metrics {
     pub failures: u64,
     /// Time from trace to canonical form.
     pub canonicalize: TimingSummary,
+    /// Time to find and resize programs for other sizes.
+    pub resize: TimingSummary,
     /// Time in the backend's compiler.
     pub compile: TimingSummary,
     /// Time programs ran.
@@ -148,6 +157,8 @@ impl Metrics {
             ("IrNodeReused", self.reused_calls),
             ("TraceReused", self.reused_traces),
             ("CachedCompile", self.cache_hits),
+            ("ResizedCompile", self.resizes),
+            ("FailedGuards", self.guard_failures),
             ("UncachedCompile", self.compiles),
             ("ExecuteComputation", self.executions),
             ("TransferToDevice", self.uploads),
@@ -189,6 +200,8 @@ impl Counters {
             syncs: get(&self.syncs),
             auto_cuts: get(&self.auto_cuts),
             cache_hits: get(&self.cache_hits),
+            resizes: get(&self.resizes),
+            guard_failures: get(&self.guard_failures),
             compiles: get(&self.compiles),
             executions: get(&self.executions),
             inline_executions: get(&self.inline_executions),
@@ -198,6 +211,7 @@ impl Counters {
             donated: get(&self.donated),
             failures: get(&self.failures),
             canonicalize: self.canonicalize.summary(),
+            resize: self.resize.summary(),
             compile: self.compile.summary(),
             execute: self.execute.summary(),
             wait: self.wait.summary(),
@@ -214,6 +228,8 @@ impl Counters {
             &self.syncs,
             &self.auto_cuts,
             &self.cache_hits,
+            &self.resizes,
+            &self.guard_failures,
             &self.compiles,
             &self.executions,
             &self.inline_executions,
@@ -225,7 +241,7 @@ impl Counters {
         ] {
             c.store(0, Relaxed);
         }
-        for t in [&self.canonicalize, &self.compile, &self.execute, &self.wait] {
+        for t in [&self.canonicalize, &self.resize, &self.compile, &self.execute, &self.wait] {
             t.reset();
         }
         self.fallbacks.lock().clear();
@@ -243,6 +259,8 @@ impl fmt::Display for Metrics {
             ("syncs", self.syncs),
             ("cuts by a limit", self.auto_cuts),
             ("cache hits", self.cache_hits),
+            ("programs resized", self.resizes),
+            ("guards failed", self.guard_failures),
             ("compiles", self.compiles),
             ("executions", self.executions),
             ("executions inline", self.inline_executions),
@@ -257,6 +275,7 @@ impl fmt::Display for Metrics {
         }
         let timings = [
             ("canonicalize", self.canonicalize),
+            ("resize", self.resize),
             ("compile", self.compile),
             ("execute", self.execute),
             ("wait", self.wait),

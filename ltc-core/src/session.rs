@@ -12,6 +12,7 @@ use crate::{
     device::Device,
     error::Error,
     event::{Event, EventLog},
+    family::Families,
     metrics::{Counters, Metrics},
 };
 
@@ -26,6 +27,7 @@ pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) config: Config,
     pub(crate) cache: Mutex<Cache>,
+    pub(crate) families: Mutex<Families>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     resolver: RwLock<Option<Arc<dyn SiteResolver>>>,
@@ -58,6 +60,7 @@ impl Session {
         let inner = Arc::new(Inner {
             backend,
             cache: Mutex::new(Cache::new(config.cache_entries, config.cache_bytes)),
+            families: Mutex::new(Families::new(config.cache_entries)),
             config,
             counters: Arc::default(),
             events: Arc::default(),
@@ -122,9 +125,15 @@ impl Session {
         self.inner.cache.lock().graphs()
     }
 
+    /// What programs that serve many sizes assume, in their text form ([`ltc_ir::Symbolic`]), most recent skeleton last.
+    pub fn symbolic_graphs(&self) -> Vec<String> {
+        self.inner.families.lock().texts()
+    }
+
     /// Forgets all programs.
     pub fn clear_cache(&self) {
         self.inner.cache.lock().clear();
+        self.inner.families.lock().clear();
     }
 
     /// Memory of a device.

@@ -105,6 +105,12 @@ fn mistakes_are_errors_of_the_call_with_libtorchs_class() -> Result<(), Error> {
         assert_eq!(e.class(), class, "{text}");
     }
     assert!(x.to_vec::<f64>().is_err() && x.item().is_err());
+    let ints = LazyTensor::from_slice(dev, &[1i64, 2], &[2])?;
+    let e = ints.add_(0.5).expect_err("no cast down").to_string();
+    assert!(e.contains("result type Float can't be cast to the desired output type Long"), "{e}");
+    assert!(
+        ints.i(0)?.add_(&ints).expect_err("no growth").to_string().contains("doesn't match the broadcast shape [2]")
+    );
     assert_eq!(session.metrics().executions, 0);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use crate::{
     graph::{Graph, ValueId},
-    text::write_args,
+    text::{Names, write_args},
 };
 
 /// The graph in DOT.
@@ -26,7 +26,7 @@ fn write_dot(f: &mut fmt::Formatter<'_>, graph: &Graph) -> fmt::Result {
     for (i, node) in graph.nodes().iter().enumerate() {
         label.clear();
         write!(label, "{}", node.op())?;
-        write_args(&mut label, node, &[])?;
+        write_args(&mut label, node, &[], &mut Names::default())?;
         for (id, layout) in node.result_ids().zip(node.results()) {
             write!(label, "\n{id}: {layout}")?;
         }

@@ -49,6 +49,8 @@ pub enum Domain {
     Node = 0x6e64,
     /// Whole graphs.
     Graph = 0x6772,
+    /// Graphs without their sizes.
+    Skeleton = 0x736b,
 }
 
 /// Streaming two-lane multiply-fold hasher over words.

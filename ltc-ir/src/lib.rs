@@ -7,6 +7,8 @@
 //! needed goes with them. The canonical [`graph`] is dense and ordered, and can be hashed and compared, printed and
 //! parsed ([`text`]), checked ([`verify()`]) and drawn ([`dot()`]). [`canonicalize()`] goes from one to the other.
 //!
+//! A [`symbolic`] graph stands for graphs that differ in nothing but sizes.
+//!
 //! What operators mean for their arguments is data in [`table`] and functions in [`rules`] and [`promote`].
 #![forbid(unsafe_code)]
 
@@ -23,6 +25,7 @@ pub mod promote;
 pub mod rules;
 pub mod scalar;
 pub mod signature;
+pub mod symbolic;
 pub mod table;
 pub mod text;
 pub mod trace;
@@ -41,6 +44,7 @@ pub use promote::{Category, promote_types, result_type};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
 pub use signature::{Results, Signature, SignatureRef};
+pub use symbolic::{Dim, Refusal, Spot, Symbolic};
 pub use table::OpCode;
 pub use text::{ParseError, print_with};
 pub use trace::{Operands, SiteId, Value, WeakValue};

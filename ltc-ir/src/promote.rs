@@ -80,6 +80,21 @@ fn wider_integer(a: DType, b: DType) -> DType {
     }
 }
 
+/// Whether results of dtype `from` may be written into a tensor of dtype `to`, as `torch.can_cast`: booleans, integers,
+/// floats and complex numbers cast upwards only.
+pub const fn can_cast(from: DType, to: DType) -> bool {
+    kind(from) <= kind(to)
+}
+
+const fn kind(dtype: DType) -> u8 {
+    match dtype {
+        DType::Bool => 0,
+        d if d.is_complex() => 3,
+        d if d.is_floating() => 2,
+        _ => 1,
+    }
+}
+
 /// How much say an operand has in the result's dtype. Operands of one category promote among themselves; a lower
 /// category then counts only as far as its kind is higher: a float beside integers, a complex number beside floats,
 /// anything beside booleans.

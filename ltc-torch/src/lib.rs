@@ -39,7 +39,7 @@ use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
-pub use ltc_ts::{Fusion, RunStats, StepTime};
+pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Begin, Compiled, Replayer, compile};
@@ -59,6 +59,8 @@ pub struct Options {
     pub devices: u16,
     /// Which operators run in fused kernels. `LTC_FUSION`: `0`, `exact`, `1`; all.
     pub fusion: Fusion,
+    /// Whether fused kernels become machine code, in the background. `LTC_JIT`: `0`, `1`, `now` (before their first run); on.
+    pub jit: Jit,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
 }
@@ -72,6 +74,7 @@ impl Options {
             config: Config::from_env(),
             devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
             fusion: var("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            jit: var("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
             track_sites: switch("LTC_SITES"),
         }
     }
@@ -110,6 +113,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     let backend = Arc::new(TsBackend::with_config(TsConfig {
         devices: options.devices,
         fusion: options.fusion,
+        jit: options.jit,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

@@ -12,6 +12,7 @@ use crate::{
     buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
     cost,
     interp::{self, Frame, RunStats},
+    kernels::Jit,
     lower::Program,
     memory::Meter,
     profile::{Profile, StepTime},
@@ -53,13 +54,15 @@ pub struct TsConfig {
     pub reuse: bool,
     /// Which operators run in fused kernels.
     pub fusion: Fusion,
+    /// Whether these become machine code.
+    pub jit: Jit,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
 
 impl Default for TsConfig {
     fn default() -> Self {
-        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, threads: None }
+        TsConfig { devices: 1, reuse: true, fusion: Fusion::Full, jit: Jit::On, threads: None }
     }
 }
 
@@ -99,11 +102,12 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
-        let program = Program::lower(graph, self.config.reuse, self.config.fusion)?;
-        let short_run = cost::short_run(&program);
+        let config = self.config;
+        let program = Program::lower(graph, config.reuse, config.fusion, config.jit)?;
+        let short_run = Mutex::new((0, cost::short_run(&program)));
         let (stats, total) = (Mutex::default(), self.stats.clone());
         let profile = self.profile.clone();
-        Ok(Arc::new(TsExecutable { program, short_run, meter, profile, frame: Mutex::default(), stats, total }))
+        Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame: Mutex::default(), stats, total }))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -187,7 +191,9 @@ impl Backend for TsBackend {
 /// A compiled graph.
 pub struct TsExecutable {
     program: Program,
-    short_run: Option<Duration>,
+    config: TsConfig,
+    /// How long a run takes, as estimated when so many kernels were machine code.
+    short_run: Mutex<(u64, Option<Duration>)>,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
@@ -214,12 +220,28 @@ impl Executable for TsExecutable {
         let mut frame = std::mem::take(&mut *self.frame.lock());
         let stats = interp::run(&self.program, &self.meter, &self.profile, &mut frame, inputs, sink);
         *self.frame.lock() = frame;
+        let mut short_run = self.short_run.lock();
+        if stats.compiled > short_run.0 {
+            *short_run = (stats.compiled, cost::short_run(&self.program));
+        }
+        drop(short_run);
         *self.stats.lock() += stats;
         *self.total.lock() += stats;
     }
 
+    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        let program = match self.program.resized(graph, self.config.reuse, self.config.fusion, self.config.jit)? {
+            Ok(program) => program,
+            Err(error) => return Some(Err(error)),
+        };
+        let short_run = Mutex::new((0, cost::short_run(&program)));
+        let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
+        let (config, frame, stats) = (self.config, Mutex::default(), Mutex::default());
+        Some(Ok(Arc::new(TsExecutable { program, config, short_run, meter, profile, frame, stats, total })))
+    }
+
     fn short_run(&self) -> Option<Duration> {
-        self.short_run
+        self.short_run.lock().1
     }
 
     fn text(&self) -> String {

@@ -24,11 +24,11 @@ pub(crate) fn short_run(program: &Program) -> Option<Duration> {
         let results = program.step_results(step);
         let elements: u64 = results.iter().map(|r| small(r.layout.numel())).sum::<Option<u64>>()?;
         if let StepKind::Fused(fused) = &step.kind {
-            nanoseconds += 500 + 200 * results.len() as u64 + (fused.kernel.calls() * fused.kernel.len() / 4) as u64;
+            nanoseconds += 500 + 200 * results.len() as u64 + fused.kernel.nanoseconds();
             continue;
         }
         nanoseconds += match node.op().spec().class {
-            OpClass::Convolution => return None,
+            OpClass::Convolution | OpClass::Linalg => return None,
             OpClass::View => 500,
             // Operand by operand: as many products as the smaller operand has columns, at most its elements.
             OpClass::Matmul => 1500 + elements * 64,

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::{
     buffer::{TchBuffer, address},
     fuse::Fused,
-    kernels::{run_bernoulli, run_pool},
+    kernels::{Ran, run_bernoulli, run_pool},
     lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
     profile::Profile,
@@ -36,6 +36,8 @@ pub struct RunStats {
     pub donations_taken: u64,
     /// Fused kernels run.
     pub kernels: u64,
+    /// Those of them run as machine code.
+    pub compiled: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -47,6 +49,7 @@ impl std::ops::AddAssign for RunStats {
         self.copies += o.copies;
         self.donations_taken += o.donations_taken;
         self.kernels += o.kernels;
+        self.compiled += o.compiled;
     }
 }
 
@@ -200,7 +203,7 @@ impl Run<'_> {
     }
 
     /// The step's own work: values, or the failure of the step or of one of its operands.
-    fn call(&self, step: &Step) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
+    fn call(&mut self, step: &Step) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
         let operands = self.program.step_operands(step);
         let mut held: SmallVec<[&Held; 8]> = SmallVec::with_capacity(operands.len());
         let mut reusable: SmallVec<[bool; 8]> = SmallVec::with_capacity(operands.len());
@@ -219,6 +222,7 @@ impl Run<'_> {
             }
         }
         let numbers = &self.numbers[as_usize(&step.numbers)];
+        let mut compiled = false;
         let values = match &step.kind {
             StepKind::Boxed(plan) | StepKind::Own(plan) => plan.run(&held, &reusable, numbers),
             StepKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
@@ -228,9 +232,14 @@ impl Run<'_> {
             },
             StepKind::MaxPool(pool) => run_pool(pool, held[0], self.program.step_results(step)),
             StepKind::Fused(fused) => {
-                fused.run(&held, &reusable, numbers, self.program.step_results(step).iter().map(|r| &r.layout))
+                let layouts = self.program.step_results(step).iter().map(|r| &r.layout);
+                fused.run(&held, &reusable, numbers, layouts).map(|(values, ran)| {
+                    compiled = ran == Ran::Compiled;
+                    values
+                })
             }
         };
+        self.stats.compiled += u64::from(compiled);
         let values = values.map_err(|e| self.failed(step, e))?;
         let expected = step.results.len();
         if values.len() != expected {
@@ -267,7 +276,7 @@ impl Run<'_> {
                 })
                 .collect();
             let layouts = program.step_results(step).iter().map(|r| &r.layout);
-            fused.run(&held, &vec![false; held.len()], self.numbers, layouts)
+            fused.run(&held, &vec![false; held.len()], self.numbers, layouts).map(|(values, _)| values)
         });
         self.stats.steps += 1;
         self.stats.poisoned += 1;

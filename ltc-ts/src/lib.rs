@@ -44,6 +44,6 @@ pub use backend::{Fusion, TsBackend, TsConfig, TsExecutable};
 pub use buffer::TchBuffer;
 pub use fuse::fusable_operators;
 pub use interp::RunStats;
-pub use kernels::instruction_set;
+pub use kernels::{Jit, code_bytes, finish_compiling, instruction_set};
 pub use lower::Program;
 pub use profile::StepTime;

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::{
     backend::Fusion,
     fuse::{self, Draft, Fused},
-    kernels::MaxPool,
+    kernels::{Jit, MaxPool},
     schedule::{self, OperandUse, Schedule},
 };
 
@@ -58,11 +58,11 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum StepKind {
     /// The node's operator, as a boxed call through libtorch's dispatcher.
-    Boxed(Plan),
+    Boxed(Arc<Plan>),
     /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
-    Own(Plan),
+    Own(Arc<Plan>),
     /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
-    Bernoulli(Plan),
+    Bernoulli(Arc<Plan>),
     /// A max pooling by a kernel of ours.
     MaxPool(MaxPool),
     /// Several nodes as one kernel.
@@ -89,11 +89,38 @@ pub(crate) struct Fate {
 }
 
 impl Program {
-    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own.
+    /// Lowers a graph. With `reuse` off no step writes in place, with fusion off every node is a step of its own;
+    /// `jit` says whether kernels may become machine code.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion) -> Result<Program, BackendError> {
-        let mut steps = fuse::plan(graph, fusion);
+    pub fn lower(graph: &Arc<Graph>, reuse: bool, fusion: Fusion, jit: Jit) -> Result<Program, BackendError> {
+        Program::lower_plan(graph, (reuse, fusion, jit), fuse::plan(graph, fusion), None)
+    }
+
+    /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
+    /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
+    pub(crate) fn resized(
+        &self,
+        graph: &Arc<Graph>,
+        reuse: bool,
+        fusion: Fusion,
+        jit: Jit,
+    ) -> Option<Result<Program, BackendError>> {
+        let calls = self.steps.iter().filter(|s| !matches!(s.kind, StepKind::Own(_)));
+        let units = calls.map(|s| match &s.kind {
+            StepKind::Fused(fused) => (s.node, Some(&**fused)),
+            _ => (s.node, None),
+        });
+        let plan = fuse::plan_like(graph, self, units)?;
+        Some(Program::lower_plan(graph, (reuse, fusion, jit), plan, Some(self)))
+    }
+
+    fn lower_plan(
+        graph: &Arc<Graph>,
+        (reuse, fusion, jit): (bool, Fusion, Jit),
+        mut steps: fuse::Plan,
+        like: Option<&Program>,
+    ) -> Result<Program, BackendError> {
         let source = graph;
         let graph = &steps.graph.take().map_or_else(|| source.clone(), Arc::new);
         let mut lowering = Lowering {
@@ -101,7 +128,9 @@ impl Program {
             schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
             reuse,
             fusion,
+            jit,
             by_slot: outputs_by_slot(graph),
+            like: like.map(Lender::new),
             program: Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
@@ -122,7 +151,7 @@ impl Program {
         for (index, step) in steps.drafts.into_iter().enumerate() {
             match step {
                 fuse::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.points)?,
+                fuse::Step::Fused(draft) => lowering.fused(index, draft, &steps.recipes)?,
             }
         }
         Ok(lowering.program)
@@ -188,8 +217,47 @@ struct Lowering<'a> {
     schedule: Schedule,
     reuse: bool,
     fusion: Fusion,
+    jit: Jit,
     by_slot: Vec<(usize, u32)>,
+    /// A program for other sizes that lends what it can.
+    like: Option<Lender<'a>>,
     program: Program,
+}
+
+/// A program for other sizes, and per node of its graph its step.
+struct Lender<'a> {
+    program: &'a Program,
+    step_of: Vec<u32>,
+}
+
+impl<'a> Lender<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut step_of = vec![u32::MAX; program.lowered.nodes().len()];
+        for (i, step) in program.steps.iter().enumerate().rev() {
+            step_of[step.node as usize] = i as u32;
+        }
+        Lender { program, step_of }
+    }
+
+    fn step(&self, node: usize) -> Option<&'a Step> {
+        self.program.steps.get(self.step_of[node] as usize)
+    }
+
+    fn kernel(&self, node: usize) -> Option<&'a Fused> {
+        match &self.step(node)?.kind {
+            StepKind::Fused(fused) => Some(fused),
+            _ => None,
+        }
+    }
+
+    /// The prepared call of a node with this signature.
+    fn call(&self, at: usize, node: &GraphNode) -> Option<Arc<Plan>> {
+        let same = self.program.lowered.nodes()[at].signature == node.signature;
+        match &self.step(at).filter(|_| same)?.kind {
+            StepKind::Boxed(plan) | StepKind::Bernoulli(plan) => Some(plan.clone()),
+            _ => None,
+        }
+    }
 }
 
 impl Lowering<'_> {
@@ -202,16 +270,18 @@ impl Lowering<'_> {
     }
 
     /// Step `index`, a kernel.
-    fn fused(&mut self, index: usize, draft: Draft, points: &fuse::Points) -> Result<(), BackendError> {
+    fn fused(&mut self, index: usize, draft: Draft, recipes: &fuse::Recipes) -> Result<(), BackendError> {
         let first = draft.nodes[0];
         let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
         let results = draft.results.clone();
         let slot_of = |i: usize| operands[i].slot as usize;
         let dies = |i: usize| self.reuse && self.schedule.dies(slot_of(i), index, i);
-        let fused = draft.finish(self.graph, points, dies).ok_or_else(|| BackendError::CannotLower {
+        let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
+        let mut fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
+        fused.kernel.set_jit(self.jit);
         let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);
@@ -237,7 +307,8 @@ impl Lowering<'_> {
         let kind = match self.pool(node) {
             Some(pool) => StepKind::MaxPool(pool),
             None => {
-                let plan = plan(node.op(), node.words(), node.results())?;
+                let lent = self.like.as_ref().and_then(|l| l.call(at, node));
+                let plan = lent.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
                 if self.draws(node) { StepKind::Bernoulli(plan) } else { StepKind::Boxed(plan) }
             }
         };
@@ -346,8 +417,9 @@ impl Lowering<'_> {
     }
 }
 
-fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Plan, BackendError> {
+fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Arc<Plan>, BackendError> {
     Plan::new(op.name(), words, results)
+        .map(Arc::new)
         .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Scalar, ValueId};
-use ltc_ts::{Fusion, RunStats, TsConfig};
+use ltc_ts::{Fusion, Jit, RunStats, TsConfig};
 use proptest::prelude::*;
 use tch::{Kind, Tensor};
 
@@ -231,6 +231,7 @@ fn assert_close(what: &str, got: &Tensor, expected: &Tensor, dtype: DType, place
 /// Every row, in every dtype libtorch takes, over all pairs of special values.
 #[test]
 fn every_row_is_libtorch_s() {
+    let mut in_machine_code = 0;
     for (name, formula) in ltc_ts::fusable_operators() {
         let mut compared = 0;
         for arguments in arguments(name) {
@@ -249,17 +250,21 @@ fn every_row_is_libtorch_s() {
                     let told = unfused.run(&inputs);
                     // libtorch does not take this dtype, or yields another one.
                     let Ok(expected) = told.get(0) else { continue };
+                    let compiled = Rig::with(TsConfig { jit: Jit::Now, ..config(true) }, graph.clone());
                     let fused = Rig::with(config(true), graph);
                     let text = format!("{name} of {dtype} to {result}, {:?}", fused.numbers);
                     let got = fused.run(&inputs).tensor(0);
                     compared += usize::from(fused.stats().kernels == 1);
                     assert_close(&text, &got, &tensor(expected), result, last_places(formula, result), &tensors);
+                    assert_close(&text, &compiled.run(&inputs).tensor(0), &got, result, 0.0, &[]);
+                    in_machine_code += compiled.stats().compiled;
                     break;
                 }
             }
         }
         assert!(compared > 0 || arguments(name).is_empty(), "{name} was never fused");
     }
+    assert_eq!(in_machine_code > 500, ltc_ts::instruction_set().starts_with("avx"), "{in_machine_code}");
 }
 
 /// Sizes around blocks, vectors and threads.
@@ -440,7 +445,8 @@ proptest! {
         let graph = g.finish(&outputs);
         let inputs = [ramp(&[SIDE, SIDE]).to_kind(kind), (ramp(&[SIDE, SIDE]).cos() * 3.0).to_kind(kind)];
         let run = |fusion: bool| {
-            let rig = Rig::with(config(fusion), graph.clone());
+            let jit = if wanted[0] { Jit::Now } else { Jit::On };
+            let rig = Rig::with(TsConfig { jit, ..config(fusion) }, graph.clone());
             let given = inputs.iter().map(|t| if donated { donate(rig.buffer(t)) } else { keep(rig.buffer(t)) }).collect();
             let told = rig.execute(given);
             (rig.stats().kernels, (0..outputs.len()).map(|i| told.tensor(i)).collect::<Vec<_>>())

@@ -91,8 +91,8 @@ fn kernel(code: OpCode) -> Option<Compute> {
 
 /// How a node is computed.
 enum Step {
-    ReadView(usize),
-    WriteView(usize),
+    ReadView,
+    WriteView,
     Empty,
     Seed,
     Expression(Expr),
@@ -105,16 +105,12 @@ fn refuse(node: &GraphNode, reason: impl Into<String>) -> BackendError {
 
 fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
     let op = node.op();
-    let offset = || match node.args().last() {
-        Some(Arg::Int(offset)) => usize::try_from(offset).map_err(|e| refuse(node, e.to_string())),
-        _ => Err(refuse(node, "a view without offset")),
-    };
     if let Some(l) = node.results().iter().find(|l| !value::supports(l.dtype())) {
         return Err(refuse(node, format!("the reference backend has no dtype {}", l.dtype())));
     }
     match op.name() {
-        "ltc::read_view" => return Ok(Step::ReadView(offset()?)),
-        "ltc::write_view" => return Ok(Step::WriteView(offset()?)),
+        "ltc::read_view" => return Ok(Step::ReadView),
+        "ltc::write_view" => return Ok(Step::WriteView),
         "ltc::empty" => return Ok(Step::Empty),
         "ltc::seed" => return Ok(Step::Seed),
         _ => {}
@@ -196,7 +192,7 @@ fn expression(k: &Kernel<'_>, e: &Expr) -> Answer {
 /// A compiled graph: one step per node.
 struct Program {
     graph: Arc<Graph>,
-    steps: Vec<Step>,
+    steps: Arc<[Step]>,
 }
 
 type Slot = Option<Result<Value, Arc<ExecError>>>;
@@ -229,13 +225,17 @@ impl Program {
         let results = node.results();
         let k = Kernel { call, operands: &operands, results };
         let view = |v: Option<Value>| v.map(|v| vec![v]).ok_or_else(|| fail("a view outside of its base".into()));
+        let offset = || match node.args().last() {
+            Some(Arg::Int(offset)) => usize::try_from(offset).map_err(|e| fail(e.to_string())),
+            _ => Err(fail("a view without offset".into())),
+        };
         let data = match &self.steps[index] {
-            Step::ReadView(offset) => return view(operands[0].read_view(&results[0], *offset)),
-            Step::WriteView(offset) => {
+            Step::ReadView => return view(operands[0].read_view(&results[0], offset()?)),
+            Step::WriteView => {
                 let list = |i| k.call.ints(i).unwrap_or_default();
                 let (sizes, strides) = (list(2), list(3));
                 let layout = ltc_ir::Layout::strided(operands[1].layout.dtype(), &sizes, &strides);
-                return view(operands[0].write_view(operands[1], &layout, *offset));
+                return view(operands[0].write_view(operands[1], &layout, offset()?));
             }
             Step::Empty => Ok(vec![factory::filled(&results[0], 0.0)]),
             Step::Seed => Ok(vec![Data::State(own.first().copied().unwrap_or(0))]),
@@ -283,6 +283,11 @@ impl Executable for Program {
                 slots[graph.slot(id)] = Some(values.as_ref().map(|v| v[i].clone()).map_err(Arc::clone));
             }
         }
+    }
+
+    /// Steps hold no sizes: kernels read them from the graph.
+    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        Some(Ok(Arc::new(Program { graph: graph.clone(), steps: self.steps.clone() })))
     }
 
     fn text(&self) -> String {

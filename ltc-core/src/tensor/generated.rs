@@ -70,7 +70,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::abs`], written into this tensor
     pub fn abs_(&self) -> Result<(), Error> {
-        self.assign(&self.abs()?)
+        self.store(&self.abs()?)
     }
 
     /// `acos(Tensor self) -> Tensor`
@@ -82,7 +82,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::acos`], written into this tensor
     pub fn acos_(&self) -> Result<(), Error> {
-        self.assign(&self.acos()?)
+        self.store(&self.acos()?)
     }
 
     /// `acosh(Tensor self) -> Tensor`
@@ -94,7 +94,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::acosh`], written into this tensor
     pub fn acosh_(&self) -> Result<(), Error> {
-        self.assign(&self.acosh()?)
+        self.store(&self.acosh()?)
     }
 
     /// `adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)`
@@ -147,7 +147,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::add`], written into this tensor
     pub fn add_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.add(other)?)
+        self.store(&self.add(other)?)
     }
 
     /// `addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
@@ -168,7 +168,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addbmm`], written into this tensor
     pub fn addbmm_(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.addbmm(batch1, batch2)?)
+        self.store(&self.addbmm(batch1, batch2)?)
     }
 
     /// `addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`, with defaults
@@ -188,7 +188,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addcdiv`], written into this tensor
     pub fn addcdiv_<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.addcdiv(tensor1, tensor2)?)
+        self.store(&self.addcdiv(tensor1, tensor2)?)
     }
 
     /// `addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`, with defaults
@@ -208,7 +208,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addcmul`], written into this tensor
     pub fn addcmul_<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.addcmul(tensor1, tensor2)?)
+        self.store(&self.addcmul(tensor1, tensor2)?)
     }
 
     /// `addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
@@ -229,7 +229,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addmm`], written into this tensor
     pub fn addmm_(&self, mat1: &LazyTensor, mat2: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.addmm(mat1, mat2)?)
+        self.store(&self.addmm(mat1, mat2)?)
     }
 
     /// `addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
@@ -250,7 +250,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addmv`], written into this tensor
     pub fn addmv_(&self, mat: &LazyTensor, vec: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.addmv(mat, vec)?)
+        self.store(&self.addmv(mat, vec)?)
     }
 
     /// `addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
@@ -271,7 +271,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::addr`], written into this tensor
     pub fn addr_(&self, vec1: &LazyTensor, vec2: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.addr(vec1, vec2)?)
+        self.store(&self.addr(vec1, vec2)?)
     }
 
     /// `alias_copy(Tensor self) -> Tensor`
@@ -461,7 +461,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::asin`], written into this tensor
     pub fn asin_(&self) -> Result<(), Error> {
-        self.assign(&self.asin()?)
+        self.store(&self.asin()?)
     }
 
     /// `asinh(Tensor self) -> Tensor`
@@ -473,7 +473,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::asinh`], written into this tensor
     pub fn asinh_(&self) -> Result<(), Error> {
-        self.assign(&self.asinh()?)
+        self.store(&self.asinh()?)
     }
 
     /// `atan(Tensor self) -> Tensor`
@@ -485,7 +485,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::atan`], written into this tensor
     pub fn atan_(&self) -> Result<(), Error> {
-        self.assign(&self.atan()?)
+        self.store(&self.atan()?)
     }
 
     /// `atan2(Tensor self, Tensor other) -> Tensor`
@@ -498,7 +498,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::atan2`], written into this tensor
     pub fn atan2_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.atan2(other)?)
+        self.store(&self.atan2(other)?)
     }
 
     /// `atanh(Tensor self) -> Tensor`
@@ -510,7 +510,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::atanh`], written into this tensor
     pub fn atanh_(&self) -> Result<(), Error> {
-        self.assign(&self.atanh()?)
+        self.store(&self.atanh()?)
     }
 
     /// `avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`, with defaults
@@ -595,7 +595,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::baddbmm`], written into this tensor
     pub fn baddbmm_(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.baddbmm(batch1, batch2)?)
+        self.store(&self.baddbmm(batch1, batch2)?)
     }
 
     /// `bernoulli(Tensor self, *, Generator? generator=None) -> Tensor`
@@ -617,7 +617,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bernoulli_p`], written into this tensor
     pub fn bernoulli_p_(&self, p: f64) -> Result<(), Error> {
-        self.assign(&self.bernoulli_p(p)?)
+        self.store(&self.bernoulli_p(p)?)
     }
 
     /// `binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor`, with defaults
@@ -677,7 +677,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_and`], written into this tensor
     pub fn bitwise_and_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.bitwise_and(other)?)
+        self.store(&self.bitwise_and(other)?)
     }
 
     /// `bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -690,7 +690,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_left_shift`], written into this tensor
     pub fn bitwise_left_shift_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.bitwise_left_shift(other)?)
+        self.store(&self.bitwise_left_shift(other)?)
     }
 
     /// `bitwise_not(Tensor self) -> Tensor`
@@ -702,7 +702,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_not`], written into this tensor
     pub fn bitwise_not_(&self) -> Result<(), Error> {
-        self.assign(&self.bitwise_not()?)
+        self.store(&self.bitwise_not()?)
     }
 
     /// `bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -715,7 +715,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_or`], written into this tensor
     pub fn bitwise_or_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.bitwise_or(other)?)
+        self.store(&self.bitwise_or(other)?)
     }
 
     /// `bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -728,7 +728,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_right_shift`], written into this tensor
     pub fn bitwise_right_shift_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.bitwise_right_shift(other)?)
+        self.store(&self.bitwise_right_shift(other)?)
     }
 
     /// `bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -741,7 +741,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::bitwise_xor`], written into this tensor
     pub fn bitwise_xor_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.bitwise_xor(other)?)
+        self.store(&self.bitwise_xor(other)?)
     }
 
     /// `block_diag(Tensor[] tensors) -> Tensor`
@@ -796,7 +796,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::ceil`], written into this tensor
     pub fn ceil_(&self) -> Result<(), Error> {
-        self.assign(&self.ceil()?)
+        self.store(&self.ceil()?)
     }
 
     /// `celu(Tensor self, Scalar alpha=1.0) -> Tensor`, with defaults
@@ -814,7 +814,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::celu`], written into this tensor
     pub fn celu_(&self) -> Result<(), Error> {
-        self.assign(&self.celu()?)
+        self.store(&self.celu()?)
     }
 
     /// `channel_shuffle(Tensor self, SymInt groups) -> Tensor`
@@ -854,7 +854,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp`], written into this tensor
     pub fn clamp_(&self) -> Result<(), Error> {
-        self.assign(&self.clamp()?)
+        self.store(&self.clamp()?)
     }
 
     /// `clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor`, with defaults
@@ -873,7 +873,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp_tensor`], written into this tensor
     pub fn clamp_tensor_(&self) -> Result<(), Error> {
-        self.assign(&self.clamp_tensor()?)
+        self.store(&self.clamp_tensor()?)
     }
 
     /// `clamp_max(Tensor self, Scalar max) -> Tensor`
@@ -886,7 +886,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp_max`], written into this tensor
     pub fn clamp_max_(&self, max: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.clamp_max(max)?)
+        self.store(&self.clamp_max(max)?)
     }
 
     /// `clamp_max.Tensor(Tensor self, Tensor max) -> Tensor`
@@ -899,7 +899,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp_max_tensor`], written into this tensor
     pub fn clamp_max_tensor_<'o>(&self, max: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.clamp_max_tensor(max)?)
+        self.store(&self.clamp_max_tensor(max)?)
     }
 
     /// `clamp_min(Tensor self, Scalar min) -> Tensor`
@@ -912,7 +912,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp_min`], written into this tensor
     pub fn clamp_min_(&self, min: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.clamp_min(min)?)
+        self.store(&self.clamp_min(min)?)
     }
 
     /// `clamp_min.Tensor(Tensor self, Tensor min) -> Tensor`
@@ -925,7 +925,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::clamp_min_tensor`], written into this tensor
     pub fn clamp_min_tensor_<'o>(&self, min: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.clamp_min_tensor(min)?)
+        self.store(&self.clamp_min_tensor(min)?)
     }
 
     /// `col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor`
@@ -996,7 +996,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::copysign`], written into this tensor
     pub fn copysign_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.copysign(other)?)
+        self.store(&self.copysign(other)?)
     }
 
     /// `cos(Tensor self) -> Tensor`
@@ -1008,7 +1008,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::cos`], written into this tensor
     pub fn cos_(&self) -> Result<(), Error> {
-        self.assign(&self.cos()?)
+        self.store(&self.cos()?)
     }
 
     /// `cosh(Tensor self) -> Tensor`
@@ -1020,7 +1020,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::cosh`], written into this tensor
     pub fn cosh_(&self) -> Result<(), Error> {
-        self.assign(&self.cosh()?)
+        self.store(&self.cosh()?)
     }
 
     /// `count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor`
@@ -1063,7 +1063,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::cumprod`], written into this tensor
     pub fn cumprod_(&self, dim: i64) -> Result<(), Error> {
-        self.assign(&self.cumprod(dim)?)
+        self.store(&self.cumprod(dim)?)
     }
 
     /// `cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`, with defaults
@@ -1082,7 +1082,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::cumsum`], written into this tensor
     pub fn cumsum_(&self, dim: i64) -> Result<(), Error> {
-        self.assign(&self.cumsum(dim)?)
+        self.store(&self.cumsum(dim)?)
     }
 
     /// `deg2rad(Tensor self) -> Tensor`
@@ -1094,7 +1094,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::deg2rad`], written into this tensor
     pub fn deg2rad_(&self) -> Result<(), Error> {
-        self.assign(&self.deg2rad()?)
+        self.store(&self.deg2rad()?)
     }
 
     /// `detach_copy(Tensor self) -> Tensor`
@@ -1170,7 +1170,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::digamma`], written into this tensor
     pub fn digamma_(&self) -> Result<(), Error> {
-        self.assign(&self.digamma()?)
+        self.store(&self.digamma()?)
     }
 
     /// `div.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -1183,7 +1183,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::div`], written into this tensor
     pub fn div_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.div(other)?)
+        self.store(&self.div(other)?)
     }
 
     /// `div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor`
@@ -1197,7 +1197,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::div_mode`], written into this tensor
     pub fn div_mode_<'o>(&self, other: impl Into<Operand<'o>>, rounding_mode: Option<&str>) -> Result<(), Error> {
-        self.assign(&self.div_mode(other, rounding_mode)?)
+        self.store(&self.div_mode(other, rounding_mode)?)
     }
 
     /// `dot(Tensor self, Tensor tensor) -> Tensor`
@@ -1225,7 +1225,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::elu`], written into this tensor
     pub fn elu_(&self) -> Result<(), Error> {
-        self.assign(&self.elu()?)
+        self.store(&self.elu()?)
     }
 
     /// `elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor`
@@ -1294,7 +1294,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::eq`], written into this tensor
     pub fn eq_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.eq(other)?)
+        self.store(&self.eq(other)?)
     }
 
     /// `erf(Tensor self) -> Tensor`
@@ -1306,7 +1306,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::erf`], written into this tensor
     pub fn erf_(&self) -> Result<(), Error> {
-        self.assign(&self.erf()?)
+        self.store(&self.erf()?)
     }
 
     /// `erfc(Tensor self) -> Tensor`
@@ -1318,7 +1318,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::erfc`], written into this tensor
     pub fn erfc_(&self) -> Result<(), Error> {
-        self.assign(&self.erfc()?)
+        self.store(&self.erfc()?)
     }
 
     /// `erfinv(Tensor self) -> Tensor`
@@ -1330,7 +1330,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::erfinv`], written into this tensor
     pub fn erfinv_(&self) -> Result<(), Error> {
-        self.assign(&self.erfinv()?)
+        self.store(&self.erfinv()?)
     }
 
     /// `exp(Tensor self) -> Tensor`
@@ -1342,7 +1342,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::exp`], written into this tensor
     pub fn exp_(&self) -> Result<(), Error> {
-        self.assign(&self.exp()?)
+        self.store(&self.exp()?)
     }
 
     /// `exp2(Tensor self) -> Tensor`
@@ -1354,7 +1354,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::exp2`], written into this tensor
     pub fn exp2_(&self) -> Result<(), Error> {
-        self.assign(&self.exp2()?)
+        self.store(&self.exp2()?)
     }
 
     /// `expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor`, with defaults
@@ -1380,7 +1380,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::expm1`], written into this tensor
     pub fn expm1_(&self) -> Result<(), Error> {
-        self.assign(&self.expm1()?)
+        self.store(&self.expm1()?)
     }
 
     /// `flip(Tensor self, int[] dims) -> Tensor`
@@ -1400,7 +1400,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::floor`], written into this tensor
     pub fn floor_(&self) -> Result<(), Error> {
-        self.assign(&self.floor()?)
+        self.store(&self.floor()?)
     }
 
     /// `floor_divide(Tensor self, Tensor other) -> Tensor`
@@ -1413,7 +1413,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::floor_divide`], written into this tensor
     pub fn floor_divide_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.floor_divide(other)?)
+        self.store(&self.floor_divide(other)?)
     }
 
     /// `fmax(Tensor self, Tensor other) -> Tensor`
@@ -1442,7 +1442,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::fmod`], written into this tensor
     pub fn fmod_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.fmod(other)?)
+        self.store(&self.fmod(other)?)
     }
 
     /// `frac(Tensor self) -> Tensor`
@@ -1454,7 +1454,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::frac`], written into this tensor
     pub fn frac_(&self) -> Result<(), Error> {
-        self.assign(&self.frac()?)
+        self.store(&self.frac()?)
     }
 
     /// `full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
@@ -1500,7 +1500,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::gcd`], written into this tensor
     pub fn gcd_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.gcd(other)?)
+        self.store(&self.gcd(other)?)
     }
 
     /// `ge.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -1513,7 +1513,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::ge`], written into this tensor
     pub fn ge_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.ge(other)?)
+        self.store(&self.ge(other)?)
     }
 
     /// `gelu(Tensor self, *, str approximate='none') -> Tensor`, with defaults
@@ -1531,7 +1531,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::gelu`], written into this tensor
     pub fn gelu_(&self) -> Result<(), Error> {
-        self.assign(&self.gelu()?)
+        self.store(&self.gelu()?)
     }
 
     /// `gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor`, with defaults
@@ -1638,7 +1638,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::gt`], written into this tensor
     pub fn gt_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.gt(other)?)
+        self.store(&self.gt(other)?)
     }
 
     /// `hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor`, with defaults
@@ -1672,7 +1672,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::hardsigmoid`], written into this tensor
     pub fn hardsigmoid_(&self) -> Result<(), Error> {
-        self.assign(&self.hardsigmoid()?)
+        self.store(&self.hardsigmoid()?)
     }
 
     /// `hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor`
@@ -1692,7 +1692,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::hardswish`], written into this tensor
     pub fn hardswish_(&self) -> Result<(), Error> {
-        self.assign(&self.hardswish()?)
+        self.store(&self.hardswish()?)
     }
 
     /// `hardswish_backward(Tensor grad_output, Tensor self) -> Tensor`
@@ -1719,7 +1719,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::hardtanh`], written into this tensor
     pub fn hardtanh_(&self) -> Result<(), Error> {
-        self.assign(&self.hardtanh()?)
+        self.store(&self.hardtanh()?)
     }
 
     /// `hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor`
@@ -1742,7 +1742,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::heaviside`], written into this tensor
     pub fn heaviside_<'o>(&self, values: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.heaviside(values)?)
+        self.store(&self.heaviside(values)?)
     }
 
     /// `histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor`, with defaults
@@ -1796,7 +1796,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::hypot`], written into this tensor
     pub fn hypot_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.hypot(other)?)
+        self.store(&self.hypot(other)?)
     }
 
     /// `i0(Tensor self) -> Tensor`
@@ -1808,7 +1808,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::i0`], written into this tensor
     pub fn i0_(&self) -> Result<(), Error> {
-        self.assign(&self.i0()?)
+        self.store(&self.i0()?)
     }
 
     /// `im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor`
@@ -1848,7 +1848,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::index_add`], written into this tensor
     pub fn index_add_(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.index_add(dim, index, source)?)
+        self.store(&self.index_add(dim, index, source)?)
     }
 
     /// `index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor`
@@ -1863,7 +1863,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::index_copy`], written into this tensor
     pub fn index_copy_(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.index_copy(dim, index, source)?)
+        self.store(&self.index_copy(dim, index, source)?)
     }
 
     /// `index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor`
@@ -1878,7 +1878,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::index_fill`], written into this tensor
     pub fn index_fill_(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.index_fill(dim, index, value)?)
+        self.store(&self.index_fill(dim, index, value)?)
     }
 
     /// `index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor`, with defaults
@@ -1898,7 +1898,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::index_put`], written into this tensor
     pub fn index_put_(&self, indices: &[Option<&LazyTensor>], values: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.index_put(indices, values)?)
+        self.store(&self.index_put(indices, values)?)
     }
 
     /// `index_select(Tensor self, int dim, Tensor index) -> Tensor`
@@ -1970,7 +1970,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::lcm`], written into this tensor
     pub fn lcm_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.lcm(other)?)
+        self.store(&self.lcm(other)?)
     }
 
     /// `le.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -1983,7 +1983,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::le`], written into this tensor
     pub fn le_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.le(other)?)
+        self.store(&self.le(other)?)
     }
 
     /// `leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor`, with defaults
@@ -2001,7 +2001,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::leaky_relu`], written into this tensor
     pub fn leaky_relu_(&self) -> Result<(), Error> {
-        self.assign(&self.leaky_relu()?)
+        self.store(&self.leaky_relu()?)
     }
 
     /// `leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor`
@@ -2025,7 +2025,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::lerp_scalar`], written into this tensor
     pub fn lerp_scalar_<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.lerp_scalar(end, weight)?)
+        self.store(&self.lerp_scalar(end, weight)?)
     }
 
     /// `lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor`
@@ -2039,7 +2039,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::lerp`], written into this tensor
     pub fn lerp_<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.lerp(end, weight)?)
+        self.store(&self.lerp(end, weight)?)
     }
 
     /// `lgamma(Tensor self) -> Tensor`
@@ -2051,7 +2051,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::lgamma`], written into this tensor
     pub fn lgamma_(&self) -> Result<(), Error> {
-        self.assign(&self.lgamma()?)
+        self.store(&self.lgamma()?)
     }
 
     /// `linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)`, with defaults
@@ -2178,7 +2178,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::log`], written into this tensor
     pub fn log_(&self) -> Result<(), Error> {
-        self.assign(&self.log()?)
+        self.store(&self.log()?)
     }
 
     /// `log10(Tensor self) -> Tensor`
@@ -2190,7 +2190,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::log10`], written into this tensor
     pub fn log10_(&self) -> Result<(), Error> {
-        self.assign(&self.log10()?)
+        self.store(&self.log10()?)
     }
 
     /// `log1p(Tensor self) -> Tensor`
@@ -2202,7 +2202,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::log1p`], written into this tensor
     pub fn log1p_(&self) -> Result<(), Error> {
-        self.assign(&self.log1p()?)
+        self.store(&self.log1p()?)
     }
 
     /// `log2(Tensor self) -> Tensor`
@@ -2214,7 +2214,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::log2`], written into this tensor
     pub fn log2_(&self) -> Result<(), Error> {
-        self.assign(&self.log2()?)
+        self.store(&self.log2()?)
     }
 
     /// `log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)`
@@ -2265,7 +2265,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::logical_and`], written into this tensor
     pub fn logical_and_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.logical_and(other)?)
+        self.store(&self.logical_and(other)?)
     }
 
     /// `logical_not(Tensor self) -> Tensor`
@@ -2277,7 +2277,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::logical_not`], written into this tensor
     pub fn logical_not_(&self) -> Result<(), Error> {
-        self.assign(&self.logical_not()?)
+        self.store(&self.logical_not()?)
     }
 
     /// `logical_or(Tensor self, Tensor other) -> Tensor`
@@ -2290,7 +2290,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::logical_or`], written into this tensor
     pub fn logical_or_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.logical_or(other)?)
+        self.store(&self.logical_or(other)?)
     }
 
     /// `logical_xor(Tensor self, Tensor other) -> Tensor`
@@ -2303,7 +2303,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::logical_xor`], written into this tensor
     pub fn logical_xor_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.logical_xor(other)?)
+        self.store(&self.logical_xor(other)?)
     }
 
     /// `logit(Tensor self, float? eps=None) -> Tensor`, with defaults
@@ -2321,7 +2321,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::logit`], written into this tensor
     pub fn logit_(&self) -> Result<(), Error> {
-        self.assign(&self.logit()?)
+        self.store(&self.logit()?)
     }
 
     /// `logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor`, with defaults
@@ -2362,7 +2362,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::lt`], written into this tensor
     pub fn lt_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.lt(other)?)
+        self.store(&self.lt(other)?)
     }
 
     /// `masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor`
@@ -2376,7 +2376,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::masked_fill`], written into this tensor
     pub fn masked_fill_<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.masked_fill(mask, value)?)
+        self.store(&self.masked_fill(mask, value)?)
     }
 
     /// `masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor`
@@ -2390,7 +2390,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::masked_fill_tensor`], written into this tensor
     pub fn masked_fill_tensor_<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.masked_fill_tensor(mask, value)?)
+        self.store(&self.masked_fill_tensor(mask, value)?)
     }
 
     /// `masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor`
@@ -2404,7 +2404,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::masked_scatter`], written into this tensor
     pub fn masked_scatter_(&self, mask: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.masked_scatter(mask, source)?)
+        self.store(&self.masked_scatter(mask, source)?)
     }
 
     /// `max(Tensor self) -> Tensor`
@@ -2602,7 +2602,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::mish`], written into this tensor
     pub fn mish_(&self) -> Result<(), Error> {
-        self.assign(&self.mish()?)
+        self.store(&self.mish()?)
     }
 
     /// `mm(Tensor self, Tensor mat2) -> Tensor`
@@ -2661,7 +2661,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::mul`], written into this tensor
     pub fn mul_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.mul(other)?)
+        self.store(&self.mul(other)?)
     }
 
     /// `multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor`, with defaults
@@ -2825,7 +2825,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::ne`], written into this tensor
     pub fn ne_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.ne(other)?)
+        self.store(&self.ne(other)?)
     }
 
     /// `neg(Tensor self) -> Tensor`
@@ -2837,7 +2837,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::neg`], written into this tensor
     pub fn neg_(&self) -> Result<(), Error> {
-        self.assign(&self.neg()?)
+        self.store(&self.neg()?)
     }
 
     /// `new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
@@ -2937,7 +2937,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::nextafter`], written into this tensor
     pub fn nextafter_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.nextafter(other)?)
+        self.store(&self.nextafter(other)?)
     }
 
     /// `nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor`
@@ -3075,7 +3075,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::pow`], written into this tensor
     pub fn pow_<'o>(&self, exponent: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.pow(exponent)?)
+        self.store(&self.pow(exponent)?)
     }
 
     /// `prod(Tensor self, *, ScalarType? dtype=None) -> Tensor`, with defaults
@@ -3123,7 +3123,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::put`], written into this tensor
     pub fn put_(&self, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.put(index, source)?)
+        self.store(&self.put(index, source)?)
     }
 
     /// `rad2deg(Tensor self) -> Tensor`
@@ -3135,7 +3135,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::rad2deg`], written into this tensor
     pub fn rad2deg_(&self) -> Result<(), Error> {
-        self.assign(&self.rad2deg()?)
+        self.store(&self.rad2deg()?)
     }
 
     /// `rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
@@ -3218,7 +3218,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::reciprocal`], written into this tensor
     pub fn reciprocal_(&self) -> Result<(), Error> {
-        self.assign(&self.reciprocal()?)
+        self.store(&self.reciprocal()?)
     }
 
     /// `reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor`
@@ -3254,7 +3254,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::relu`], written into this tensor
     pub fn relu_(&self) -> Result<(), Error> {
-        self.assign(&self.relu()?)
+        self.store(&self.relu()?)
     }
 
     /// `remainder.Tensor(Tensor self, Tensor other) -> Tensor`
@@ -3267,7 +3267,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::remainder`], written into this tensor
     pub fn remainder_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.remainder(other)?)
+        self.store(&self.remainder(other)?)
     }
 
     /// `renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor`
@@ -3282,7 +3282,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::renorm`], written into this tensor
     pub fn renorm_(&self, p: impl Into<Scalar>, dim: i64, maxnorm: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.renorm(p, dim, maxnorm)?)
+        self.store(&self.renorm(p, dim, maxnorm)?)
     }
 
     /// `repeat(Tensor self, SymInt[] repeats) -> Tensor`
@@ -3340,7 +3340,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::round`], written into this tensor
     pub fn round_(&self) -> Result<(), Error> {
-        self.assign(&self.round()?)
+        self.store(&self.round()?)
     }
 
     /// `round.decimals(Tensor self, *, int decimals) -> Tensor`
@@ -3353,7 +3353,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::round_decimals`], written into this tensor
     pub fn round_decimals_(&self, decimals: i64) -> Result<(), Error> {
-        self.assign(&self.round_decimals(decimals)?)
+        self.store(&self.round_decimals(decimals)?)
     }
 
     /// `rsqrt(Tensor self) -> Tensor`
@@ -3365,7 +3365,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::rsqrt`], written into this tensor
     pub fn rsqrt_(&self) -> Result<(), Error> {
-        self.assign(&self.rsqrt()?)
+        self.store(&self.rsqrt()?)
     }
 
     /// `rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`, with defaults
@@ -3394,7 +3394,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::scatter`], written into this tensor
     pub fn scatter_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.scatter(dim, index, src)?)
+        self.store(&self.scatter(dim, index, src)?)
     }
 
     /// `scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor`
@@ -3409,7 +3409,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::scatter_value`], written into this tensor
     pub fn scatter_value_(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.scatter_value(dim, index, value)?)
+        self.store(&self.scatter_value(dim, index, value)?)
     }
 
     /// `scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor`
@@ -3424,7 +3424,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::scatter_add`], written into this tensor
     pub fn scatter_add_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<(), Error> {
-        self.assign(&self.scatter_add(dim, index, src)?)
+        self.store(&self.scatter_add(dim, index, src)?)
     }
 
     /// `scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor`, with defaults
@@ -3446,7 +3446,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::scatter_reduce`], written into this tensor
     pub fn scatter_reduce_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor, reduce: &str) -> Result<(), Error> {
-        self.assign(&self.scatter_reduce(dim, index, src, reduce)?)
+        self.store(&self.scatter_reduce(dim, index, src, reduce)?)
     }
 
     /// `select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor`
@@ -3487,7 +3487,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::selu`], written into this tensor
     pub fn selu_(&self) -> Result<(), Error> {
-        self.assign(&self.selu()?)
+        self.store(&self.selu()?)
     }
 
     /// `sgn(Tensor self) -> Tensor`
@@ -3499,7 +3499,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sgn`], written into this tensor
     pub fn sgn_(&self) -> Result<(), Error> {
-        self.assign(&self.sgn()?)
+        self.store(&self.sgn()?)
     }
 
     /// `sigmoid(Tensor self) -> Tensor`
@@ -3511,7 +3511,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sigmoid`], written into this tensor
     pub fn sigmoid_(&self) -> Result<(), Error> {
-        self.assign(&self.sigmoid()?)
+        self.store(&self.sigmoid()?)
     }
 
     /// `sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor`
@@ -3531,7 +3531,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sign`], written into this tensor
     pub fn sign_(&self) -> Result<(), Error> {
-        self.assign(&self.sign()?)
+        self.store(&self.sign()?)
     }
 
     /// `signbit(Tensor self) -> Tensor`
@@ -3550,7 +3550,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::silu`], written into this tensor
     pub fn silu_(&self) -> Result<(), Error> {
-        self.assign(&self.silu()?)
+        self.store(&self.silu()?)
     }
 
     /// `silu_backward(Tensor grad_output, Tensor self) -> Tensor`
@@ -3570,7 +3570,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sin`], written into this tensor
     pub fn sin_(&self) -> Result<(), Error> {
-        self.assign(&self.sin()?)
+        self.store(&self.sin()?)
     }
 
     /// `sinc(Tensor self) -> Tensor`
@@ -3582,7 +3582,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sinc`], written into this tensor
     pub fn sinc_(&self) -> Result<(), Error> {
-        self.assign(&self.sinc()?)
+        self.store(&self.sinc()?)
     }
 
     /// `sinh(Tensor self) -> Tensor`
@@ -3594,7 +3594,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sinh`], written into this tensor
     pub fn sinh_(&self) -> Result<(), Error> {
-        self.assign(&self.sinh()?)
+        self.store(&self.sinh()?)
     }
 
     /// `slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor`
@@ -3808,7 +3808,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sqrt`], written into this tensor
     pub fn sqrt_(&self) -> Result<(), Error> {
-        self.assign(&self.sqrt()?)
+        self.store(&self.sqrt()?)
     }
 
     /// `square(Tensor self) -> Tensor`
@@ -3820,7 +3820,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::square`], written into this tensor
     pub fn square_(&self) -> Result<(), Error> {
-        self.assign(&self.square()?)
+        self.store(&self.square()?)
     }
 
     /// `squeeze_copy(Tensor self) -> Tensor`
@@ -3933,7 +3933,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::sub`], written into this tensor
     pub fn sub_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.sub(other)?)
+        self.store(&self.sub(other)?)
     }
 
     /// `sum(Tensor self, *, ScalarType? dtype=None) -> Tensor`, with defaults
@@ -4002,7 +4002,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::tan`], written into this tensor
     pub fn tan_(&self) -> Result<(), Error> {
-        self.assign(&self.tan()?)
+        self.store(&self.tan()?)
     }
 
     /// `tanh(Tensor self) -> Tensor`
@@ -4014,7 +4014,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::tanh`], written into this tensor
     pub fn tanh_(&self) -> Result<(), Error> {
-        self.assign(&self.tanh()?)
+        self.store(&self.tanh()?)
     }
 
     /// `tanh_backward(Tensor grad_output, Tensor output) -> Tensor`
@@ -4036,7 +4036,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::threshold`], written into this tensor
     pub fn threshold_(&self, threshold: impl Into<Scalar>, value: impl Into<Scalar>) -> Result<(), Error> {
-        self.assign(&self.threshold(threshold, value)?)
+        self.store(&self.threshold(threshold, value)?)
     }
 
     /// `threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor`
@@ -4111,7 +4111,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::tril`], written into this tensor
     pub fn tril_(&self) -> Result<(), Error> {
-        self.assign(&self.tril()?)
+        self.store(&self.tril()?)
     }
 
     /// `triu(Tensor self, SymInt diagonal=0) -> Tensor`, with defaults
@@ -4129,7 +4129,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::triu`], written into this tensor
     pub fn triu_(&self) -> Result<(), Error> {
-        self.assign(&self.triu()?)
+        self.store(&self.triu()?)
     }
 
     /// `trunc(Tensor self) -> Tensor`
@@ -4141,7 +4141,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::trunc`], written into this tensor
     pub fn trunc_(&self) -> Result<(), Error> {
-        self.assign(&self.trunc()?)
+        self.store(&self.trunc()?)
     }
 
     /// `unbind_copy.int(Tensor self, int dim=0) -> Tensor[]`, with defaults
@@ -4504,7 +4504,7 @@ impl LazyTensor {
 
     /// [`LazyTensor::xlogy`], written into this tensor
     pub fn xlogy_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
-        self.assign(&self.xlogy(other)?)
+        self.store(&self.xlogy(other)?)
     }
 
     /// `zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults

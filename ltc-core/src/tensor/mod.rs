@@ -192,6 +192,21 @@ impl LazyTensor {
         Ok(())
     }
 
+    /// Writes an operator's result into this tensor, as its in-place form does: no broadcast of the result, and no cast to a
+    /// lower kind of number.
+    pub(crate) fn store(&self, result: &LazyTensor) -> Result<(), Error> {
+        let message = if result.sizes() != self.sizes() {
+            let (own, whole) = (self.sizes(), result.sizes());
+            format!("output with shape {own:?} doesn't match the broadcast shape {whole:?}")
+        } else if !ltc_ir::promote::can_cast(result.dtype(), self.dtype()) {
+            let names = [result.dtype(), self.dtype()].map(ltc_ir::rules::cxx_name);
+            format!("result type {} can't be cast to the desired output type {}", names[0], names[1])
+        } else {
+            return self.assign(result);
+        };
+        Err(ltc_ir::ShapeError::runtime(message).into())
+    }
+
     /// Sends what this tensor needs to the device, without waiting.
     pub fn sync(&self) -> Result<(), Error> {
         self.device.sync_values(&[self.value()])

@@ -12,6 +12,7 @@ use ltc_ir::{
     ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
     Scalar, ShapeError, Signature, SignatureRef, SiteId, rules::Call, table::ArgKind,
 };
+use parking_lot::MappedMutexGuard;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -62,6 +63,9 @@ struct Found {
     /// It matched the call of the last time round.
     reused: bool,
 }
+
+/// The state calls draw from, held so that nobody else draws from it.
+type Generator<'d> = MappedMutexGuard<'d, TraceValue>;
 
 /// A call under construction: arguments in schema order.
 pub(crate) struct Recording {
@@ -200,8 +204,8 @@ impl Recording {
         self.int(v as i64);
     }
 
-    /// Finds the call's signature; what is wrong with the call is said here.
-    fn find(&mut self) -> Result<(Found, NumberWords), Error> {
+    /// The device, once everything about the arguments is known that needs no rule.
+    fn device(&mut self) -> Result<Device, Error> {
         if let Some(e) = self.error.take() {
             return Err(e);
         }
@@ -211,15 +215,19 @@ impl Recording {
             self.args.generator();
             self.draws = true;
         }
-        let Some(device) = &self.device else {
-            return Err(ShapeError::runtime(format!("{}: expected a non-empty list of tensors", row.name)).into());
-        };
-        if self.draws {
-            self.operands.push(device.generator());
-        }
+        let empty = || ShapeError::runtime(format!("{}: expected a non-empty list of tensors", row.name)).into();
+        self.device.take().ok_or_else(empty)
+    }
+
+    /// Finds the call's signature; what is wrong with the call is said here. A call that draws holds the generator from
+    /// here on.
+    #[inline]
+    fn find<'d>(&mut self, device: &'d Device) -> Result<(Found, NumberWords, Option<Generator<'d>>), Error> {
+        let generator = self.draws.then(|| device.generator());
+        self.operands.extend(generator.as_deref().cloned());
         let (words, numbers) = self.args.finish();
         let found = find(self.code, words, &numbers, &self.operands, device.reuses_traces())?;
-        Ok((found, numbers))
+        Ok((found, numbers, generator))
     }
 
     fn wants_gradients(&self) -> bool {
@@ -227,47 +235,56 @@ impl Recording {
     }
 
     /// Operands with their edges, where gradients have to know of the call.
-    fn inputs(&self, device: &Device) -> Option<autodiff::Inputs> {
-        let saved = |(v, e): (&TraceValue, &Edge)| LazyTensor::of(device.clone(), v.clone()).with_edge(e.clone());
-        self.wants_gradients().then(|| self.operands.iter().zip(&self.edges).map(saved).collect())
+    fn inputs(&mut self, device: &Device) -> Option<autodiff::Inputs> {
+        let wanted = self.wants_gradients();
+        let edges = std::mem::take(&mut self.edges).into_iter();
+        let saved = |(v, e): (&TraceValue, Edge)| LazyTensor::of(device.clone(), v.clone()).with_edge(e);
+        wanted.then(|| self.operands.iter().zip(edges).map(saved).collect())
     }
 
     /// Records the call; one entry per result of the schema.
     fn record(mut self) -> Result<SmallVec<[Option<LazyTensor>; 2]>, Error> {
-        let (found, numbers) = self.find()?;
-        self.record_found(found, numbers)
+        let device = self.device()?;
+        let (found, numbers, generator) = self.find(&device)?;
+        Ok(self.record_found(&device, found, numbers, generator))
     }
 
-    fn record_found(mut self, found: Found, numbers: NumberWords) -> Result<SmallVec<[Option<LazyTensor>; 2]>, Error> {
-        let device = self.device.take().ok_or_else(|| no_result(self.code))?;
-        let remember = self.inputs(&device).map(|inputs| (inputs, numbers.clone(), found.signature.clone()));
+    fn record_found(
+        mut self,
+        device: &Device,
+        found: Found,
+        numbers: NumberWords,
+        mut generator: Option<Generator<'_>>,
+    ) -> SmallVec<[Option<LazyTensor>; 2]> {
+        let remember = self.inputs(device).map(|inputs| (inputs, numbers.clone(), found.signature.clone()));
         let origin = Origin { site: SiteId::default(), reused: Some(found.reused) };
         let count = found.signature.results().len() - found.generators;
         let mut values = device.record_results(found.signature, self.operands, numbers, origin).into_iter();
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
-        for state in values {
-            device.set_generator(state);
+        if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
+            **generator = state;
         }
+        drop(generator);
         let new = match remember {
             Some((inputs, numbers, signature)) => autodiff::attach(self.code, signature, numbers, inputs, new),
             None => new,
         };
         let mut new = new.into_iter();
-        Ok(found.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect())
+        found.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect()
     }
 
     pub(crate) fn one(mut self) -> Result<LazyTensor, Error> {
         let code = self.code;
-        let (found, numbers) = self.find()?;
-        let simple = found.signature.results().len() == 1 && found.generators == 0 && !self.wants_gradients();
-        match self.device.take_if(|_| simple) {
-            Some(device) => {
-                let origin = Origin { site: SiteId::default(), reused: Some(found.reused) };
-                let value = device.record(found.signature, self.operands, numbers, origin);
-                Ok(LazyTensor::of(device, value))
-            }
-            None => self.record_found(found, numbers)?.pop().flatten().ok_or_else(|| no_result(code)),
+        let device = self.device()?;
+        let (found, numbers, generator) = self.find(&device)?;
+        if found.signature.results().len() != 1 || generator.is_some() || self.wants_gradients() {
+            let mut results = self.record_found(&device, found, numbers, generator);
+            return results.pop().flatten().ok_or_else(|| no_result(code));
         }
+        drop(generator);
+        let origin = Origin { site: SiteId::default(), reused: Some(found.reused) };
+        let value = device.record(found.signature, self.operands, numbers, origin);
+        Ok(LazyTensor::of(device, value))
     }
 
     pub(crate) fn many(self) -> Result<Vec<LazyTensor>, Error> {

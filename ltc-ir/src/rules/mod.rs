@@ -350,7 +350,7 @@ pub(crate) fn checked(op: &str, v: Option<i64>) -> Result<i64, ShapeError> {
 }
 
 /// libtorch's C++ name of a dtype, as messages have it: `Float`.
-pub(crate) const fn cxx_name(dtype: DType) -> &'static str {
+pub const fn cxx_name(dtype: DType) -> &'static str {
     match dtype {
         DType::U8 => "Byte",
         DType::I8 => "Char",

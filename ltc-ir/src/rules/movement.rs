@@ -9,7 +9,7 @@ use super::{
 use crate::{
     dtype::DType,
     layout::{Dims, Layout},
-    promote::{Category, result_type},
+    promote::{Category, can_cast, result_type},
 };
 
 fn joined_dtype(tensors: &[&Layout]) -> Result<DType, ShapeError> {
@@ -285,7 +285,7 @@ pub fn nothing_new(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let kinds = pointwise.iter().map(|l| (l.dtype(), Category::of_rank(l.rank())));
     let own = (x.dtype(), Category::of_rank(x.rank()));
     let common = result_type(kinds.chain([own]), DType::F32).unwrap_or(x.dtype());
-    if call.short_op() != "copy_" && kind_rank(common) > kind_rank(x.dtype()) {
+    if call.short_op() != "copy_" && !can_cast(common, x.dtype()) {
         return Err(ShapeError::runtime(format!(
             "result type {} can't be cast to the desired output type {}",
             cxx_name(common),
@@ -293,16 +293,6 @@ pub fn nothing_new(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         )));
     }
     Ok(NewResults::new())
-}
-
-/// Boolean, integer, real, complex: values cast upwards only.
-fn kind_rank(dtype: DType) -> u8 {
-    match dtype {
-        DType::Bool => 0,
-        d if d.is_integral(false) => 1,
-        d if d.is_floating() => 2,
-        _ => 3,
-    }
 }
 
 /// `block_diag(tensors)`.

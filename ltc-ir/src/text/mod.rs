@@ -38,6 +38,16 @@
 //! comment  = "//" to the end of the line | "/*" ... "*/"
 //! ```
 //!
+//! A symbolic graph ([`crate::Symbolic`]) has symbols with the values they had at first, sizes that must be more than
+//! one, and expressions where an integer may stand:
+//!
+//! ```text
+//! symbolic = "symbols" "(" [ "s0" "=" int { "," "s1" "=" int } ] ")" [ "where" expr ">" "1" { "," expr ">" "1" } ] graph
+//! expr     = [ "-" ] term { ( "+" | "-" ) term } | "(" expr ")" "/" digits | term "/" digits
+//! term     = factor { "*" factor }
+//! factor   = digits | "s" digits
+//! ```
+//!
 //! Runtime numbers are holes with a type: their values are no structure and their positions follow from the order. A
 //! string is bytes; `\x` stands for what is not printable UTF-8. A node whose argument words are not well formed, or do
 //! not fit its operands and numbers, prints `raw`: words, operands, count of number words. So broken graphs can be
@@ -48,4 +58,4 @@ mod print;
 
 pub use parse::ParseError;
 pub use print::print_with;
-pub(crate) use print::write_args;
+pub(crate) use print::{Names, write_args};

@@ -1,5 +1,7 @@
 //! From text to graph.
 
+mod symbolic;
+
 use std::fmt;
 
 use rustc_hash::FxHashMap;
@@ -10,9 +12,10 @@ use crate::{
     dtype::DType,
     graph::{Graph, GraphBuilder, ValueId},
     hash::Hash128,
-    layout::{Dims, Layout, LayoutRef, contiguous_strides},
+    layout::{Dims, Layout, LayoutRef},
     op::{Op, Props},
     signature::Results,
+    symbolic::{Dim, int_positions},
     text::print::{QUIET_NAN, is_op_char},
     trace::SiteId,
 };
@@ -57,7 +60,7 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(text: &str) -> Result<Graph, ParseError> {
-        let mut p = Parser { text, at: 0, params: 0, results: 0, numbers: 0, layouts: FxHashMap::default() };
+        let mut p = Parser::new(text);
         p.graph().map_err(|Unexpected { at, expected }| p.error(at, expected))
     }
 }
@@ -86,6 +89,11 @@ struct Parser<'t> {
     numbers: usize,
     /// Equal layouts are shared, as recording shares them.
     layouts: FxHashMap<Hash128, LayoutRef>,
+    /// Values of the symbols that integers may name.
+    symbols: Vec<i64>,
+    /// How many integers there were, and which of them are expressions.
+    ints: u32,
+    places: Vec<(u32, Dim)>,
 }
 
 fn is_value_char(c: u8) -> bool {
@@ -96,6 +104,20 @@ fn is_value_char(c: u8) -> bool {
 const MAX_VALUES: usize = 1 << 31;
 
 impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Self {
+        Parser {
+            text,
+            at: 0,
+            params: 0,
+            results: 0,
+            numbers: 0,
+            layouts: FxHashMap::default(),
+            symbols: Vec::new(),
+            ints: 0,
+            places: Vec::new(),
+        }
+    }
+
     fn error(&self, at: usize, expected: String) -> ParseError {
         let (before, after) = self.text.split_at(at);
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
@@ -213,7 +235,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn int(&mut self) -> Parsed<i64> {
+    fn plain_int(&mut self) -> Parsed<i64> {
         self.token("a 64-bit integer", |b| b == b'-' || is_op_char(b), |t| t.parse().ok())
     }
 
@@ -278,6 +300,8 @@ impl<'t> Parser<'t> {
     fn layout(&mut self) -> Parsed<LayoutRef> {
         let dtype = self.dtype()?;
         self.expect("[")?;
+        let first = self.places.len();
+        let from = self.ints;
         let sizes = self.dims("]")?;
         let strides = if self.eat("{") {
             let start = self.at;
@@ -288,7 +312,7 @@ impl<'t> Parser<'t> {
             }
             strides
         } else {
-            contiguous_strides(&sizes)
+            self.contiguous(first, from, &sizes)?
         };
         let layout: LayoutRef = Layout::strided(dtype, &sizes, &strides).into();
         let known = self.layouts.entry(layout.hash()).or_insert_with(|| layout.clone());
@@ -404,6 +428,7 @@ impl<'t> Parser<'t> {
     fn raw(&mut self, node: &mut Arguments) -> Parsed<()> {
         self.expect("[")?;
         self.list("]", |p| p.hex().map(|w| node.words.push(w)))?;
+        int_positions(&node.words, |_, _| self.ints += 1);
         self.expect("(")?;
         self.list(")", |p| p.value().map(|v| node.operands.push(v)))?;
         let count = self.token("a count of number words", is_op_char, |t| t.parse::<u16>().ok())?;

@@ -8,32 +8,70 @@ use crate::{
     graph::{Graph, GraphNode, ValueId},
     layout::LayoutRef,
     scalar::Scalar,
+    symbolic::{self, Dim, Symbolic, int_positions},
 };
+
+/// Which integers are printed as expressions: those of a symbolic graph, counted as they come.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Names<'a> {
+    symbolic: Option<&'a Symbolic>,
+    at: u32,
+}
+
+impl Names<'_> {
+    /// The next integer.
+    fn next(&mut self, value: i64) -> Dim {
+        self.at += 1;
+        let dim = self.symbolic.and_then(|s| s.at(self.at - 1));
+        dim.cloned().unwrap_or_else(|| Dim::constant(value))
+    }
+}
 
 /// The graph with the values of its runtime numbers as comments in their holes. Still parses to the same graph.
 /// `numbers` are those of the whole graph; where they are too few, holes stay bare.
 pub fn print_with<'a>(graph: &'a Graph, numbers: &'a [u64]) -> impl fmt::Display + 'a {
-    fmt::from_fn(move |f| write_graph(f, graph, numbers))
+    fmt::from_fn(move |f| write_graph(f, graph, numbers, Names::default()))
 }
 
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_graph(f, self, &[])
+        write_graph(f, self, &[], Names::default())
     }
 }
 
-fn write_graph(f: &mut impl Write, graph: &Graph, numbers: &[u64]) -> fmt::Result {
+/// `symbols(s0 = 8) where s0 > 1`, and the graph with expressions for its integers.
+impl fmt::Display for Symbolic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("symbols(")?;
+        for (i, value) in self.first_values().into_iter().enumerate() {
+            write!(f, "{}s{i} = {value}", comma(i))?;
+        }
+        f.write_str(")")?;
+        for (i, dim) in self.above_one().enumerate() {
+            write!(f, "{}{dim} > 1", if i == 0 { " where " } else { ", " })?;
+        }
+        f.write_str("\n")?;
+        write_graph(f, self.graph(), &[], Names { symbolic: Some(self), at: 0 })
+    }
+}
+
+fn write_graph(f: &mut impl Write, graph: &Graph, numbers: &[u64], mut names: Names<'_>) -> fmt::Result {
+    let names = &mut names;
     f.write_str("graph(")?;
-    write_defined(f, (0..graph.params().len()).map(ValueId::param), graph.params())?;
+    write_defined(f, (0..graph.params().len()).map(ValueId::param), graph.params(), names)?;
     f.write_str(") {\n")?;
     for node in graph.nodes() {
         f.write_str("  ")?;
-        write_defined(f, node.result_ids(), node.results())?;
+        write_defined(f, node.result_ids(), node.results(), names)?;
         if !node.results().is_empty() {
             f.write_str(" = ")?;
         }
         write_op(f, node.op().name())?;
-        write_args(f, node, numbers.get(node.first_number as usize..).unwrap_or_default())?;
+        // Raw words are printed as they are, but counted.
+        let mut end = names.at;
+        int_positions(node.words(), |_, _| end += 1);
+        write_args(f, node, numbers.get(node.first_number as usize..).unwrap_or_default(), names)?;
+        names.at = end;
         f.write_char('\n')?;
     }
     f.write_str("  return")?;
@@ -48,9 +86,29 @@ fn comma(i: usize) -> &'static str {
 }
 
 /// `%0: f32[2], %1: f32[]`.
-fn write_defined(f: &mut impl Write, ids: impl Iterator<Item = ValueId>, layouts: &[LayoutRef]) -> fmt::Result {
+fn write_defined(
+    f: &mut impl Write,
+    ids: impl Iterator<Item = ValueId>,
+    layouts: &[LayoutRef],
+    names: &mut Names<'_>,
+) -> fmt::Result {
     for (i, (id, layout)) in ids.zip(layouts).enumerate() {
-        write!(f, "{}{id}: {layout}", comma(i))?;
+        write!(f, "{}{id}: ", comma(i))?;
+        write_layout(f, layout, names)?;
+    }
+    Ok(())
+}
+
+/// As [`crate::Layout`] is displayed, with expressions.
+fn write_layout(f: &mut impl Write, layout: &LayoutRef, names: &mut Names<'_>) -> fmt::Result {
+    if names.symbolic.is_none() {
+        return write!(f, "{layout}");
+    }
+    let sizes: Vec<Dim> = layout.sizes().iter().map(|&s| names.next(s)).collect();
+    let strides: Vec<Dim> = layout.strides().iter().map(|&s| names.next(s)).collect();
+    write!(f, "{}[{}]", layout.dtype(), sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
+    if symbolic::contiguous(&sizes).as_ref() != Some(&strides) {
+        write!(f, "{{{}}}", strides.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))?;
     }
     Ok(())
 }
@@ -68,7 +126,7 @@ fn write_op(f: &mut impl Write, name: &str) -> fmt::Result {
 }
 
 /// `(args)` of a node, or its raw form. `numbers` begin at the node's first.
-pub(crate) fn write_args(f: &mut impl Write, node: &GraphNode, numbers: &[u64]) -> fmt::Result {
+pub(crate) fn write_args(f: &mut impl Write, node: &GraphNode, numbers: &[u64], names: &mut Names<'_>) -> fmt::Result {
     let fits = args::check(node.words())
         .is_ok_and(|c| c.operands == node.operands.len() && c.numbers == node.number_count as usize);
     if !fits {
@@ -85,12 +143,18 @@ pub(crate) fn write_args(f: &mut impl Write, node: &GraphNode, numbers: &[u64]) 
     f.write_char('(')?;
     for (i, arg) in node.args().enumerate() {
         f.write_str(comma(i))?;
-        write_arg(f, &arg, &node.operands, numbers)?;
+        write_arg(f, &arg, &node.operands, numbers, names)?;
     }
     f.write_char(')')
 }
 
-fn write_arg(f: &mut impl Write, arg: &Arg<'_>, operands: &[ValueId], numbers: &[u64]) -> fmt::Result {
+fn write_arg(
+    f: &mut impl Write,
+    arg: &Arg<'_>,
+    operands: &[ValueId],
+    numbers: &[u64],
+    names: &mut Names<'_>,
+) -> fmt::Result {
     match *arg {
         Arg::None => f.write_str("none"),
         Arg::Tensor { operand: None, .. } => f.write_str("fresh"),
@@ -102,7 +166,7 @@ fn write_arg(f: &mut impl Write, arg: &Arg<'_>, operands: &[ValueId], numbers: &
             write!(f, "{} {dtype}", if wrapped { "wrapped" } else { "host" })?;
             write_number(f, dtype, number, numbers)
         }
-        Arg::Int(v) => write!(f, "int {v}"),
+        Arg::Int(v) => write!(f, "int {}", names.next(v)),
         Arg::Bool(v) => write!(f, "bool {v}"),
         Arg::Float { number } => {
             f.write_str("float")?;
@@ -116,7 +180,7 @@ fn write_arg(f: &mut impl Write, arg: &Arg<'_>, operands: &[ValueId], numbers: &
             let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(len).collect();
             write_string(f, &bytes)
         }
-        Arg::Ints(v) => write_list(f, "ints", v, |f, &w| write!(f, "{}", w as i64)),
+        Arg::Ints(v) => write_list(f, "ints", v, |f, &w| write!(f, "{}", names.next(w as i64))),
         Arg::Floats(v) => write_list(f, "floats", v, |f, &w| write_float(f, w)),
         Arg::Bools(v) => write_list(f, "bools", v, |f, &w| write!(f, "{}", w != 0)),
         Arg::Tensors { len, mask, first_operand, flags } => {

@@ -6,15 +6,31 @@
 use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::number_words};
 use smallvec::SmallVec;
 
-use super::{pointwise::Pointwise, rows};
+use super::{recipe::Recipe, rows};
 
 /// The graph without operators over lists, as far as their single forms are `allowed` to be fused, and per node where it
 /// comes from. `None` if there are none.
-pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&Pointwise) -> bool) -> Option<(Graph, Vec<u32>)> {
+pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&Recipe) -> bool) -> Option<(Graph, Vec<u32>)> {
     let is_list = |n: &GraphNode| n.op().name().starts_with("aten::_foreach_");
-    let fusable = |part: &GraphNode| Pointwise::of(graph, part).is_some_and(|p| allowed(&p));
+    let fusable = |part: &GraphNode| Recipe::pointwise(graph, part).is_some_and(|p| allowed(&p));
     let apart = |node: &GraphNode| parts(node).filter(|parts| parts.iter().all(fusable));
     graph.nodes().iter().any(is_list).then(|| graph.expanded(|node| is_list(node).then(|| apart(node)).flatten()))
+}
+
+/// The graph with those operators over lists taken apart that were in a graph of other sizes.
+pub(super) fn take_apart_like(
+    graph: &Graph,
+    like: &Graph,
+    lowered: &Graph,
+    origin: &[u32],
+) -> Option<(Graph, Vec<u32>)> {
+    let mut apart = vec![false; like.nodes().len()];
+    for (part, &o) in lowered.nodes().iter().zip(origin) {
+        apart[o as usize] |= part.op() != like.nodes()[o as usize].op();
+    }
+    let mut apart = apart.into_iter();
+    let expanded = |node: &GraphNode| apart.next().unwrap_or(false).then(|| parts(node)).flatten();
+    (!origin.is_empty()).then(|| graph.expanded(expanded))
 }
 
 /// Whether a node is a part of an operator over lists. It may lack arguments that libtorch's own kernel would want.

@@ -2,7 +2,8 @@
 //!
 //! Letters are arguments in schema order, numbers are written as such. Besides `+ - * /`, comparisons and parentheses
 //! there are the functions of [`FUNCTIONS`], `one(x)` for a number that is nearly always one, and `select(c, x, y)`. An
-//! argument left out (`None`) drops out of the `min` or `max` it stands in.
+//! argument left out (`None`) drops out of the `min`, `max`, sum or product it stands in. `sum`, `amax` and `amin` go over
+//! all elements of a row, of which there are `count`. `name = formula;` before the formula gives a part of it a name.
 
 use std::sync::LazyLock;
 
@@ -18,12 +19,16 @@ pub(super) enum Formula {
     /// The argument, a number that is nearly always one.
     One(usize),
     Number(f64),
+    /// How many elements a row has.
+    Count,
     Apply(Code, Vec<Formula>),
 }
 
 /// Functions by name.
 const FUNCTIONS: &[(&str, Code)] = &[
     ("abs", Code::Abs),
+    ("amax", Code::AMax),
+    ("amin", Code::AMin),
     ("and", Code::And),
     ("ceil", Code::Ceil),
     ("erf", Code::Erf),
@@ -39,6 +44,7 @@ const FUNCTIONS: &[(&str, Code)] = &[
     ("round", Code::Round),
     ("select", Code::Select),
     ("sqrt", Code::Sqrt),
+    ("sum", Code::Sum),
     ("tanh", Code::Tanh),
     ("trunc", Code::Trunc),
     ("xor", Code::Xor),
@@ -56,13 +62,28 @@ pub(super) fn parsed(text: &'static str) -> Option<&'static Formula> {
 
 /// Parses a formula; the error says where.
 pub(super) fn parse(text: &str) -> Result<Formula, String> {
-    let mut parser = Parser { rest: text };
+    let mut parser = Parser { rest: text, names: Vec::new() };
+    while let Some((name, rest)) = named(parser.rest) {
+        parser.rest = rest;
+        let formula = parser.comparison()?;
+        parser.expect(";")?;
+        parser.names.push((name, formula));
+    }
     let formula = parser.comparison()?;
     if parser.rest.is_empty() { Ok(formula) } else { Err(format!("unexpected `{}`", parser.rest)) }
 }
 
+/// The name that is given to what follows, if one is.
+fn named(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once('=')?;
+    let name = name.trim();
+    let is_name = name.len() > 1 && name.bytes().all(|b| b.is_ascii_alphanumeric());
+    (is_name && !rest.starts_with('=')).then_some((name, rest.trim_start()))
+}
+
 struct Parser<'a> {
     rest: &'a str,
+    names: Vec<(&'a str, Formula)>,
 }
 
 impl Parser<'_> {
@@ -141,6 +162,12 @@ impl Parser<'_> {
         if let [letter @ b'a'..=b'z'] = name.as_bytes() {
             return Ok(Formula::Argument(usize::from(letter - b'a')));
         }
+        if name == "count" {
+            return Ok(Formula::Count);
+        }
+        if let Some((_, formula)) = self.names.iter().find(|(n, _)| *n == name) {
+            return Ok(formula.clone());
+        }
         self.expect("(")?;
         let mut arguments = vec![self.comparison()?];
         while self.take(",") {
@@ -178,7 +205,7 @@ impl Formula {
         match self {
             Formula::One(i) => *i == argument,
             Formula::Apply(_, arguments) => arguments.iter().any(|f| f.takes_one(argument)),
-            Formula::Argument(_) | Formula::Number(_) => false,
+            Formula::Argument(_) | Formula::Number(_) | Formula::Count => false,
         }
     }
 
@@ -192,7 +219,7 @@ impl Formula {
 
     /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector library.
     pub(super) fn is_exact(&self) -> bool {
-        let inexact = [Code::Exp, Code::Log, Code::Tanh, Code::Erf, Code::Pow, Code::Sqrt];
+        let inexact = [Code::Exp, Code::Log, Code::Tanh, Code::Erf, Code::Pow, Code::Sqrt, Code::Sum];
         match self {
             Formula::Apply(code, arguments) => !inexact.contains(code) && arguments.iter().all(Formula::is_exact),
             _ => true,
@@ -203,6 +230,7 @@ impl Formula {
     pub(super) fn build(&self, b: &mut Builder, operands: &[Operand], lane: Lane) -> Option<Val> {
         match self {
             Formula::Number(n) => Some(b.constant(*n, lane)),
+            Formula::Count => Some(b.constant(b.count as f64, lane)),
             Formula::Argument(i) => match *operands.get(*i)? {
                 Operand::Absent => None,
                 Operand::Value(v) => Some(b.cast(v, lane)),
@@ -219,7 +247,7 @@ impl Formula {
             },
             Formula::Apply(code, arguments) => {
                 let absent = |f: &Formula| matches!(f, Formula::Argument(i) if matches!(operands.get(*i), Some(Operand::Absent)));
-                if let (Code::Min | Code::Max, [x, y]) = (code, &arguments[..])
+                if let (Code::Min | Code::Max | Code::Add | Code::Mul, [x, y]) = (code, &arguments[..])
                     && (absent(x) || absent(y))
                 {
                     return if absent(x) { y } else { x }.build(b, operands, lane);
@@ -237,6 +265,7 @@ impl Formula {
                 let values = &mut values[..arguments.len()];
                 match code {
                     Code::Select => {}
+                    _ if code.folds() => values[0] = b.cast(values[0], lane),
                     // Bits and comparisons of comparisons.
                     _ => {
                         let last = b.lane(values[values.len() - 1]);
@@ -266,7 +295,9 @@ mod tests {
         assert_eq!(parse("a + one(d) * b / c"), Ok(Apply(Code::Add, vec![a.clone(), product])));
         assert_eq!(parse("a > -2"), Ok(Apply(Code::Lt, vec![Number(-2.0), a.clone()])));
         assert_eq!(parse("a - b - c"), Ok(Apply(Code::Sub, vec![Apply(Code::Sub, vec![a, b]), c])));
-        for wrong in ["a +", "a b", "max(a)", "frob(a)", "(a", "one(2)", ""] {
+        assert_eq!(parse("two = a + b; two * two"), parse("(a + b) * (a + b)"));
+        assert_eq!(parse("sum(a) / count"), Ok(Apply(Code::Div, vec![Apply(Code::Sum, vec![Argument(0)]), Count])));
+        for wrong in ["two = a", "two * a", "a +", "a b", "max(a)", "frob(a)", "(a", "one(2)", ""] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

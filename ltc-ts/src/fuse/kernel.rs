@@ -1,11 +1,12 @@
 //! A group of nodes as a kernel.
 
-use ltc_ir::{Graph, Op, ValueId};
+use ltc_ir::{DType, Graph, Op, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Points;
-use crate::kernels::{Access, Builder, Kernel, Lane, Space, Val};
+use super::domain::Domain;
+use super::{Recipes, partition::Unit};
+use crate::kernels::{Access, Builder, FusedKernel, Kernel, Lane, RowKernel, RowSpace, Space, Val};
 
 /// A unit as one kernel: what it reads and what it yields.
 #[derive(Debug)]
@@ -16,25 +17,31 @@ pub(crate) struct Draft {
     pub(crate) results: Vec<ValueId>,
     /// Inputs of the kernel: which operand, how many bytes into it, and the strides of each dimension, in elements.
     inputs: Vec<(u32, usize, SmallVec<[i64; 6]>)>,
+    /// The input read for each operand of a node that is not made here.
+    uses: Vec<u32>,
     pub(crate) nodes: Vec<u32>,
+    domain: Domain,
 }
 
 /// A fused kernel and where its inputs lie in its operands.
 #[derive(Debug)]
 pub(crate) struct Fused {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: FusedKernel,
     /// The nodes it stands for, in order.
     pub(crate) nodes: Vec<u32>,
     pub(crate) operands: Vec<ValueId>,
     /// Per input the operand and the bytes to skip.
     pub(crate) inputs: Vec<(u32, usize)>,
+    /// As in its [`Draft`].
+    uses: Vec<u32>,
+    pub(super) results: Vec<ValueId>,
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
 }
 
-/// Where an operand's elements lie: the value in whose memory, the bytes to skip, the strides. Reads of views are seen
-/// through.
-fn source(graph: &Graph, value: ValueId) -> (ValueId, usize, &[i64]) {
+/// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through; the
+/// strides are the operand's own.
+fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
     let layout = graph.layout(value);
     let (mut base, mut skip) = (value, 0);
     while let Some(node) = graph.definition(base).filter(|n| n.op() == Op::read_view()) {
@@ -47,21 +54,7 @@ fn source(graph: &Graph, value: ValueId) -> (ValueId, usize, &[i64]) {
         skip += offset * layout.dtype().size_of();
         base = inner;
     }
-    (base, skip, layout.strides())
-}
-
-/// Strides that show an operand at the sizes of the result: 0 where it is repeated. `None` if it does not fit.
-fn broadcast(sizes: &[i64], strides: &[i64], to: &[i64]) -> Option<SmallVec<[i64; 6]>> {
-    let missing = to.len().checked_sub(sizes.len())?;
-    let mut out = SmallVec::from_elem(0, to.len());
-    for (d, (&size, &stride)) in sizes.iter().zip(strides).enumerate() {
-        match size {
-            _ if size == to[missing + d] => out[missing + d] = stride,
-            1 => {}
-            _ => return None,
-        }
-    }
-    Some(out)
+    (base, skip)
 }
 
 impl Fused {
@@ -82,23 +75,26 @@ impl Fused {
 impl Draft {
     /// The unit's operands and results; `kept` says whether a value is needed outside. `None` if some operand cannot be
     /// read by a kernel.
-    pub(crate) fn new(graph: &Graph, nodes: &[u32], kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
-        let mut draft = Draft { operands: Vec::new(), results: Vec::new(), inputs: Vec::new(), nodes: nodes.to_vec() };
-        let sizes = graph.nodes()[nodes[0] as usize].results()[0].sizes();
+    pub(super) fn new(graph: &Graph, recipes: &Recipes, unit: &Unit, kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
+        let (nodes, domain) = (&unit.nodes, unit.domain.clone()?);
+        let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.clone(), domain };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
                 if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
-                    let (base, skip, strides) = source(graph, operand);
-                    let strides = broadcast(graph.layout(operand).sizes(), strides, sizes)?;
+                    let (base, skip) = source(graph, operand);
+                    let strides = recipes.operand_strides(graph, n, &draft.domain, graph.layout(operand))?;
                     let at = draft.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
                         draft.operands.push(base);
                         draft.operands.len() - 1
                     });
                     let input = (at as u32, skip, strides);
-                    if !draft.inputs.contains(&input) {
+                    let at = draft.inputs.iter().position(|i| *i == input).unwrap_or_else(|| {
                         draft.inputs.push(input);
-                    }
+                        draft.inputs.len() - 1
+                    });
+                    draft.uses.push(at as u32);
                 }
             }
             draft.results.extend(node.result_ids().filter(|&r| kept(r)));
@@ -106,21 +102,91 @@ impl Draft {
         Some(draft)
     }
 
+    /// How the results lie in the domain.
+    fn result_strides(&self, graph: &Graph, recipes: &Recipes) -> Option<Vec<SmallVec<[i64; 6]>>> {
+        let strides = |&r: &ValueId| {
+            let node = graph.definition_index(r)? as u32;
+            recipes.result_strides(graph, node, &self.domain, graph.layout(r))
+        };
+        self.results.iter().map(strides).collect()
+    }
+
     /// Whether every operand is read, and every result written, from one element to the next.
-    pub(crate) fn is_flat(&self, graph: &Graph) -> bool {
+    pub(super) fn is_flat(&self, graph: &Graph) -> bool {
         let Some(&first) = self.results.first() else { return false };
+        if self.domain.fold.is_some() {
+            return true;
+        }
         let strides: Vec<&[i64]> =
             std::iter::once(graph.layout(first).strides()).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
         let space = Space::new(graph.layout(first).sizes(), &strides);
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
-    /// The kernel. `dies` says whether an operand's memory may become a result's.
-    pub(crate) fn finish(self, graph: &Graph, points: &Points, dies: impl Fn(usize) -> bool) -> Option<Fused> {
-        let sizes = graph.nodes()[self.nodes[0] as usize].results()[0].sizes();
-        let usual = self.body(graph, points, true)?;
-        let general = self.body(graph, points, false)?;
-        // A result may take an operand's memory if all the kernel reads of that operand is its elements as they lie.
+    /// The kernel; that of the same unit for other sizes, `like`, lends its code where it can. `dies` says whether an
+    /// operand's memory may become a result's.
+    pub(crate) fn finish(
+        self,
+        graph: &Graph,
+        recipes: &Recipes,
+        like: Option<&Fused>,
+        dies: impl Fn(usize) -> bool,
+    ) -> Option<Fused> {
+        let result_strides = self.result_strides(graph, recipes)?;
+        let strides: Vec<&[i64]> =
+            result_strides.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
+        let sizes = &self.domain.sizes;
+        let (kernel, reuse) = match &self.domain.fold {
+            Some(fold) => {
+                let space = RowSpace::new(sizes, &fold.dims, &strides);
+                let (outputs, inputs) = self.dtypes(graph);
+                let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
+                let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
+                (FusedKernel::Rows(Box::new(kernel)), vec![None; self.results.len()])
+            }
+            None => {
+                let (space, reuse) = (Space::new(sizes, &strides), self.reuse(graph, dies));
+                let lent = like.filter(|f| self.computes_as(f, &reuse)).and_then(|f| match &f.kernel {
+                    FusedKernel::Flat(kernel) => kernel.over(space.clone()),
+                    FusedKernel::Rows(_) => None,
+                });
+                let kernel = match lent {
+                    Some(kernel) => kernel,
+                    None => self.flat(graph, recipes, space, &reuse)?,
+                };
+                (FusedKernel::Flat(Box::new(kernel)), reuse)
+            }
+        };
+        let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
+        let Draft { operands, results, uses, nodes, .. } = self;
+        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse })
+    }
+
+    /// Dtypes of results and inputs.
+    fn dtypes(&self, graph: &Graph) -> (Vec<DType>, Vec<DType>) {
+        let of = |v: &ValueId| graph.layout(*v).dtype();
+        let inputs = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]));
+        (self.results.iter().map(of).collect(), inputs.collect())
+    }
+
+    fn flat(&self, graph: &Graph, recipes: &Recipes, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
+        let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
+        let staged = reuse.iter().map(Option::is_some).collect();
+        let (outputs, inputs) = self.dtypes(graph);
+        Kernel::new(space, &outputs, &inputs, &usual, general, staged)
+    }
+
+    /// Whether a kernel made for other sizes computes the same: that depends on which values are read, not on how many
+    /// there are.
+    fn computes_as(&self, other: &Fused, reuse: &[Option<u32>]) -> bool {
+        let reads = other.inputs.iter().map(|i| i.0).eq(self.inputs.iter().map(|i| i.0)) && other.uses == self.uses;
+        reads
+            && (&other.nodes, &other.operands, &other.results) == (&self.nodes, &self.operands, &self.results)
+            && other.reuse == reuse
+    }
+
+    /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they lie.
+    fn reuse(&self, graph: &Graph, dies: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
         let mut reuse: Vec<Option<u32>> = Vec::with_capacity(self.results.len());
         for &result in &self.results {
             let layout = graph.layout(result);
@@ -136,35 +202,26 @@ impl Draft {
             let found = (0..self.operands.len() as u32).find(fits);
             reuse.push(found);
         }
-        let staged = reuse.iter().map(Option::is_some).collect();
-        let of = |v: &ValueId| graph.layout(*v);
-        let outputs: Vec<_> = self.results.iter().map(|r| of(r).dtype()).collect();
-        let inputs: Vec<_> = self.inputs.iter().map(|(o, ..)| of(&self.operands[*o as usize]).dtype()).collect();
-        let result_strides = self.results.iter().map(|r| of(r).strides());
-        let strides: Vec<&[i64]> = result_strides.chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
-        let kernel = Kernel::new(Space::new(sizes, &strides), &outputs, &inputs, &usual, general, staged)?;
-        let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        Some(Fused { kernel, nodes: self.nodes, operands: self.operands, inputs, reuse })
+        reuse
     }
 
-    fn body(&self, graph: &Graph, points: &Points, assume_ones: bool) -> Option<crate::kernels::Body> {
-        let sizes = graph.nodes()[self.nodes[0] as usize].results()[0].sizes();
+    fn body(&self, graph: &Graph, recipes: &Recipes, assume_ones: bool) -> Option<crate::kernels::Body> {
         let mut b = Builder::new(assume_ones);
         let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
         for &n in &self.nodes {
-            let node = &graph.nodes()[n as usize];
-            let value = points.0[n as usize].as_ref()?.build(&mut b, node.first_number, |b, i| {
+            let (node, recipe) = (&graph.nodes()[n as usize], recipes.of(graph, n)?);
+            let made = recipe.build(&mut b, node.first_number, |b, i| {
                 let operand = node.operands[i];
                 if let Some(&v) = values.get(&operand) {
                     return Some(v);
                 }
-                let (base, skip, strides) = source(graph, operand);
-                let strides = broadcast(graph.layout(operand).sizes(), strides, sizes)?;
+                let (base, skip) = source(graph, operand);
+                let strides = recipe.operand_strides(&self.domain, graph.layout(operand))?;
                 let at = self.operands.iter().position(|&o| o == base)? as u32;
                 let input = self.inputs.iter().position(|i| *i == (at, skip, strides.clone()))?;
                 Some(b.input(input as u32, Lane::of(graph.layout(operand).dtype())?))
             })?;
-            values.insert(node.result_ids().next()?, value);
+            values.extend(node.result_ids().zip(made));
         }
         let outputs: Vec<Val> = self.results.iter().map(|r| values.get(r).copied()).collect::<Option<_>>()?;
         Some(b.finish(&outputs))

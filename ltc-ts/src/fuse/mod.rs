@@ -3,32 +3,112 @@
 //! | file | what |
 //! |---|---|
 //! | `foreach.rs` | operators over lists, taken apart |
-//! | `rows.rs` | the pointwise operators, each with its formula |
+//! | `rows.rs`, `folds.rs` | the operators, pointwise and folding, each with its formulas |
 //! | `formula.rs` | formulas: parsed once, written into a kernel's body |
-//! | `pointwise.rs` | a graph node as a formula over its operands |
+//! | `recipe.rs` | a graph node as formulas over its operands |
+//! | `domain.rs` | the elements a node or a group goes through |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `kernel.rs` | a group as a kernel |
 
+mod domain;
+mod folds;
 mod foreach;
 mod formula;
 mod kernel;
 mod partition;
-mod pointwise;
+mod recipe;
 mod rows;
 
 pub(crate) use kernel::{Draft, Fused};
-use ltc_ir::{Graph, Op, ValueId};
-pub use rows::fusable_operators;
+use std::borrow::Cow;
 
-use crate::backend::Fusion;
-use pointwise::Pointwise;
+use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
+pub use rows::fusable_operators;
+use smallvec::SmallVec;
+
+use crate::{backend::Fusion, kernels::FusedKernel, lower::Program};
+use domain::Domain;
+use folds::Alone;
+use partition::Unit;
+use recipe::Recipe;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
 
-/// Per node its formula, where it has one.
+/// With at most this many rows, and more elements than this, threads would be idle while rows are gone through twice.
+const FEW_ROWS: usize = 8;
+const MANY_ELEMENTS: usize = 1 << 16;
+
+/// Per node its formulas, where it has some; empty if they are asked for as they are needed.
 #[derive(Debug)]
-pub(crate) struct Points(Vec<Option<Pointwise>>);
+pub(crate) struct Recipes(Vec<Option<Recipe>>);
+
+impl Recipes {
+    fn of(&self, graph: &Graph, node: u32) -> Option<Cow<'_, Recipe>> {
+        match self.0.get(node as usize) {
+            Some(known) => known.as_ref().map(Cow::Borrowed),
+            None => Recipe::of(graph, &graph.nodes()[node as usize]).map(Cow::Owned),
+        }
+    }
+
+    /// How a node's operand lies in a group's domain.
+    fn operand_strides(
+        &self,
+        graph: &Graph,
+        node: u32,
+        domain: &Domain,
+        layout: &Layout,
+    ) -> Option<SmallVec<[i64; 6]>> {
+        match domain.fold {
+            None => domain.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.operand_strides(domain, layout),
+        }
+    }
+
+    /// How a node's result lies in a group's domain.
+    fn result_strides(&self, graph: &Graph, node: u32, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        match domain.fold {
+            None => domain.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.result_strides(domain, layout),
+        }
+    }
+
+    /// Whether a node is worth a kernel with nothing else in it.
+    fn is_worth_a_kernel(&self, graph: &Graph, node: u32) -> bool {
+        self.of(graph, node).is_some_and(|recipe| match recipe.alone {
+            Alone::Always => true,
+            Alone::Small => recipe.domain.elements() as i64 <= SMALL,
+            Alone::Never => false,
+        })
+    }
+
+    /// Whether these nodes can be one unit of a domain that folds: values must lie where those who read them look, and
+    /// if elements follow from what was folded, there must be rows for several threads, or little to do.
+    fn agree(&self, graph: &Graph, domain: &Domain, nodes: &[u32]) -> bool {
+        let rows = domain.elements() / domain.each().max(1);
+        let one_pass = rows < FEW_ROWS && domain.elements() > MANY_ELEMENTS;
+        let fits = |&n: &u32| -> Option<bool> {
+            let (node, reader) = (&graph.nodes()[n as usize], self.of(graph, n)?);
+            let mut all = !(one_pass && reader.is_deep(node));
+            for &operand in &node.operands {
+                let Some(producer) = graph.definition_index(operand).map(|d| d as u32) else { continue };
+                if nodes.binary_search(&producer).is_err() {
+                    continue;
+                }
+                // The same elements, whatever the strides in memory.
+                let dense = Layout::contiguous(DType::U8, graph.layout(operand).sizes());
+                let read = reader.operand_strides(domain, &dense)?;
+                all &= read == self.of(graph, producer)?.result_strides(domain, &dense)?;
+                let of_rows =
+                    domain.fold.as_ref().is_some_and(|f| read.iter().zip(&f.dims).all(|(s, f)| !f || *s == 0));
+                let elements = node.results()[0].sizes() == &domain.sizes[..];
+                all &= !(one_pass && of_rows && elements && domain.each() > 1);
+            }
+            Some(all)
+        };
+        nodes.iter().all(|n| fits(n).unwrap_or(false))
+    }
+}
 
 /// One step to be.
 #[derive(Debug)]
@@ -56,14 +136,14 @@ pub(crate) struct Plan {
     /// Per node of that graph the node it comes from.
     pub(crate) origin: Vec<u32>,
     pub(crate) drafts: Vec<Step>,
-    pub(crate) points: Points,
+    pub(crate) recipes: Recipes,
 }
 
 impl Plan {
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
         let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
-        Plan { graph: None, origin: Vec::new(), drafts, points: Points(Vec::new()) }
+        Plan { graph: None, origin: Vec::new(), drafts, recipes: Recipes(Vec::new()) }
     }
 }
 
@@ -72,24 +152,88 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     if fusion == Fusion::Off {
         return Plan::unfused(source);
     }
-    let allowed = |p: &Pointwise| fusion == Fusion::Full || p.is_exact();
+    let allowed = |p: &Recipe| fusion == Fusion::Full || p.is_exact();
     let (apart, origin) = foreach::take_apart(source, allowed).unzip();
     let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
-    let points: Vec<_> = graph.nodes().iter().map(|node| Pointwise::of(graph, node).filter(allowed)).collect();
-    let fusable: Vec<bool> = points.iter().map(Option::is_some).collect();
-    if !fusable.contains(&true) {
+    let recipes: Vec<_> = graph.nodes().iter().map(|node| Recipe::of(graph, node).filter(allowed)).collect();
+    if recipes.iter().all(Option::is_none) {
         return Plan::unfused(source);
     }
-    let mut drafts = drafts(graph, &fusable, |node| foreach::is_part(graph, source, &origin, node));
+    let recipes = Recipes(recipes);
+    let mut drafts = drafts(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
     let needed = needed(graph, &drafts);
     let mut needed = needed.into_iter();
     drafts.retain(|_| needed.next().unwrap_or(true));
-    Plan { graph: apart, origin, drafts, points: Points(points) }
+    Plan { graph: apart, origin, drafts, recipes }
+}
+
+/// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
+/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be.
+pub(crate) fn plan_like<'a>(
+    source: &Graph,
+    like: &Program,
+    steps: impl Iterator<Item = (u32, Option<&'a Fused>)>,
+) -> Option<Plan> {
+    let (apart, origin) = foreach::take_apart_like(source, &like.graph, &like.lowered, &like.origin).unzip();
+    let graph = apart.as_ref().unwrap_or(source);
+    if !symbolic::has_same_skeleton(graph, &like.lowered) {
+        return None;
+    }
+    let mut drafts = Vec::with_capacity(like.steps.len());
+    for (node, fused) in steps {
+        match fused {
+            None => drafts.push(Step::Node(node)),
+            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(Step::Fused)),
+        }
+    }
+    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), drafts, recipes: Recipes(Vec::new()) })
+}
+
+/// A group at other sizes.
+fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
+    let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
+    if fused.nodes.iter().any(|&n| !layout(n).is_dense()) {
+        return None;
+    }
+    // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
+    // through views were made readable before.
+    let recipes = Recipes(Vec::new());
+    let draft = |unit: &Unit| {
+        let draft = Draft::new(graph, &recipes, unit, |v| fused.results.contains(&v))?;
+        draft.operands.iter().all(|o| fused.operands.contains(o)).then_some(draft)
+    };
+    if let FusedKernel::Rows(_) = fused.kernel {
+        return draft(&folding_unit(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
+    }
+    let mut units: SmallVec<[Unit; 1]> = SmallVec::new();
+    for &n in &fused.nodes {
+        let domain = Some(Domain::pointwise(layout(n).sizes()));
+        match units.iter_mut().find(|unit| unit.domain == domain) {
+            Some(unit) => unit.nodes.push(n),
+            None => units.push(Unit { nodes: vec![n], domain }),
+        }
+    }
+    units.iter().map(draft).collect()
+}
+
+/// These nodes as a unit that folds, if they can be one.
+fn folding_unit(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<Unit> {
+    let domains: Vec<Domain> =
+        nodes.iter().map(|&n| recipes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
+    let folding = domains.iter().find(|d| d.fold.is_some())?.clone();
+    let domain = domains.iter().try_fold(folding, |all, d| all.with(d))?;
+    recipes.agree(graph, &domain, nodes).then(|| Unit { nodes: nodes.to_vec(), domain: Some(domain) })
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
-fn drafts(graph: &Graph, fusable: &[bool], must: impl Fn(usize) -> bool) -> Vec<Step> {
-    let units = partition::partition(graph, fusable);
+fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
+    let alone = |(n, recipe): (usize, &Option<Recipe>)| {
+        let domain = recipe.as_ref().map(|r| r.domain.clone());
+        // What folds may not suit a kernel even alone.
+        domain.filter(|d| d.fold.is_none() || recipes.agree(graph, d, &[n as u32]))
+    };
+    let domains: Vec<_> = recipes.0.iter().enumerate().map(alone).collect();
+    let units = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
     let mut unit_of = vec![0u32; graph.nodes().len()];
     for (u, unit) in units.iter().enumerate() {
         unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
@@ -106,7 +250,8 @@ fn drafts(graph: &Graph, fusable: &[bool], must: impl Fn(usize) -> bool) -> Vec<
     let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
     for unit in units {
         let first = unit.nodes[0];
-        let draft = fusable[first as usize].then(|| Draft::new(graph, &unit.nodes, |v| kept[graph.slot(v)])).flatten();
+        let lonely = unit.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
+        let draft = if lonely { None } else { Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]) };
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
         match draft {

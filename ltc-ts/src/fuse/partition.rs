@@ -1,16 +1,20 @@
 //! Groups of nodes that may run as one.
 //!
-//! Pure: a graph and the set of nodes that can be fused go in, units in an order of execution come out. At first every node
-//! is a group at its own place. Two groups of the same sizes are joined when one feeds the other, or both read the same
-//! value, and one of them can be moved to the place of the other: the later one up, if all it reads is there by then, or the
-//! earlier one down, if nobody needs it sooner. So the places are an order of execution at any time.
+//! Pure: a graph and the domains of the nodes that can be fused go in, units in an order of execution come out. At first
+//! every node is a group at its own place. Two groups of one domain are joined when one feeds the other, or both read the
+//! same value, and one of them can be moved to the place of the other: the later one up, if all it reads is there by then, or
+//! the earlier one down, if nobody needs it sooner. So the places are an order of execution at any time.
 
 use ltc_ir::{Graph, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::domain::Domain;
+
 /// Most nodes in a unit.
 const MAX_NODES: usize = 1024;
+/// The same of a unit that folds.
+const MAX_FOLDING: usize = 48;
 /// Most consumers looked at to see whether a group can be moved down; one with more stays.
 const MAX_CONSUMERS: usize = 4096;
 /// Groups of at most this many elements are joined even if all they share is their sizes: what counts is their number.
@@ -18,44 +22,50 @@ const SMALL: i64 = 4096;
 
 /// Nodes that run as one step, in graph order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Unit {
-    pub(crate) nodes: Vec<u32>,
+pub(super) struct Unit {
+    pub(super) nodes: Vec<u32>,
+    /// What it goes through, if it can be a kernel.
+    pub(super) domain: Option<Domain>,
 }
 
-/// Cuts a graph into units; `fusable` says per node whether it may share one.
-pub(crate) fn partition(graph: &Graph, fusable: &[bool]) -> Vec<Unit> {
+/// Cuts a graph into units. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order, may be
+/// one unit of a domain that folds.
+pub(super) fn partition(
+    graph: &Graph,
+    domains: Vec<Option<Domain>>,
+    agrees: &dyn Fn(&Domain, &[u32]) -> bool,
+) -> Vec<Unit> {
     let mut p = Partition {
         graph,
         group_of: (0..graph.nodes().len() as u32).collect(),
         members: (0..graph.nodes().len() as u32).map(|n| vec![n]).collect(),
         place: (0..graph.nodes().len() as u32).collect(),
         consumers: Consumers::new(graph),
+        domains,
+        agrees,
     };
     // Who last read a value, and which group of some sizes came last.
     let mut readers: FxHashMap<ValueId, u32> = FxHashMap::default();
     let mut last_of_size: FxHashMap<&[i64], u32> = FxHashMap::default();
     for index in 0..graph.nodes().len() as u32 {
-        if !fusable[index as usize] {
-            continue;
-        }
+        let Some(folds) = p.domains[index as usize].as_ref().map(|d| d.fold.is_some()) else { continue };
         let node = &graph.nodes()[index as usize];
         let sizes = node.results()[0].sizes();
         let producers = node.operands.iter().filter_map(|&o| graph.definition_index(o)).map(|i| i as u32);
         let siblings = node.operands.iter().filter_map(|o| readers.get(o).copied());
         let mut others: SmallVec<[u32; 8]> = producers.chain(siblings).collect();
-        if node.results()[0].numel() <= SMALL {
+        if !folds && node.results()[0].numel() <= SMALL {
             others.extend(last_of_size.get(sizes).copied());
         }
         for other in others {
-            let same = |n: u32| fusable[n as usize] && graph.nodes()[n as usize].results()[0].sizes() == sizes;
-            if same(other) {
-                p.join(other, index);
-            }
+            p.join(other, index);
         }
         for &operand in &node.operands {
             readers.insert(operand, index);
         }
-        last_of_size.insert(sizes, index);
+        if !folds {
+            last_of_size.insert(sizes, index);
+        }
     }
     p.in_order()
 }
@@ -103,6 +113,9 @@ struct Partition<'a> {
     /// Per group when it runs.
     place: Vec<u32>,
     consumers: Consumers,
+    /// Per group what it goes through.
+    domains: Vec<Option<Domain>>,
+    agrees: &'a dyn Fn(&Domain, &[u32]) -> bool,
 }
 
 impl Partition<'_> {
@@ -112,6 +125,15 @@ impl Partition<'_> {
         let size = self.members[a as usize].len() + self.members[b as usize].len();
         if a == b || size > MAX_NODES {
             return;
+        }
+        let (Some(mine), Some(other)) = (&self.domains[a as usize], &self.domains[b as usize]) else { return };
+        let Some(domain) = mine.with(other) else { return };
+        if domain.fold.is_some() {
+            let mut nodes = [&self.members[a as usize][..], &self.members[b as usize]].concat();
+            nodes.sort_unstable();
+            if size > MAX_FOLDING || !(self.agrees)(&domain, &nodes) {
+                return;
+            }
         }
         let (early, late) = if self.place[a as usize] < self.place[b as usize] { (a, b) } else { (b, a) };
         let place = match () {
@@ -130,6 +152,7 @@ impl Partition<'_> {
             members.sort_unstable();
         }
         self.place[large as usize] = place;
+        self.domains[large as usize] = Some(domain);
     }
 
     /// Whether all that a group reads is made by then.
@@ -155,8 +178,10 @@ impl Partition<'_> {
         let mut groups: Vec<u32> =
             (0..self.members.len() as u32).filter(|&g| !self.members[g as usize].is_empty()).collect();
         groups.sort_unstable_by_key(|&g| self.place[g as usize]);
-        let mut members = self.members;
-        groups.into_iter().map(|g| Unit { nodes: std::mem::take(&mut members[g as usize]) }).collect()
+        let (mut members, mut domains) = (self.members, self.domains);
+        let unit =
+            |g: u32| Unit { nodes: std::mem::take(&mut members[g as usize]), domain: domains[g as usize].take() };
+        groups.into_iter().map(unit).collect()
     }
 }
 
@@ -188,7 +213,11 @@ mod tests {
     }
 
     fn units(graph: &Graph, fusable: &[bool]) -> Vec<Vec<u32>> {
-        partition(graph, fusable).into_iter().map(|u| u.nodes).collect()
+        let domain = |(node, fusable): (&ltc_ir::GraphNode, &bool)| {
+            fusable.then(|| Domain::pointwise(node.results()[0].sizes()))
+        };
+        let domains = graph.nodes().iter().zip(fusable).map(domain).collect();
+        partition(graph, domains, &|_, _| true).into_iter().map(|u| u.nodes).collect()
     }
 
     #[test]

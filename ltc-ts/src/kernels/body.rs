@@ -29,6 +29,18 @@ impl Lane {
         })
     }
 
+    /// The dtype whose elements are these values.
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Lane::Bool => DType::Bool,
+            Lane::U8 => DType::U8,
+            Lane::I32 => DType::I32,
+            Lane::I64 => DType::I64,
+            Lane::F32 => DType::F32,
+            Lane::F64 => DType::F64,
+        }
+    }
+
     /// Bytes of one value.
     pub(crate) fn bytes(self) -> usize {
         match self {
@@ -121,6 +133,12 @@ pub(crate) enum Code {
     Fma,
     /// Second where the first (`Bool`) is set, else third.
     Select,
+    /// Over all elements of a row, which gives a value of the row: see `nest.rs`. The sum.
+    Sum,
+    /// The largest; NaN if any is.
+    AMax,
+    /// The smallest; NaN if any is.
+    AMin,
 }
 
 impl Code {
@@ -131,6 +149,11 @@ impl Code {
             Add | Sub | Mul | Div | Max | Min | Pow | And | Or | Xor | Eq | Ne | Lt | Le => 2,
             _ => 1,
         }
+    }
+
+    /// Whether it goes over all elements of a row.
+    pub(crate) fn folds(self) -> bool {
+        matches!(self, Code::Sum | Code::AMax | Code::AMin)
     }
 
     fn compares(self) -> bool {
@@ -212,6 +235,8 @@ pub(crate) struct Builder {
     known: FxHashMap<(Def, Lane), Val>,
     /// Take numbers that are nearly always one to be one ([`Builder::usually_one`]).
     assume_ones: bool,
+    /// How many elements a row has.
+    pub(crate) count: usize,
 }
 
 impl Builder {

@@ -317,15 +317,15 @@ macro_rules! vectorised {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             fn wide $(<$t: $bound>)? ($($arg: $ty),*) {
-                plain($($arg),*);
+                plain$(::<$t>)?($($arg),*);
             }
 
             #[cfg(target_arch = "x86_64")]
             if $crate::kernels::instruction_set() != "portable" {
                 // SAFETY: all sets but the portable one have AVX2.
-                return unsafe { wide($($arg),*) };
+                return unsafe { wide$(::<$t>)?($($arg),*) };
             }
-            plain($($arg),*);
+            plain$(::<$t>)?($($arg),*);
         }
     };
 }
@@ -364,6 +364,7 @@ pub(super) fn find(key: Key) -> Option<Loop> {
 /// Whether all computations of a body have loops.
 pub(crate) fn has_loop(body: &Body) -> bool {
     (0..body.values.len() as u32).all(|i| match body.values[i as usize] {
+        (Def::Op(code, _), lane) if code.folds() => super::fold::Folder::of(code, lane).is_some(),
         (Def::Op(code, args), to) => {
             let from = body.lane(args[code.arity() - 1]);
             find(Key { code, from, to, uniform: [false; 3] }).is_some()

@@ -1,23 +1,75 @@
 //! Kernels on libtorch's tensors: memory in, memory out, threads.
 
+use std::ops::Range;
+
 use ltc_ir::{ErrorClass, LayoutRef};
 use ltc_torch_sys::{Held, TorchError, empty_host, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use super::{MaxPool, bernoulli};
+use super::{Jit, Kernel, MaxPool, Ran, RowKernel, bernoulli};
 use crate::{fuse::Fused, lower::StepResult};
 
+/// A kernel of either kind.
+#[derive(Debug)]
+pub(crate) enum FusedKernel {
+    /// Element by element.
+    Flat(Box<Kernel>),
+    /// With folds.
+    Rows(Box<RowKernel>),
+}
+
+impl FusedKernel {
+    /// How many elements it goes through.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.len(),
+            FusedKernel::Rows(kernel) => kernel.len(),
+        }
+    }
+
+    /// How many loops an element takes.
+    pub(crate) fn calls(&self) -> usize {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.calls(),
+            FusedKernel::Rows(kernel) => kernel.calls(),
+        }
+    }
+
+    /// How long it takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.nanoseconds() as u64,
+            FusedKernel::Rows(kernel) => (kernel.calls() * kernel.len() / 4) as u64,
+        }
+    }
+
+    /// Says whether it may become machine code. Before its first run.
+    pub(crate) fn set_jit(&mut self, jit: Jit) {
+        if let FusedKernel::Flat(kernel) = self {
+            kernel.set_jit(jit);
+        }
+    }
+
+    /// Bytes of an input that must lie at an address that suits its dtype, if it does not lie at this one.
+    fn misplaced(&self, input: usize, address: usize) -> Option<usize> {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.block_bytes(input).filter(|_| !kernel.suits(input, address)),
+            FusedKernel::Rows(_) => None,
+        }
+    }
+}
+
 impl Fused {
-    /// Runs the kernel on the operands; results come in memory of their own, or in that of an operand that may be written
-    /// and that nobody else holds.
+    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
+    /// may be written and that nobody else holds.
     pub(crate) fn run<'a>(
         &self,
         operands: &[&Held],
         reusable: &[bool],
         numbers: &[u64],
         layouts: impl Iterator<Item = &'a LayoutRef>,
-    ) -> Result<SmallVec<[Held; 2]>, TorchError> {
+    ) -> Result<(SmallVec<[Held; 2]>, Ran), TorchError> {
         let tensor = |i: u32| match operands[i as usize] {
             Held::Tensor(t) => Ok(t),
             Held::Generator(_) => {
@@ -41,7 +93,7 @@ impl Fused {
         let mut copies: Vec<Vec<u64>> = Vec::new();
         for (i, (operand, skip)) in self.inputs.iter().enumerate() {
             let from = tensor(*operand)?.data_ptr().cast::<u8>().cast_const().wrapping_add(*skip);
-            match self.kernel.block_bytes(i).filter(|_| !self.kernel.suits(i, from as usize)) {
+            match self.kernel.misplaced(i, from as usize) {
                 None => inputs.push(from),
                 Some(bytes) => {
                     let mut copy = vec![0u64; bytes.div_ceil(8)];
@@ -57,16 +109,25 @@ impl Fused {
             .map(|r| if let Held::Tensor(t) = r { t.data_ptr().cast() } else { std::ptr::null_mut() })
             .collect();
         let mut outcome = Ok(());
-        let grain = self.kernel.grain();
         // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
         // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
         // nobody else holds, read by the kernel only as it lies, and its result is staged. Numbers are the program's.
-        let run =
-            unsafe { self.kernel.run(&outputs, &inputs, numbers, |n, body| outcome = parallel_for(n, grain, body)) };
+        let run = unsafe {
+            match &self.kernel {
+                FusedKernel::Flat(kernel) => kernel.run(&outputs, &inputs, numbers, |n, body| {
+                    outcome = parallel_for(n, kernel.grain(), body);
+                }),
+                FusedKernel::Rows(kernel) => {
+                    let parallel =
+                        |n, grain, body: &(dyn Fn(Range<usize>) + Sync)| outcome = parallel_for(n, grain, body);
+                    kernel.run(&outputs, &inputs, numbers, parallel).map(|()| Ran::Loops)
+                }
+            }
+        };
         let too_large =
             |_| TorchError { class: ErrorClass::Runtime, message: "a fused kernel has too many values".into() };
-        run.map_err(too_large)?;
-        outcome.map(|()| results)
+        let ran = run.map_err(too_large)?;
+        outcome.map(|()| (results, ran))
     }
 }
 

@@ -19,8 +19,38 @@ fn poly<const F: bool, const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     sum
 }
 
+/// Coefficients of [`exp`], highest power first; the just-in-time compiler takes the same ones.
+#[rustfmt::skip]
+pub(super) const EXP: [f32; 5] = [
+    1.381_46e-3, 8.368_715_4e-3, 4.166_838_8e-2, 1.666_652_1e-1, 0.499_999_93,
+];
+/// Of [`log`].
+#[rustfmt::skip]
+pub(super) const LOG: [f32; 8] = [
+    -0.128_916_21, 0.139_844_87, -0.121_842_74, 0.140_058_59, -0.166_804_87, 0.200_104_07, -0.249_997_98,
+    0.333_332_16,
+];
+/// Of [`tanh`] near zero.
+#[rustfmt::skip]
+pub(super) const TANH: [f32; 7] = [
+    -4.554_584_6e-4, 2.582_663_5e-3, -8.264_538_9e-3, 2.166_354e-2, -5.392_930_1e-2, 1.333_297_8e-1,
+    -0.333_333_22,
+];
+/// Of [`erf`] near zero.
+#[rustfmt::skip]
+pub(super) const ERF_SMALL: [f32; 7] = [
+    7.853_854_3e-5, -8.010_191_4e-4, 5.188_327_4e-3, -2.685_381_2e-2, 1.128_358_5e-1, -3.761_262_6e-1,
+    0.128_379_17,
+];
+/// Of the logarithm of what [`erf`] lacks to one.
+#[rustfmt::skip]
+pub(super) const ERF_LARGE: [f32; 8] = [
+    -2.168_681_4e-5, 4.413_359e-4, -4.204_559e-3, 2.520_824_9e-2, -1.084_185_6e-1, -6.332_199e-1, -1.129_578_4,
+    1.880_381_8e-4,
+];
+
 /// Adding this leaves the nearest integer in the low bits of the sum.
-const SHIFT: f32 = 12_582_912.0;
+pub(super) const SHIFT: f32 = 12_582_912.0;
 
 /// e to the x.
 #[inline(always)]
@@ -33,7 +63,7 @@ pub(super) fn exp<const F: bool>(x: f32) -> f32 {
     let n = shifted - SHIFT;
     let r = fma::<F>(n, -0.693_145_75, x);
     let r = fma::<F>(n, -1.428_606_8e-6, r);
-    let p = poly::<F, 5>(r, [1.381_46e-3, 8.368_715_4e-3, 4.166_838_8e-2, 1.666_652_1e-1, 0.499_999_93]);
+    let p = poly::<F, 5>(r, EXP);
     let p = fma::<F>(p * r, r, r) + 1.0;
     // Of NaN, any integer will do.
     let n = (shifted.to_bits() as i32).wrapping_sub(SHIFT.to_bits() as i32);
@@ -52,19 +82,7 @@ pub(super) fn log<const F: bool>(x: f32) -> f32 {
     let e = bits.wrapping_sub(0x3f2a_aaab) >> 23;
     let f = f32::from_bits(bits.wrapping_sub(e << 23) as u32) - 1.0;
     let e = e as f32 - if tiny { 23.0 } else { 0.0 };
-    let q = poly::<F, 8>(
-        f,
-        [
-            -0.128_916_21,
-            0.139_844_87,
-            -0.121_842_74,
-            0.140_058_59,
-            -0.166_804_87,
-            0.200_104_07,
-            -0.249_997_98,
-            0.333_332_16,
-        ],
-    );
+    let q = poly::<F, 8>(f, LOG);
     let square = f * f;
     let tail = fma::<F>(q, f, -0.5);
     let y = fma::<F>(tail, square, f);
@@ -80,18 +98,7 @@ pub(super) fn log<const F: bool>(x: f32) -> f32 {
 pub(super) fn tanh<const F: bool>(x: f32) -> f32 {
     let a = x.abs();
     let s = x * x;
-    let small = poly::<F, 7>(
-        s,
-        [
-            -4.554_584_6e-4,
-            2.582_663_5e-3,
-            -8.264_538_9e-3,
-            2.166_354e-2,
-            -5.392_930_1e-2,
-            1.333_297_8e-1,
-            -0.333_333_22,
-        ],
-    );
+    let small = poly::<F, 7>(s, TANH);
     let small = fma::<F>(small * s, x, x);
     let large = 1.0 - 2.0 / (exp::<F>(a + a) + 1.0);
     (if a < 0.9 { small } else { large }).copysign(x)
@@ -102,34 +109,11 @@ pub(super) fn tanh<const F: bool>(x: f32) -> f32 {
 pub(super) fn erf<const F: bool>(x: f32) -> f32 {
     let a = x.abs();
     let s = x * x;
-    let small = poly::<F, 7>(
-        s,
-        [
-            7.853_854_3e-5,
-            -8.010_191_4e-4,
-            5.188_327_4e-3,
-            -2.685_381_2e-2,
-            1.128_358_5e-1,
-            -3.761_262_6e-1,
-            0.128_379_17,
-        ],
-    );
+    let small = poly::<F, 7>(s, ERF_SMALL);
     let small = fma::<F>(small, x, x);
     // From here on the result is one within half a last place.
     let t = if a > 4.0 { 4.0 } else { a };
-    let log_of_rest = poly::<F, 8>(
-        t,
-        [
-            -2.168_681_4e-5,
-            4.413_359e-4,
-            -4.204_559e-3,
-            2.520_824_9e-2,
-            -1.084_185_6e-1,
-            -6.332_199e-1,
-            -1.129_578_4,
-            1.880_381_8e-4,
-        ],
-    );
+    let log_of_rest = poly::<F, 8>(t, ERF_LARGE);
     let large = 1.0 - exp::<F>(log_of_rest);
     // NaN takes the second: it is not at least one.
     (if a >= 1.0 { large } else { small }).copysign(x)

@@ -10,28 +10,40 @@
 //! | `body.rs` | values, and the builder that shares equal ones |
 //! | `space.rs` | the elements a kernel goes through, and how it reaches them in memory |
 //! | `tile.rs` | tier 0 |
-//! | `lanes.rs` | its loops, one per operator and element type, for each instruction set |
+//! | `jit/` | tier 1: machine code, made in the background |
+//! | `run.rs` | kernels run by it |
+//! | `lanes.rs` | the loops of tier 0, one per operator and element type, for each instruction set |
 //! | `launch.rs` | kernels on libtorch's tensors |
+//! | `fold.rs` | many elements become one |
+//! | `nest.rs`, `rows.rs`, `pass.rs` | kernels that fold rows: their stages, and how they run |
 //! | `pool.rs` | max pooling |
 //! | `random.rs` | draws from libtorch's generator |
 //! | `ops.rs`, `math.rs` | what the operators do to one element |
 #![allow(unsafe_code, reason = "raw tensor memory and vector instructions; the contract is `Kernel::run`'s")]
 
 mod body;
+mod fold;
+mod jit;
 mod lanes;
 mod launch;
 mod math;
+mod nest;
 mod ops;
+mod pass;
 mod pool;
 mod random;
+mod rows;
+mod run;
 mod space;
 mod tile;
 
 pub(crate) use body::{Body, Builder, Code, Lane, Val};
+pub use jit::{Jit, code_bytes, finish_compiling};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;
-pub(crate) use launch::{run_bernoulli, run_pool};
+pub(crate) use launch::{FusedKernel, run_bernoulli, run_pool};
 pub(crate) use pool::MaxPool;
 use random::bernoulli;
+pub(crate) use rows::{RowKernel, RowSpace};
 pub(crate) use space::{Access, Space};
-pub(crate) use tile::Kernel;
+pub(crate) use tile::{Kernel, Ran};

@@ -1,6 +1,9 @@
 //! The elements a kernel goes through, and how it reaches them in memory.
 
+use ltc_ir::DType;
 use smallvec::SmallVec;
+
+use super::tile::MAX_BLOCK;
 
 /// Dimensions or strides.
 type Dims = SmallVec<[isize; 6]>;
@@ -28,15 +31,36 @@ impl Space {
     /// The space of these sizes for operands with these strides, in elements. The first operand gives the order; it should
     /// be an output.
     pub(crate) fn new(sizes: &[i64], operands: &[&[i64]]) -> Space {
-        let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).filter(|&d| sizes[d] != 1).collect();
+        let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
         if let Some(first) = operands.first() {
             order.sort_by_key(|&d| std::cmp::Reverse(first[d]));
         }
+        Space::ordered(&order, sizes, operands)
+    }
+
+    /// The space of these dimensions, outermost first.
+    pub(crate) fn ordered(order: &[usize], sizes: &[i64], operands: &[&[i64]]) -> Space {
         let mut space = Space { dims: Dims::new(), strides: vec![Dims::new(); operands.len()] };
-        for d in order {
+        for &d in order.iter().filter(|&&d| sizes[d] != 1) {
             space.push(sizes[d] as isize, operands.iter().map(|o| o[d] as isize));
         }
         space
+    }
+
+    /// Where element `at` of an operand lies, how far the next ones are apart, and how many follow so, itself included.
+    pub(super) fn stretch(&self, operand: usize, at: usize) -> (isize, isize, usize) {
+        let strides = &self.strides[operand];
+        let Some(inner) = self.dims.len().checked_sub(1) else { return (0, 0, 1) };
+        let (mut rest, mut offset, mut left) = (at as isize, 0, 1);
+        for d in (0..=inner).rev() {
+            let index = if d == 0 { rest } else { rest % self.dims[d] };
+            rest /= self.dims[d].max(1);
+            offset += index * strides[d];
+            if d == inner {
+                left = self.dims[d] - index;
+            }
+        }
+        (offset, strides[inner], left as usize)
     }
 
     /// Adds an inner dimension, as part of the last one where all operands go on as they would.
@@ -72,6 +96,21 @@ impl Space {
             expected *= size;
         }
         Access::Dense
+    }
+
+    /// Elements of the innermost dimension.
+    pub(super) fn row(&self) -> usize {
+        self.dims.last().map_or(1, |&d| d as usize)
+    }
+
+    /// Where an operand's element lies, from its first, and how far apart those after it in its row are.
+    pub(super) fn locate(&self, operand: usize, element: usize) -> (isize, isize) {
+        let (mut offset, mut rest) = (0, element as isize);
+        for (&size, &stride) in self.dims.iter().zip(&self.strides[operand]).rev() {
+            offset += rest % size * stride;
+            rest /= size;
+        }
+        (offset, self.strides[operand].last().copied().unwrap_or(0))
     }
 
     /// Calls `run(position, offset, stride, length)` for stretches of the elements `start..start + n` along the innermost
@@ -137,6 +176,54 @@ impl Space {
         });
     }
 
+    /// [`Space::gather`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::gather`].
+    pub(super) unsafe fn gather_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *const u8,
+        block: *mut u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.gather::<u8>(operand, base, block, start, n),
+                2 => self.gather::<u16>(operand, base, block, start, n),
+                4 => self.gather::<u32>(operand, base, block, start, n),
+                _ => self.gather::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
+    /// [`Space::scatter`] of elements of so many bytes.
+    ///
+    /// # Safety
+    /// As [`Space::scatter`].
+    pub(super) unsafe fn scatter_sized(
+        &self,
+        bytes: usize,
+        operand: usize,
+        base: *mut u8,
+        block: *const u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match bytes {
+                1 => self.scatter::<u8>(operand, base, block, start, n),
+                2 => self.scatter::<u16>(operand, base, block, start, n),
+                4 => self.scatter::<u32>(operand, base, block, start, n),
+                _ => self.scatter::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
     /// Copies a block to an operand's elements `start..start + n`.
     ///
     /// # Safety
@@ -154,9 +241,99 @@ impl Space {
             // SAFETY: as above.
             unsafe {
                 let (to, from) = (base.offset(offset), block.add(at));
+                if stride == 1 {
+                    let bytes = length * size_of::<T>();
+                    return std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes);
+                }
                 (0..length).for_each(|i| to.offset(i as isize * stride).write_unaligned(from.add(i).read()));
             }
         });
+    }
+
+    /// Copies an operand's elements `start..start + n` of this dtype to a block of its lane.
+    ///
+    /// # Safety
+    /// As [`Space::gather`].
+    pub(super) unsafe fn load(
+        &self,
+        operand: usize,
+        dtype: DType,
+        base: *const u8,
+        block: *mut u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match dtype {
+                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
+                    for at in (0..n).step_by(MAX_BLOCK) {
+                        let part = MAX_BLOCK.min(n - at);
+                        self.load(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
+                    }
+                }
+                DType::F16 | DType::BF16 => {
+                    let mut halves = [0u16; MAX_BLOCK];
+                    self.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
+                    let block = std::slice::from_raw_parts_mut(block.cast::<f32>(), n);
+                    for (to, from) in block.iter_mut().zip(halves) {
+                        *to = if dtype == DType::BF16 {
+                            f32::from_bits(u32::from(from) << 16)
+                        } else {
+                            half::f16::from_bits(from).to_f32()
+                        };
+                    }
+                }
+                d if d.size_of() == 1 => self.gather::<u8>(operand, base, block, start, n),
+                d if d.size_of() == 4 => self.gather::<u32>(operand, base, block, start, n),
+                _ => self.gather::<u64>(operand, base, block, start, n),
+            }
+        }
+    }
+
+    /// Copies a block of an operand's lane to its elements `start..start + n` of this dtype.
+    ///
+    /// # Safety
+    /// As [`Space::scatter`].
+    pub(super) unsafe fn store(
+        &self,
+        operand: usize,
+        dtype: DType,
+        base: *mut u8,
+        block: *const u8,
+        start: usize,
+        n: usize,
+    ) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            match dtype {
+                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
+                    for at in (0..n).step_by(MAX_BLOCK) {
+                        let part = MAX_BLOCK.min(n - at);
+                        self.store(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
+                    }
+                }
+                DType::F16 | DType::BF16 => {
+                    let mut halves = [0u16; MAX_BLOCK];
+                    let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
+                    for (to, from) in halves.iter_mut().zip(block) {
+                        *to = if dtype == DType::BF16 {
+                            (from.to_bits() >> 16) as u16
+                        } else {
+                            half::f16::from_f32(*from).to_bits()
+                        };
+                    }
+                    self.scatter::<u16>(operand, base, halves.as_ptr().cast(), start, n);
+                }
+                d if self.access(operand) == Access::Dense => {
+                    let (bytes, to) = (d.size_of(), base.add(start * d.size_of()));
+                    std::ptr::copy(block, to, n * bytes);
+                }
+                d if d.size_of() == 1 => self.scatter::<u8>(operand, base, block, start, n),
+                d if d.size_of() == 4 => self.scatter::<u32>(operand, base, block, start, n),
+                _ => self.scatter::<u64>(operand, base, block, start, n),
+            }
+        }
     }
 }
 
@@ -183,6 +360,7 @@ mod tests {
         let s = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
         let expected: Vec<i32> = (0..24).map(|i| (i / 12) + (i / 4 % 3) * 2 + (i % 4) * 6).collect();
         for start in 0..24 {
+            assert_eq!((s.locate(1, start), s.row()), ((expected[start] as isize, 6), 4));
             for n in 0..=24 - start {
                 let mut block = vec![-1; n];
                 let mut back = vec![-1; 24];

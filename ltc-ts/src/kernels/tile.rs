@@ -4,13 +4,18 @@
 //! its elements lie one after the other, else a register, which is a piece of scratch memory small enough that all of them
 //! stay in the first-level cache. One loop per operator goes over the block.
 
-use std::{cell::RefCell, ops::Range, sync::OnceLock};
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
     body::{Body, Def, Lane, Val},
+    jit::{Jit, Recipe, Tier},
     lanes::{self, Key, Loop},
     space::{Access, Space},
 };
@@ -18,14 +23,14 @@ use super::{
 /// Scratch memory of a block; about half of a first-level cache.
 const BLOCK_BYTES: usize = 20 << 10;
 /// Most elements of a block; fewer where there are many registers.
-const MAX_BLOCK: usize = 1024;
+pub(super) const MAX_BLOCK: usize = 1024;
 const MIN_BLOCK: usize = 64;
 
 /// An input or output.
 #[derive(Clone, Copy, Debug)]
-struct Port {
-    dtype: DType,
-    access: Access,
+pub(super) struct Port {
+    pub(super) dtype: DType,
+    pub(super) access: Access,
 }
 
 impl Port {
@@ -40,23 +45,25 @@ impl Port {
 }
 
 /// A fused kernel, ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Kernel {
-    space: Space,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
+    pub(super) space: Space,
+    pub(super) inputs: Vec<Port>,
+    pub(super) outputs: Vec<Port>,
     /// Computes with the numbers that are nearly always one taken for one.
-    usual: Loops,
+    usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
     /// For all other numbers; made when they come.
-    general: (Body, OnceLock<Option<Loops>>),
+    general: Arc<(Body, OnceLock<Option<Loops>>)>,
     staged: Vec<bool>,
     cost: usize,
+    /// The usual body's way to machine code; `None` if it may not become any.
+    tier: Option<Arc<Tier>>,
 }
 
 /// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
 #[derive(Debug)]
-struct Loops {
+pub(super) struct Loops {
     /// Uniform values that are not computed: their cell and what they are.
     numbers: Vec<(u32, Def, Lane)>,
     /// Computations of uniform values, over one element.
@@ -79,6 +86,15 @@ struct Call {
     operands: [u16; 3],
 }
 
+/// What computed a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ran {
+    /// Tier 0.
+    Loops,
+    /// Machine code.
+    Compiled,
+}
+
 /// A kernel has more values than it has places for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooLarge;
@@ -86,10 +102,21 @@ pub(crate) struct TooLarge;
 /// Scratch memory of a thread, aligned for vectors.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line(#[expect(dead_code, reason = "used as raw memory")] [u64; 8]);
+pub(super) struct Line(#[expect(dead_code, reason = "used as raw memory")] pub(super) [u64; 8]);
 
 thread_local! {
     static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with so many bytes of this thread's scratch memory.
+pub(super) fn with_scratch(bytes: usize, f: impl FnOnce(*mut u8)) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let lines = bytes.div_ceil(64);
+        if scratch.len() < lines {
+            scratch.resize(lines, Line([0; 8]));
+        }
+        f(scratch.as_mut_ptr().cast());
+    });
 }
 
 impl Kernel {
@@ -108,11 +135,35 @@ impl Kernel {
         let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
         let out: Vec<Port> = outputs.iter().enumerate().map(port).collect();
         let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port((i + outputs.len(), d))).collect();
-        let code = Loops::new(usual, &inp, &out, &staged)?;
+        let code = Loops::new(usual, &inp, &out, &staged)?.into();
         let cost = usual.cost() + inp.len() + out.len();
-        let general = (general, OnceLock::new());
+        let general = Arc::new((general, OnceLock::new()));
         let ones = usual.ones.clone();
-        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost })
+        let recipe = Recipe {
+            body: usual.clone(),
+            uniform: uniform(usual, &inp),
+            inputs: inputs.to_vec(),
+            outputs: outputs.to_vec(),
+            staged: staged.clone(),
+        };
+        let tier = Some(Tier::new(Jit::default(), recipe));
+        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost, tier })
+    }
+
+    /// Says whether the kernel may become machine code. Before its first run.
+    pub(crate) fn set_jit(&mut self, jit: Jit) {
+        if jit == Jit::Off {
+            self.tier = None;
+        } else if let Some(tier) = self.tier.as_mut().and_then(Arc::get_mut) {
+            // Code that is shared with a kernel over another space was told already.
+            tier.set(jit);
+        }
+    }
+
+    /// The same computation over another space; `None` if some operand is reached in another way there.
+    pub(crate) fn over(&self, space: Space) -> Option<Kernel> {
+        let ports = self.outputs.iter().chain(&self.inputs);
+        ports.enumerate().all(|(i, port)| space.access(i) == port.access).then(|| Kernel { space, ..self.clone() })
     }
 
     /// Bytes of an input that is used where it lies; `None` for others.
@@ -136,15 +187,25 @@ impl Kernel {
         self.usual.calls.len()
     }
 
-    /// Elements that are worth a thread of their own.
-    pub(crate) fn grain(&self) -> usize {
-        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element; waking a thread takes
-        // some microseconds.
-        (200_000 / self.cost.max(1)).max(MAX_BLOCK)
+    /// How long a run takes on one thread, roughly.
+    pub(crate) fn nanoseconds(&self) -> usize {
+        if self.is_compiled() { self.cost * self.len() / 16 } else { self.calls() * self.len() / 4 }
     }
 
-    /// Runs the kernel. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails if the form
-    /// for unusual numbers cannot be made.
+    fn is_compiled(&self) -> bool {
+        self.tier.as_ref().is_some_and(|t| t.is_compiled())
+    }
+
+    /// Elements that are worth a thread of their own.
+    pub(crate) fn grain(&self) -> usize {
+        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a third of
+        // that; waking a thread takes some microseconds.
+        let work = if self.is_compiled() { 600_000 } else { 200_000 };
+        (work / self.cost.max(1)).max(MAX_BLOCK)
+    }
+
+    /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails
+    /// if the form for unusual numbers cannot be made.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
@@ -156,9 +217,10 @@ impl Kernel {
         inputs: &[*const u8],
         numbers: &[u64],
         parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
-    ) -> Result<(), TooLarge> {
+    ) -> Result<Ran, TooLarge> {
         let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
-        let code = if self.ones.iter().all(one) {
+        let usual = self.ones.iter().all(one);
+        let code = if usual {
             &self.usual
         } else {
             let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
@@ -167,14 +229,32 @@ impl Kernel {
         let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
         // SAFETY: cells have room for one element each; inputs by this function's contract.
         unsafe { self.uniforms(code, &mut cells, inputs, numbers) };
-        let shared = Shared { outputs, inputs, cells: &cells };
         let n = self.len();
+        let compiled = self.tier.as_ref().filter(|_| usual && n > 0).and_then(|t| t.code(&cells, n * self.cost));
+        if let Some(compiled) = compiled {
+            compiled.prepare(&mut cells);
+        }
+        let shared = Shared { outputs, inputs, cells: &cells };
+        if let Some(compiled) = compiled {
+            // SAFETY: by this function's contract; cells are prepared; ranges are disjoint.
+            parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
+            return Ok(Ran::Compiled);
+        }
         // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
         let stretch = |range: Range<usize>| unsafe { self.stretch(code, shared.get(), range) };
         if n > 0 {
             parallel(n, &stretch);
         }
-        Ok(())
+        Ok(Ran::Loops)
+    }
+
+    /// The cells of the usual body.
+    #[cfg(test)]
+    pub(super) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
+        let mut cells = vec![0; self.usual.uniforms];
+        // SAFETY: as in `Kernel::run`, whose operands these are.
+        unsafe { self.uniforms(&self.usual, &mut cells, inputs, numbers) };
+        cells
     }
 
     /// Fills the cells of uniform values.
@@ -195,16 +275,9 @@ impl Kernel {
                 Def::Input(_) | Def::Op(..) => {}
             }
         }
-        let base = cells.as_mut_ptr();
         let first = (self.inputs.len() + self.outputs.len()) as u16;
         // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
-        unsafe {
-            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
-            for call in &code.preamble {
-                let [a, b, c] = call.operands;
-                (call.run)(at(call.target), at(a), at(b), at(c), 1);
-            }
-        }
+        unsafe { code.run_preamble(cells, first) };
     }
 
     /// Copies elements of an input to a block of its lane.
@@ -212,27 +285,8 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::run`]; `block` has room for `n` elements.
     unsafe fn load(&self, input: usize, base: *const u8, block: *mut u8, start: usize, n: usize) {
-        let (port, operand) = (self.inputs[input], self.outputs.len() + input);
         // SAFETY: by this function's contract.
-        unsafe {
-            match port.dtype {
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    self.space.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
-                    let block = std::slice::from_raw_parts_mut(block.cast::<f32>(), n);
-                    for (to, from) in block.iter_mut().zip(halves) {
-                        *to = if port.dtype == DType::BF16 {
-                            f32::from_bits(u32::from(from) << 16)
-                        } else {
-                            half::f16::from_bits(from).to_f32()
-                        };
-                    }
-                }
-                d if d.size_of() == 1 => self.space.gather::<u8>(operand, base, block, start, n),
-                d if d.size_of() == 4 => self.space.gather::<u32>(operand, base, block, start, n),
-                _ => self.space.gather::<u64>(operand, base, block, start, n),
-            }
-        }
+        unsafe { self.space.load(self.outputs.len() + input, self.inputs[input].dtype, base, block, start, n) }
     }
 
     /// Copies a block to elements of an output.
@@ -240,31 +294,8 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::load`].
     unsafe fn store(&self, output: usize, base: *mut u8, block: *const u8, start: usize, n: usize) {
-        let port = self.outputs[output];
         // SAFETY: by this function's contract.
-        unsafe {
-            match port.dtype {
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
-                    for (to, from) in halves.iter_mut().zip(block) {
-                        *to = if port.dtype == DType::BF16 {
-                            (from.to_bits() >> 16) as u16
-                        } else {
-                            half::f16::from_f32(*from).to_bits()
-                        };
-                    }
-                    self.space.scatter::<u16>(output, base, halves.as_ptr().cast(), start, n);
-                }
-                d if port.access == Access::Dense => {
-                    let (bytes, to) = (d.size_of(), base.add(start * d.size_of()));
-                    std::ptr::copy(block, to, n * bytes);
-                }
-                d if d.size_of() == 1 => self.space.scatter::<u8>(output, base, block, start, n),
-                d if d.size_of() == 4 => self.space.scatter::<u32>(output, base, block, start, n),
-                _ => self.space.scatter::<u64>(output, base, block, start, n),
-            }
-        }
+        unsafe { self.space.store(output, self.outputs[output].dtype, base, block, start, n) }
     }
 
     /// The elements of a range, block by block.
@@ -272,15 +303,10 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::run`].
     unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
-        SCRATCH.with_borrow_mut(|scratch| {
-            let register = (code.block * code.width).next_multiple_of(64);
-            let lines = (code.registers * register).div_ceil(64);
-            if scratch.len() < lines {
-                scratch.resize(lines, Line([0; 8]));
-            }
+        let register = (code.block * code.width).next_multiple_of(64);
+        with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());
             let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
-            let base = scratch.as_mut_ptr().cast::<u8>();
             // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space, registers
             // within the scratch memory; calls read places that were filled before and write places that are no operand.
             unsafe {
@@ -315,10 +341,10 @@ impl Kernel {
 
 /// What all threads of a run share.
 #[derive(Clone, Copy)]
-struct Shared<'a> {
-    outputs: &'a [*mut u8],
-    inputs: &'a [*const u8],
-    cells: &'a [u64],
+pub(super) struct Shared<'a> {
+    pub(super) outputs: &'a [*mut u8],
+    pub(super) inputs: &'a [*const u8],
+    pub(super) cells: &'a [u64],
 }
 
 // SAFETY: threads read inputs and cells, and write disjoint elements of the outputs.
@@ -329,6 +355,19 @@ impl<'a> Shared<'a> {
     fn get(&self) -> Shared<'a> {
         *self
     }
+}
+
+/// Per value whether it is the same for all elements.
+fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
+    let mut uniform = Vec::with_capacity(body.values.len());
+    for (i, (def, _)) in body.values.iter().enumerate() {
+        uniform.push(match def {
+            Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
+            Def::Number(..) | Def::Const(_) => true,
+            Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
+        });
+    }
+    uniform
 }
 
 /// Assigns places.
@@ -375,14 +414,7 @@ impl Places<'_> {
 impl Loops {
     fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
         let count = body.values.len();
-        let mut uniform = Vec::with_capacity(count);
-        for (i, (def, _)) in body.values.iter().enumerate() {
-            uniform.push(match def {
-                Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
-                Def::Number(..) | Def::Const(_) => true,
-                Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
-            });
-        }
+        let uniform = uniform(body, inputs);
         let uniforms = uniform.iter().filter(|u| **u).count();
         let first_cell = inputs.len() + outputs.len();
         if first_cell + count + outputs.len() > usize::from(u16::MAX) {
@@ -470,5 +502,108 @@ impl Loops {
         let blocks = p.registers + inputs.len() + outputs.len();
         let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
         Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
+    }
+
+    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+    pub(super) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
+        let mut lanes = vec![Lane::F32; uniform.len()];
+        for (def, lane) in &body.values {
+            if let Def::Input(i) = def {
+                lanes[*i as usize] = *lane;
+            }
+        }
+        let port = |lane: Lane, uniform: bool| Port {
+            dtype: lane.dtype(),
+            access: if uniform { Access::Uniform } else { Access::Dense },
+        };
+        let inputs: Vec<Port> = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+        let outputs: Vec<Port> = body.outputs.iter().map(|o| port(body.lane(*o), false)).collect();
+        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
+    }
+
+    /// Elements of a block that keep all registers in the cache.
+    pub(super) fn block(&self) -> usize {
+        self.block
+    }
+
+    pub(super) fn registers(&self) -> usize {
+        self.registers
+    }
+
+    pub(super) fn uniforms(&self) -> usize {
+        self.uniforms
+    }
+
+    /// How many loops a block takes.
+    pub(super) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`].
+    ///
+    /// # Safety
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
+    pub(super) unsafe fn fill_cells(
+        &self,
+        cells: &mut [u64],
+        (inputs, outputs): (&[*const u8], usize),
+        numbers: &[u64],
+    ) {
+        for &(cell, def, lane) in &self.numbers {
+            let cell = &mut cells[cell as usize];
+            match def {
+                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => *cell = bits,
+                // SAFETY: a cell holds an element of any lane.
+                Def::Input(i) => unsafe {
+                    std::ptr::copy_nonoverlapping(inputs[i as usize], std::ptr::from_mut(cell).cast(), lane.bytes());
+                },
+                Def::Op(..) => {}
+            }
+        }
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe { self.run_preamble(cells, (inputs.len() + outputs) as u16) };
+    }
+
+    /// # Safety
+    /// There is a cell for each uniform value; the first is place `first`.
+    unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
+        let base = cells.as_mut_ptr();
+        // SAFETY: by this function's contract.
+        unsafe {
+            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
+            for call in &self.preamble {
+                let [a, b, c] = call.operands;
+                (call.run)(at(call.target), at(a), at(b), at(c), 1);
+            }
+        }
+    }
+
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements.
+    ///
+    /// # Safety
+    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
+    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements of
+    /// eight bytes and aligned.
+    pub(super) unsafe fn run_block(
+        &self,
+        cells: &[u64],
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        (registers, stride): (*mut u8, usize),
+        n: usize,
+    ) {
+        let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
+        places.extend(inputs.iter().map(|p| p.cast_mut()));
+        places.extend_from_slice(outputs);
+        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+        // SAFETY: places are those the calls were made for.
+        unsafe {
+            places.extend((0..self.registers).map(|r| registers.add(r * stride)));
+            for call in &self.calls {
+                let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+            }
+        }
     }
 }

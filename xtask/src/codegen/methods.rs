@@ -237,7 +237,7 @@ impl<'a> Method<'a> {
             let _ = writeln!(
                 out,
                 "    /// [`LazyTensor::{name}`], written into this tensor\n    pub fn {name}_{generics}(&self, {}) -> Result<(), Error> {{\n        \
-                 self.assign(&self.{name}({})?)\n    }}\n",
+                 self.store(&self.{name}({})?)\n    }}\n",
                 self.parameters(),
                 self.names()
             );

@@ -1,10 +1,12 @@
-//! A graph node as a formula over its operands.
+//! A graph node as formulas over its operands.
 
 use ltc_ir::promote::{Category, result_type};
-use ltc_ir::{Arg, ArgFlags, DType, Graph, GraphNode, Op};
+use ltc_ir::{Arg, ArgFlags, DType, Graph, GraphNode, Layout, Op};
 use smallvec::SmallVec;
 
 use super::{
+    domain::Domain,
+    folds::{self, Alone},
     formula::{self, Formula, Operand},
     rows::{self, Compute},
 };
@@ -25,13 +27,17 @@ enum Letter {
 
 /// A node that a kernel can compute.
 #[derive(Clone, Debug)]
-pub(super) struct Pointwise {
-    formula: &'static Formula,
+pub(super) struct Recipe {
+    /// Per result its formula and dtype.
+    formulas: SmallVec<[(&'static Formula, DType); 1]>,
     letters: SmallVec<[Letter; 4]>,
     lane: Lane,
     /// What happens to numbers that stand for tensors.
     rounding: Option<Code>,
-    result: DType,
+    /// The elements it goes through, and which dimensions it folds away.
+    pub(super) domain: Domain,
+    /// Whether it is worth a kernel of its own.
+    pub(super) alone: Alone,
 }
 
 /// How values of a dtype are rounded that is computed in a wider one.
@@ -43,9 +49,14 @@ fn rounding(dtype: DType) -> Option<Code> {
     }
 }
 
-impl Pointwise {
-    /// The node as a formula; `None` where it is none, or where no kernel computes it as libtorch does.
-    pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<Pointwise> {
+impl Recipe {
+    /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
+    pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
+        Recipe::pointwise(graph, node).or_else(|| Recipe::folding(graph, node))
+    }
+
+    /// A pointwise node.
+    pub(super) fn pointwise(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
         let [layout] = node.results() else { return None };
         if !node.op().name().starts_with("aten::") || !layout.is_dense() || node.op() == Op::read_view() {
             return None;
@@ -87,14 +98,71 @@ impl Pointwise {
         // Where libtorch's kernels take the number in single precision, for tensors of halves.
         let exact = row.name.starts_with("mul.") || row.name.starts_with("div.");
         let rounding = rounding(computed).filter(|_| !exact);
-        let this = Pointwise { formula, letters, lane: Lane::of(computed)?, rounding, result: layout.dtype() };
+        let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
+        let domain = Domain::pointwise(layout.sizes());
+        let this = Recipe { formulas, letters, lane: Lane::of(computed)?, rounding, domain, alone: Alone::Always };
         this.is_computable(graph, node, layout.numel()).then_some(this)
+    }
+
+    /// A node that folds dimensions away.
+    fn folding(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
+        let name = node.op().name().strip_prefix("aten::")?;
+        let row = folds::find(name, node)?;
+        let (letters, _, _) = letters(node)?;
+        let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
+        let layout = graph.layout(node.operands[first]);
+        let dtype = layout.dtype();
+        let fold = folds::dims(row, node, layout.rank())?;
+        let domain = Domain::folding(layout.sizes(), fold);
+        // Floats of one dtype, apart from what is kept of statistics.
+        let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
+        let fits = |l: &Letter| !matches!(l, Letter::Operand(i) if dtype_of(*i) != dtype);
+        if !dtype.is_floating() || !letters.iter().all(fits) || domain.each() == 0 {
+            return None;
+        }
+        let present =
+            |letter: Option<usize>| letter.is_none_or(|l| !matches!(letters.get(l), Some(Letter::Absent) | None));
+        let wanted: SmallVec<[_; 4]> = row.results.iter().filter(|(written, _)| present(*written)).collect();
+        if wanted.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense()) {
+            return None;
+        }
+        let of = |(text, layout): (&&(Option<usize>, &'static str), &ltc_ir::LayoutRef)| {
+            formula::parsed(text.1).map(|f| (f, layout.dtype()))
+        };
+        let formulas = wanted.iter().zip(node.results()).map(of).collect::<Option<_>>()?;
+        let this =
+            Recipe { formulas, letters, lane: Lane::of(dtype)?, rounding: rounding(dtype), domain, alone: row.alone };
+        let reads = |l: &Letter| match l {
+            Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
+            _ => true,
+        };
+        let placed = node.results().iter().all(|r| this.result_strides(&this.domain, r).is_some());
+        (placed && this.letters.iter().all(reads) && this.is_computable(graph, node, layout.numel())).then_some(this)
+    }
+
+    /// How an operand's elements lie in a group's domain, as [`Domain::broadcast`] says.
+    pub(super) fn operand_strides(&self, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.domain.fold.is_some() { Domain::of_operand } else { Domain::broadcast };
+        of(domain, layout.sizes(), layout.strides())
+    }
+
+    /// How a result's elements lie in a group's domain.
+    pub(super) fn result_strides(&self, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.domain.fold.is_some() { Domain::of_result } else { Domain::broadcast };
+        of(domain, layout.sizes(), layout.strides())
+    }
+
+    /// Whether some result has all elements although dimensions are folded: then elements are gone through twice.
+    pub(super) fn is_deep(&self, node: &GraphNode) -> bool {
+        self.domain.fold.is_some() && node.results().iter().any(|r| r.sizes() == &self.domain.sizes[..])
     }
 
     /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per operation
     /// and some at the end, kernel by kernel; ours are at the end.
     pub(super) fn is_exact(&self) -> bool {
-        self.formula.is_exact() && (self.formula.operations() <= 1 || rounding(self.result).is_none())
+        let exact =
+            |(f, result): &(&Formula, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
+        self.formulas.iter().all(exact)
     }
 
     /// Whether every computation has a loop, and none is much slower than libtorch's.
@@ -105,19 +173,19 @@ impl Pointwise {
             next += 1;
             Lane::of(graph.layout(node.operands[i]).dtype()).map(|lane| b.input(next - 1, lane))
         };
-        let Some(value) = self.build(&mut b, 0, operand) else { return false };
-        let body = b.finish(&[value]);
+        let Some(values) = self.build(&mut b, 0, operand) else { return false };
+        let body = b.finish(&values);
         has_loop(&body) && (elements <= SCALAR_MATH || !body.has_scalar_math())
     }
 
-    /// Writes the node's result into a body. `operand` gives the values of its operands, by position; numbers start at word
+    /// Writes the node's results into a body. `operand` gives the values of its operands, by position; numbers start at word
     /// `first_number`.
     pub(super) fn build(
         &self,
         b: &mut Builder,
         first_number: u32,
         mut operand: impl FnMut(&mut Builder, usize) -> Option<Val>,
-    ) -> Option<Val> {
+    ) -> Option<SmallVec<[Val; 1]>> {
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         for letter in &self.letters {
             operands.push(match *letter {
@@ -128,10 +196,14 @@ impl Pointwise {
                 }
             });
         }
-        let value = self.formula.build(b, &operands, self.lane)?;
-        let value = b.cast(value, Lane::of(self.result)?);
-        // Halves are computed in single precision and rounded once per operator. What was half already is left alone.
-        Some(rounding(self.result).map_or(value, |code| b.op(code, &[value])))
+        b.count = self.domain.each();
+        let result = |&(formula, dtype): &(&Formula, DType)| {
+            let value = formula.build(b, &operands, self.lane)?;
+            let value = b.cast(value, Lane::of(dtype)?);
+            // Halves are computed in single precision and rounded once per operator. What was half already is left alone.
+            Some(rounding(dtype).map_or(value, |code| b.op(code, &[value])))
+        };
+        self.formulas.iter().map(result).collect()
     }
 }
 
@@ -156,7 +228,7 @@ fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, Option<String>, b
                 text = Some(String::from_utf8(bytes).ok()?);
                 Letter::Absent
             }
-            Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Ints(_) | Arg::Device => Letter::Absent,
+            Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Ints(_) | Arg::Bools(_) | Arg::Device => Letter::Absent,
             _ => return None,
         });
     }

@@ -1,0 +1,184 @@
+//! Families: programs that differ in nothing but sizes share what one of them cost to compile.
+//!
+//! The first program of a skeleton is compiled for the sizes at hand. When a graph of the same skeleton comes with other
+//! sizes, what both have in common is written down as a symbolic graph, and the program is resized. From then on any
+//! sizes that meet the symbolic graph's assumptions are served so. Where an expression turns out too narrow (two sizes
+//! were equal by chance) it is widened by the sizes seen since; where a size became one, or the program cannot follow, the
+//! graph is compiled and founds a family of its own.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Instant,
+};
+
+use hashlink::LruCache;
+use ltc_backend::DeviceIndex;
+use ltc_ir::{
+    Graph, Hash128, Symbolic,
+    symbolic::{has_same_skeleton, integers, skeleton},
+};
+
+use crate::{cache::Program, event::Event, metrics, session::Inner};
+
+/// Families of one skeleton; the oldest goes.
+const MAX_FAMILIES: usize = 8;
+/// Sizes from which expressions are told.
+const MAX_SEEN: usize = 6;
+
+/// A graph that has no program yet.
+pub(crate) struct Sizes<'a> {
+    device: DeviceIndex,
+    graph: &'a Arc<Graph>,
+    skeleton: Hash128,
+    integers: Vec<i64>,
+}
+
+impl<'a> Sizes<'a> {
+    pub(crate) fn of(device: DeviceIndex, graph: &'a Arc<Graph>) -> Self {
+        Sizes { device, graph, skeleton: skeleton(graph), integers: integers(graph) }
+    }
+}
+
+/// Programs of one skeleton that were made from one another.
+struct Family {
+    number: u64,
+    /// The graph it began with.
+    graph: Arc<Graph>,
+    /// What it covers, once there were two sizes.
+    symbolic: Option<Arc<Symbolic>>,
+    /// Symbols' values of the sizes its expressions were told from.
+    seen: Vec<Vec<i64>>,
+    /// The last one made. Programs live in the cache, or with whoever holds them.
+    program: Weak<Program>,
+}
+
+/// A program to resize, and how the family must change for it.
+struct Offer {
+    number: u64,
+    program: Arc<Program>,
+    widened: Option<(Arc<Symbolic>, Vec<Vec<i64>>)>,
+}
+
+impl Family {
+    /// What it can do for these sizes, or what does not hold.
+    fn offer(&self, sizes: &Sizes<'_>) -> Result<Offer, String> {
+        let program = self.program.upgrade().ok_or("the program is gone")?;
+        let number = self.number;
+        let refusal = match &self.symbolic {
+            Some(symbolic) => match symbolic.admit(&sizes.integers) {
+                Ok(_) => return Ok(Offer { number, program, widened: None }),
+                Err(refusal) => refusal.to_string(),
+            },
+            None => "a size became one or zero, or was".into(),
+        };
+        let widened = self.widened(sizes).ok_or(refusal)?;
+        Ok(Offer { number, program, widened: Some(widened) })
+    }
+
+    fn widened(&self, sizes: &Sizes<'_>) -> Option<(Arc<Symbolic>, Vec<Vec<i64>>)> {
+        if self.seen.len() >= MAX_SEEN {
+            return None;
+        }
+        let mut all = vec![integers(&self.graph)];
+        if let Some(symbolic) = &self.symbolic {
+            all.extend(self.seen.iter().filter_map(|s| symbolic.integers_at(s)));
+        }
+        all.push(sizes.integers.clone());
+        let symbolic = Symbolic::generalize(&self.graph, &all)?;
+        let seen = all[1..].iter().map(|i| symbolic.admit(i).ok()).collect::<Option<_>>()?;
+        Some((symbolic.into(), seen))
+    }
+}
+
+/// All families of a session.
+pub(crate) struct Families {
+    by_skeleton: LruCache<(DeviceIndex, Hash128), Vec<Family>>,
+    next: u64,
+}
+
+impl Families {
+    pub(crate) fn new(max_entries: usize) -> Self {
+        Families { by_skeleton: LruCache::new(max_entries.max(1)), next: 0 }
+    }
+
+    fn of(&mut self, sizes: &Sizes<'_>) -> &[Family] {
+        let found = self.by_skeleton.get_mut(&(sizes.device, sizes.skeleton));
+        found.map_or(&[], |families| {
+            families.retain(|f| f.program.strong_count() > 0);
+            families
+        })
+    }
+
+    /// A compiled program founds a family.
+    pub(crate) fn insert(&mut self, sizes: &Sizes<'_>, program: &Arc<Program>) {
+        self.next += 1;
+        let (number, graph, program) = (self.next, sizes.graph.clone(), Arc::downgrade(program));
+        let family = Family { number, graph, symbolic: None, seen: Vec::new(), program };
+        let key = (sizes.device, sizes.skeleton);
+        match self.by_skeleton.get_mut(&key) {
+            Some(families) => {
+                families.push(family);
+                if families.len() > MAX_FAMILIES {
+                    families.remove(0);
+                }
+            }
+            None => drop(self.by_skeleton.insert(key, vec![family])),
+        }
+    }
+
+    /// The program an offer led to.
+    fn accept(&mut self, sizes: &Sizes<'_>, offer: Offer, program: &Arc<Program>) {
+        let families = self.by_skeleton.get_mut(&(sizes.device, sizes.skeleton));
+        if let Some(family) = families.and_then(|f| f.iter_mut().find(|f| f.number == offer.number)) {
+            family.program = Arc::downgrade(program);
+            if let Some((symbolic, seen)) = offer.widened {
+                (family.symbolic, family.seen) = (Some(symbolic), seen);
+            }
+        }
+    }
+
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let all = self.by_skeleton.iter().flat_map(|(_, families)| families);
+        all.filter_map(|f| f.symbolic.as_ref()).map(|s| s.to_string()).collect()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_skeleton.clear();
+    }
+}
+
+/// A program for these sizes, made from one for others.
+pub(crate) fn resize(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>> {
+    let start = Instant::now();
+    let (mut offers, mut refusals) = (Vec::new(), Vec::new());
+    let other_sizes = |f: &&Family| has_same_skeleton(&f.graph, sizes.graph) && f.graph.hash() != sizes.graph.hash();
+    for family in session.families.lock().of(sizes).iter().filter(other_sizes) {
+        match family.offer(sizes) {
+            Ok(offer) => offers.push(offer),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    // Those whose assumptions hold as they are come first.
+    offers.sort_by_key(|o| o.widened.is_some());
+    for offer in offers {
+        let Some(Ok(executable)) = offer.program.executable.resized(sizes.graph) else {
+            refusals.push("the program has no place for these sizes".into());
+            continue;
+        };
+        let program = Arc::new(Program::new(sizes.graph.clone(), executable, true));
+        session.counters.resize.add(start.elapsed());
+        metrics::add(&session.counters.cache_hits, 1);
+        metrics::add(&session.counters.resizes, 1);
+        if let Some((symbolic, _)) = &offer.widened {
+            session.events.push(|| Event::Symbolic { assumptions: symbolic.summary() });
+        }
+        session.events.push(|| Event::Resize { hash: sizes.graph.hash() });
+        session.families.lock().accept(sizes, offer, &program);
+        return Some(program);
+    }
+    metrics::add(&session.counters.guard_failures, refusals.len() as u64);
+    for failed in refusals {
+        session.events.push(|| Event::Guard { failed });
+    }
+    None
+}

@@ -1,0 +1,160 @@
+//! Which kernels are compiled, when, and by whom.
+//!
+//! A kernel starts with tier 0. Runs make it warm, large ones sooner; a warm one is queued to the one thread that compiles,
+//! and runs go on with tier 0 until the code is there.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::{Compiled, Recipe};
+
+/// Whether fused kernels become machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Jit {
+    /// Never.
+    Off,
+    /// In the background, those that are worth it.
+    #[default]
+    On,
+    /// All, before their first run.
+    Now,
+}
+
+impl std::str::FromStr for Jit {
+    type Err = ();
+
+    /// `0` (or `off`), `1` (or `on`), `now`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "0" | "off" | "false" => Ok(Jit::Off),
+            "1" | "on" | "true" => Ok(Jit::On),
+            "now" => Ok(Jit::Now),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Work, in additions of one element, after which a kernel is worth compiling; and what a run counts for at least.
+const WARM: u64 = 1 << 22;
+const RUN: u64 = WARM / 16;
+/// Most kernels in the queue.
+const QUEUE: usize = 1024;
+
+/// A kernel's way to machine code.
+#[derive(Debug)]
+pub(in crate::kernels) struct Tier {
+    jit: Jit,
+    /// Until it is compiled.
+    recipe: Mutex<Option<Box<Recipe>>>,
+    heat: AtomicU64,
+    /// The code; inside `None` where tier 0 is to stay.
+    code: OnceLock<Option<Compiled>>,
+}
+
+impl Tier {
+    pub(in crate::kernels) fn new(jit: Jit, recipe: Recipe) -> Arc<Tier> {
+        let recipe = Mutex::new(Some(Box::new(recipe)));
+        Arc::new(Tier { jit, recipe, heat: AtomicU64::new(0), code: OnceLock::new() })
+    }
+
+    /// When to compile.
+    pub(in crate::kernels) fn set(&mut self, jit: Jit) {
+        self.jit = jit;
+    }
+
+    /// The code for these uniform values, if it is there. `work`: additions of one element this run is worth.
+    pub(in crate::kernels) fn code(self: &Arc<Tier>, cells: &[u64], work: usize) -> Option<&Compiled> {
+        if let Some(code) = self.code.get() {
+            return code.as_ref().filter(|c| c.suits(cells));
+        }
+        if self.jit == Jit::Now {
+            self.compile(cells);
+            return self.code.get()?.as_ref().filter(|c| c.suits(cells));
+        }
+        let work = RUN.max(work as u64);
+        let before = self.heat.fetch_add(work, Relaxed);
+        // Once only, but for a full queue.
+        if before < WARM && before + work >= WARM && !queue(self, cells) {
+            self.heat.store(0, Relaxed);
+        }
+        None
+    }
+
+    /// Whether the kernel runs as machine code.
+    pub(in crate::kernels) fn is_compiled(&self) -> bool {
+        matches!(self.code.get(), Some(Some(_)))
+    }
+
+    fn compile(&self, cells: &[u64]) {
+        if let Some(recipe) = self.recipe.lock().take() {
+            let code = catch_unwind(AssertUnwindSafe(|| recipe.compile(cells)));
+            let _ = self.code.set(code.unwrap_or(None));
+        }
+    }
+}
+
+/// What is to be compiled.
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<(Weak<Tier>, Box<[u64]>)>,
+    /// Whether the thread works on one.
+    busy: bool,
+    started: bool,
+}
+
+static COMPILER: (Mutex<Queue>, Condvar, Condvar) =
+    (Mutex::new(Queue { jobs: VecDeque::new(), busy: false, started: false }), Condvar::new(), Condvar::new());
+
+/// Queues a kernel; its uniform values say which powers to expect.
+fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
+    let (lock, more, _) = &COMPILER;
+    let mut q = lock.lock();
+    if !q.started {
+        q.started = std::thread::Builder::new().name("ltc-compiler".into()).spawn(work).is_ok();
+    }
+    if !q.started || q.jobs.len() >= QUEUE {
+        return false;
+    }
+    q.jobs.push_back((Arc::downgrade(tier), cells.into()));
+    more.notify_one();
+    true
+}
+
+/// The thread that compiles.
+fn work() {
+    let (lock, more, done) = &COMPILER;
+    let mut q = lock.lock();
+    loop {
+        let Some((tier, cells)) = q.jobs.pop_front() else {
+            q.busy = false;
+            done.notify_all();
+            more.wait(&mut q);
+            continue;
+        };
+        q.busy = true;
+        drop(q);
+        // A kernel that is gone needs no code.
+        if let Some(tier) = tier.upgrade() {
+            tier.compile(&cells);
+        }
+        q = lock.lock();
+    }
+}
+
+/// Waits until every kernel queued so far is compiled, or found to be better off without. For tests and timings; a step never
+/// waits.
+pub fn finish_compiling() {
+    let (lock, _, done) = &COMPILER;
+    let mut q = lock.lock();
+    while q.busy || !q.jobs.is_empty() {
+        done.wait(&mut q);
+    }
+}

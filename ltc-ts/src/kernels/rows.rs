@@ -1,0 +1,374 @@
+//! Kernels with folds: softmax, norms, sums.
+//!
+//! Elements are grouped into rows, one for each place that is left when some dimensions are folded away. Stages (see
+//! `nest.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends on
+//! what lies side by side in memory:
+//!
+//! | | a block is | values of the row are |
+//! |---|---|---|
+//! | [`Walk::Rows`] | several whole rows | repeated for each element |
+//! | [`Walk::Line`] | a piece of one row | uniform |
+//! | [`Walk::Columns`] | one element of each of several rows | beside the elements |
+
+use std::{cell::RefCell, ops::Range, sync::OnceLock};
+
+use ltc_ir::DType;
+
+use super::{
+    body::{Body, Def, Lane, Val},
+    fold::Folder,
+    nest::{Feed, Keep, Nest, Stage},
+    pass::{Pass, Shared},
+    space::{Access, Space},
+    tile::{Line, Loops, MAX_BLOCK, TooLarge},
+};
+
+/// Elements of rows that are worth keeping between stages.
+const MAX_CARRIED: usize = 32 << 10;
+/// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
+const LONGER: usize = 4;
+/// Elements a long fold is cut into, so that several threads can share it.
+const CHUNK: usize = 32 << 10;
+
+/// An input or output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Port {
+    pub(super) dtype: DType,
+    /// It has one element per row.
+    pub(super) of_rows: bool,
+    pub(super) access: Access,
+}
+
+impl Port {
+    pub(super) fn is_half(self) -> bool {
+        matches!(self.dtype, DType::F16 | DType::BF16)
+    }
+}
+
+/// How elements are gone through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Walk {
+    Rows,
+    Line,
+    Columns,
+}
+
+/// The elements of a kernel with folds, and how operands lie: outputs, then inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSpace {
+    /// All elements: row by row, or if `columns`, the first of all rows, then the second of all, and so on.
+    pub(super) elements: Space,
+    /// One element per row.
+    pub(super) rows: Space,
+    pub(super) columns: bool,
+    pub(super) row_count: usize,
+    /// Elements of a row.
+    pub(super) each: usize,
+    /// Per operand whether it has one element per row.
+    pub(super) of_rows: Vec<bool>,
+}
+
+impl RowSpace {
+    /// The space of these sizes with the dimensions in `folded` folded away. Strides are in elements, 0 where an operand is
+    /// repeated.
+    pub(crate) fn new(sizes: &[i64], folded: &[bool], operands: &[&[i64]]) -> RowSpace {
+        let of_rows = |o: &&[i64]| (0..sizes.len()).all(|d| !folded[d] || o[d] == 0 || sizes[d] == 1);
+        let of_rows: Vec<bool> = operands.iter().map(of_rows).collect();
+        // The order of memory of the first operand that has all elements.
+        let all = |o: &&&[i64]| (0..sizes.len()).all(|d| sizes[d] == 1 || o[d] != 0);
+        let leader = operands
+            .iter()
+            .find(all)
+            .or_else(|| operands.iter().zip(&of_rows).find(|(_, rows)| !**rows).map(|(o, _)| o));
+        let stride = |d: usize| leader.map_or(0, |l| l[d]);
+        let part = |wanted: bool| {
+            let mut dims: Vec<usize> = (0..sizes.len()).filter(|&d| folded[d] == wanted && sizes[d] != 1).collect();
+            dims.sort_by_key(|&d| std::cmp::Reverse(stride(d)));
+            dims
+        };
+        let (kept, inner) = (part(false), part(true));
+        let nearest = |dims: &[usize]| dims.last().map(|&d| stride(d)).filter(|&s| s != 0);
+        let columns = match (nearest(&kept), nearest(&inner)) {
+            (Some(kept), Some(inner)) => kept < inner,
+            _ => false,
+        };
+        let order: Vec<usize> = if columns { [&inner[..], &kept].concat() } else { [&kept[..], &inner].concat() };
+        let count = |dims: &[usize]| dims.iter().map(|&d| sizes[d] as usize).product::<usize>();
+        RowSpace {
+            elements: Space::ordered(&order, sizes, operands),
+            rows: Space::ordered(&kept, sizes, operands),
+            columns,
+            row_count: count(&kept),
+            each: count(&inner),
+            of_rows,
+        }
+    }
+}
+
+/// A kernel with folds, ready to run.
+#[derive(Debug)]
+pub(crate) struct RowKernel {
+    pub(super) space: RowSpace,
+    pub(super) inputs: Vec<Port>,
+    pub(super) outputs: Vec<Port>,
+    usual: Staged,
+    ones: Vec<(u32, DType)>,
+    general: (Body, OnceLock<Option<Staged>>),
+    cost: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct StageLoops {
+    pub(super) stage: Stage,
+    pub(super) elements: Loops,
+    pub(super) rows: Loops,
+    /// How many kept values are computed; those after them are folded as they come, from these feeds.
+    pub(super) made: usize,
+    pub(super) folded_feeds: Vec<usize>,
+    /// Per kept value of the elements, how it is folded if it is.
+    pub(super) folds: Vec<Option<Folder>>,
+}
+
+/// A body's stages as loops, and where scratch memory is for what.
+#[derive(Debug)]
+pub(super) struct Staged {
+    pub(super) nest: Nest,
+    pub(super) stages: Vec<StageLoops>,
+    pub(super) walk: Walk,
+    /// Rows gone through at a time, and elements of a block.
+    pub(super) bundle: usize,
+    pub(super) block: usize,
+    /// Elements of each row (for columns: elements of a row's fold) of a task.
+    pub(super) chunk: usize,
+    /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a bundle.
+    pub(super) piece: usize,
+    /// Where pieces of each kind begin, in bytes, and how much there is in all.
+    pub(super) feeds: usize,
+    pub(super) keeps: usize,
+    pub(super) row_values: usize,
+    pub(super) totals: usize,
+    pub(super) carried: usize,
+    pub(super) carry: usize,
+    pub(super) scratch: usize,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Staged {
+    fn new(body: &Body, space: &RowSpace, inputs: &[Port]) -> Option<Staged> {
+        let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
+        let staged = |carry, bundle| Staged::with(Nest::new(body, &of_rows, carry), space, bundle);
+        let first = staged(true, None)?;
+        let long = match first.walk {
+            Walk::Rows => false,
+            Walk::Line => space.each > MAX_CARRIED,
+            Walk::Columns => first.bundle * space.each > MAX_CARRIED * 2,
+        };
+        if long && !first.nest.carried.is_empty() { staged(false, Some(first.bundle)) } else { Some(first) }
+    }
+
+    fn with(nest: Nest, space: &RowSpace, bundle: Option<usize>) -> Option<Staged> {
+        // Blocks of several rows want values of rows beside the elements, as columns do.
+        let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
+            let one = |stage: &Stage| {
+                let mut stage = stage.clone();
+                let of_row: Vec<bool> = stage.feeds.iter().map(|f| uniform && matches!(f, Feed::Row(_))).collect();
+                // What is folded as it comes need not be copied first; such values stand last.
+                let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
+                    Def::Input(k) if !of_row[k as usize] => Some(k as usize),
+                    _ => None,
+                };
+                let kept: Vec<(Keep, Val)> = stage.keeps.iter().copied().zip(stage.elements.outputs.clone()).collect();
+                let (read, made): (Vec<_>, Vec<_>) =
+                    kept.into_iter().partition(|(keep, o)| matches!(keep, Keep::Fold(..)) && comes(o).is_some());
+                let fold = |(keep, o): &(Keep, Val)| match keep {
+                    Keep::Fold(code, _) => Folder::of(*code, stage.elements.lane(*o)).map(Some),
+                    _ => Some(None),
+                };
+                let folds = made.iter().chain(&read).map(fold).collect::<Option<_>>()?;
+                let folded_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
+                stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
+                stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
+                Some(StageLoops {
+                    elements: Loops::of_blocks(&stage.elements, &of_row)?,
+                    rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
+                    folds,
+                    folded_feeds,
+                    made: made.len(),
+                    stage,
+                })
+            };
+            nest.stages.iter().map(one).collect()
+        };
+        // Longer than tier 0's, because there is more to do around them.
+        let narrowest =
+            |stages: &[StageLoops]| stages.iter().map(|s| s.elements.block() * LONGER).min().unwrap_or(MAX_BLOCK);
+        let mut stages = loops(false)?;
+        let widest = narrowest(&stages);
+        let rows = space.row_count.max(1);
+        let (walk, bundle, block) = match () {
+            () if space.columns => {
+                // Enough bundles for several threads, none too narrow.
+                let bundle = bundle
+                    .unwrap_or_else(|| rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows));
+                (Walk::Columns, bundle, bundle)
+            }
+            () if space.each * 2 <= widest => {
+                let bundle = (widest / space.each.max(1)).clamp(1, rows);
+                (Walk::Rows, bundle, bundle * space.each)
+            }
+            () => (Walk::Line, 1, widest),
+        };
+        if walk == Walk::Line {
+            stages = loops(true)?;
+        }
+        let block = if walk == Walk::Line { narrowest(&stages).min(space.each.max(1)) } else { block };
+        // A long fold is cut where that leaves nothing to do twice: one stage only.
+        let few = rows.div_ceil(bundle) <= 4 && nest.stages.len() == 2;
+        let chunk = match walk {
+            Walk::Line if few => CHUNK,
+            Walk::Columns if few => (CHUNK / bundle).max(1),
+            _ => usize::MAX,
+        };
+        let piece = (block.max(bundle) * 8).next_multiple_of(64);
+        let most = |count: fn(&StageLoops) -> usize| stages.iter().map(count).max().unwrap_or(0) * piece;
+        let carry = match walk {
+            Walk::Rows => block,
+            Walk::Line => space.each,
+            Walk::Columns => bundle * space.each,
+        };
+        let carry = (carry * 8).next_multiple_of(64);
+        let feeds = most(|s| s.elements.registers().max(s.rows.registers()));
+        let keeps = feeds + most(|s| s.stage.feeds.len());
+        let row_values = keeps + most(|s| s.stage.keeps.len().max(s.stage.row_keeps.len()));
+        let totals = row_values + nest.row_values.len() * piece;
+        let carried = totals + most(|s| s.folds.len());
+        let scratch = carried + carry * nest.carried.len();
+        Some(Staged {
+            nest,
+            stages,
+            walk,
+            bundle,
+            block,
+            chunk,
+            piece,
+            feeds,
+            keeps,
+            row_values,
+            totals,
+            carried,
+            carry,
+            scratch,
+        })
+    }
+}
+
+impl RowKernel {
+    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume ones,
+    /// `general` computes the same assuming nothing.
+    ///
+    /// `None` if some computation has no loop, or there are too many values.
+    pub(crate) fn new(
+        space: RowSpace,
+        outputs: &[DType],
+        inputs: &[DType],
+        usual: &Body,
+        general: Body,
+    ) -> Option<RowKernel> {
+        let port = |i: usize, dtype: DType| {
+            let of_rows = space.of_rows[i];
+            let access = if of_rows { space.rows.access(i) } else { space.elements.access(i) };
+            Port { dtype, of_rows, access }
+        };
+        let out: Vec<Port> = outputs.iter().enumerate().map(|(i, d)| port(i, *d)).collect();
+        let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port(i + outputs.len(), *d)).collect();
+        let cost = usual.cost() + inp.len() + out.len();
+        let staged = Staged::new(usual, &space, &inp)?;
+        let ones = usual.ones.clone();
+        Some(RowKernel {
+            space,
+            inputs: inp,
+            outputs: out,
+            usual: staged,
+            ones,
+            general: (general, OnceLock::new()),
+            cost,
+        })
+    }
+
+    /// How many elements the kernel goes through.
+    pub(crate) fn len(&self) -> usize {
+        self.space.row_count * self.space.each
+    }
+
+    /// How many loops an element takes, in all stages.
+    pub(crate) fn calls(&self) -> usize {
+        self.usual.stages.iter().map(|s| s.elements.calls() + s.folds.len()).sum()
+    }
+
+    fn tasks(&self, staged: &Staged) -> (usize, usize) {
+        let chunks = self.space.each.div_ceil(staged.chunk).max(1);
+        (self.space.row_count.div_ceil(staged.bundle), chunks)
+    }
+
+    /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges of
+    /// less than `grain` are not worth a thread. Fails if the form for unusual numbers cannot be made.
+    ///
+    /// # Safety
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
+    /// overlap nothing. `numbers` has all words the body speaks of.
+    pub(crate) unsafe fn run(
+        &self,
+        outputs: &[*mut u8],
+        inputs: &[*const u8],
+        numbers: &[u64],
+        parallel: impl FnOnce(usize, usize, &(dyn Fn(Range<usize>) + Sync)),
+    ) -> Result<(), TooLarge> {
+        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let staged = if self.ones.iter().all(one) {
+            &self.usual
+        } else {
+            let make = || Staged::new(&self.general.0, &self.space, &self.inputs);
+            self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
+        };
+        let (bundles, chunks) = self.tasks(staged);
+        let folds = staged.stages.last().map_or(0, |s| s.folds.len());
+        let mut partials = vec![0u64; if chunks > 1 { bundles * chunks * folds * staged.bundle } else { 0 }];
+        let even = |address: usize, port: &Port| address.is_multiple_of(port.dtype.size_of());
+        let shared = Shared {
+            outputs,
+            inputs,
+            even: (
+                inputs.iter().zip(&self.inputs).map(|(p, port)| even(*p as usize, port)).collect(),
+                outputs.iter().zip(&self.outputs).map(|(p, port)| even(*p as usize, port)).collect(),
+            ),
+            numbers,
+            partials: partials.as_mut_ptr(),
+        };
+        if bundles == 0 {
+            return Ok(());
+        }
+        let elements = staged.bundle * self.space.each.min(staged.chunk);
+        let grain = (200_000 / (elements * self.cost).max(1)).max(1);
+        let shared = &shared;
+        parallel(bundles * chunks, grain, &|tasks| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
+                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
+                // SAFETY: by this function's contract; each task has its own rows or partials.
+                tasks.for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) });
+            });
+        });
+        if chunks > 1 {
+            SCRATCH.with_borrow_mut(|scratch| {
+                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
+                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
+                // SAFETY: as above; all tasks are done.
+                (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) });
+            });
+        }
+        Ok(())
+    }
+}
