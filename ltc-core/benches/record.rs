@@ -55,5 +55,33 @@ fn native(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(group, benches, native);
+/// A step of a loop: 100 operators that match those of the step before, against look-ups by hash.
+fn repeated(c: &mut Criterion) {
+    let mut group = c.benchmark_group("a repeated step");
+    group.throughput(Throughput::Elements(100));
+    for (name, trace_reuse) in [("matched", true), ("looked up", false)] {
+        let mut config = Config::default();
+        config.trace_reuse = trace_reuse;
+        let session = Session::new(Arc::new(RecordingBackend::default()), config).expect("a session");
+        let dev = session.device(0).expect("a device");
+        let a = LazyTensor::from_slice(dev, &[0f32; 16], &[16]).expect("a tensor");
+        let step = || {
+            (0..100).fold(a.clone(), |y, i| match i % 3 {
+                0 => y + &a,
+                1 => y * 1.5,
+                _ => y.relu().expect("a tensor"),
+            })
+        };
+        group.bench_function(format!("{name}: record and drop"), |b| b.iter(|| drop(step())));
+        group.bench_function(format!("{name}: record, cut and run"), |b| {
+            b.iter(|| {
+                let _y = step();
+                dev.sync().and_then(|()| dev.wait()).expect("the program runs");
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(group, benches, native, repeated);
 criterion_main!(group);

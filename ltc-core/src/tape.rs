@@ -18,6 +18,8 @@ pub(crate) struct Tape {
     potential: usize,
     potential_limit: usize,
     byte_limit: usize,
+    /// Calls that were what the recorder expected, and others.
+    reuse: (u64, u64),
 }
 
 const FIRST_CHECK: usize = 4096;
@@ -25,14 +27,24 @@ const FIRST_CHECK: usize = 4096;
 impl Tape {
     pub(crate) fn new(node_limit: usize, byte_limit: usize) -> Self {
         let check_at = FIRST_CHECK.min(node_limit.max(1));
-        Tape { entries: Vec::new(), check_at, node_limit, potential: 0, potential_limit: byte_limit, byte_limit }
+        let (entries, reuse) = (Vec::new(), (0, 0));
+        Tape { entries, check_at, node_limit, potential: 0, potential_limit: byte_limit, byte_limit, reuse }
     }
 
     /// Adds a node; true when it is time to look at the limits ([`Tape::over_node_limit`]).
     #[inline]
-    pub(crate) fn push(&mut self, value: &TraceValue) -> bool {
+    pub(crate) fn push(&mut self, value: &TraceValue, reused: Option<bool>) -> bool {
+        if let Some(reused) = reused {
+            self.reuse.0 += u64::from(reused);
+            self.reuse.1 += u64::from(!reused);
+        }
         self.entries.push(value.downgrade());
         self.entries.len() >= self.check_at
+    }
+
+    /// Calls that were what their recorder expected, and others, since the last time.
+    pub(crate) fn take_reuse(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.reuse)
     }
 
     /// Sweeps dead entries; whether more than the limit are alive and pending.
@@ -59,6 +71,11 @@ impl Tape {
         retained >= self.byte_limit
     }
 
+    /// Forgets what is data by now: after a cut of some of it.
+    pub(crate) fn forget_resolved(&mut self) {
+        self.entries.retain(|e| e.upgrade().is_some_and(|v| v.is_pending()));
+    }
+
     /// Live pending nodes, in order.
     pub(crate) fn pending(&self) -> Vec<TraceValue> {
         self.entries.iter().filter_map(WeakValue::upgrade).filter(TraceValue::is_pending).collect()
@@ -66,8 +83,8 @@ impl Tape {
 
     /// Takes all live pending nodes, in order, and begins anew.
     pub(crate) fn take(&mut self) -> Vec<TraceValue> {
-        let pending = self.pending();
-        self.entries.clear();
+        // Pending all of them: a cut of some forgets those it turned into data.
+        let pending = self.entries.drain(..).filter_map(|e| e.upgrade()).collect();
         self.check_at = FIRST_CHECK.min(self.node_limit.max(1));
         pending
     }

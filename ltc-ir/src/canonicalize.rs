@@ -5,13 +5,16 @@
 //! in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
 //!
 //! A steady training loop canonicalises the same structure each step, so a [`Graph`] is only built on a cache miss
-//! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]).
+//! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]), and the hash is only
+//! computed where somebody asks for it: a trace that matches the graph that came next the last time needs none.
 //!
 //! **Outputs** are the nodes someone outside the set still holds, told by reference counts. Nobody can gain a reference
 //! to a node without holding one already, so what is not an output now can never be asked for later.
 //! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
 //!
 //! Parameters are numbered by first use, never by value; two equal buffers are two parameters.
+
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
@@ -34,8 +37,9 @@ pub struct ParamBinding<D> {
 /// A canonicalised trace.
 #[derive(Debug)]
 pub struct Canonical<D> {
-    /// Nodes that become graph nodes.
-    nodes: Vec<Value<D>>,
+    set: Vec<Value<D>>,
+    /// Places in the set of those that become graph nodes.
+    nodes: Vec<u32>,
     operands: Vec<ValueId>,
     /// End of each node's operands and numbers.
     ends: Vec<(u32, u32)>,
@@ -46,7 +50,7 @@ pub struct Canonical<D> {
     output_ids: Vec<ValueId>,
     /// The trace values the outputs stand for; resolve them to placeholders.
     pub outputs: Vec<Value<D>>,
-    hash: Hash128,
+    hash: OnceLock<Hash128>,
 }
 
 /// Pending values reachable from `roots`, operands first. Iterative; deterministic.
@@ -90,6 +94,7 @@ pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoc
 
 fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) -> Canonical<D> {
     let mut c = Canonical {
+        set: Vec::new(),
         nodes: Vec::with_capacity(set.len()),
         operands: Vec::with_capacity(set.len() * 2),
         ends: Vec::with_capacity(set.len()),
@@ -97,16 +102,14 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         numbers: Vec::new(),
         output_ids: Vec::new(),
         outputs: Vec::new(),
-        hash: Hash128::default(),
+        hash: OnceLock::new(),
     };
     // Per set position: graph value of its (first) result, and how often the set uses it.
     let mut ids: Vec<ValueId> = Vec::with_capacity(set.len());
     let mut uses: Vec<u32> = vec![0; set.len()];
     let mut leaves: Vec<(Value<D>, u32)> = Vec::new();
-    let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
-        let first_operand = c.operands.len();
         let result_index = value.result_index();
         value.inspect(
             |operands, numbers| {
@@ -142,9 +145,8 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         }
         ids.push(ValueId::result(next_result));
         next_result += value.results().len();
-        hasher.node(value.local_hash(), &c.operands[first_operand..]);
         c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
-        c.nodes.push(value.clone());
+        c.nodes.push(position as u32);
     }
     for value in outputs.unwrap_or_default() {
         let position = value.marked(epoch).expect("invariant: outputs are in the set") as usize;
@@ -152,8 +154,8 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         c.outputs.push(value.clone());
     }
     for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
-        // Held by `set`, by `c.nodes` unless it is a result node, and by its users within the set.
-        let ours = 1 + value.result_index().is_none() as usize + uses[position] as usize;
+        // Held by `set` and by its users within the set.
+        let ours = 1 + uses[position] as usize;
         if value.holders() > ours {
             c.output_ids.push(ids[position]);
             c.outputs.push(value.clone());
@@ -167,7 +169,7 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
             layout: leaf.layout().clone(),
         })
         .collect();
-    c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
+    c.set = set;
     c
 }
 
@@ -200,7 +202,17 @@ const LEAF: u32 = 1 << 31;
 impl<D> Canonical<D> {
     /// Structural hash, equal to the built graph's.
     pub fn hash(&self) -> Hash128 {
-        self.hash
+        *self.hash.get_or_init(|| {
+            let mut hasher = GraphHasher::new();
+            for (i, node) in self.nodes().enumerate() {
+                hasher.node(node.local_hash(), self.operands(i));
+            }
+            hasher.finish(self.params.iter().map(|p| p.layout.hash()), &self.output_ids)
+        })
+    }
+
+    fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {
+        self.nodes.iter().map(|&i| &self.set[i as usize])
     }
 
     /// How many operations there are.
@@ -215,14 +227,13 @@ impl<D> Canonical<D> {
 
     /// Whether this trace has exactly the structure of `graph`.
     pub fn matches(&self, graph: &Graph) -> bool {
-        self.hash == graph.hash()
+        self.hash.get().is_none_or(|&hash| hash == graph.hash())
             && self.nodes.len() == graph.nodes().len()
             && self.params.len() == graph.params().len()
             && self.output_ids == graph.outputs()
             && self.params.iter().zip(graph.params()).all(|(a, b)| a.layout == *b)
             && self
-                .nodes
-                .iter()
+                .nodes()
                 .zip(graph.nodes())
                 .enumerate()
                 .all(|(i, (a, b))| **a.signature() == *b.signature && self.operands(i) == &b.operands[..])
@@ -235,7 +246,7 @@ impl<D> Canonical<D> {
             b.param(p.layout.clone());
         }
         let mut numbers = 0;
-        for (i, node) in self.nodes.iter().enumerate() {
+        for (i, node) in self.nodes().enumerate() {
             let count = self.ends[i].1 - numbers;
             numbers = self.ends[i].1;
             b.push(node.signature().clone(), self.operands(i), count as usize, node.site());
@@ -245,13 +256,13 @@ impl<D> Canonical<D> {
 
     /// Sites of the nodes in this very trace, for error reports (the cached graph has those of its first recording).
     pub fn sites(&self) -> impl Iterator<Item = crate::trace::SiteId> + '_ {
-        self.nodes.iter().map(Value::site)
+        self.nodes().map(Value::site)
     }
 
     /// Operator counts, for events and dumps.
     pub fn op_counts(&self) -> FxHashMap<crate::op::Op, usize> {
         let mut counts = FxHashMap::default();
-        for n in &self.nodes {
+        for n in self.nodes() {
             *counts.entry(n.op()).or_default() += 1;
         }
         counts
