@@ -1,16 +1,13 @@
 //! The computation cache: structure to program, least recently used out first.
 //!
 //! Keyed by the 128-bit structural hash; a hit is confirmed by comparing the trace with the graph, so a collision costs
-//! a comparison and never a wrong program. Bounded by entries and by bytes. A program remembers the hash of the one its
-//! device was sent next: a trace is compared with that one first, and its own hash is computed only where it differs.
+//! a comparison and never a wrong program. Bounded by entries and by bytes.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use hashlink::LruCache;
 use ltc_backend::{DeviceIndex, Executable};
 use ltc_ir::{Canonical, Graph, Hash128};
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// A compiled graph.
@@ -20,14 +17,12 @@ pub(crate) struct Program {
     /// Made from a program for other sizes.
     pub(crate) resized: bool,
     bytes: usize,
-    /// Hash of the program that came next the last time.
-    next: Mutex<Option<Hash128>>,
 }
 
 impl Program {
     pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        Program { graph, executable, resized, bytes, next: Mutex::new(None) }
+        Program { graph, executable, resized, bytes }
     }
 }
 
@@ -41,49 +36,24 @@ type Key = (DeviceIndex, Hash128);
 
 pub(crate) struct Cache {
     programs: LruCache<Key, SmallVec<[Arc<Program>; 1]>>,
-    /// What each device was sent last, while the cache has it.
-    last: FxHashMap<DeviceIndex, Weak<Program>>,
     max_bytes: usize,
     bytes: usize,
 }
 
 impl Cache {
     pub(crate) fn new(max_entries: usize, max_bytes: usize) -> Self {
-        Cache { programs: LruCache::new(max_entries.max(1)), last: FxHashMap::default(), max_bytes, bytes: 0 }
+        Cache { programs: LruCache::new(max_entries.max(1)), max_bytes, bytes: 0 }
     }
 
-    /// The program of exactly this structure, and whether it was the one that came next the last time (asked with `guess`).
-    pub(crate) fn get<D>(
-        &mut self,
-        device: DeviceIndex,
-        trace: &Canonical<D>,
-        guess: bool,
-    ) -> Option<(Arc<Program>, bool)> {
-        let next = self.last.get(&device).filter(|_| guess).and_then(|last| *last.upgrade()?.next.lock());
-        // A wrong guess is no use of what was guessed.
-        let guessed = next.and_then(|hash| self.find(device, hash, trace));
-        let reused = guessed.is_some();
-        let program = guessed.or_else(|| self.find(device, trace.hash(), trace))?;
-        self.programs.get(&(device, program.graph.hash()));
-        self.sent(device, &program);
-        Some((program, reused))
-    }
-
-    fn find<D>(&self, device: DeviceIndex, hash: Hash128, trace: &Canonical<D>) -> Option<Arc<Program>> {
-        self.programs.peek(&(device, hash))?.iter().find(|p| trace.matches(&p.graph)).cloned()
-    }
-
-    fn sent(&mut self, device: DeviceIndex, program: &Arc<Program>) {
-        let last = self.last.insert(device, Arc::downgrade(program));
-        if let Some(last) = last.and_then(|last| last.upgrade()) {
-            *last.next.lock() = Some(program.graph.hash());
-        }
+    /// The program of exactly this structure.
+    pub(crate) fn get<D>(&mut self, device: DeviceIndex, trace: &Canonical<D>) -> Option<Arc<Program>> {
+        let same_hash = self.programs.get(&(device, trace.hash()))?;
+        same_hash.iter().find(|p| trace.matches(&p.graph)).cloned()
     }
 
     pub(crate) fn insert(&mut self, device: DeviceIndex, program: Arc<Program>) {
         let key = (device, program.graph.hash());
         self.bytes += program.bytes;
-        self.sent(device, &program);
         if let Some(same_hash) = self.programs.get_mut(&key) {
             same_hash.push(program);
         } else {
@@ -110,7 +80,6 @@ impl Cache {
 
     pub(crate) fn clear(&mut self) {
         self.programs.clear();
-        self.last.clear();
         self.bytes = 0;
     }
 

@@ -24,9 +24,6 @@ pub struct Config {
     pub inline_execution: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
-    /// Compare each call, and each trace, with what came next the last time before looking it up by hash (LTC: the reuse
-    /// of IR nodes). `LTC_TRACE_REUSE`; on.
-    pub trace_reuse: bool,
     /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or `auto`;
     /// on.
     pub symbolic: bool,
@@ -47,7 +44,6 @@ impl Default for Config {
             async_execution: true,
             inline_execution: true,
             donation: true,
-            trace_reuse: true,
             symbolic: true,
             check_cache: false,
             force_fallback: Vec::new(),
@@ -89,7 +85,6 @@ impl Config {
         switch("LTC_ASYNC", &mut c.async_execution);
         switch("LTC_INLINE", &mut c.inline_execution);
         switch("LTC_DONATION", &mut c.donation);
-        switch("LTC_TRACE_REUSE", &mut c.trace_reuse);
         switch("LTC_SYMBOLIC", &mut c.symbolic);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {

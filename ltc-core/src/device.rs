@@ -36,22 +36,6 @@ use crate::{
     tape::Tape,
 };
 
-/// Where a call comes from.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Origin {
-    /// The user's line.
-    pub site: SiteId,
-    /// Whether the recorder found the call to be what came after the one before the last time, so that there was
-    /// nothing to hash or to look up; `None` where nobody looked.
-    pub reused: Option<bool>,
-}
-
-impl From<SiteId> for Origin {
-    fn from(site: SiteId) -> Self {
-        Origin { site, reused: None }
-    }
-}
-
 /// What it takes to wake the executor thread and to have it done, roughly.
 const HAND_OVER: Duration = Duration::from_micros(10);
 
@@ -92,19 +76,6 @@ impl Device {
         }))
     }
 
-    /// Whether recorders compare a call with the one that came next the last time ([`crate::Config::trace_reuse`]).
-    #[inline]
-    pub fn reuses_traces(&self) -> bool {
-        self.0.session.config.trace_reuse
-    }
-
-    /// Adds what recorders told since the last time to the session's counters.
-    pub(crate) fn count_reuse(&self) {
-        let (reused, missed) = self.0.tape.lock().take_reuse();
-        metrics::add(&self.0.session.counters.reused_calls, reused);
-        metrics::add(&self.0.session.counters.other_calls, missed);
-    }
-
     /// Index among the session's devices.
     pub fn index(&self) -> u16 {
         self.0.index.0
@@ -117,11 +88,10 @@ impl Device {
         signature: SignatureRef,
         operands: Operands<Arc<DataCell>>,
         numbers: NumberWords,
-        origin: impl Into<Origin>,
+        site: SiteId,
     ) -> TraceValue {
-        let origin = origin.into();
-        let value = TraceValue::record(signature, operands, numbers, origin.site);
-        let check = self.0.tape.lock().push(&value, origin.reused);
+        let value = TraceValue::record(signature, operands, numbers, site);
+        let check = self.0.tape.lock().push(&value);
         if check {
             self.check_node_limit();
         }
@@ -134,19 +104,19 @@ impl Device {
         signature: SignatureRef,
         operands: Operands<Arc<DataCell>>,
         numbers: NumberWords,
-        origin: impl Into<Origin>,
+        site: SiteId,
     ) -> SmallVec<[TraceValue; 2]> {
-        let (count, origin) = (signature.results().len(), origin.into());
+        let count = signature.results().len();
         if count == 1 {
-            return SmallVec::from_iter([self.record(signature, operands, numbers, origin)]);
+            return SmallVec::from_iter([self.record(signature, operands, numbers, site)]);
         }
-        let node = TraceValue::record(signature, operands, numbers, origin.site);
+        let node = TraceValue::record(signature, operands, numbers, site);
         let values: SmallVec<[TraceValue; 2]> = (0..count).map(|i| node.result(i)).collect();
         // In one go: a cut sees the node with all its results or not at all.
         let mut tape = self.0.tape.lock();
-        let mut check = tape.push(&node, origin.reused);
+        let mut check = tape.push(&node);
         for value in &values {
-            check |= tape.push(value, None);
+            check |= tape.push(value);
         }
         drop(tape);
         if check {
@@ -413,11 +383,10 @@ impl Device {
     /// The one place where a cache miss can happen.
     fn program(&self, trace: &Canonical<Arc<DataCell>>) -> Result<Arc<Program>, BackendError> {
         let session = &self.0.session;
-        let found = session.cache.lock().get(self.0.index, trace, session.config.trace_reuse);
-        if let Some((program, reused)) = found {
+        let found = session.cache.lock().get(self.0.index, trace);
+        if let Some(program) = found {
             metrics::add(&session.counters.cache_hits, 1);
-            metrics::add(&session.counters.reused_traces, u64::from(reused));
-            session.events.push(|| Event::CacheHit { hash: program.graph.hash() });
+            session.events.push(|| Event::CacheHit { hash: trace.hash() });
             // A resized program keeps decisions of the sizes it was compiled for: its text may differ.
             if session.config.check_cache && !program.resized {
                 let again = session.backend.compile(self.0.index, &Arc::new(trace.to_graph()))?;

@@ -28,7 +28,7 @@ pub mod tensor;
 pub use autodiff::{GradOptions, NoGradGuard, grad, is_enabled as is_grad_enabled, no_grad};
 pub use cell::DataCell;
 pub use config::Config;
-pub use device::{Device, Origin};
+pub use device::Device;
 pub use error::Error;
 pub use event::{Event, SyncReason};
 pub use extract::Extracted;

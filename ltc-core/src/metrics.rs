@@ -14,9 +14,6 @@ use parking_lot::Mutex;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) recorded: AtomicU64,
-    pub(crate) reused_calls: AtomicU64,
-    pub(crate) other_calls: AtomicU64,
-    pub(crate) reused_traces: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) auto_cuts: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
@@ -102,12 +99,6 @@ pub struct TimingSummary {
 pub struct Metrics {
     /// Operations recorded.
     pub recorded: u64,
-    /// Calls that were what came next the last time: found without hashing.
-    pub reused_calls: u64,
-    /// Calls that were not, and were looked up.
-    pub other_calls: u64,
-    /// Cuts whose trace was the one that came next the last time: their program was found without hashing.
-    pub reused_traces: u64,
     /// Cuts that sent something to the device.
     pub syncs: u64,
     /// Cuts made by a limit.
@@ -154,8 +145,6 @@ impl Metrics {
         let named = [
             ("MarkStep", self.syncs),
             ("RecordedOperations", self.recorded),
-            ("IrNodeReused", self.reused_calls),
-            ("TraceReused", self.reused_traces),
             ("CachedCompile", self.cache_hits),
             ("ResizedCompile", self.resizes),
             ("FailedGuards", self.guard_failures),
@@ -194,9 +183,6 @@ impl Counters {
         let get = |c: &AtomicU64| c.load(Relaxed);
         Metrics {
             recorded: get(&self.recorded),
-            reused_calls: get(&self.reused_calls),
-            other_calls: get(&self.other_calls),
-            reused_traces: get(&self.reused_traces),
             syncs: get(&self.syncs),
             auto_cuts: get(&self.auto_cuts),
             cache_hits: get(&self.cache_hits),
@@ -222,9 +208,6 @@ impl Counters {
     pub(crate) fn reset(&self) {
         for c in [
             &self.recorded,
-            &self.reused_calls,
-            &self.other_calls,
-            &self.reused_traces,
             &self.syncs,
             &self.auto_cuts,
             &self.cache_hits,
@@ -253,9 +236,6 @@ impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counters = [
             ("operations recorded", self.recorded),
-            ("calls as expected", self.reused_calls),
-            ("calls looked up", self.other_calls),
-            ("traces as expected", self.reused_traces),
             ("syncs", self.syncs),
             ("cuts by a limit", self.auto_cuts),
             ("cache hits", self.cache_hits),

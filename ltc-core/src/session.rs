@@ -90,13 +90,11 @@ impl Session {
 
     /// A snapshot of counters and timings.
     pub fn metrics(&self) -> Metrics {
-        self.devices.iter().for_each(Device::count_reuse);
         self.inner.counters.snapshot()
     }
 
     /// Sets counters and timings to zero.
     pub fn reset_metrics(&self) {
-        self.devices.iter().for_each(Device::count_reuse);
         self.inner.counters.reset();
     }
 

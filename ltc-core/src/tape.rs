@@ -18,8 +18,6 @@ pub(crate) struct Tape {
     potential: usize,
     potential_limit: usize,
     byte_limit: usize,
-    /// Calls that were what the recorder expected, and others.
-    reuse: (u64, u64),
 }
 
 const FIRST_CHECK: usize = 4096;
@@ -27,24 +25,14 @@ const FIRST_CHECK: usize = 4096;
 impl Tape {
     pub(crate) fn new(node_limit: usize, byte_limit: usize) -> Self {
         let check_at = FIRST_CHECK.min(node_limit.max(1));
-        let (entries, reuse) = (Vec::new(), (0, 0));
-        Tape { entries, check_at, node_limit, potential: 0, potential_limit: byte_limit, byte_limit, reuse }
+        Tape { entries: Vec::new(), check_at, node_limit, potential: 0, potential_limit: byte_limit, byte_limit }
     }
 
     /// Adds a node; true when it is time to look at the limits ([`Tape::over_node_limit`]).
     #[inline]
-    pub(crate) fn push(&mut self, value: &TraceValue, reused: Option<bool>) -> bool {
-        if let Some(reused) = reused {
-            self.reuse.0 += u64::from(reused);
-            self.reuse.1 += u64::from(!reused);
-        }
+    pub(crate) fn push(&mut self, value: &TraceValue) -> bool {
         self.entries.push(value.downgrade());
         self.entries.len() >= self.check_at
-    }
-
-    /// Calls that were what their recorder expected, and others, since the last time.
-    pub(crate) fn take_reuse(&mut self) -> (u64, u64) {
-        std::mem::take(&mut self.reuse)
     }
 
     /// Sweeps dead entries; whether more than the limit are alive and pending.

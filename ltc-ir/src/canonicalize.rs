@@ -5,16 +5,13 @@
 //! in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
 //!
 //! A steady training loop canonicalises the same structure each step, so a [`Graph`] is only built on a cache miss
-//! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]), and the hash is only
-//! computed where somebody asks for it: a trace that matches the graph that came next the last time needs none.
+//! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]).
 //!
 //! **Outputs** are the nodes someone outside the set still holds, told by reference counts. Nobody can gain a reference
 //! to a node without holding one already, so what is not an output now can never be asked for later.
 //! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
 //!
 //! Parameters are numbered by first use, never by value; two equal buffers are two parameters.
-
-use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
@@ -50,7 +47,7 @@ pub struct Canonical<D> {
     output_ids: Vec<ValueId>,
     /// The trace values the outputs stand for; resolve them to placeholders.
     pub outputs: Vec<Value<D>>,
-    hash: OnceLock<Hash128>,
+    hash: Hash128,
 }
 
 /// Pending values reachable from `roots`, operands first. Iterative; deterministic.
@@ -102,14 +99,16 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         numbers: Vec::new(),
         output_ids: Vec::new(),
         outputs: Vec::new(),
-        hash: OnceLock::new(),
+        hash: Hash128::default(),
     };
     // Per set position: graph value of its (first) result, and how often the set uses it.
     let mut ids: Vec<ValueId> = Vec::with_capacity(set.len());
     let mut uses: Vec<u32> = vec![0; set.len()];
     let mut leaves: Vec<(Value<D>, u32)> = Vec::new();
+    let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
+        let first_operand = c.operands.len();
         let result_index = value.result_index();
         value.inspect(
             |operands, numbers| {
@@ -145,6 +144,7 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         }
         ids.push(ValueId::result(next_result));
         next_result += value.results().len();
+        hasher.node(value.local_hash(), &c.operands[first_operand..]);
         c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
         c.nodes.push(position as u32);
     }
@@ -169,6 +169,7 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
             layout: leaf.layout().clone(),
         })
         .collect();
+    c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
     c.set = set;
     c
 }
@@ -202,13 +203,7 @@ const LEAF: u32 = 1 << 31;
 impl<D> Canonical<D> {
     /// Structural hash, equal to the built graph's.
     pub fn hash(&self) -> Hash128 {
-        *self.hash.get_or_init(|| {
-            let mut hasher = GraphHasher::new();
-            for (i, node) in self.nodes().enumerate() {
-                hasher.node(node.local_hash(), self.operands(i));
-            }
-            hasher.finish(self.params.iter().map(|p| p.layout.hash()), &self.output_ids)
-        })
+        self.hash
     }
 
     fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {
@@ -227,7 +222,7 @@ impl<D> Canonical<D> {
 
     /// Whether this trace has exactly the structure of `graph`.
     pub fn matches(&self, graph: &Graph) -> bool {
-        self.hash.get().is_none_or(|&hash| hash == graph.hash())
+        self.hash == graph.hash()
             && self.nodes.len() == graph.nodes().len()
             && self.params.len() == graph.params().len()
             && self.output_ids == graph.outputs()

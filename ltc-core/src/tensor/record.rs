@@ -1,10 +1,8 @@
 //! From a method call to a trace node.
 //!
-//! The path of every native operator: arguments become a blob, operands are read as they come, and the call's
-//! [`Signature`] is looked up in this thread's memory. A program that repeats itself makes its calls in the same order, so
-//! a call is first compared with the one that came next the last time: what matches needs no hash, no rule and no
-//! look-up, and shares the signature, whose hash is known. Whatever does not match is looked up by hash, and its rule runs
-//! only where that fails too. No lock is shared between threads.
+//! The path of every native operator: arguments become a blob, operands are read as they come, the blob with the operands'
+//! layouts finds the call's [`Signature`] in a memory of this thread, and the node is recorded. Rules run on a miss only, so
+//! in a loop no shape is inferred twice, nothing is formatted and no lock is shared between threads.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -18,14 +16,12 @@ use smallvec::SmallVec;
 
 use super::{LazyTensor, Operand, Tensors};
 use crate::{
-    DataCell, Device, Error, Origin, TraceValue,
+    DataCell, Device, Error, TraceValue,
     autodiff::{self, Edge},
 };
 
 /// Calls a thread remembers before it begins anew.
 const REMEMBERED: usize = 1 << 16;
-/// No call.
-const NONE: u32 = u32::MAX;
 
 /// A call seen before.
 struct Seen {
@@ -38,21 +34,10 @@ struct Seen {
     /// Which of the schema's results exist.
     present: SmallVec<[bool; 3]>,
     generators: usize,
-    /// The call that came next the last time.
-    next: u32,
-}
-
-/// What a thread knows of its calls.
-#[derive(Default)]
-struct Memory {
-    calls: Vec<Seen>,
-    by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
-    /// The call before.
-    last: Option<u32>,
 }
 
 thread_local! {
-    static MEMORY: RefCell<Memory> = RefCell::default();
+    static MEMORY: RefCell<FxHashMap<u64, SmallVec<[Seen; 1]>>> = RefCell::default();
 }
 
 /// What is known of a call without running its rule.
@@ -60,8 +45,6 @@ struct Found {
     signature: SignatureRef,
     present: SmallVec<[bool; 3]>,
     generators: usize,
-    /// It matched the call of the last time round.
-    reused: bool,
 }
 
 /// The state calls draw from, held so that nobody else draws from it.
@@ -226,7 +209,7 @@ impl Recording {
         let generator = self.draws.then(|| device.generator());
         self.operands.extend(generator.as_deref().cloned());
         let (words, numbers) = self.args.finish();
-        let found = find(self.code, words, &numbers, &self.operands, device.reuses_traces())?;
+        let found = find(self.code, words, &numbers, &self.operands)?;
         Ok((found, numbers, generator))
     }
 
@@ -257,9 +240,8 @@ impl Recording {
         mut generator: Option<Generator<'_>>,
     ) -> SmallVec<[Option<LazyTensor>; 2]> {
         let remember = self.inputs(device).map(|inputs| (inputs, numbers.clone(), found.signature.clone()));
-        let origin = Origin { site: SiteId::default(), reused: Some(found.reused) };
         let count = found.signature.results().len() - found.generators;
-        let mut values = device.record_results(found.signature, self.operands, numbers, origin).into_iter();
+        let mut values = device.record_results(found.signature, self.operands, numbers, SiteId::default()).into_iter();
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
         if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
             **generator = state;
@@ -282,8 +264,7 @@ impl Recording {
             return results.pop().flatten().ok_or_else(|| no_result(code));
         }
         drop(generator);
-        let origin = Origin { site: SiteId::default(), reused: Some(found.reused) };
-        let value = device.record(found.signature, self.operands, numbers, origin);
+        let value = device.record(found.signature, self.operands, numbers, SiteId::default());
         Ok(LazyTensor::of(device, value))
     }
 
@@ -342,24 +323,9 @@ impl Seen {
     }
 
     #[inline]
-    fn found(&self, reused: bool) -> Found {
+    fn found(&self) -> Found {
         let Seen { signature, present, generators, .. } = self;
-        Found { signature: signature.clone(), present: present.clone(), generators: *generators, reused }
-    }
-}
-
-impl Memory {
-    /// The call that came after the last one, the last time.
-    #[inline]
-    fn expected(&self) -> Option<u32> {
-        self.last.map(|last| self.calls[last as usize].next).filter(|&next| next != NONE)
-    }
-
-    /// A call was made: it is what comes after the one before.
-    fn made(&mut self, call: u32) {
-        if let Some(last) = self.last.replace(call) {
-            self.calls[last as usize].next = call;
-        }
+        Found { signature: signature.clone(), present: present.clone(), generators: *generators }
     }
 }
 
@@ -369,24 +335,14 @@ fn find(
     words: ArgWords,
     numbers: &NumberWords,
     operands: &Operands<Arc<DataCell>>,
-    reuse: bool,
 ) -> Result<Found, Error> {
     let shaping: &[u64] = if code.row().class == OpClass::Factory { numbers } else { &[] };
-    let known = MEMORY.with_borrow_mut(|memory| {
-        if reuse && let Some(next) = memory.expected() {
-            let seen = &memory.calls[next as usize];
-            if seen.is(code, &words, shaping, operands) {
-                memory.last = Some(next);
-                return Ok(seen.found(true));
-            }
-        }
-        let key = key(code, &words, shaping, operands);
-        let same = |&i: &u32| memory.calls[i as usize].is(code, &words, shaping, operands);
-        let at = memory.by_hash.get(&key).and_then(|list| list.iter().copied().find(same)).ok_or(key)?;
-        memory.made(at);
-        Ok(memory.calls[at as usize].found(false))
+    let key = key(code, &words, shaping, operands);
+    let known = MEMORY.with_borrow(|calls| {
+        let same_key = calls.get(&key)?;
+        same_key.iter().find(|s| s.is(code, &words, shaping, operands)).map(Seen::found)
     });
-    known.or_else(|key| find_anew(code, words, numbers, shaping, operands, key))
+    known.map_or_else(|| find_anew(code, words, numbers, shaping, operands, key), Ok)
 }
 
 fn key(code: OpCode, words: &[u64], shaping: &[u64], operands: &Operands<Arc<DataCell>>) -> u64 {
@@ -412,7 +368,12 @@ fn find_anew(
     let generators = layouts.iter().filter(|l| l.dtype() == DType::RngState).count();
     let present = new.iter().map(Option::is_some).collect();
     let state = || LayoutRef::from(Layout::contiguous(DType::RngState, &[]));
-    let results = new.into_iter().flatten().map(LayoutRef::from).chain((0..generators).map(|_| state())).collect();
+    // A result that looks like an operand shares its layout: in a chain of calls, layouts are compared by address.
+    let shared = |layout: Layout| match operands.iter().find(|o| **o.layout() == layout) {
+        Some(operand) => operand.layout().clone(),
+        None => layout.into(),
+    };
+    let results = new.into_iter().flatten().map(shared).chain((0..generators).map(|_| state())).collect();
     let seen = Seen {
         code,
         signature: Signature::new(code.op(), blob.clone(), results),
@@ -421,17 +382,13 @@ fn find_anew(
         operands: operands.iter().map(|o| o.layout().clone()).collect(),
         present,
         generators,
-        next: NONE,
     };
-    let found = seen.found(false);
-    MEMORY.with_borrow_mut(|memory| {
-        if memory.calls.len() >= REMEMBERED {
-            *memory = Memory::default();
+    let found = seen.found();
+    MEMORY.with_borrow_mut(|calls| {
+        if calls.len() >= REMEMBERED {
+            calls.clear();
         }
-        let at = memory.calls.len() as u32;
-        memory.calls.push(seen);
-        memory.by_hash.entry(key).or_default().push(at);
-        memory.made(at);
+        calls.entry(key).or_default().push(seen);
     });
     Ok(found)
 }
