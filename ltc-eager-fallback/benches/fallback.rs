@@ -11,6 +11,7 @@ fn benches(c: &mut Criterion) {
     let words = ["aten::mm", "add", "aten::mul.Tensor"];
     let forced = Forced::new(words).expect("names of operators");
     c.bench_function("is the operator forced out", |b| b.iter(|| forced.contains(black_box("aten::relu"))));
+    ltc_torch::init().expect("the device starts");
     let host = Tensor::ones([64], (Kind::Float, Device::Cpu));
     let ready = ltc_torch::to_lazy(&host).expect("to the device");
     let mut group = c.benchmark_group("nonzero");

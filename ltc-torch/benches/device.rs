@@ -19,6 +19,7 @@ fn on_device(t: &Tensor, lazy: bool) -> Tensor {
 const DOORS: [(&str, bool); 2] = [("eager", false), ("lazy", true)];
 
 fn chain(c: &mut Criterion) {
+    ltc_torch::init().expect("the device starts");
     const STEPS: usize = 100;
     let _no_grad = tch::no_grad_guard();
     let host = Tensor::ones([16], (Kind::Float, Device::Cpu));
