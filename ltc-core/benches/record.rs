@@ -1,12 +1,13 @@
 //! What recording and cutting cost without a dispatcher: `cargo bench -p ltc-core`.
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
-use std::sync::Arc;
+use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ltc_backend::{HostTensor, testing::RecordingBackend};
 use ltc_core::{Config, Device, LazyTensor, Session, TraceValue};
 use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 fn signature(op: Op, layout: &LayoutRef) -> SignatureRef {
@@ -55,5 +56,42 @@ fn native(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(group, benches, native);
+/// A step of a loop: 100 operators, a cut, and a program the cache has. The backend does nothing, on the calling thread.
+fn repeated(c: &mut Criterion) {
+    let mut config = Config::default();
+    config.async_execution = false;
+    let session = Session::new(Arc::new(RecordingBackend::default()), config).expect("a session");
+    let dev = session.device(0).expect("a device");
+    let a = LazyTensor::from_slice(dev, &[0f32; 16], &[16]).expect("a tensor");
+    let step = || {
+        (0..100).fold(a.clone(), |y, i| match i % 3 {
+            0 => y + &a,
+            1 => y * 1.5,
+            _ => y.relu().expect("a tensor"),
+        })
+    };
+    let mut group = c.benchmark_group("a repeated step");
+    group.throughput(Throughput::Elements(100));
+    group.bench_function("record and drop", |b| b.iter(|| drop(step())));
+    group.bench_function("record, cut and run", |b| {
+        b.iter(|| {
+            let _y = step();
+            dev.sync().expect("the program runs");
+        });
+    });
+    group.finish();
+}
+
+/// What to compare with: an allocation of a node's size, a look-up by hash, taking and letting go a counted reference.
+fn yardsticks(c: &mut Criterion) {
+    let mut group = c.benchmark_group("yardstick");
+    group.bench_function("allocate and free", |b| b.iter(|| drop(black_box(Box::new([0u64; 16])))));
+    let map: FxHashMap<u64, u64> = (0..100).map(|i| (i * 7919, i)).collect();
+    group.bench_function("look up", |b| b.iter(|| map.get(&black_box(7919 * 50))));
+    let counted = Arc::new(0u64);
+    group.bench_function("count up and down", |b| b.iter(|| drop(black_box(counted.clone()))));
+    group.finish();
+}
+
+criterion_group!(group, benches, native, repeated, yardsticks);
 criterion_main!(group);

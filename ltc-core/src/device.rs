@@ -294,7 +294,9 @@ impl Device {
         // All results of a reached operation come along: they exist once it ran.
         let set = self.0.tape.lock().pending();
         let set = set.into_iter().filter(|v| v.is_reached(epoch)).collect();
-        self.send(set, reason)
+        let sent = self.send(set, reason);
+        self.0.tape.lock().forget_resolved();
+        sent
     }
 
     fn send(&self, set: Vec<TraceValue>, reason: SyncReason) -> Result<(), Error> {

@@ -5,6 +5,8 @@
 //! value, so every alias sees it. There is no functionalisation and no copy of views. Proven against eager libtorch by
 //! random programs (`tests/`).
 
+use std::sync::Arc;
+
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, layout};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -172,6 +174,13 @@ impl Storage {
             Some(l) if view.offset == 0 && l.is(view.dtype, view.sizes, view.strides) => l.clone(),
             _ => view.layout(),
         }
+    }
+
+    /// The contents, if this very layout is theirs and shows all of them.
+    #[inline]
+    pub(crate) fn whole(&self, layout: &LayoutRef, offset: i64) -> Option<TraceValue> {
+        let state = self.0.lock();
+        state.value.as_ref().filter(|v| offset == 0 && Arc::ptr_eq(v.layout(), layout)).cloned()
     }
 
     /// The value a view shows.

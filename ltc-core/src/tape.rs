@@ -59,6 +59,11 @@ impl Tape {
         retained >= self.byte_limit
     }
 
+    /// Forgets what is data by now: after a cut of some of it.
+    pub(crate) fn forget_resolved(&mut self) {
+        self.entries.retain(|e| e.upgrade().is_some_and(|v| v.is_pending()));
+    }
+
     /// Live pending nodes, in order.
     pub(crate) fn pending(&self) -> Vec<TraceValue> {
         self.entries.iter().filter_map(WeakValue::upgrade).filter(TraceValue::is_pending).collect()
@@ -66,8 +71,8 @@ impl Tape {
 
     /// Takes all live pending nodes, in order, and begins anew.
     pub(crate) fn take(&mut self) -> Vec<TraceValue> {
-        let pending = self.pending();
-        self.entries.clear();
+        // Pending all of them: a cut of some forgets those it turned into data.
+        let pending = self.entries.drain(..).filter_map(|e| e.upgrade()).collect();
         self.check_at = FIRST_CHECK.min(self.node_limit.max(1));
         pending
     }

@@ -55,6 +55,51 @@ fn nothing_runs_until_a_value_is_read_and_the_second_step_compiles_nothing() -> 
 }
 
 #[test]
+fn a_view_is_read_once_for_a_call_and_its_gradient() -> Result<(), Error> {
+    let session = session();
+    let dev = session.device(0)?;
+    let x = ramp(dev, &[2, 3]).requiring_grad();
+    let y = x.transpose(0, 1)?.mul(3.0)?;
+    assert_eq!(dev.pending_count(), 2, "a read and a product");
+    y.sum()?.backward()?;
+    assert_eq!(x.grad().expect("a gradient").to_vec::<f32>()?, [3.0; 6]);
+    Ok(())
+}
+
+#[test]
+fn a_result_that_looks_like_an_operand_shares_its_layout() -> Result<(), Error> {
+    let session = session();
+    let (x, row) = (ramp(session.device(0)?, &[2, 5, 7]), ramp(session.device(0)?, &[7]));
+    let y = (&row + &x).relu()?;
+    assert!(Arc::ptr_eq(y.layout(), x.layout()));
+    assert!(!Arc::ptr_eq(y.gt(0.0)?.layout(), x.layout()), "another dtype");
+    Ok(())
+}
+
+#[test]
+fn threads_record_and_cut_side_by_side() -> Result<(), Error> {
+    let session = session();
+    let dev = session.device(0)?;
+    let x = ramp(dev, &[4]);
+    let run = &|thread: usize| -> Result<(), Error> {
+        for step in 0..40 {
+            let k = (thread * 40 + step) as f64;
+            let y = (&x * k + &x).relu()?;
+            if step % 3 == thread % 3 {
+                dev.sync()?;
+            }
+            let z = if step % 2 == 0 { y.sum()? } else { (&y + &y).sum()? };
+            assert_eq!(z.item()?, 6.0 * (k + 1.0) * (1.0 + (step % 2) as f64));
+        }
+        Ok(())
+    };
+    std::thread::scope(|s| {
+        let threads: Vec<_> = (0..4).map(|t| s.spawn(move || run(t))).collect();
+        threads.into_iter().try_for_each(|t| t.join().expect("no panic"))
+    })
+}
+
+#[test]
 fn writes_through_views_are_seen_by_every_alias() -> Result<(), Error> {
     let session = session();
     let x = ramp(session.device(0)?, &[3, 4]);

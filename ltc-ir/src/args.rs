@@ -115,6 +115,7 @@ impl ArgFlags {
 }
 
 /// How many number words a dtype takes.
+#[inline]
 pub fn number_words(dtype: DType) -> usize {
     if dtype.is_complex() { 2 } else { 1 }
 }
@@ -128,21 +129,25 @@ pub struct ArgWriter {
 
 impl ArgWriter {
     /// An empty blob.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
+    #[inline]
     fn head(&mut self, tag: Tag, flags: ArgFlags, dtype: u8, len: usize) -> &mut Self {
         self.words.push(tag as u64 | (flags.0 as u64) << 8 | (dtype as u64) << 16 | (len as u64) << 32);
         self
     }
 
     /// An absent optional.
+    #[inline]
     pub fn none(&mut self) -> &mut Self {
         self.head(Tag::None, ArgFlags::NONE, 0, 0)
     }
 
     /// A tensor operand.
+    #[inline]
     pub fn tensor(&mut self) -> &mut Self {
         self.head(Tag::Tensor, ArgFlags::NONE, 0, 0)
     }
@@ -153,6 +158,7 @@ impl ArgWriter {
     }
 
     /// A number where the schema says tensor, promoted as a number.
+    #[inline]
     pub fn wrapped(&mut self, n: crate::scalar::Scalar) -> &mut Self {
         self.head(Tag::HostScalar, ArgFlags::WRAPPED, n.dtype() as u8, 0);
         n.push_words(&mut self.numbers);
@@ -167,23 +173,27 @@ impl ArgWriter {
     }
 
     /// A schema `int`.
+    #[inline]
     pub fn int(&mut self, v: i64) -> &mut Self {
         self.head(Tag::Int, ArgFlags::NONE, 0, 0).words.push(v as u64);
         self
     }
 
     /// A schema `bool`.
+    #[inline]
     pub fn bool(&mut self, v: bool) -> &mut Self {
         self.head(Tag::Bool, ArgFlags::NONE, 0, v as usize)
     }
 
     /// A schema `float` (runtime number).
+    #[inline]
     pub fn float(&mut self, v: f64) -> &mut Self {
         self.head(Tag::Float, ArgFlags::NONE, 0, 0).numbers.push(v.to_bits());
         self
     }
 
     /// A schema `Scalar` (runtime number).
+    #[inline]
     pub fn number(&mut self, n: crate::scalar::Scalar) -> &mut Self {
         self.head(Tag::Number, ArgFlags::NONE, n.dtype() as u8, 0);
         n.push_words(&mut self.numbers);
@@ -254,6 +264,7 @@ impl ArgWriter {
     }
 
     /// The blob and the runtime numbers.
+    #[inline]
     pub fn finish(&mut self) -> (ArgWords, NumberWords) {
         (std::mem::take(&mut self.words), std::mem::take(&mut self.numbers))
     }

@@ -34,8 +34,9 @@ pub struct ParamBinding<D> {
 /// A canonicalised trace.
 #[derive(Debug)]
 pub struct Canonical<D> {
-    /// Nodes that become graph nodes.
-    nodes: Vec<Value<D>>,
+    set: Vec<Value<D>>,
+    /// Places in the set of those that become graph nodes.
+    nodes: Vec<u32>,
     operands: Vec<ValueId>,
     /// End of each node's operands and numbers.
     ends: Vec<(u32, u32)>,
@@ -90,6 +91,7 @@ pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoc
 
 fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) -> Canonical<D> {
     let mut c = Canonical {
+        set: Vec::new(),
         nodes: Vec::with_capacity(set.len()),
         operands: Vec::with_capacity(set.len() * 2),
         ends: Vec::with_capacity(set.len()),
@@ -144,7 +146,7 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         next_result += value.results().len();
         hasher.node(value.local_hash(), &c.operands[first_operand..]);
         c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
-        c.nodes.push(value.clone());
+        c.nodes.push(position as u32);
     }
     for value in outputs.unwrap_or_default() {
         let position = value.marked(epoch).expect("invariant: outputs are in the set") as usize;
@@ -152,8 +154,8 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         c.outputs.push(value.clone());
     }
     for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
-        // Held by `set`, by `c.nodes` unless it is a result node, and by its users within the set.
-        let ours = 1 + value.result_index().is_none() as usize + uses[position] as usize;
+        // Held by `set` and by its users within the set.
+        let ours = 1 + uses[position] as usize;
         if value.holders() > ours {
             c.output_ids.push(ids[position]);
             c.outputs.push(value.clone());
@@ -168,6 +170,7 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
         })
         .collect();
     c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
+    c.set = set;
     c
 }
 
@@ -203,6 +206,10 @@ impl<D> Canonical<D> {
         self.hash
     }
 
+    fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {
+        self.nodes.iter().map(|&i| &self.set[i as usize])
+    }
+
     /// How many operations there are.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
@@ -221,8 +228,7 @@ impl<D> Canonical<D> {
             && self.output_ids == graph.outputs()
             && self.params.iter().zip(graph.params()).all(|(a, b)| a.layout == *b)
             && self
-                .nodes
-                .iter()
+                .nodes()
                 .zip(graph.nodes())
                 .enumerate()
                 .all(|(i, (a, b))| **a.signature() == *b.signature && self.operands(i) == &b.operands[..])
@@ -235,7 +241,7 @@ impl<D> Canonical<D> {
             b.param(p.layout.clone());
         }
         let mut numbers = 0;
-        for (i, node) in self.nodes.iter().enumerate() {
+        for (i, node) in self.nodes().enumerate() {
             let count = self.ends[i].1 - numbers;
             numbers = self.ends[i].1;
             b.push(node.signature().clone(), self.operands(i), count as usize, node.site());
@@ -245,13 +251,13 @@ impl<D> Canonical<D> {
 
     /// Sites of the nodes in this very trace, for error reports (the cached graph has those of its first recording).
     pub fn sites(&self) -> impl Iterator<Item = crate::trace::SiteId> + '_ {
-        self.nodes.iter().map(Value::site)
+        self.nodes().map(Value::site)
     }
 
     /// Operator counts, for events and dumps.
     pub fn op_counts(&self) -> FxHashMap<crate::op::Op, usize> {
         let mut counts = FxHashMap::default();
-        for n in &self.nodes {
+        for n in self.nodes() {
             *counts.entry(n.op()).or_default() += 1;
         }
         counts

@@ -48,26 +48,31 @@ impl Layout {
     }
 
     /// Element type.
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// Size of each dimension.
+    #[inline]
     pub fn sizes(&self) -> &[i64] {
         &self.sizes
     }
 
     /// Stride of each dimension, in elements.
+    #[inline]
     pub fn strides(&self) -> &[i64] {
         &self.strides
     }
 
     /// Number of dimensions.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.sizes.len()
     }
 
     /// Number of elements.
+    #[inline]
     pub fn numel(&self) -> i64 {
         self.sizes.iter().product()
     }

@@ -74,6 +74,7 @@ impl Props {
     pub const CHANNELS_LAST: Props = Props(32);
 
     /// Whether all of `other` is in this set.
+    #[inline]
     pub const fn has(self, other: Props) -> bool {
         self.0 & other.0 == other.0
     }
@@ -115,6 +116,7 @@ pub struct OpSpec {
 
 impl OpSpec {
     /// Properties, as far as anybody has told them.
+    #[inline]
     pub fn props(&self) -> Props {
         Props(self.props.load(Ordering::Relaxed))
     }
@@ -186,6 +188,7 @@ impl Op {
 
     /// One result of an operator that has several: operand 0 is the operator's node, argument 0 the result index.
     /// Exists in traces only; canonical graphs refer to results directly.
+    #[inline]
     pub fn result() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
         *OP.get_or_init(|| Op::intern("ltc::result", Props::NONE))
@@ -215,6 +218,7 @@ impl Op {
     }
 
     /// All that is known.
+    #[inline]
     pub fn spec(self) -> &'static OpSpec {
         self.0
     }

@@ -21,6 +21,7 @@ pub enum Scalar {
 
 impl Scalar {
     /// Element type libtorch gives the number: `Bool`, `I64`, `F64` or `C128`.
+    #[inline]
     pub fn dtype(self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
@@ -31,6 +32,7 @@ impl Scalar {
     }
 
     /// Appends the bits: one word, two for complex.
+    #[inline]
     pub fn push_words(self, words: &mut NumberWords) {
         match self {
             Scalar::Bool(b) => words.push(b as u64),

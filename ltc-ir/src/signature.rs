@@ -61,26 +61,31 @@ impl Signature {
     }
 
     /// Operator.
+    #[inline]
     pub fn op(&self) -> Op {
         self.op
     }
 
     /// Structural argument words.
+    #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// Decodes the arguments.
+    #[inline]
     pub fn args(&self) -> ArgReader<'_> {
         ArgReader::new(&self.words)
     }
 
     /// Layouts of the results.
+    #[inline]
     pub fn results(&self) -> &[LayoutRef] {
         &self.results
     }
 
     /// Structural hash; equal across processes.
+    #[inline]
     pub fn hash(&self) -> Hash128 {
         self.hash
     }

@@ -84,6 +84,7 @@ impl<D> Value<D> {
     }
 
     /// Index of the result this node stands for, if it is an [`Op::result`] node.
+    #[inline]
     pub fn result_index(&self) -> Option<usize> {
         (self.op() == Op::result()).then(|| self.words()[1] as usize)
     }
@@ -101,6 +102,7 @@ impl<D> Value<D> {
     }
 
     /// Structural argument words.
+    #[inline]
     pub fn words(&self) -> &[u64] {
         self.0.signature.words()
     }
@@ -124,11 +126,13 @@ impl<D> Value<D> {
     }
 
     /// Where it was recorded.
+    #[inline]
     pub fn site(&self) -> SiteId {
         self.0.site
     }
 
     /// Whether both are the same node.
+    #[inline]
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -139,21 +143,25 @@ impl<D> Value<D> {
     }
 
     /// How many values refer to this node, this one included.
+    #[inline]
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }
 
     /// A reference that does not keep the node.
+    #[inline]
     pub fn downgrade(&self) -> WeakValue<D> {
         WeakValue(Arc::downgrade(&self.0))
     }
 
     /// Whether the value is still to be computed.
+    #[inline]
     pub fn is_pending(&self) -> bool {
         matches!(*self.0.state.lock(), State::Pending { .. })
     }
 
     /// Runs `f` on operands and numbers while they are pending, on the data otherwise.
+    #[inline]
     pub fn inspect<R>(&self, pending: impl FnOnce(&[Value<D>], &[u64]) -> R, data: impl FnOnce(&D) -> R) -> R {
         match &*self.0.state.lock() {
             State::Pending { operands, numbers } => pending(operands, numbers),
@@ -162,6 +170,7 @@ impl<D> Value<D> {
     }
 
     /// Turns the node into data; operands are let go (after the node's lock).
+    #[inline]
     pub fn resolve(&self, data: D) {
         let old = std::mem::replace(&mut *self.0.state.lock(), State::Data(data));
         drop_state(old);
@@ -209,11 +218,13 @@ impl<D> std::fmt::Debug for WeakValue<D> {
 
 impl<D> WeakValue<D> {
     /// The value if somebody still holds it.
+    #[inline]
     pub fn upgrade(&self) -> Option<Value<D>> {
         self.0.upgrade().map(Value)
     }
 
     /// Whether somebody still holds it.
+    #[inline]
     pub fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }

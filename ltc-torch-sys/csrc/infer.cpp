@@ -184,9 +184,12 @@ Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
 }
 
 struct KeepDefaultGenerator {  // a probe must not use up draws
+  std::unique_lock<std::mutex> lock;
   std::optional<Tensor> state;
   explicit KeepDefaultGenerator(bool random) {
-    if (random) state = at::detail::getDefaultCPUGenerator().get_state();
+    if (!random) return;
+    lock = std::unique_lock<std::mutex>(default_generator_mutex());
+    state = at::detail::getDefaultCPUGenerator().get_state();
   }
   ~KeepDefaultGenerator() {
     if (state) at::Generator(at::detail::getDefaultCPUGenerator()).set_state(*state);

@@ -57,6 +57,16 @@ Tensor scalar_tensor_of(uint8_t dtype, bool wrapped, const uint64_t* w) {
   if (wrapped) t.unsafeGetTensorImpl()->set_wrapped_number(true);
   return t;
 }
+// The overload that names the generator an operator's schema leaves out (`rand.generator` for `rand`), and where.
+std::optional<OperatorHandle> with_generator(const c10::FunctionSchema& schema, size_t& at) {
+  auto overload = schema.overload_name().empty() ? "generator" : schema.overload_name() + "_generator";
+  auto found = c10::Dispatcher::singleton().findSchema({schema.name(), overload});
+  if (!found || found->schema().arguments().size() != schema.arguments().size() + 1) return std::nullopt;
+  auto index = found->schema().argumentIndexWithName("generator");
+  if (!index) return std::nullopt;
+  at = *index;
+  return found;
+}
 bool sole_holder(const Tensor& t) { return t.use_count() == 1 && t.storage().use_count() == 1; }
 Tensor copy_of(const Tensor& t) { return at::empty_strided(t.sizes(), t.strides(), t.options()).copy_(t); }
 Tensor new_of(const Expected& e) { return at::empty_strided(e.sizes, e.strides, at::TensorOptions().dtype(e.dtype)); }
@@ -79,6 +89,8 @@ struct LtcPlan {
   Dims sizes, strides;
   bool implied_generator = false;
   uint32_t implied_operand = 0;
+  std::optional<OperatorHandle> drawing;  // takes the implied generator, as argument `drawing_at`
+  size_t drawing_at = 0;
 
   void parse(Reader r);
   void parse_view(Reader r);
@@ -88,6 +100,11 @@ struct LtcPlan {
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   Tensor fit(Tensor t, size_t i) const;
 };
+
+std::mutex& ltc::default_generator_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 void LtcPlan::parse_view(Reader r) {
   auto int_list = [&](Dims& d) {
@@ -111,9 +128,10 @@ void LtcPlan::parse(Reader r) {
     uint64_t h = *r.take(1);
     uint8_t tag = h, flags = h >> 8, dtype = h >> 16;
     uint32_t len = h >> 32;
-    if (arg >= o->args.size()) {  // a generator beyond the schema: the kernel draws from the default one
+    if (arg >= o->args.size()) {  // a generator beyond the schema
       TORCH_CHECK(tag == LTC_GENERATOR && arg == o->args.size(), "too many arguments for ", name);
       implied_generator = true;
+      drawing = with_generator(schema, drawing_at);
       implied_operand = r.operands++;
       continue;
     }
@@ -279,7 +297,12 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
       default: v = next_generator(f.operand);
     }
   }
-  if (implied_generator) {
+  if (drawing) {
+    stack.insert(stack.begin() + drawing_at, IValue(next_generator(implied_operand)));
+    drawing->callBoxed(&stack);
+  } else if (implied_generator) {
+    // The kernel draws from the process's default generator. Eager draws of other threads meanwhile are not kept apart.
+    std::lock_guard<std::mutex> lock(default_generator_mutex());
     at::Generator ours = next_generator(implied_operand), theirs = at::detail::getDefaultCPUGenerator();
     auto saved = theirs.get_state();
     theirs.set_state(ours.get_state());

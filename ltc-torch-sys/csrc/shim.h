@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,6 +163,7 @@ struct OpInfo {
 Kind kind_of(const c10::TypePtr& type);
 OpInfo& op_info(const OperatorHandle& h);        // made on first use, lives for ever
 OpInfo* find_op(const std::string& full_name);   // by `aten::add.Tensor`
+std::mutex& default_generator_mutex();           // who sets the state of libtorch's default generator and sets it back
 
 template <class F> IValue map_tensors(const IValue& v, Kind k, F f) {
   switch (k) {

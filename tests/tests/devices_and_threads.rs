@@ -1,8 +1,16 @@
 //! Several devices and several threads: each program agrees with eager whatever the others do.
 
-use ltc_tests::{cases, run::agree, seed, strategy, subject::Lazy};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use ltc_core::{Config, LazyTensor, Session};
+use ltc_ir::DType;
+use ltc_tests::{alone, cases, run::agree, seed, strategy, subject::Lazy};
+use ltc_ts::{TsBackend, TsConfig};
 use proptest::prelude::*;
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 fn put(values: &[f32], device: u16) -> Tensor {
     let device = Lazy::at(device).device;
@@ -30,6 +38,35 @@ proptest! {
             }
         }
     }
+}
+
+/// Programs draw from states of their own: the CPU's default generator, which is one per process, does not notice.
+#[test]
+fn eager_draws_are_those_of_the_seed_while_programs_draw() {
+    let _alone = alone();
+    let draws = || {
+        tch::manual_seed(3);
+        (0..100).map(|_| Tensor::rand([1], (Kind::Float, Device::Cpu)).double_value(&[0])).collect::<Vec<_>>()
+    };
+    let (expected, done) = (draws(), AtomicBool::new(false));
+    let disturbed = std::thread::scope(|s| {
+        s.spawn(|| {
+            let backend = TsBackend::with_config(TsConfig::default());
+            let session = Session::new(Arc::new(backend), Config::default()).expect("a session");
+            let dev = session.device(0).expect("a device");
+            for _ in 0..300 {
+                let drawn = LazyTensor::rand(dev, &[64], DType::F32).expect("a tensor");
+                let _with = drawn.add(LazyTensor::randn(dev, &[64], DType::F32).expect("a tensor")).expect("a tensor");
+                dev.sync().and_then(|()| dev.wait()).expect("the program runs");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        std::iter::repeat_with(|| draws() != expected)
+            .take_while(|_| !done.load(Ordering::Relaxed))
+            .filter(|&d| d)
+            .count()
+    });
+    assert_eq!(disturbed, 0, "seeded draws that were others");
 }
 
 #[test]

@@ -22,7 +22,12 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Edges that tests, benches and examples of a crate may have besides.
-const DEV_EDGES: [(&str, &[&str]); 2] = [("ltc-ts", &["ltc-core"]), ("ltc-eager-fallback", &["ltc-ir"])];
+const DEV_EDGES: [(&str, &[&str]); 3] = [
+    // Its own features, for its bench.
+    ("ltc-backend", &["ltc-backend"]),
+    ("ltc-ts", &["ltc-core"]),
+    ("ltc-eager-fallback", &["ltc-ir", "ltc-torch"]),
+];
 
 /// Finds libtorch for build scripts: anyone's may use it.
 const BUILD_HELPER: &str = "ltc-build";

@@ -31,6 +31,14 @@ use crate::{Error, LazyTensor, TraceValue, tensor::Tensors};
 #[derive(Clone, Default)]
 pub(crate) struct Edge(Option<Arc<Source>>);
 
+impl Edge {
+    /// Whether a gradient goes anywhere.
+    #[inline]
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
 enum Source {
     Leaf(Leaf),
     Result { node: Arc<Node>, index: usize },
@@ -41,6 +49,9 @@ struct Leaf {
     grad: Mutex<Option<LazyTensor>>,
 }
 
+/// Operands of an operation as they were, with their edges.
+pub(crate) type Inputs = SmallVec<[LazyTensor; 3]>;
+
 /// A recorded operation that gradients flow through.
 struct Node {
     /// In order of recording.
@@ -48,8 +59,7 @@ struct Node {
     code: OpCode,
     signature: SignatureRef,
     numbers: NumberWords,
-    /// Operands as they were, with their edges.
-    inputs: SmallVec<[LazyTensor; 3]>,
+    inputs: Inputs,
     results: SmallVec<[TraceValue; 2]>,
     /// Itself, for the edges of its results.
     this: Weak<Node>,
@@ -80,22 +90,15 @@ pub fn is_enabled() -> bool {
     OFF.get() == 0
 }
 
-/// Whether a call on these operands has to be remembered.
-#[inline]
-pub(crate) fn wants<'t>(mut operands: impl Iterator<Item = &'t LazyTensor>) -> bool {
-    operands.any(|t| t.edge().0.is_some()) && is_enabled()
-}
-
 /// Remembers a call; its floating results get edges.
-pub(crate) fn attach<'t>(
+pub(crate) fn attach(
     code: OpCode,
     signature: SignatureRef,
     numbers: NumberWords,
-    operands: impl Iterator<Item = &'t LazyTensor>,
+    inputs: Inputs,
     results: Tensors,
 ) -> Tensors {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let saved = |t: &LazyTensor| LazyTensor::of(t.device(), t.value()).with_edge(t.edge().clone());
     // A view's value is read when a gradient needs it, not before: reading records.
     let is_view = code.row().class == ltc_ir::OpClass::View;
     let values = if is_view { SmallVec::new() } else { results.iter().map(LazyTensor::value).collect() };
@@ -104,7 +107,7 @@ pub(crate) fn attach<'t>(
         code,
         signature,
         numbers,
-        inputs: operands.map(saved).collect(),
+        inputs,
         results: values,
         this: this.clone(),
     });

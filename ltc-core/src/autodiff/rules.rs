@@ -55,7 +55,7 @@ impl<'a> Saved<'a> {
     /// A result's value, differentiable as what it is.
     pub(super) fn result(&self, i: usize) -> LazyTensor {
         let source = super::Source::Result { node: self.shared(), index: i };
-        let t = LazyTensor::of(self.inputs()[0].device(), self.node.results[i].clone());
+        let t = LazyTensor::of(self.inputs()[0].device().clone(), self.node.results[i].clone());
         if super::is_enabled() { t.with_edge(super::Edge(Some(source.into()))) } else { t }
     }
 

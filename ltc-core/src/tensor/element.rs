@@ -76,7 +76,7 @@ impl LazyTensor {
 
     /// A tensor of host memory.
     pub fn from_host(device: &Device, host: &HostTensor) -> Result<LazyTensor, Error> {
-        Ok(LazyTensor::of(device, device.upload(host)?))
+        Ok(LazyTensor::of(device.clone(), device.upload(host)?))
     }
 
     /// The values on the host: a cut point, and a wait for this value.

@@ -57,15 +57,9 @@ pub struct LazyTensor {
 
 impl LazyTensor {
     /// A new tensor of this value.
-    pub(crate) fn of(device: &Device, value: TraceValue) -> Self {
+    pub(crate) fn of(device: Device, value: TraceValue) -> Self {
         let layout = value.layout().clone();
-        LazyTensor {
-            device: device.clone(),
-            storage: Arc::new(Storage::with_value(value)),
-            layout,
-            offset: 0,
-            edge: Edge::default(),
-        }
+        LazyTensor { device, storage: Arc::new(Storage::with_value(value)), layout, offset: 0, edge: Edge::default() }
     }
 
     /// The same memory seen through another layout, outside of what gradients see.
@@ -104,7 +98,10 @@ impl LazyTensor {
     /// The value the tensor shows now.
     #[inline]
     pub(crate) fn value(&self) -> TraceValue {
-        self.storage.read(&self.device, self.window(), SiteId::default())
+        match self.storage.whole(&self.layout, self.offset) {
+            Some(value) => value,
+            None => self.storage.read(&self.device, self.window(), SiteId::default()),
+        }
     }
 
     /// The device it is on.

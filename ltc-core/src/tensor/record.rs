@@ -1,8 +1,8 @@
 //! From a method call to a trace node.
 //!
-//! The path of every native operator: arguments become a blob, the blob with the operands' layouts finds the call's
-//! [`Signature`] in a cache of this thread, and the node is recorded. Rules run on a miss only, so in a loop no shape is
-//! inferred twice, nothing is formatted and no lock is shared between threads.
+//! The path of every native operator: arguments become a blob, operands are read as they come, the blob with the operands'
+//! layouts finds the call's [`Signature`] in a memory of this thread, and the node is recorded. Rules run on a miss only, so
+//! in a loop no shape is inferred twice, nothing is formatted and no lock is shared between threads.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -10,11 +10,15 @@ use ltc_ir::{
     ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
     Scalar, ShapeError, Signature, SignatureRef, SiteId, rules::Call, table::ArgKind,
 };
+use parking_lot::MappedMutexGuard;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{LazyTensor, Operand, Tensors};
-use crate::{DataCell, Device, Error, autodiff};
+use crate::{
+    DataCell, Device, Error, TraceValue,
+    autodiff::{self, Edge},
+};
 
 /// Calls a thread remembers before it begins anew.
 const REMEMBERED: usize = 1 << 16;
@@ -33,45 +37,42 @@ struct Seen {
 }
 
 thread_local! {
-    static SEEN: RefCell<FxHashMap<u64, SmallVec<[Arc<Seen>; 1]>>> = RefCell::default();
+    static MEMORY: RefCell<FxHashMap<u64, SmallVec<[Seen; 1]>>> = RefCell::default();
 }
 
-/// A tensor argument; borrowed where the caller keeps it, because cloning one costs as much as recording.
-enum Held<'a> {
-    Borrowed(&'a LazyTensor),
-    Owned(LazyTensor),
+/// What is known of a call without running its rule.
+struct Found {
+    signature: SignatureRef,
+    present: SmallVec<[bool; 3]>,
+    generators: usize,
 }
 
-impl std::ops::Deref for Held<'_> {
-    type Target = LazyTensor;
-
-    fn deref(&self) -> &LazyTensor {
-        match self {
-            Held::Borrowed(t) => t,
-            Held::Owned(t) => t,
-        }
-    }
-}
+/// The state calls draw from, held so that nobody else draws from it.
+type Generator<'d> = MappedMutexGuard<'d, TraceValue>;
 
 /// A call under construction: arguments in schema order.
-pub(crate) struct Recording<'a> {
+pub(crate) struct Recording {
     code: OpCode,
     args: ArgWriter,
     /// How many arguments there are so far.
     count: usize,
-    tensors: SmallVec<[Held<'a>; 4]>,
+    operands: Operands<Arc<DataCell>>,
+    /// Of the operands that are tensors.
+    edges: SmallVec<[Edge; 4]>,
     device: Option<Device>,
     draws: bool,
     error: Option<Error>,
 }
 
-impl<'a> Recording<'a> {
+impl Recording {
+    #[inline]
     pub(crate) fn new(code: OpCode) -> Self {
         Recording {
             code,
             args: ArgWriter::new(),
             count: 0,
-            tensors: SmallVec::new(),
+            operands: Operands::new(),
+            edges: SmallVec::new(),
             device: None,
             draws: false,
             error: None,
@@ -83,7 +84,7 @@ impl<'a> Recording<'a> {
         Recording { device: Some(device.clone()), ..Recording::new(code) }
     }
 
-    fn push(&mut self, t: Held<'a>) {
+    fn push(&mut self, t: &LazyTensor) {
         match &self.device {
             None => self.device = Some(t.device().clone()),
             Some(d) if d.index() != t.device().index() && self.error.is_none() => {
@@ -92,23 +93,20 @@ impl<'a> Recording<'a> {
             }
             Some(_) => {}
         }
-        self.tensors.push(t);
+        self.operands.push(t.value());
+        self.edges.push(t.edge().clone());
     }
 
-    pub(crate) fn tensor(&mut self, t: &'a LazyTensor) {
-        self.held(Held::Borrowed(t));
-    }
-
-    fn held(&mut self, t: Held<'a>) {
+    pub(crate) fn tensor(&mut self, t: &LazyTensor) {
         self.push(t);
         self.args.tensor();
         self.count += 1;
     }
 
-    pub(crate) fn operand(&mut self, o: Operand<'a>) {
+    pub(crate) fn operand(&mut self, o: Operand<'_>) {
         match o {
             Operand::Tensor(t) => self.tensor(t),
-            Operand::Owned(t) => self.held(Held::Owned(t)),
+            Operand::Owned(t) => self.tensor(&t),
             Operand::Number(n) => {
                 self.args.wrapped(n);
                 self.count += 1;
@@ -116,14 +114,14 @@ impl<'a> Recording<'a> {
         }
     }
 
-    pub(crate) fn tensors(&mut self, list: &[&'a LazyTensor]) {
-        list.iter().for_each(|t| self.push(Held::Borrowed(t)));
+    pub(crate) fn tensors(&mut self, list: &[&LazyTensor]) {
+        list.iter().for_each(|t| self.push(t));
         self.args.tensors(&SmallVec::<[bool; 8]>::from_elem(true, list.len()), ArgFlags::NONE);
         self.count += 1;
     }
 
-    pub(crate) fn optional_tensors(&mut self, list: &[Option<&'a LazyTensor>]) {
-        list.iter().flatten().for_each(|t| self.push(Held::Borrowed(t)));
+    pub(crate) fn optional_tensors(&mut self, list: &[Option<&LazyTensor>]) {
+        list.iter().flatten().for_each(|t| self.push(t));
         let present: SmallVec<[bool; 8]> = list.iter().map(Option::is_some).collect();
         self.args.tensors(&present, ArgFlags::NONE);
         self.count += 1;
@@ -189,9 +187,9 @@ impl<'a> Recording<'a> {
         self.int(v as i64);
     }
 
-    /// Records the call; one entry per result of the schema.
-    fn record(mut self) -> Result<SmallVec<[Option<LazyTensor>; 2]>, Error> {
-        if let Some(e) = self.error {
+    /// The device, once everything about the arguments is known that needs no rule.
+    fn device(&mut self) -> Result<Device, Error> {
+        if let Some(e) = self.error.take() {
             return Err(e);
         }
         let row = self.code.row();
@@ -200,38 +198,74 @@ impl<'a> Recording<'a> {
             self.args.generator();
             self.draws = true;
         }
-        let Some(device) = self.device.take() else {
-            return Err(ShapeError::runtime(format!("{}: expected a non-empty list of tensors", row.name)).into());
-        };
+        let empty = || ShapeError::runtime(format!("{}: expected a non-empty list of tensors", row.name)).into();
+        self.device.take().ok_or_else(empty)
+    }
+
+    /// Finds the call's signature; what is wrong with the call is said here. A call that draws holds the generator from
+    /// here on.
+    #[inline]
+    fn find<'d>(&mut self, device: &'d Device) -> Result<(Found, NumberWords, Option<Generator<'d>>), Error> {
+        let generator = self.draws.then(|| device.generator());
+        self.operands.extend(generator.as_deref().cloned());
         let (words, numbers) = self.args.finish();
-        let mut operands: Operands<Arc<DataCell>> = self.tensors.iter().map(|t| t.value()).collect();
-        let mut generator = self.draws.then(|| device.generator());
-        operands.extend(generator.as_deref().cloned());
-        let seen = infer(self.code, words, &numbers, &operands)?;
-        let edge_words =
-            autodiff::wants(self.tensors.iter().map(|t| &**t)).then(|| (numbers.clone(), seen.signature.clone()));
-        let mut values =
-            device.record_results(seen.signature.clone(), operands, numbers, SiteId::default()).into_iter();
-        let states = seen.generators;
-        let count = seen.signature.results().len() - states;
-        let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(&device, v)).collect();
+        let found = find(self.code, words, &numbers, &self.operands)?;
+        Ok((found, numbers, generator))
+    }
+
+    fn wants_gradients(&self) -> bool {
+        self.edges.iter().any(Edge::is_some) && autodiff::is_enabled()
+    }
+
+    /// Operands with their edges, where gradients have to know of the call.
+    fn inputs(&mut self, device: &Device) -> Option<autodiff::Inputs> {
+        let wanted = self.wants_gradients();
+        let edges = std::mem::take(&mut self.edges).into_iter();
+        let saved = |(v, e): (&TraceValue, Edge)| LazyTensor::of(device.clone(), v.clone()).with_edge(e);
+        wanted.then(|| self.operands.iter().zip(edges).map(saved).collect())
+    }
+
+    /// Records the call; one entry per result of the schema.
+    fn record(mut self) -> Result<SmallVec<[Option<LazyTensor>; 2]>, Error> {
+        let device = self.device()?;
+        let (found, numbers, generator) = self.find(&device)?;
+        Ok(self.record_found(&device, found, numbers, generator))
+    }
+
+    fn record_found(
+        mut self,
+        device: &Device,
+        found: Found,
+        numbers: NumberWords,
+        mut generator: Option<Generator<'_>>,
+    ) -> SmallVec<[Option<LazyTensor>; 2]> {
+        let remember = self.inputs(device).map(|inputs| (inputs, numbers.clone(), found.signature.clone()));
+        let count = found.signature.results().len() - found.generators;
+        let mut values = device.record_results(found.signature, self.operands, numbers, SiteId::default()).into_iter();
+        let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
         if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
             **generator = state;
         }
         drop(generator);
-        let new = match edge_words {
-            Some((numbers, signature)) => {
-                autodiff::attach(self.code, signature, numbers, self.tensors.iter().map(|t| &**t), new)
-            }
+        let new = match remember {
+            Some((inputs, numbers, signature)) => autodiff::attach(self.code, signature, numbers, inputs, new),
             None => new,
         };
         let mut new = new.into_iter();
-        Ok(seen.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect())
+        found.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect()
     }
 
-    pub(crate) fn one(self) -> Result<LazyTensor, Error> {
+    pub(crate) fn one(mut self) -> Result<LazyTensor, Error> {
         let code = self.code;
-        self.record()?.pop().flatten().ok_or_else(|| no_result(code))
+        let device = self.device()?;
+        let (found, numbers, generator) = self.find(&device)?;
+        if found.signature.results().len() != 1 || generator.is_some() || self.wants_gradients() {
+            let mut results = self.record_found(&device, found, numbers, generator);
+            return results.pop().flatten().ok_or_else(|| no_result(code));
+        }
+        drop(generator);
+        let value = device.record(found.signature, self.operands, numbers, SiteId::default());
+        Ok(LazyTensor::of(device, value))
     }
 
     pub(crate) fn many(self) -> Result<Vec<LazyTensor>, Error> {
@@ -278,46 +312,53 @@ fn mix(h: u64, w: u64) -> u64 {
     (h.rotate_left(5) ^ w).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-/// The call's signature, from this thread's memory or by its rule.
-fn infer(
+impl Seen {
+    #[inline]
+    fn is(&self, code: OpCode, words: &[u64], shaping: &[u64], operands: &Operands<Arc<DataCell>>) -> bool {
+        self.code == code
+            && self.words[..] == *words
+            && self.numbers[..] == *shaping
+            && self.operands.len() == operands.len()
+            && self.operands.iter().zip(operands).all(|(a, b)| Arc::ptr_eq(a, b.layout()) || a == b.layout())
+    }
+
+    #[inline]
+    fn found(&self) -> Found {
+        let Seen { signature, present, generators, .. } = self;
+        Found { signature: signature.clone(), present: present.clone(), generators: *generators }
+    }
+}
+
+/// What is known of a call, from this thread's memory or by its rule.
+fn find(
     code: OpCode,
     words: ArgWords,
     numbers: &NumberWords,
     operands: &Operands<Arc<DataCell>>,
-) -> Result<Arc<Seen>, Error> {
+) -> Result<Found, Error> {
     let shaping: &[u64] = if code.row().class == OpClass::Factory { numbers } else { &[] };
-    let mut key = mix(0, code as u64);
-    for &w in words.iter().chain(shaping) {
-        key = mix(key, w);
-    }
-    for o in operands {
-        key = mix(key, o.layout().hash().0 as u64);
-    }
-    let found = SEEN.with_borrow(|seen| {
-        let same = |s: &&Arc<Seen>| {
-            s.code == code
-                && s.words == words
-                && s.numbers[..] == *shaping
-                && s.operands.len() == operands.len()
-                && s.operands.iter().zip(operands).all(|(a, b)| Arc::ptr_eq(a, b.layout()) || a == b.layout())
-        };
-        seen.get(&key).and_then(|list| list.iter().find(same)).cloned()
+    let key = key(code, &words, shaping, operands);
+    let known = MEMORY.with_borrow(|calls| {
+        let same_key = calls.get(&key)?;
+        same_key.iter().find(|s| s.is(code, &words, shaping, operands)).map(Seen::found)
     });
-    match found {
-        Some(seen) => Ok(seen),
-        None => infer_anew(code, words, numbers, shaping, operands, key),
-    }
+    known.map_or_else(|| find_anew(code, words, numbers, shaping, operands, key), Ok)
+}
+
+fn key(code: OpCode, words: &[u64], shaping: &[u64], operands: &Operands<Arc<DataCell>>) -> u64 {
+    let key = words.iter().chain(shaping).fold(mix(0, code as u64), |key, &w| mix(key, w));
+    operands.iter().fold(key, |key, o| mix(key, o.layout().hash().0 as u64))
 }
 
 #[cold]
-fn infer_anew(
+fn find_anew(
     code: OpCode,
     words: ArgWords,
     numbers: &NumberWords,
     shaping: &[u64],
     operands: &Operands<Arc<DataCell>>,
     key: u64,
-) -> Result<Arc<Seen>, Error> {
+) -> Result<Found, Error> {
     let row = code.row();
     let layouts: SmallVec<[&Layout; 4]> = operands.iter().map(|o| &**o.layout()).collect();
     let blob = words.clone();
@@ -327,8 +368,13 @@ fn infer_anew(
     let generators = layouts.iter().filter(|l| l.dtype() == DType::RngState).count();
     let present = new.iter().map(Option::is_some).collect();
     let state = || LayoutRef::from(Layout::contiguous(DType::RngState, &[]));
-    let results = new.into_iter().flatten().map(LayoutRef::from).chain((0..generators).map(|_| state())).collect();
-    let seen = Arc::new(Seen {
+    // A result that looks like an operand shares its layout: in a chain of calls, layouts are compared by address.
+    let shared = |layout: Layout| match operands.iter().find(|o| **o.layout() == layout) {
+        Some(operand) => operand.layout().clone(),
+        None => layout.into(),
+    };
+    let results = new.into_iter().flatten().map(shared).chain((0..generators).map(|_| state())).collect();
+    let seen = Seen {
         code,
         signature: Signature::new(code.op(), blob.clone(), results),
         words,
@@ -336,12 +382,13 @@ fn infer_anew(
         operands: operands.iter().map(|o| o.layout().clone()).collect(),
         present,
         generators,
-    });
-    SEEN.with_borrow_mut(|map| {
-        if map.len() >= REMEMBERED {
-            map.clear();
+    };
+    let found = seen.found();
+    MEMORY.with_borrow_mut(|calls| {
+        if calls.len() >= REMEMBERED {
+            calls.clear();
         }
-        map.entry(key).or_default().push(seen.clone());
+        calls.entry(key).or_default().push(seen);
     });
-    Ok(seen)
+    Ok(found)
 }

@@ -15,15 +15,16 @@ impl LazyTensor {
     fn viewed(&self, code: OpCode, g: Geometry, arguments: impl FnOnce(&mut ArgWriter)) -> LazyTensor {
         let layout = Layout::strided(self.dtype(), &g.sizes, &g.strides);
         let view = self.seen_as(layout, self.storage_offset() + g.offset);
-        if !autodiff::wants(std::iter::once(self)) {
+        if !self.requires_grad() || !autodiff::is_enabled() {
             return view;
         }
         let mut w = ArgWriter::new();
         arguments(w.tensor());
         let (words, numbers) = w.finish();
         let signature = Signature::new(code.op(), words, SmallVec::from_iter([view.layout().clone()]));
-        let source = std::iter::once(self);
-        let mut views = autodiff::attach(code, signature, numbers, source, SmallVec::from_iter([view]));
+        let source = LazyTensor::of(self.device().clone(), self.value()).with_edge(self.edge().clone());
+        let mut views =
+            autodiff::attach(code, signature, numbers, SmallVec::from_iter([source]), SmallVec::from_iter([view]));
         views.remove(0)
     }
 

@@ -108,6 +108,7 @@ pub struct Row {
 }
 
 /// All rows, sorted by name.
+#[inline]
 pub fn rows() -> &'static [Row] {
     generated::ROWS
 }
