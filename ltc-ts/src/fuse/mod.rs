@@ -11,6 +11,7 @@
 //! | `kernel.rs` | a group as a kernel |
 
 mod domain;
+mod expression;
 mod folds;
 mod foreach;
 mod formula;
