@@ -1,8 +1,10 @@
 //! Scalar expressions: what a pointwise operator computes for one element, as data.
 //!
 //! A row of the operator table says `self + alpha * other`, and everyone who needs to know reads it from there: fused
-//! kernels, the reference backend, differentiation (a gradient is such an expression too). Names are the arguments of
-//! the operator's schema, besides those the reader adds, such as `grad` and `result`.
+//! kernels, the reference backend, differentiation (a gradient is such an expression too). Operations stand in the order in
+//! which libtorch's CPU kernels do them (`aten/src/ATen/native/cpu/{BinaryOps,UnaryOps,PointwiseOps,Activation,Lerp}Kernel.cpp`),
+//! so that what is computed by them has libtorch's bits. Names are the arguments of the operator's schema, besides those
+//! the reader adds, such as `grad` and `result`.
 //!
 //! ```text
 //! or      = and { "||" and }              and  = compare { "&&" compare }
@@ -50,6 +52,7 @@ functions! {
     Mul "mul" 2 "`a * b`";
     Div "div" 2 "`a / b`, of floats.";
     Neg "neg" 1 "`-a`";
+    Fma "fma" 3 "`a * b + c`, rounded once.";
     Lt "lt" 2 "`a < b`";
     Le "le" 2 "`a <= b`";
     Gt "gt" 2 "`a > b`";

@@ -152,9 +152,8 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
 fn argument(k: &Kernel<'_>, i: usize, kind: ArgKind) -> V {
     match &k.call.args[i] {
         Arg::Tensor { .. } => k.operand(i).map_or(V::Absent, |v| V::Array(v.data.clone())),
-        Arg::Str { words, len } => {
-            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(*len).collect();
-            let mode = std::str::from_utf8(&bytes).ok().and_then(expr::mode);
+        Arg::Str { .. } => {
+            let mode = k.call.text(i).and_then(|text| expr::mode(&text));
             mode.map_or(V::Absent, |m| V::Number(Scalar::Int(m.into())))
         }
         Arg::None if kind == ArgKind::Str => V::Number(Scalar::Int(0)),
@@ -168,7 +167,14 @@ fn expression(k: &Kernel<'_>, e: &Expr) -> Answer {
     let number = |x: f64, integer: bool| -> Result<V, String> {
         Ok(V::Number(if integer { Scalar::Int(x as i64) } else { Scalar::Float(x) }))
     };
-    let input = |i: usize| -> Result<V, String> { Ok(argument(k, i, kinds[i].kind)) };
+    // Among bytes, numbers are bytes.
+    let bytes = k.results[0].dtype() == DType::U8;
+    let input = |i: usize| -> Result<V, String> {
+        Ok(match argument(k, i, kinds[i].kind) {
+            V::Number(Scalar::Int(n)) if bytes => V::Number(Scalar::Int(n & 0xFF)),
+            v => v,
+        })
+    };
     // Of a boolean, turning bits is negation.
     let is_bool = k.results[0].dtype() == DType::Bool;
     let apply = |f, operands: Vec<V>| match f {

@@ -77,6 +77,7 @@ pub(crate) fn missing(e: &Expr) -> Option<Func> {
             let special = matches!(
                 f,
                 Func::Absent
+                    | Func::Fma
                     | Func::Where
                     | Func::And
                     | Func::Or
@@ -117,6 +118,8 @@ pub(crate) fn apply(f: Func, v: &[V]) -> Result<V, String> {
         Func::IsNan => return Ok(truth(v[0].floats().mapv(f64::is_nan))),
         Func::IsInf => return Ok(truth(v[0].floats().mapv(f64::is_infinite))),
         Func::SignBit => return Ok(truth(v[0].floats().mapv(f64::is_sign_negative))),
+        // One rounding more in double precision is none in what results are rounded to.
+        Func::Fma => return apply(Func::Add, &[apply(Func::Mul, &v[..2])?, v[2].clone()]),
         _ => {}
     }
     if v.iter().all(V::is_int)

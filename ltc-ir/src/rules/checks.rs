@@ -1,7 +1,7 @@
 //! Checks that several rules share.
 
-use super::{Call, ShapeError, cxx_name};
-use crate::layout::Layout;
+use super::{Call, ErrorClass, ShapeError, cxx_name};
+use crate::{dtype::DType, layout::Layout};
 
 /// These tensor arguments, where present, are all of the first present one's dtype.
 pub(super) fn one_dtype(call: &Call<'_>, arguments: &[usize]) -> Result<(), ShapeError> {
@@ -15,6 +15,38 @@ pub(super) fn one_dtype(call: &Call<'_>, arguments: &[usize]) -> Result<(), Shap
             cxx_name(other.dtype())
         ))),
     }
+}
+
+/// A kernel, told by the name it gives itself, has no case for a dtype.
+pub(super) fn not_implemented(kernel: &str, dtype: DType) -> ShapeError {
+    let message = format!("\"{kernel}\" not implemented for '{}'", cxx_name(dtype));
+    ShapeError { class: ErrorClass::NotImplemented, message }
+}
+
+/// A kernel that is chosen by the first tensor's dtype `has` this one, and the other tensors are of it.
+pub(super) fn dispatch(
+    call: &Call<'_>,
+    kernel: &str,
+    has: fn(DType) -> bool,
+    arguments: &[usize],
+) -> Result<(), ShapeError> {
+    let first = arguments.iter().find_map(|&i| call.tensor(i));
+    match first.map(Layout::dtype).filter(|&d| !has(d)) {
+        Some(dtype) => Err(not_implemented(kernel, dtype)),
+        None => one_dtype(call, arguments),
+    }
+}
+
+/// Dtypes of kernels for numbers.
+pub(super) fn not_bool(dtype: DType) -> bool {
+    dtype != DType::Bool
+}
+
+/// Which results are wanted: a list of exactly so many.
+pub(super) fn mask<const N: usize>(call: &Call<'_>, i: usize) -> Result<[bool; N], ShapeError> {
+    let list = call.bools(i);
+    let length = || format!("Tried to convert a List with {} elements to a fixed-size array of size {N}", list.len());
+    list[..].try_into().map_err(|_| ShapeError::runtime(length()))
 }
 
 /// A tensor has these sizes.

@@ -2,8 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{Call, MemoryFormat, NewResults, ShapeError, checked, in_format, one, suggest_memory_format};
-use crate::layout::{Dims, Layout};
+use super::{Call, MemoryFormat, NewResults, ShapeError, checked, checks, in_format, one, suggest_memory_format};
+use crate::{
+    dtype::DType,
+    layout::{Dims, Layout},
+};
 
 /// Parameter of a spatial dimension; a list of one serves all.
 fn at(list: &[i64], i: usize, default: i64) -> i64 {
@@ -43,6 +46,20 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
             "{op}: expected at least one spatial dimension, got input of size {x:?}"
         )));
     }
+    let spatial = x.len() - 2;
+    let lists = [
+        (&g.stride, "stride"),
+        (&g.padding, "padding"),
+        (&g.dilation, "dilation"),
+        (&g.output_padding, "output_padding"),
+    ];
+    if let Some((list, what)) = lists.into_iter().find(|(list, _)| list.len() != 1 && list.len() != spatial) {
+        return Err(ShapeError::runtime(format!(
+            "expected {what} to be a single integer value or a list of {spatial} values to match the convolution dimensions, \
+             but got {what}={:?}",
+            &list[..]
+        )));
+    }
     if g.groups <= 0 {
         return Err(ShapeError::runtime("non-positive groups is not supported"));
     }
@@ -51,6 +68,36 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
             let kind = if least == 1 { "non-positive" } else { "negative" };
             return Err(ShapeError::runtime(format!("{kind} {what} is not supported")));
         }
+    }
+    if g.output_padding.iter().any(|&p| p < 0) {
+        return Err(ShapeError::runtime("negative output_padding is not supported"));
+    }
+    let smaller = |i: usize| {
+        let pad = at(&g.output_padding, i, 0);
+        pad < at(&g.stride, i, 1) || pad < at(&g.dilation, i, 1)
+    };
+    if g.transposed && !(0..spatial).all(smaller) {
+        return Err(ShapeError::runtime(format!(
+            "output padding must be smaller than either stride or dilation, but got {:?}",
+            &g.output_padding[..]
+        )));
+    }
+    if input.dtype() == DType::Bool {
+        return Err(checks::not_implemented("slow_conv2d_cpu", DType::Bool));
+    }
+    if w[2..].contains(&0) {
+        return Err(ShapeError::runtime(format!("kernel size should be greater than zero, but got {:?}", &w[2..])));
+    }
+    if g.transposed && x[2..].contains(&0) {
+        return Err(ShapeError::runtime(format!(
+            "Only zero batch or zero channel inputs are supported, but got input shape: {x:?}"
+        )));
+    }
+    if w[0] < g.groups {
+        return Err(ShapeError::runtime(format!(
+            "Given groups={}, expected weight to be at least {} at dimension 0, but got weight of size {w:?} instead",
+            g.groups, g.groups
+        )));
     }
     if input.dtype() != weight.dtype() {
         return Err(ShapeError::runtime(format!(
@@ -115,18 +162,25 @@ fn output_sizes(op: &str, x: &[i64], w: &[i64], g: &Geometry) -> Result<Dims, Sh
     Ok(out)
 }
 
+impl Geometry {
+    /// From `stride, padding, dilation, transposed, output_padding, groups`, beginning with this argument.
+    fn of(call: &Call<'_>, first: usize) -> Geometry {
+        let list = |i| call.ints(first + i).unwrap_or_default();
+        Geometry {
+            stride: list(0),
+            padding: list(1),
+            dilation: list(2),
+            transposed: call.bool(first + 3),
+            output_padding: list(4),
+            groups: call.int(first + 5, 1),
+        }
+    }
+}
+
 /// `convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)`.
 pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (input, weight) = (call.need(0)?, call.need(1)?);
-    let list = |i| call.ints(i).unwrap_or_default();
-    let g = Geometry {
-        stride: list(3),
-        padding: list(4),
-        dilation: list(5),
-        transposed: call.bool(6),
-        output_padding: list(7),
-        groups: call.int(8, 1),
-    };
+    let g = Geometry::of(call, 3);
     check(call.op, input, weight, &g)?;
     let sizes = output_sizes(call.op, input.sizes(), weight.sizes(), &g)?;
     if let Some(bias) = call.tensor(2)
@@ -140,6 +194,13 @@ pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             bias.sizes()
         )));
     }
+    if let Some(bias) = call.tensor(2).filter(|b| b.dtype() != input.dtype()) {
+        return Err(ShapeError::runtime(format!(
+            "Input type ({}) and bias type ({}) should be the same",
+            input.dtype(),
+            bias.dtype()
+        )));
+    }
     one(in_format(input.dtype(), &sizes, format_of(input, weight)))
 }
 
@@ -147,13 +208,26 @@ pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// output_mask)`.
 pub fn convolution_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, input, weight) = (call.need(0)?, call.need(1)?, call.need(2)?);
-    let mask = call.bools(10);
-    let wanted = |i: usize| mask.get(i).copied().unwrap_or(false);
+    let g = Geometry::of(call, 4);
+    let mask = checks::mask::<3>(call, 10)?;
+    if input.dtype().is_integral(true) {
+        return Err(checks::not_implemented("slow_conv2d_cpu_grad_input", input.dtype()));
+    }
+    check(call.op, input, weight, &g)?;
+    let sizes = output_sizes(call.op, input.sizes(), weight.sizes(), &g)?;
+    if grad.sizes() != &sizes[..] || grad.dtype() != input.dtype() {
+        return Err(ShapeError::runtime(format!(
+            "{}: expected a gradient of size {:?} and type {}, but got {grad}",
+            call.short_op(),
+            &sizes[..],
+            input.dtype()
+        )));
+    }
     let format = format_of(input, weight);
     let channels = grad.sizes().get(1).copied().unwrap_or(0);
     Ok(SmallVec::from_iter([
-        wanted(0).then(|| in_format(input.dtype(), input.sizes(), format)),
-        wanted(1).then(|| in_format(weight.dtype(), weight.sizes(), format)),
-        wanted(2).then(|| Layout::contiguous(grad.dtype(), &[channels])),
+        mask[0].then(|| in_format(input.dtype(), input.sizes(), format)),
+        mask[1].then(|| in_format(weight.dtype(), weight.sizes(), format)),
+        mask[2].then(|| Layout::contiguous(grad.dtype(), &[channels])),
     ]))
 }

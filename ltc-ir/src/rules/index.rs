@@ -30,18 +30,32 @@ pub fn index_select(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if let Some(size) = sizes.get_mut(dim) {
         *size = index.numel();
     } else if index.numel() != 1 {
-        return Err(ShapeError::index("index_select(): Index to scalar can have only 1 value"));
+        return Err(ShapeError::runtime("index_select(): Index to scalar can have only 1 value"));
     }
     one(Layout::contiguous(x.dtype(), &sizes))
 }
 
 /// `embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)`.
 pub fn embedding_dense_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let grad = call.need(0)?;
+    let (grad, indices) = (call.need(0)?, call.need(1)?);
     let width = grad.sizes().last().copied().unwrap_or(1);
     let rows = call.int(2, 0);
+    if !matches!(indices.dtype(), DType::I64 | DType::I32) {
+        return Err(ShapeError::runtime(format!(
+            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got {}",
+            cxx_name(indices.dtype())
+        )));
+    }
+    if indices.numel().checked_mul(width) != Some(grad.numel()) {
+        return Err(ShapeError::runtime(format!(
+            "shape '[{}, {width}]' is invalid for input of size {}",
+            indices.numel(),
+            grad.numel()
+        )));
+    }
+    super::checks::not_negative(&[rows])?;
     checked(call.op, rows.checked_mul(width))?;
-    one(Layout::contiguous(grad.dtype(), &[rows.max(0), width]))
+    one(Layout::contiguous(grad.dtype(), &[rows, width]))
 }
 
 fn integer_index(call: &Call<'_>, index: &Layout) -> Result<(), ShapeError> {
@@ -115,7 +129,7 @@ pub fn index_add(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dim = wrap_dim(call.int(1, 0), x.rank())?;
     if index.rank() > 1 {
         return Err(ShapeError {
-            class: if op == "index_copy" { ErrorClass::Index } else { ErrorClass::Runtime },
+            class: if op == "index_reduce" { ErrorClass::Runtime } else { ErrorClass::Index },
             message: format!("{op}(): Index should have dimension 1 or 0 (got {})", index.rank()),
         });
     }
@@ -130,9 +144,12 @@ pub fn index_add(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (xs, ss) = (x.sizes(), source.sizes());
     let along = ss.get(dim).copied().unwrap_or(1);
     let others = |s: &[i64]| -> Dims { s.iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &v)| v).collect() };
-    if along != index.numel() || (!ss.is_empty() && others(xs) != others(ss)) {
+    let slices = ss.is_empty() || others(xs) == others(ss);
+    if along != index.numel() || !slices {
+        // Of `index_copy`, only slices of other sizes are a RuntimeError.
+        let index_error = op == "index_copy" && (slices || xs.len() != ss.len());
         return Err(ShapeError {
-            class: if op == "index_copy" { ErrorClass::Index } else { ErrorClass::Runtime },
+            class: if index_error { ErrorClass::Index } else { ErrorClass::Runtime },
             message: format!(
                 "{op}(): source {ss:?} does not fit self {xs:?} and {} indices at dimension {dim}",
                 index.numel()
@@ -150,7 +167,7 @@ pub fn index_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         return Err(ShapeError::index("index_fill_(): Expected dtype int64 for index."));
     }
     if index.rank() > 1 {
-        return Err(ShapeError::index("Index has to be a vector/scalar"));
+        return Err(ShapeError::runtime("Index has to be a vector/scalar"));
     }
     one(empty_like(x, None))
 }
@@ -172,6 +189,7 @@ fn indexed(call: &Call<'_>, x: &Layout) -> Result<(Dims, Dims), ShapeError> {
             list.len()
         )));
     }
+    masks(call, x)?;
     let present: SmallVec<[usize; 4]> = (0..list.len()).filter(|&d| list[d].is_some()).collect();
     let indices: SmallVec<[&Layout; 4]> = list.iter().flatten().copied().collect();
     for i in &indices {
@@ -221,17 +239,45 @@ fn indexed(call: &Call<'_>, x: &Layout) -> Result<(Dims, Dims), ShapeError> {
     Ok((sizes, strides))
 }
 
+fn is_mask(index: &Layout) -> bool {
+    matches!(index.dtype(), DType::Bool | DType::U8)
+}
+
+/// Masks among indices have the sizes of the dimensions they stand for.
+fn masks(call: &Call<'_>, x: &Layout) -> Result<(), ShapeError> {
+    let mut at = 0;
+    for index in call.tensors(1) {
+        let mask = index.filter(|i| is_mask(i));
+        for (k, &size) in mask.iter().flat_map(|m| m.sizes().iter().enumerate()) {
+            if x.sizes().get(at + k) != Some(&size) {
+                return Err(ShapeError::index(format!(
+                    "The shape of the mask {:?} at index {k} does not match the shape of the indexed tensor {:?} at index {}",
+                    mask.map(Layout::sizes).unwrap_or_default(),
+                    x.sizes(),
+                    at + k
+                )));
+            }
+        }
+        at += mask.map_or(1, Layout::rank);
+    }
+    Ok(())
+}
+
 /// `index_put(self, indices, values, accumulate)`.
 pub fn index_put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, values) = (call.need(0)?, call.need(2)?);
-    if x.dtype() != values.dtype() {
+    // One value where a mask says so is filled in, and converted.
+    let mut indices = call.tensors(1).into_iter().flatten();
+    let fills = !call.bool(3) && values.numel() == 1 && indices.next().is_some_and(is_mask) && indices.next().is_none();
+    if x.dtype() != values.dtype() && !fills {
         return Err(ShapeError::runtime(format!(
             "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
             cxx_name(x.dtype()),
             cxx_name(values.dtype())
         )));
     }
-    if call.tensors(1).iter().flatten().all(|i| !matches!(i.dtype(), DType::Bool | DType::U8)) {
+    masks(call, x)?;
+    if call.tensors(1).iter().flatten().all(|i| !is_mask(i)) {
         let (sizes, _) = indexed(call, x)?;
         let whole = super::broadcast(&[&sizes, values.sizes()]).ok();
         if whole.is_none_or(|w| w[..] != sizes[..]) {
@@ -287,7 +333,7 @@ pub fn put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         return Err(ShapeError::index("put_(): Tried to put elements into an empty tensor"));
     }
     if index.numel() != source.numel() {
-        return Err(ShapeError::runtime(format!(
+        return Err(ShapeError::index(format!(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = {} and \
              index.numel() = {}",
             source.numel(),

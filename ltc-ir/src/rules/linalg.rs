@@ -17,7 +17,7 @@ fn column_major(dtype: DType, sizes: &[i64]) -> Layout {
     Layout::strided(dtype, sizes, &strides)
 }
 
-fn matrices<'a>(call: &Call<'a>, i: usize, square: bool) -> Result<&'a Layout, ShapeError> {
+fn shaped<'a>(call: &Call<'a>, i: usize, square: bool) -> Result<&'a Layout, ShapeError> {
     let x = call.need(i)?;
     let name = call.short_op().trim_start_matches('_');
     if x.rank() < 2 {
@@ -29,7 +29,23 @@ fn matrices<'a>(call: &Call<'a>, i: usize, square: bool) -> Result<&'a Layout, S
             "{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
         )));
     }
+    Ok(x)
+}
+
+fn matrices<'a>(call: &Call<'a>, i: usize, square: bool) -> Result<&'a Layout, ShapeError> {
+    let x = shaped(call, i, square)?;
+    let name = call.short_op().trim_start_matches('_');
     if !x.dtype().is_floating() && !x.dtype().is_complex() {
+        let kernel = match name {
+            "cholesky" => Some("cholesky_cpu"),
+            "linalg_eigh" => Some("linalg_eigh_cpu"),
+            "linalg_lu_factor_ex" => Some("lu_cpu"),
+            "linalg_solve_triangular" => Some("triangular_solve_cpu"),
+            _ => None,
+        };
+        if let Some(kernel) = kernel {
+            return Err(super::checks::not_implemented(kernel, x.dtype()));
+        }
         return Err(ShapeError::runtime(format!(
             "{name}: Expected a floating point or complex tensor as input. Got {}",
             cxx_name(x.dtype())
@@ -62,10 +78,11 @@ pub fn linalg_cholesky_ex(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 
 /// `cholesky(self, upper)`.
 pub fn cholesky(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let x = matrices(call, 0, true)?;
+    let x = call.need(0)?;
     if x.numel() == 0 {
         return one(super::empty_like(x, None));
     }
+    matrices(call, 0, true)?;
     one(column_major(x.dtype(), x.sizes()))
 }
 
@@ -185,9 +202,9 @@ pub fn linalg_eigh(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     some([values, vectors])
 }
 
-/// `linalg_solve_triangular(self, B, *, upper, left, unitriangular)`.
+/// `linalg_solve_triangular(self, B, *, upper, left, unitriangular)`: in the matrix's dtype, whatever the other's.
 pub fn linalg_solve_triangular(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let (a, b) = (matrices(call, 0, true)?, matrices(call, 1, false)?);
+    let (a, b) = (matrices(call, 0, true)?, shaped(call, 1, false)?);
     let left = call.args.get(3).is_none_or(|x| !matches!(x, crate::args::Arg::Bool(false)));
     let n = a.sizes()[a.rank() - 1];
     let inner = b.sizes()[b.rank() - if left { 2 } else { 1 }];
@@ -199,7 +216,7 @@ pub fn linalg_solve_triangular(call: &Call<'_>) -> Result<NewResults, ShapeError
     }
     let lead = super::broadcast(&[batch(a), batch(b)])?;
     let sizes: Dims = lead.iter().copied().chain(b.sizes()[b.rank() - 2..].iter().copied()).collect();
-    one(column_major(b.dtype(), &sizes))
+    one(column_major(a.dtype(), &sizes))
 }
 
 /// `triangular_solve(self, A, upper, transpose, unitriangular)`: the solution and a copy of `A`.
@@ -228,7 +245,7 @@ pub fn linalg_cross(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         return Err(ShapeError::runtime("linalg.cross: inputs must have the same number of dimensions."));
     }
     let d = super::wrap_dim(call.int(2, -1), a.rank())?;
-    super::checks::one_dtype(call, &[0, 1])?;
+    super::checks::dispatch(call, "cross", super::checks::not_bool, &[0, 1])?;
     if a.sizes().get(d) != Some(&3) || b.sizes().get(d) != Some(&3) {
         return Err(ShapeError::runtime(format!(
             "linalg.cross: inputs dimension {} must have length 3. Got {:?} and {:?}",
@@ -260,6 +277,7 @@ pub fn cdist_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             )));
         }
     }
+    super::checks::one_dtype(call, &[0, 1])?;
     let (ra, rb) = (la[la.len() - 1], lb[lb.len() - 1]);
     let lead = super::broadcast(&[&la[..la.len() - 1], &lb[..lb.len() - 1]])?;
     let sizes: SmallVec<[i64; 6]> = lead.iter().copied().chain([ra, rb]).collect();

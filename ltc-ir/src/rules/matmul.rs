@@ -1,7 +1,8 @@
 //! Matrix products.
 
-use super::{Call, NewResults, ShapeError, broadcast, cxx_name, one};
+use super::{Call, NewResults, ShapeError, broadcast, cxx_name, one, wrap_dim};
 use crate::{
+    dtype::DType,
     layout::Layout,
     promote::{Category, result_type},
 };
@@ -88,13 +89,25 @@ fn batched(a: &Layout, b: &Layout) -> Result<[i64; 3], ShapeError> {
 pub fn bmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     let sizes = batched(a, b)?;
+    if sizes.contains(&0) {
+        return one(Layout::contiguous(b.dtype(), &sizes));
+    }
+    if a.dtype() == DType::Bool {
+        return Err(super::checks::not_implemented("bmm", a.dtype()));
+    }
     same_dtype(a, b)?;
     one(Layout::contiguous(a.dtype(), &sizes))
+}
+
+/// What kernels ask of the factors before they look at their ranks.
+fn asked(a: &Layout, b: &Layout) -> Result<(), ShapeError> {
+    wrap_dim(1, a.rank()).and(wrap_dim(2, b.rank())).map(drop)
 }
 
 /// `baddbmm(self, batch1, batch2, beta, alpha)`.
 pub fn baddbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
+    asked(a, b)?;
     let sizes = batched(a, b)?;
     expands(x, &sizes)?;
     if x.dtype() != a.dtype() {
@@ -112,6 +125,7 @@ pub fn baddbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `addbmm(self, batch1, batch2, beta, alpha)`: products are summed over the batch.
 pub fn addbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
+    asked(a, b)?;
     let [_, n, m] = batched(a, b)?;
     super::checks::one_dtype(call, &[0, 1, 2])?;
     expands(x, &[n, m])?;
@@ -143,7 +157,9 @@ fn matrix_vector(a: &Layout, v: &Layout) -> Result<i64, ShapeError> {
 pub fn mv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, v) = (call.need(0)?, call.need(1)?);
     let n = matrix_vector(a, v)?;
-    super::checks::one_dtype(call, &[0, 1])?;
+    if n > 0 {
+        super::checks::dispatch(call, "addmv_impl_cpu", super::checks::not_bool, &[0, 1])?;
+    }
     one(Layout::contiguous(v.dtype(), &[n]))
 }
 
@@ -151,8 +167,10 @@ pub fn mv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn addmv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, v) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let n = matrix_vector(a, v)?;
-    super::checks::one_dtype(call, &[1, 2, 0])?;
     expands(x, &[n])?;
+    if n > 0 {
+        super::checks::dispatch(call, "addmv_impl_cpu", super::checks::not_bool, &[1, 2])?;
+    }
     one(Layout::contiguous(v.dtype(), &[n]))
 }
 

@@ -166,6 +166,12 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A string argument; `None` when absent.
+    pub fn text(&self, i: usize) -> Option<String> {
+        let Some(Arg::Str { words, len }) = self.args.get(i) else { return None };
+        String::from_utf8(words.iter().flat_map(|w| w.to_le_bytes()).take(*len).collect()).ok()
+    }
+
     /// A dtype argument; `None` when absent.
     pub fn dtype(&self, i: usize) -> Option<DType> {
         match self.args.get(i) {

@@ -210,8 +210,9 @@ pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let mut sizes: Dims = x.sizes().into();
     for (i, pair) in pad.chunks(2).enumerate() {
         let d = x.rank() - 1 - i;
+        let kept = sizes[d] + pair[0].min(0) + pair[1].min(0);
         sizes[d] += pair[0] + pair[1];
-        if sizes[d] < 0 {
+        if sizes[d].min(kept) < 0 {
             return Err(ShapeError::runtime(format!(
                 "The input size {}, plus negative padding {} and {} resulted in a negative output size, which is invalid. \
                  Check dimension {d} of your input.",
@@ -373,18 +374,34 @@ pub fn bucketize(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim)`.
 pub fn trilinear(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let operands = [call.need(0)?, call.need(1)?, call.need(2)?];
-    let expands = [call.ints(3), call.ints(4), call.ints(5)].map(Option::unwrap_or_default);
-    let rank = operands[0].rank() + expands[0].len();
-    let mut shapes: SmallVec<[Dims; 3]> = SmallVec::new();
-    for (o, e) in operands.iter().zip(&expands) {
-        let mut own = o.sizes().iter();
-        shapes.push(
-            (0..rank).map(|d| if e.contains(&(d as i64)) { 1 } else { own.next().copied().unwrap_or(1) }).collect(),
-        );
+    let rank = operands[0].rank() + call.ints(3).map_or(0, |e| e.len());
+    let unroll = call.int(7, 1);
+    if !(0..rank as i64).contains(&unroll) {
+        return Err(ShapeError::runtime(format!("unroll_dim must be in [0,{}]", rank as i64 - 1)));
     }
-    let whole = super::broadcast(&[&shapes[0], &shapes[1], &shapes[2]])?;
-    let folded = call.ints(6).unwrap_or_default();
-    let sizes: Dims = (0..rank).filter(|d| !folded.contains(&(*d as i64))).map(|d| whole[d]).collect();
+    let listed = |i: usize| super::reduction::listed(&call.ints(i).unwrap_or_default(), rank);
+    let (expanded, folded) = ([listed(3)?, listed(4)?, listed(5)?], listed(6)?);
+    let mut shapes = operands.map(|o| Dims::from(o.sizes()));
+    let mut whole = Dims::from_elem(0, rank);
+    for d in 0..rank {
+        for (shape, e) in shapes.iter_mut().zip(&expanded) {
+            if e[d] {
+                shape.insert(super::wrap_dim(d as i64, shape.len() + 1)?, 1);
+            } else {
+                let at = super::wrap_dim(d as i64, shape.len())?;
+                whole[d] = shape.get(at).copied().unwrap_or(1);
+            }
+        }
+    }
+    // Of nothing the kernel makes zeros, whatever the tensors are.
+    if whole[unroll as usize] != 0 && operands.iter().all(|o| o.numel() > 0) {
+        if shapes.iter().any(|s| s.len() != rank) {
+            return Err(ShapeError::runtime("number of dimensions must match"));
+        }
+        super::broadcast(&[&shapes[0], &shapes[1], &shapes[2]])?;
+        super::checks::dispatch(call, "bmm", super::checks::not_bool, &[0, 1, 2])?;
+    }
+    let sizes: Dims = (0..rank).filter(|&d| !folded[d]).map(|d| whole[d]).collect();
     one(Layout::contiguous(operands[0].dtype(), &sizes))
 }
 

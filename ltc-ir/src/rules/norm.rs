@@ -43,12 +43,11 @@ pub fn batch_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `native_batch_norm_backward(grad, input, weight?, ..., train, eps, output_mask)`.
 pub fn batch_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
-    let mask = call.bools(9);
-    let wanted = |i: usize| mask.get(i).copied().unwrap_or(false);
+    let mask = super::checks::mask::<3>(call, 9)?;
     let channels = input.sizes().get(1).copied().unwrap_or(0);
     let dtype = statistics_dtype(input, call.tensor(2));
-    let parameter = |i| wanted(i).then(|| Layout::contiguous(dtype, &[channels]));
-    let of_input = wanted(0).then(|| in_format(input.dtype(), input.sizes(), suggest_memory_format(input)));
+    let parameter = |i: usize| mask[i].then(|| Layout::contiguous(dtype, &[channels]));
+    let of_input = mask[0].then(|| in_format(input.dtype(), input.sizes(), suggest_memory_format(input)));
     Ok(SmallVec::from_iter([of_input, parameter(1), parameter(2)]))
 }
 
@@ -87,13 +86,12 @@ pub fn layer_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight?, bias?, output_mask)`.
 pub fn layer_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
-    let mask = call.bools(7);
-    let wanted = |i: usize| mask.get(i).copied().unwrap_or(false);
-    let parameter = |i: usize, m| {
+    let mask = super::checks::mask::<3>(call, 7)?;
+    let parameter = |i: usize, m: usize| {
         let p = call.tensor(i)?;
-        wanted(m).then(|| Layout::contiguous(p.dtype(), p.sizes()))
+        mask[m].then(|| Layout::contiguous(p.dtype(), p.sizes()))
     };
-    let of_input = wanted(0).then(|| Layout::contiguous(input.dtype(), input.sizes()));
+    let of_input = mask[0].then(|| Layout::contiguous(input.dtype(), input.sizes()));
     Ok(SmallVec::from_iter([of_input, parameter(5, 1), parameter(6, 2)]))
 }
 
@@ -144,8 +142,7 @@ fn mixed(call: &Call<'_>, input: &Layout, parameters: &[usize]) -> Result<(), Sh
 /// `native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, output_mask)`.
 pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
-    let mask = call.bools(9);
-    let wanted = |i: usize| mask.get(i).copied().unwrap_or(false);
+    let mask = super::checks::mask::<3>(call, 9)?;
     let (n, c, groups) = (call.int(5, 0), call.int(6, 0), call.int(8, 1));
     group_check(input, n, c, call.int(7, 0), groups)?;
     super::checks::elements("dY", call.tensor(0), input.numel())?;
@@ -155,8 +152,10 @@ pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::checks::one_dtype(call, &[0, 1])?;
     mixed(call, input, &[2, 3, 4])?;
     let dtype = statistics_dtype(input, call.tensor(4));
-    let parameter = |m| wanted(m).then(|| Layout::contiguous(dtype, &[call.int(6, 0).max(0)]));
-    let of_input = wanted(0).then(|| in_format(input.dtype(), input.sizes(), suggest_memory_format(input)));
+    let channels = [c.max(0)];
+    let sizes = call.tensor(4).map_or(&channels[..], Layout::sizes);
+    let parameter = |m: usize| mask[m].then(|| Layout::contiguous(dtype, sizes));
+    let of_input = mask[0].then(|| in_format(input.dtype(), input.sizes(), suggest_memory_format(input)));
     Ok(SmallVec::from_iter([of_input, parameter(1), parameter(2)]))
 }
 
@@ -176,13 +175,13 @@ pub fn softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `_softmax_backward_data(grad, output, dim, input_dtype)`, `_log_softmax_backward_data`.
 pub fn softmax_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, output) = (call.need(0)?, call.need(1)?);
-    super::wrap_dim(call.int(2, 0), grad.rank())?;
-    if grad.sizes() != output.sizes() {
-        return Err(ShapeError::runtime(format!(
-            "grad and output must have the same size, got {:?} and {:?}",
-            grad.sizes(),
-            output.sizes()
-        )));
+    let same = || super::checks::sizes_are("grad", grad, output.sizes());
+    // One of the kernels compares sizes first, the other one never.
+    if call.short_op() == "_softmax_backward_data" {
+        same()?;
     }
+    super::wrap_dim(call.int(2, 0), grad.rank())?;
+    same()?;
+    super::checks::dispatch(call, "softmax_backward", DType::is_floating, &[0, 1])?;
     Ok(SmallVec::from_iter([Some(Layout::contiguous(grad.dtype(), grad.sizes()))]))
 }

@@ -126,6 +126,12 @@ pub fn no_bool(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     o.result(dtype)
 }
 
+/// `threshold(self, threshold, value)`: the numbers do not promote.
+pub fn threshold(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    no_bool(call)?;
+    like_self(call)
+}
+
 /// The common dtype, which must be an integer.
 pub fn integral(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
@@ -137,10 +143,7 @@ pub fn integral(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 fn not_implemented(call: &Call<'_>, dtype: DType) -> ShapeError {
-    ShapeError {
-        class: super::ErrorClass::NotImplemented,
-        message: format!("\"{}\" not implemented for '{}'", call.short_op(), super::cxx_name(dtype)),
-    }
+    super::checks::not_implemented(call.short_op(), dtype)
 }
 
 /// Magnitudes: of complex numbers they are real.
@@ -226,7 +229,8 @@ pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `lerp(self, end, weight)`: all of one dtype.
 pub fn lerp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, end) = (call.need(0)?, call.need(1)?);
-    let weight = call.tensor(2).map_or(x.dtype(), Layout::dtype);
+    // A weight without dimensions promotes.
+    let weight = call.tensor(2).filter(|w| w.rank() > 0).map_or(x.dtype(), Layout::dtype);
     for (dtype, what) in [(end.dtype(), "`end`"), (weight, "`weight`")] {
         if dtype != x.dtype() {
             return Err(ShapeError::runtime(format!(
@@ -257,6 +261,16 @@ pub fn masked_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(Layout::contiguous(x.dtype(), &super::broadcast(&[mask.sizes(), x.sizes()])?))
 }
 
+/// `fill(self, value)`: with a number, or a tensor without dimensions.
+pub fn fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    match call.tensor(1).map(Layout::rank) {
+        Some(rank @ 1..) => Err(ShapeError::runtime(format!(
+            "fill_ only supports 0-dimension value tensor but got tensor with {rank} dimensions."
+        ))),
+        _ => like_self(call),
+    }
+}
+
 /// `clamp(self, min, max)`: one of them must be there.
 pub fn clamp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.args.iter().skip(1).all(|a| matches!(a, Arg::None)) {
@@ -280,4 +294,26 @@ pub fn log_sigmoid_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// Results like the second operand (`(grad, self, ...)`), row-major when it is.
 pub fn gradient(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     promoted(call)
+}
+
+/// As [`gradient`], of operands of one dtype.
+pub fn gradient_of_one_dtype(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    super::checks::one_dtype(call, &[0, 1, 2])?;
+    promoted(call)
+}
+
+/// `gelu_backward(grad, self, approximate)`: oneDNN's kernel neither promotes nor broadcasts.
+pub fn gelu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let (grad, x) = (call.need(0)?, call.need(1)?);
+    if call.text(2).as_deref() == Some("none") && x.dtype() == DType::F32 && x.is_contiguous() && x.numel() > 1 {
+        super::checks::one_dtype(call, &[1, 0])?;
+        super::checks::sizes_are("grad_output", grad, x.sizes())?;
+    }
+    promoted(call)
+}
+
+/// `square(self)`: of booleans, integers.
+pub fn square(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let dtype = call.need(0)?.dtype();
+    Operands::of(call, false).result(if dtype == DType::Bool { DType::I64 } else { dtype })
 }

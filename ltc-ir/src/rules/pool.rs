@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Call, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format};
+use super::{Call, MemoryFormat, NewResults, ShapeError, cxx_name, in_format, one, suggest_memory_format};
 use crate::{
     dtype::DType,
     layout::{Dims, Layout},
@@ -112,6 +112,9 @@ fn pooled(call: &Call<'_>, x: &Layout, n: usize, w: &Window) -> Result<Dims, Sha
 fn avg(call: &Call<'_>, n: usize) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let w = Window::read(call, n, 1, None, 4)?;
+    if n == 2 {
+        super::wrap_dim(-3, x.rank())?;
+    }
     if matches!(call.args.get(6), Some(crate::args::Arg::Int(0))) {
         return Err(ShapeError::runtime("divisor must be not zero"));
     }
@@ -152,7 +155,9 @@ pub fn avg_pool2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `avg_pool3d_backward`.
 pub fn avg_pool3d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 3, 2, None, 5)?;
-    one(checked_grad(call, 3, &w)?)
+    let result = checked_grad(call, 3, &w)?;
+    super::checks::dispatch(call, "avg_pool3d_backward_out_frame", super::checks::not_bool, &[1, 0])?;
+    one(result)
 }
 
 fn max(call: &Call<'_>, n: usize) -> Result<(Layout, Layout), ShapeError> {
@@ -183,7 +188,13 @@ pub fn max_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)`.
 pub fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 2, 2, Some(5), 6)?;
-    one(checked_grad(call, 2, &w)?)
+    let (result, indices) = (checked_grad(call, 2, &w)?, call.need(7)?);
+    super::checks::one_dtype(call, &[1, 0])?;
+    super::checks::sizes_are("indices", indices, call.need(0)?.sizes())?;
+    if indices.dtype() != DType::I64 {
+        return Err(ShapeError::runtime(format!("expected scalar type Long but found {}", cxx_name(indices.dtype()))));
+    }
+    one(result)
 }
 
 /// `max_pool3d_with_indices_backward`.

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Call, NewResults, ShapeError, broadcast, empty_like, factory, one};
 use crate::{
+    args::Arg,
     dtype::DType,
     layout::{Dims, Layout},
 };
@@ -16,7 +17,16 @@ pub fn bernoulli(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `uniform(self, ...)` and other functional forms of draws in place.
 pub fn drawn(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
-    let continuous = ["cauchy", "exponential", "log_normal", "uniform", "normal_functional"].contains(&call.short_op());
+    let kernel = match call.short_op() {
+        "uniform" => Some("check_uniform_bounds"),
+        "log_normal" => Some("log_normal_cpu"),
+        "normal_functional" => Some("normal_kernel_cpu"),
+        _ => None,
+    };
+    if let Some(kernel) = kernel.filter(|_| x.dtype().is_integral(true)) {
+        return Err(super::checks::not_implemented(kernel, x.dtype()));
+    }
+    let continuous = ["cauchy", "exponential"].contains(&call.short_op());
     if continuous && x.dtype().is_integral(true) {
         return Err(ShapeError::runtime(format!(
             "{} is a continuous probability distribution. dtype must be a floating point but you specified {}",
@@ -30,7 +40,7 @@ pub fn drawn(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         _ => (0, 1),
     };
     less(from, to)?;
-    if let Some(p) = call.tensor(1) {
+    if let Some(p) = call.tensor(1).filter(|_| x.numel() > 0) {
         super::checks::expands(p, x.sizes())?;
     }
     super::like_first(call)
@@ -39,6 +49,13 @@ pub fn drawn(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `native_dropout(input, p, train)`: the result and the mask.
 pub fn native_dropout(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
+    let trains = call.args.get(2).is_none_or(|a| !matches!(a, Arg::Bool(false)));
+    if trains && x.numel() > 0 && x.dtype().is_integral(true) {
+        return Err(ShapeError::runtime(format!(
+            "result type Float can't be cast to the desired output type {}",
+            super::cxx_name(x.dtype())
+        )));
+    }
     let like = |dtype| Some(empty_like(x, Some(dtype)));
     // Of nothing, the kernel draws no mask.
     let mask = if x.numel() == 0 { x.dtype() } else { DType::Bool };
@@ -124,6 +141,9 @@ pub fn multinomial(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     if !call.bool(2) && n > categories {
         return Err(ShapeError::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
+    }
+    if categories == 0 && lead != [0] {
+        return Err(ShapeError::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
     }
     let sizes: Dims = lead.iter().copied().chain([n]).collect();
     one(Layout::contiguous(DType::I64, &sizes))

@@ -8,9 +8,16 @@ use crate::{
     layout::{Dims, Layout},
 };
 
-/// Which dimensions a reduction folds.
+/// Which dimensions a reduction folds: none listed are all.
 fn mask(dims: Option<&[i64]>, rank: usize) -> Result<SmallVec<[bool; 6]>, ShapeError> {
-    let Some(dims) = dims.filter(|d| !d.is_empty()) else { return Ok(SmallVec::from_elem(true, rank)) };
+    match dims.filter(|d| !d.is_empty()) {
+        Some(dims) => listed(dims, rank),
+        None => Ok(SmallVec::from_elem(true, rank)),
+    }
+}
+
+/// Which dimensions are in a list.
+pub(super) fn listed(dims: &[i64], rank: usize) -> Result<SmallVec<[bool; 6]>, ShapeError> {
     let mut mask = SmallVec::from_elem(false, rank.max(1));
     for &d in dims {
         let d = wrap_dim(d, rank)?;
@@ -127,6 +134,7 @@ pub fn kthvalue(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dim = call.int(2, -1);
     let size = x.sizes().get(wrap_dim(dim, x.rank())?).copied().unwrap_or(1);
+    no_identity(call, x, Some(&[dim]))?;
     let k = call.int(1, 1);
     if k < 1 || k > size {
         return Err(ShapeError::runtime("selected number k out of range for dimension ".to_owned() + &dim.to_string()));
@@ -143,7 +151,9 @@ pub fn mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn amax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dims = call.ints(1);
-    no_identity(call, x, dims.as_deref())?;
+    let all = dims.as_ref().is_none_or(|d| d.is_empty());
+    let class = if all { ErrorClass::Runtime } else { ErrorClass::Index };
+    no_identity(call, x, dims.as_deref()).map_err(|e| ShapeError { class, ..e })?;
     reduced(call, dims.as_deref(), call.bool(2), x.dtype())
 }
 
@@ -241,9 +251,17 @@ pub fn std_mean_correction(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 
 /// `logsumexp(self, dim, keepdim)`.
 pub fn logsumexp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let x = call.need(0)?.dtype();
-    let dtype = if x.is_integral(true) { DType::F32 } else { x };
-    reduced(call, call.ints(1).as_deref(), call.bool(2), dtype)
+    let x = call.need(0)?;
+    let (dims, keep) = (call.ints(1), call.bool(2));
+    // The kernel squeezes listed dimensions: none of them.
+    if !keep && x.rank() > 0 && dims.as_ref().is_some_and(|d| d.is_empty()) {
+        return Err(ShapeError::runtime(format!(
+            "output with shape [] doesn't match the broadcast shape {:?}",
+            vec![1; x.rank()]
+        )));
+    }
+    let dtype = if x.dtype().is_integral(true) { DType::F32 } else { x.dtype() };
+    reduced(call, dims.as_deref(), keep, dtype)
 }
 
 /// `count_nonzero(self, dim)`.
@@ -293,6 +311,12 @@ pub fn renorm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         )));
     }
     wrap_dim(call.int(2, 0), x.rank())?;
+    if x.dtype().is_integral(true) {
+        return Err(ShapeError::runtime(format!(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
+            cxx_name(x.dtype())
+        )));
+    }
     one(Layout::contiguous(x.dtype(), x.sizes()))
 }
 

@@ -2,8 +2,13 @@
 
 use smallvec::SmallVec;
 
-use super::{Call, ErrorClass, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format};
-use crate::layout::{Dims, Layout};
+use super::{
+    Call, ErrorClass, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format, view::Geometry,
+};
+use crate::{
+    dtype::DType,
+    layout::{Dims, Layout},
+};
 
 fn format_of(x: &Layout, spatial: usize) -> MemoryFormat {
     if spatial == 1 { MemoryFormat::Contiguous } else { suggest_memory_format(x) }
@@ -161,6 +166,9 @@ pub fn pixel_unshuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             )));
         }
     }
+    if x.numel() == 0 {
+        return one(super::empty_like(x, None));
+    }
     let sizes: Dims = lead.iter().copied().chain([c * r * r, h / r, w / r]).collect();
     one(in_format(x.dtype(), &sizes, suggest_memory_format(x)))
 }
@@ -179,7 +187,7 @@ pub fn channel_shuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 
 fn grid_check<'a>(call: &Call<'a>, n: usize) -> Result<(&'a Layout, &'a Layout), ShapeError> {
     let (x, grid) = (call.need(0)?, call.need(1)?);
-    super::checks::one_dtype(call, &[0, 1])?;
+    super::checks::dispatch(call, "grid_sampler_cpu", DType::is_floating, &[0, 1])?;
     let fits = x.rank() == n + 2
         && grid.rank() == n + 2
         && x.sizes()[0] == grid.sizes()[0]
@@ -212,7 +220,7 @@ pub fn grid_sampler_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> 
     super::checks::one_dtype(call, &[0, 1, 2])?;
     let sizes: Dims = x.sizes()[..2].iter().chain(&grid.sizes()[1..=n]).copied().collect();
     super::checks::sizes_are("grad_output", grad, &sizes)?;
-    let wanted = call.bools(6).first().copied().unwrap_or(true);
+    let [wanted, _] = super::checks::mask(call, 6)?;
     let of = |l: &Layout| Layout::contiguous(l.dtype(), l.sizes());
     Ok(SmallVec::from_iter([wanted.then(|| of(x)), Some(super::empty_like(grid, None))]))
 }
@@ -336,11 +344,12 @@ pub fn glu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `glu_jvp(glu, x, dx, dim)`.
 pub fn glu_jvp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (g, x, dx) = (call.need(0)?, call.need(1)?, call.need(2)?);
-    super::checks::sizes_are("dx", dx, x.sizes())?;
-    let d = super::wrap_dim(call.int(3, -1), x.rank())?;
-    let half = x.sizes().get(d).map_or(0, |s| s / 2);
-    if g.sizes().get(d) != Some(&half) {
-        return Err(ShapeError::runtime(format!("glu_jvp: {:?} is not half of {:?}", g.sizes(), x.sizes())));
+    let d = super::wrap_dim(call.int(3, -1), x.rank())? as i64;
+    let n = g.sizes().get(super::wrap_dim(d, g.rank())?).copied().unwrap_or(1);
+    for (l, start) in [(x, n), (dx, 0), (dx, n)] {
+        let half = Geometry::of(l.sizes(), l.strides()).narrow(d, start, n)?;
+        super::checks::expands(&Layout::contiguous(l.dtype(), &half.sizes), g.sizes())?;
     }
+    super::checks::one_dtype(call, &[0, 1, 2])?;
     super::like_first(call)
 }

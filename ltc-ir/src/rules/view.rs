@@ -189,7 +189,7 @@ impl Geometry {
     /// `slice(dim, start, end, step)`
     pub fn slice(&self, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Viewed {
         if self.sizes.is_empty() {
-            return Err(ShapeError::runtime("slice() cannot be applied to a 0-dim tensor."));
+            return Err(ShapeError::index("slice() cannot be applied to a 0-dim tensor."));
         }
         let d = wrap_dim(dim, self.rank())?;
         if step <= 0 {
@@ -411,9 +411,22 @@ pub fn view(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(Layout::strided(call.need(0)?.dtype(), &g.sizes, &g.strides))
 }
 
+/// `positive(self)`: booleans have no sign.
+pub fn positive(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    if call.need(0)?.dtype() == crate::dtype::DType::Bool {
+        return Err(ShapeError::runtime("The `+` operator, on a bool tensor is not supported."));
+    }
+    view(call)
+}
+
 /// A row-major copy of a view: `view_copy`, `slice_copy` and their like.
 pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let op = call.short_op();
+    if op == "narrow_copy" && call.int(1, 0) >= call.need(0)?.rank() as i64 {
+        return Err(ShapeError::runtime(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.",
+        ));
+    }
     let g = viewed(call, op.strip_suffix("_copy").unwrap_or(op), 1)?;
     one(Layout::contiguous(call.need(0)?.dtype(), &g.sizes))
 }
@@ -422,6 +435,9 @@ pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let op = call.short_op();
     let g = viewed(call, op.strip_suffix("_scatter").unwrap_or(op), 2)?;
+    if op == "as_strided_scatter" && call.int(4, 0) < 0 {
+        return Err(ShapeError::runtime("as_strided_scatter: storage_offset must be non-negative"));
+    }
     let (x, src) = (call.need(0)?, call.need(1)?);
     if src.sizes() != &g.sizes[..] {
         return Err(ShapeError::runtime(format!(
@@ -445,6 +461,10 @@ pub fn backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     let grad = call.need(0)?;
     let op = call.short_op();
+    if op == "unfold_backward" && call.int(4, 1) <= 0 {
+        let message = format!("step is {} but must be > 0", call.int(4, 1));
+        return Err(ShapeError { class: super::ErrorClass::Value, message });
+    }
     let strides = crate::layout::contiguous_strides(&sizes);
     let g = viewed_of(call, Geometry::of(&sizes, &strides), op.strip_suffix("_backward").unwrap_or(op), 2)?;
     if op == "unfold_backward" {

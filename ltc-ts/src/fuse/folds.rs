@@ -1,6 +1,6 @@
 //! The operators that fold dimensions away, each with its formulas.
 //!
-//! Arguments are letters as in `rows.rs`. Formulas follow libtorch's CPU kernels (`aten/src/ATen/native/cpu/{SoftMax,
+//! Arguments are letters ([`super::formula`]). Formulas follow libtorch's CPU kernels (`aten/src/ATen/native/cpu/{SoftMax,
 //! layer_norm,ReduceOps}Kernel.cpp`, `native/Normalization.cpp`), but sums are taken in another order.
 
 use ltc_ir::{Arg, GraphNode};

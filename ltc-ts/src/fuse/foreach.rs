@@ -45,12 +45,12 @@ fn single(name: &str) -> Option<String> {
     let plain = base.trim_end_matches('_');
     let overload = match overload {
         "" => "",
-        "List" | "Tensor" if rows::find(&format!("{plain}.Tensor"), None).is_some() => ".Tensor",
-        "Scalar" | "ScalarList" if rows::find(&format!("{plain}.Scalar"), None).is_some() => ".Scalar",
+        "List" | "Tensor" if rows::find(&format!("{plain}.Tensor")).is_some() => ".Tensor",
+        "Scalar" | "ScalarList" if rows::find(&format!("{plain}.Scalar")).is_some() => ".Scalar",
         // Such as `addcmul`, whose only form takes a number.
         _ => "",
     };
-    rows::find(&format!("{plain}{overload}"), None)?;
+    rows::find(&format!("{plain}{overload}"))?;
     Some(format!("aten::{base}{overload}"))
 }
 

@@ -1,9 +1,10 @@
-//! Formulas: `a + one(d) * b / c`.
+//! Formulas: what kernels compute of a node. Those of pointwise operators are read from the operator table
+//! (`expression.rs`), those that fold are written so: `sum(exp(a - amax(a))) / count`.
 //!
 //! Letters are arguments in schema order, numbers are written as such. Besides `+ - * /`, comparisons and parentheses
-//! there are the functions of [`FUNCTIONS`], `one(x)` for a number that is nearly always one, and `select(c, x, y)`. An
-//! argument left out (`None`) drops out of the `min`, `max`, sum or product it stands in. `sum`, `amax` and `amin` go over
-//! all elements of a row, of which there are `count`. `name = formula;` before the formula gives a part of it a name.
+//! there are the functions of [`FUNCTIONS`], with `select(c, x, y)`. An argument left out (`None`) drops out of the sum or
+//! product it stands in. `sum`, `amax` and `amin` go over all elements of a row, of which there are `count`.
+//! `name = formula;` before the formula gives a part of it a name.
 
 use std::sync::LazyLock;
 
@@ -15,12 +16,15 @@ use crate::kernels::{Builder, Code, Lane, Val};
 /// A parsed formula.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Formula {
+    /// The argument.
     Argument(usize),
     /// The argument, a number that is nearly always one.
     One(usize),
+    /// The number.
     Number(f64),
     /// How many elements a row has.
     Count,
+    /// An operation.
     Apply(Code, Vec<Formula>),
 }
 
@@ -174,12 +178,6 @@ impl Parser<'_> {
             arguments.push(self.comparison()?);
         }
         self.expect(")")?;
-        if name == "one" {
-            return match arguments[..] {
-                [Formula::Argument(i)] => Ok(Formula::One(i)),
-                _ => Err("`one` takes an argument's letter".into()),
-            };
-        }
         let code = FUNCTIONS.iter().find(|(n, _)| *n == name).ok_or(format!("no function `{name}`"))?.1;
         if code.arity() != arguments.len() {
             return Err(format!("`{name}` takes {} operands", code.arity()));
@@ -206,6 +204,15 @@ impl Formula {
             Formula::One(i) => *i == argument,
             Formula::Apply(_, arguments) => arguments.iter().any(|f| f.takes_one(argument)),
             Formula::Argument(_) | Formula::Number(_) | Formula::Count => false,
+        }
+    }
+
+    /// Whether it is a number that is nearly always one, or its opposite.
+    fn is_usually_one(&self) -> bool {
+        match self {
+            Formula::One(_) => true,
+            Formula::Apply(Code::Neg, x) => x[0].is_usually_one(),
+            _ => false,
         }
     }
 
@@ -242,12 +249,15 @@ impl Formula {
             // A list form may leave it out.
             Formula::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, lane)),
             Formula::One(i) => match *operands.get(*i)? {
-                Operand::Number(word, dtype, _) => Some(b.usually_one(word, dtype, lane)),
+                Operand::Number(word, dtype, round) => {
+                    let number = b.usually_one(word, dtype, lane);
+                    Some(round.map_or(number, |code| b.op(code, &[number])))
+                }
                 _ => None,
             },
             Formula::Apply(code, arguments) => {
                 let absent = |f: &Formula| matches!(f, Formula::Argument(i) if matches!(operands.get(*i), Some(Operand::Absent)));
-                if let (Code::Min | Code::Max | Code::Add | Code::Mul, [x, y]) = (code, &arguments[..])
+                if let (Code::Add | Code::Mul, [x, y]) = (code, &arguments[..])
                     && (absent(x) || absent(y))
                 {
                     return if absent(x) { y } else { x }.build(b, operands, lane);
@@ -263,6 +273,13 @@ impl Formula {
                     }
                 }
                 let values = &mut values[..arguments.len()];
+                if let (Code::Fma, Some(round)) = (code, b.products)
+                    && arguments[..2].iter().any(Formula::is_usually_one)
+                {
+                    let product = b.op(Code::Mul, &values[..2]);
+                    let product = b.op(round, &[product]);
+                    return Some(b.op(Code::Add, &[values[2], product]));
+                }
                 match code {
                     Code::Select => {}
                     _ if code.folds() => values[0] = b.cast(values[0], lane),
@@ -291,13 +308,13 @@ mod tests {
     fn precedence_and_errors() {
         use Formula::*;
         let (a, b, c) = (Argument(0), Argument(1), Argument(2));
-        let product = Apply(Code::Div, vec![Apply(Code::Mul, vec![One(3), b.clone()]), c.clone()]);
-        assert_eq!(parse("a + one(d) * b / c"), Ok(Apply(Code::Add, vec![a.clone(), product])));
+        let product = Apply(Code::Div, vec![Apply(Code::Mul, vec![Argument(3), b.clone()]), c.clone()]);
+        assert_eq!(parse("a + d * b / c"), Ok(Apply(Code::Add, vec![a.clone(), product])));
         assert_eq!(parse("a > -2"), Ok(Apply(Code::Lt, vec![Number(-2.0), a.clone()])));
         assert_eq!(parse("a - b - c"), Ok(Apply(Code::Sub, vec![Apply(Code::Sub, vec![a, b]), c])));
         assert_eq!(parse("two = a + b; two * two"), parse("(a + b) * (a + b)"));
         assert_eq!(parse("sum(a) / count"), Ok(Apply(Code::Div, vec![Apply(Code::Sum, vec![Argument(0)]), Count])));
-        for wrong in ["two = a", "two * a", "a +", "a b", "max(a)", "frob(a)", "(a", "one(2)", ""] {
+        for wrong in ["two = a", "two * a", "a +", "a b", "max(a)", "frob(a)", "(a", ""] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,7 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `foreach.rs` | operators over lists, taken apart |
-//! | `rows.rs`, `folds.rs` | the operators, pointwise and folding, each with its formulas |
+//! | `rows.rs`, `folds.rs` | the operators: pointwise ones, computed by the operator table, and folding ones with their formulas |
+//! | `expression.rs` | formulas from the table's expressions |
 //! | `formula.rs` | formulas: parsed once, written into a kernel's body |
 //! | `recipe.rs` | a graph node as formulas over its operands |
 //! | `domain.rs` | the elements a node or a group goes through |
@@ -11,6 +12,7 @@
 //! | `kernel.rs` | a group as a kernel |
 
 mod domain;
+mod expression;
 mod folds;
 mod foreach;
 mod formula;

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{
     domain::Domain,
+    expression,
     folds::{self, Alone},
     formula::{self, Formula, Operand},
     rows::{self, Compute},
@@ -15,13 +16,16 @@ use crate::kernels::{Builder, Code, Lane, Val, has_loop};
 /// More elements than this, and libtorch's vectorised double-precision functions win over ours, which are scalar.
 const SCALAR_MATH: i64 = 4096;
 
+/// Fewer halves than this, two vectors, and libtorch's loops do them one by one.
+const VECTORS: i64 = 32;
+
 /// What a letter of the formula stands for in this node.
 #[derive(Clone, Copy, Debug)]
 enum Letter {
     Absent,
     /// Position among the node's operands.
     Operand(usize),
-    /// Runtime number: position among the node's numbers, dtype, whether it stands for a tensor.
+    /// Runtime number: position among the node's numbers, dtype, whether libtorch takes it in the tensors' dtype.
     Number(u32, DType, bool),
 }
 
@@ -32,8 +36,11 @@ pub(super) struct Recipe {
     formulas: SmallVec<[(&'static Formula, DType); 1]>,
     letters: SmallVec<[Letter; 4]>,
     lane: Lane,
-    /// What happens to numbers that stand for tensors.
+    /// What happens to numbers that are taken in the tensors' dtype.
     rounding: Option<Code>,
+    /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one by
+    /// one, each operation is rounded.
+    products: Option<Code>,
     /// The elements it goes through, and which dimensions it folds away.
     pub(super) domain: Domain,
     /// Whether it is worth a kernel of its own.
@@ -61,15 +68,20 @@ impl Recipe {
         if !node.op().name().starts_with("aten::") || !layout.is_dense() || node.op() == Op::read_view() {
             return None;
         }
-        let (letters, text, written) = letters(node)?;
-        let row = rows::find(node.op().name().strip_prefix("aten::")?, text.as_deref())?;
+        let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
+        let (mut letters, written) = letters(node)?;
+        for (letter, spec) in letters.iter_mut().zip(row.arguments) {
+            if let Letter::Number(_, _, tensor) = letter {
+                *tensor |= matches!(spec.name, "alpha" | "other");
+            }
+        }
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
         let used = |l: &&Letter| matches!(l, Letter::Operand(_));
         if letters.iter().filter(used).any(|l| matches!(l, Letter::Operand(i) if Lane::of(dtype_of(*i)).is_none())) {
             return None;
         }
-        let numbers_promote = matches!(row.compute, Compute::Promoted | Compute::Float);
-        let formula = formula::parsed(row.formula)?;
+        let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
+        let formula = expression::formula(row, node)?;
         let promoted = result_type(
             letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
                 Letter::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
@@ -80,7 +92,7 @@ impl Recipe {
             }),
             DType::F32,
         );
-        let computed = match row.compute {
+        let computed = match compute {
             Compute::Moved => layout.dtype(),
             Compute::Promoted | Compute::Tensors => promoted?,
             Compute::Float => promoted.map(|d| if d.is_floating() { d } else { DType::F32 })?,
@@ -92,15 +104,17 @@ impl Recipe {
             return None;
         }
         // For halves libtorch has no short cuts, which differ at infinity.
-        if row.name.starts_with("pow.") && rounding(computed).is_some() {
+        if row.name.starts_with("aten::pow.") && rounding(computed).is_some() {
             return None;
         }
         // Where libtorch's kernels take the number in single precision, for tensors of halves.
-        let exact = row.name.starts_with("mul.") || row.name.starts_with("div.");
+        let exact = row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div.");
         let rounding = rounding(computed).filter(|_| !exact);
         let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
         let domain = Domain::pointwise(layout.sizes());
-        let this = Recipe { formulas, letters, lane: Lane::of(computed)?, rounding, domain, alone: Alone::Always };
+        let products = rounding.filter(|_| layout.numel() < VECTORS);
+        let lane = Lane::of(computed)?;
+        let this = Recipe { formulas, letters, lane, rounding, products, domain, alone: Alone::Always };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
@@ -108,7 +122,7 @@ impl Recipe {
     fn folding(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
         let name = node.op().name().strip_prefix("aten::")?;
         let row = folds::find(name, node)?;
-        let (letters, _, _) = letters(node)?;
+        let (letters, _) = letters(node)?;
         let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
         let layout = graph.layout(node.operands[first]);
         let dtype = layout.dtype();
@@ -130,8 +144,8 @@ impl Recipe {
             formula::parsed(text.1).map(|f| (f, layout.dtype()))
         };
         let formulas = wanted.iter().zip(node.results()).map(of).collect::<Option<_>>()?;
-        let this =
-            Recipe { formulas, letters, lane: Lane::of(dtype)?, rounding: rounding(dtype), domain, alone: row.alone };
+        let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
+        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: row.alone };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
             _ => true,
@@ -196,7 +210,7 @@ impl Recipe {
                 }
             });
         }
-        b.count = self.domain.each();
+        (b.count, b.products) = (self.domain.each(), self.products);
         let result = |&(formula, dtype): &(&Formula, DType)| {
             let value = formula.build(b, &operands, self.lane)?;
             let value = b.cast(value, Lane::of(dtype)?);
@@ -207,9 +221,9 @@ impl Recipe {
     }
 }
 
-/// The node's arguments as letters, its string argument, and whether it writes one of them.
-fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, Option<String>, bool)> {
-    let (mut letters, mut text, mut written): (SmallVec<[Letter; 4]>, _, _) = (SmallVec::new(), None, false);
+/// The node's arguments as letters, and whether it writes one of them.
+fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, bool)> {
+    let (mut letters, mut written): (SmallVec<[Letter; 4]>, _) = (SmallVec::new(), false);
     for arg in node.args() {
         letters.push(match arg {
             Arg::Tensor { operand, flags } => {
@@ -223,14 +237,11 @@ fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, Option<String>, b
                 known.then_some(Letter::Number(number as u32, dtype, tensor))?
             }
             Arg::Float { number } => Letter::Number(number as u32, DType::F64, false),
-            Arg::Str { words, len } => {
-                let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(len).collect();
-                text = Some(String::from_utf8(bytes).ok()?);
+            Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Str { .. } | Arg::Ints(_) | Arg::Bools(_) | Arg::Device => {
                 Letter::Absent
             }
-            Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Ints(_) | Arg::Bools(_) | Arg::Device => Letter::Absent,
             _ => return None,
         });
     }
-    Some((letters, text, written))
+    Some((letters, written))
 }

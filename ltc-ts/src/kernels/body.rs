@@ -237,6 +237,8 @@ pub(crate) struct Builder {
     assume_ones: bool,
     /// How many elements a row has.
     pub(crate) count: usize,
+    /// How products with numbers that are nearly always one are rounded before they are added, if they are.
+    pub(crate) products: Option<Code>,
 }
 
 impl Builder {
@@ -289,6 +291,7 @@ impl Builder {
     pub(crate) fn op(&mut self, code: Code, args: &[Val]) -> Val {
         let lane = self.lane(args[args.len() - 1]);
         match code {
+            Code::RoundBf16 | Code::RoundF16 if self.is_const(args[0], 1.0) => return args[0],
             Code::Mul if self.is_const(args[1], 1.0) => return args[0],
             Code::Mul if self.is_const(args[0], 1.0) => return args[1],
             Code::Fma if self.is_const(args[1], 1.0) => return self.op(Code::Add, &[args[2], args[0]]),

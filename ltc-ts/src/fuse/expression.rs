@@ -1,0 +1,226 @@
+//! Formulas from the operator table's expressions (`ltc-ir/ops.toml`).
+//!
+//! What is known when a graph is compiled, the structure of a call, is put in: strings, booleans and what is left out
+//! choose branches. What remains is operations that kernels have, or there is no formula.
+
+use std::sync::LazyLock;
+
+use ltc_ir::{
+    Arg, Expr, Func, GraphNode,
+    expr::mode,
+    table::{self, ArgKind},
+};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::formula::Formula;
+use crate::kernels::Code;
+
+/// What is known of an argument when a graph is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Known {
+    Nothing,
+    Absent,
+    Is(u8),
+}
+
+/// An operator's formula, by what is known of its arguments.
+type Key = (&'static str, SmallVec<[Known; 8]>);
+
+/// The formula of a node whose operator's row, that of its functional form, is this one.
+pub(super) fn formula(row: &'static table::Row, node: &GraphNode) -> Option<&'static Formula> {
+    static FORMULAS: LazyLock<RwLock<FxHashMap<Key, Option<&'static Formula>>>> = LazyLock::new(RwLock::default);
+    let known = node.args().zip(row.arguments).map(|(arg, spec)| known(&arg, spec.kind)).collect::<Option<_>>()?;
+    let key: Key = (row.name, known);
+    if let Some(formula) = FORMULAS.read().get(&key) {
+        return *formula;
+    }
+    // As many as there are operators, times the few ways to call one.
+    let formula = parse(row, &key.1).map(|f| &*Box::leak(Box::new(f)));
+    *FORMULAS.write().entry(key).or_insert(formula)
+}
+
+fn known(arg: &Arg<'_>, kind: ArgKind) -> Option<Known> {
+    Some(match arg {
+        Arg::None if kind == ArgKind::Str => Known::Is(0),
+        Arg::None => Known::Absent,
+        Arg::Tensor { operand: None, .. } => Known::Absent,
+        Arg::Bool(b) => Known::Is(u8::from(*b)),
+        Arg::Str { words, len } => {
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(*len).collect();
+            Known::Is(mode(std::str::from_utf8(&bytes).ok()?)?)
+        }
+        _ => Known::Nothing,
+    })
+}
+
+fn parse(row: &table::Row, known: &[Known]) -> Option<Formula> {
+    let names: SmallVec<[&str; 8]> = row.arguments.iter().map(|a| a.name).collect();
+    Reader { row, known }.read(&Expr::parse(row.expr?, &names).ok()?)
+}
+
+/// Turns one call's expression into a formula.
+struct Reader<'a> {
+    row: &'a table::Row,
+    known: &'a [Known],
+}
+
+impl Reader<'_> {
+    fn read(&self, e: &Expr) -> Option<Formula> {
+        match e {
+            Expr::Number(x, _) => Some(Formula::Number(*x)),
+            Expr::Input(i) => match self.known.get(*i) {
+                Some(Known::Absent) => None,
+                Some(Known::Is(x)) => Some(Formula::Number(f64::from(*x))),
+                Some(Known::Nothing) | None => Some(Formula::Argument(*i)),
+            },
+            Expr::Call(Func::Absent, x) => {
+                let absent = matches!(x[..], [Expr::Input(i)] if self.known.get(i) == Some(&Known::Absent));
+                Some(Formula::Number(f64::from(u8::from(absent))))
+            }
+            Expr::Call(Func::Where, x) => match self.read(&x[0])? {
+                Formula::Number(c) => self.read(&x[if c != 0.0 { 1 } else { 2 }]),
+                condition => Some(Formula::Apply(Code::Select, vec![condition, self.read(&x[1])?, self.read(&x[2])?])),
+            },
+            Expr::Call(f @ (Func::Mul | Func::Fma), x) => {
+                let factors = [self.factor(&x[0])?, self.factor(&x[1])?];
+                let all = factors.into_iter().map(Some).chain(x[2..].iter().map(|c| self.read(c)));
+                Some(Formula::Apply(if *f == Func::Mul { Code::Mul } else { Code::Fma }, all.collect::<Option<_>>()?))
+            }
+            Expr::Call(f, x) => call(*f, x.iter().map(|o| self.read(o)).collect::<Option<_>>()?),
+        }
+    }
+
+    /// A factor. Numbers that are one unless somebody says otherwise, such as `alpha`, nearly always are.
+    fn factor(&self, e: &Expr) -> Option<Formula> {
+        match e {
+            Expr::Input(i) => {
+                let spec = &self.row.arguments[*i];
+                let one = spec.kind == ArgKind::Scalar && spec.default == Some("1");
+                if one { Some(Formula::One(*i)) } else { self.read(e) }
+            }
+            Expr::Call(Func::Neg, x) => Some(negated(self.factor(&x[0])?)),
+            e => self.read(e),
+        }
+    }
+}
+
+fn negated(x: Formula) -> Formula {
+    match x {
+        Formula::Number(n) => Formula::Number(-n),
+        x => Formula::Apply(Code::Neg, vec![x]),
+    }
+}
+
+/// A function of formulas; `None` if kernels lack it.
+fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
+    let apply = |code: Code, x: Vec<Formula>| Some(Formula::Apply(code, x));
+    let number = Formula::Number;
+    if let [Formula::Number(a), Formula::Number(b)] = x[..]
+        && let Some(truth) = compared(f, a, b)
+    {
+        return Some(number(f64::from(u8::from(truth))));
+    }
+    let code = match f {
+        Func::Neg => return Some(negated(x.swap_remove(0))),
+        Func::Gt | Func::Ge => {
+            x.reverse();
+            if f == Func::Gt { Code::Lt } else { Code::Le }
+        }
+        Func::And | Func::Or => {
+            let code = if f == Func::And { Code::And } else { Code::Or };
+            return apply(code, x.into_iter().map(truth).collect());
+        }
+        Func::Not => return apply(Code::Eq, vec![x.swap_remove(0), number(0.0)]),
+        Func::Reciprocal => return apply(Code::Div, vec![number(1.0), x.swap_remove(0)]),
+        Func::Rsqrt => return call(Func::Reciprocal, vec![Formula::Apply(Code::Sqrt, x)]),
+        Func::Sigmoid => {
+            let e = Formula::Apply(Code::Exp, vec![negated(x.swap_remove(0))]);
+            return call(Func::Reciprocal, vec![Formula::Apply(Code::Add, vec![number(1.0), e])]);
+        }
+        f => CODES.iter().find(|(known, _)| *known == f)?.1,
+    };
+    apply(code, x)
+}
+
+/// Functions that are operations of kernels.
+const CODES: &[(Func, Code)] = &[
+    (Func::Abs, Code::Abs),
+    (Func::Add, Code::Add),
+    (Func::BitAnd, Code::And),
+    (Func::BitNot, Code::Not),
+    (Func::BitOr, Code::Or),
+    (Func::BitXor, Code::Xor),
+    (Func::Ceil, Code::Ceil),
+    (Func::Div, Code::Div),
+    (Func::Eq, Code::Eq),
+    (Func::Erf, Code::Erf),
+    (Func::Exp, Code::Exp),
+    (Func::Floor, Code::Floor),
+    (Func::Le, Code::Le),
+    (Func::Log, Code::Log),
+    (Func::Lt, Code::Lt),
+    (Func::Max, Code::Max),
+    (Func::Min, Code::Min),
+    (Func::Ne, Code::Ne),
+    (Func::Pow, Code::Pow),
+    (Func::Round, Code::Round),
+    (Func::Sqrt, Code::Sqrt),
+    (Func::Sub, Code::Sub),
+    (Func::Tanh, Code::Tanh),
+    (Func::Trunc, Code::Trunc),
+];
+
+/// A comparison of what is known.
+fn compared(f: Func, a: f64, b: f64) -> Option<bool> {
+    Some(match f {
+        Func::Eq => a == b,
+        Func::Ne => a != b,
+        Func::Lt => a < b,
+        Func::Le => a <= b,
+        Func::Gt => a > b,
+        Func::Ge => a >= b,
+        Func::And => a != 0.0 && b != 0.0,
+        Func::Or => a != 0.0 || b != 0.0,
+        _ => return None,
+    })
+}
+
+/// A formula as a condition that bits can be taken of.
+fn truth(x: Formula) -> Formula {
+    match &x {
+        Formula::Apply(Code::Eq | Code::Ne | Code::Lt | Code::Le | Code::And | Code::Or, _) => x,
+        _ => Formula::Apply(Code::Ne, vec![x, Formula::Number(0.0)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::formula, Known::*, *};
+
+    fn of(name: &str, known: &[Known]) -> Option<Formula> {
+        parse(table::find(name).expect(name), known)
+    }
+
+    #[test]
+    fn what_is_known_is_put_in() {
+        for (name, known, text) in [
+            ("aten::hardtanh", &[][..], "min(c, max(b, a))"),
+            ("aten::clamp", &[], "min(c, max(b, a))"),
+            ("aten::clamp", &[Nothing, Absent, Nothing], "min(c, a)"),
+            ("aten::clamp.Tensor", &[Nothing, Nothing, Absent], "max(a, b)"),
+            ("aten::gelu", &[Nothing, Is(0)], "a * 0.5 * (1 + erf(a * 0.7071067811865476))"),
+            ("aten::sigmoid", &[], "1 / (1 + exp(-a))"),
+            ("aten::logical_and", &[], "and(a != 0, b != 0)"),
+            ("aten::ge.Scalar", &[], "a >= b"),
+            ("aten::leaky_relu_backward", &[Nothing, Nothing, Nothing, Is(0)], "select(b > 0, a, a * c)"),
+        ] {
+            assert_eq!(of(name, known), formula::parse(text).ok(), "{name} {known:?}");
+        }
+        let product = Formula::Apply(Code::Fma, vec![Formula::Argument(1), Formula::One(2), Formula::Argument(0)]);
+        assert_eq!(of("aten::add.Tensor", &[]), Some(product));
+        assert!(of("aten::addcdiv", &[]).is_some_and(|f| f.takes_one(3)));
+        assert_eq!(of("aten::lgamma", &[]), None);
+    }
+}
