@@ -112,6 +112,7 @@ typedef struct LtcVTable {
   int (*service)(const void* ctx, const char* name, size_t name_len, const void* const* tensors, uint32_t ntensors,
                  const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply, LtcError* err);
   int32_t device_count;
+  int32_t expect_calls;  // compare a call with what came next the last time before looking it up
 } LtcVTable;
 
 // ---- implemented in C++ ----
@@ -188,6 +189,12 @@ typedef struct {
   size_t cached, live;    // bytes kept, bytes handed out
   uint64_t reused, fresh;  // blocks handed out so far: kept ones, new ones
 } LtcPoolStats;
+// ---- calls (infer.cpp): how the calling thread's calls found their result layouts ----
+typedef struct LtcCalls {
+  uint64_t expected, looked_up, inferred;
+} LtcCalls;
+void ltc_calls(LtcCalls* out);
+
 int ltc_pool_limit(size_t bytes, LtcError* err);  // keeps at most this much; the first call that is not 0 installs the pool
 void ltc_pool_enter(void);                        // from here on this thread runs a program
 void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);

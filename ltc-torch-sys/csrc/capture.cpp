@@ -14,15 +14,23 @@ struct Capture {
   std::unordered_set<const LtcSlot*> seen;
   std::vector<LtcHold> holds;
 };
-constinit thread_local Capture* t_capture = nullptr;
+std::atomic<int> g_captures{0};
+namespace {
+thread_local Capture* t_capture = nullptr;
+void end() {
+  if (!t_capture) return;
+  delete std::exchange(t_capture, nullptr);
+  g_captures--;
+}
+}  // namespace
 
-void touch(c10::StorageImpl* s, const LtcSlot* slot) {
-  if (!t_capture->seen.insert(slot).second) return;
+void note_use(c10::StorageImpl* s, const LtcSlot* slot) {
+  if (!t_capture || !t_capture->seen.insert(slot).second) return;
   V.touched(V.ctx, slot);
   t_capture->holds.push_back({c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
 }
-void touch(const at::Generator& g, const LtcSlot* slot) {
-  if (!t_capture->seen.insert(slot).second) return;
+void note_use(const at::Generator& g, const LtcSlot* slot) {
+  if (!t_capture || !t_capture->seen.insert(slot).second) return;
   V.touched(V.ctx, slot);
   t_capture->holds.push_back({c10::Storage(), g, slot});
 }
@@ -32,18 +40,18 @@ using namespace ltc;
 
 extern "C" {
 void ltc_capture_begin(void) {
-  delete t_capture;
+  end();
   t_capture = new Capture;
+  g_captures++;
 }
 uint32_t ltc_capture_count(void) { return t_capture ? t_capture->holds.size() : 0; }
 uint32_t ltc_capture_end(LtcHold** holds, uint32_t room) {
   if (!t_capture) return 0;
-  auto* capture = std::exchange(t_capture, nullptr);
   uint32_t n = 0;
   if (holds)
-    for (auto& h : capture->holds)
+    for (auto& h : t_capture->holds)
       if (n < room) holds[n++] = new LtcHold(std::move(h));
-  delete capture;
+  end();
   return n;
 }
 const LtcSlot* ltc_hold_slot(const LtcHold* h) { return h->slot; }

@@ -2,6 +2,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <c10/core/AutogradState.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,16 +16,6 @@ uint64_t bits_of(double d) {
   uint64_t w;
   memcpy(&w, &d, 8);
   return w;
-}
-
-// The autograd engine would run backward of a PrivateUse1 graph on a worker thread of its own (two context switches per
-// backward); with this thread-local switch it stays on the caller, as for CPU.
-void setup_thread() {
-  thread_local bool done = false;
-  if (C10_UNLIKELY(!done)) {
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    done = true;
-  }
 }
 
 struct Flattener {
@@ -150,13 +141,13 @@ struct Flattener {
     if (v.isNone()) {
       if (f.device < 0) f.device = current_device();
       slot = default_generator_slot(f.device);
-      if (C10_UNLIKELY(t_capture != nullptr)) touch(at::Generator(), slot);
+      touch(at::Generator(), slot);
     } else {
       auto g = v.toGenerator();
       TORCH_CHECK(g.device().type() == kLazy, "Expected a '", c10::DeviceTypeName(kLazy, true), "' device type for generator but found '", g.device().type(), "'");
       if (f.device < 0) f.device = g.device().index();
       slot = generator_slot(g);
-      if (C10_UNLIKELY(t_capture != nullptr)) touch(g, slot);
+      touch(g, slot);
     }
     f.operands.push_back({slot, {nullptr, nullptr, 0, 255}, LTC_MUT, 1, 0});
     f.tensors.push_back(nullptr);
@@ -239,6 +230,11 @@ struct Flattener {
         default: other(v, a);
       }
     }
+    finish();
+  }
+
+  // What can be said only of all arguments together.
+  void finish() {
     if (f.device < 0) f.device = current_device();
     TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ", V.device_count == 1 ? "is" : "are", " ",
                 V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
@@ -318,6 +314,16 @@ void resolve_bits(const OpInfo& o, Stack* stack) {
 }
 }  // namespace
 
+// The autograd engine would run backward of a PrivateUse1 graph on a worker thread of its own (two context switches per
+// backward); with this thread-local switch it stays on the caller, as for CPU.
+void setup_thread() {
+  thread_local bool done = false;
+  if (C10_UNLIKELY(!done)) {
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+    done = true;
+  }
+}
+
 void run(const OpInfo& o, Stack* stack) {
   setup_thread();
   if (o.eager) return run_eager(o, stack, *o.eager);
@@ -343,5 +349,83 @@ void run(const OpInfo& o, Stack* stack) {
   LtcError err;
   check(V.record(V.ctx, &call, slots.data(), &err), err);
   push_results(o, e, f, slots.data(), stack);
+}
+
+// ---- plain calls ----
+// Most calls of most programs: tensors and numbers in, one tensor out, layouts known. They need no interpreter stack, whose references
+// make PyTorch take the interpreter's lock for each tensor with a Python object. Whatever else a call turns out to be, it is made again
+// the boxed way.
+namespace {
+void plain(Flattener& fl, const Tensor& t, const ArgInfo& a) {
+  if (t.defined()) fl.tensor(t, a, false);
+  else fl.f.head(LTC_NONE);
+}
+void plain(Flattener& fl, const c10::Scalar& s, const ArgInfo&) {
+  if (C10_UNLIKELY(s.isSymbolic())) fl.f.bits = true;
+  else fl.number(s, true, fl.o.numbers_shape && !s.isBoolean() && !s.isComplex());
+}
+
+template <class R, class First, class... A> R record_plain(const OpInfo& o, First first, A... rest) {
+  constexpr bool in_place = std::is_reference_v<R>;
+  if (C10_LIKELY(!o.forced.load(std::memory_order_relaxed))) {
+    Flat f;
+    Flattener flattener{o, f};
+    size_t i = 1;
+    plain(flattener, first, o.args[0]);
+    (plain(flattener, rest, o.args[i++]), ...);
+    flattener.finish();
+    if (C10_LIKELY(!f.bits && f.eager < 0))
+      if (auto* e = known(o, f); C10_LIKELY(e && e->plain)) {
+        LtcRecord call = f.record(o);
+        call.signature = e->signature;
+        call.nfresh = !in_place;
+        LtcSlot slot;
+        LtcError err;
+        check(V.record(V.ctx, &call, &slot, &err), err);
+        if constexpr (in_place) return first;
+        else return new_tensor(e->outs[0].layout, slot, f.device);
+      }
+  }
+  Stack stack;
+  stack.reserve(1 + sizeof...(A));
+  stack.emplace_back(first);
+  (stack.emplace_back(rest), ...);
+  run(o, &stack);
+  if constexpr (in_place) return first;
+  else return std::move(stack.back()).toTensor();
+}
+
+// A list of C++ argument types, `Tensor` or `Scalar`.
+template <class... A> bool register_as(torch::Library& m, const char* name, const OpInfo& o) {
+  constexpr bool is_tensor[] = {true, std::is_same_v<A, Tensor>...};
+  if (std::size(is_tensor) != o.args.size()) return false;
+  for (size_t i = 0; i < o.args.size(); i++)
+    if (is_tensor[i] ? o.args[i].kind != Kind::Tensor : !o.args[i].number) return false;
+  if (o.mutates)
+    m.impl(name, torch::CppFunction([&o](Tensor& self, const A&... args) -> Tensor& {
+             return record_plain<Tensor&, Tensor&, const A&...>(o, self, args...);
+           }));
+  else
+    m.impl(name, torch::CppFunction([&o](const Tensor& self, const A&... args) -> Tensor {
+             return record_plain<Tensor, const Tensor&, const A&...>(o, self, args...);
+           }));
+  return true;
+}
+}  // namespace
+
+bool register_plain(torch::Library& m, const char* name, const OpInfo& o) {
+  using T = Tensor;
+  using S = c10::Scalar;
+  const auto& schema = o.handle->schema();
+  bool exact = schema.returns().size() == 1 && schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
+  for (auto& a : schema.arguments())
+    exact &= a.type()->kind() == c10::TypeKind::TensorType || a.type()->kind() == c10::TypeKind::NumberType;
+  if (name == std::string_view("resize_as_sparse_")) exact = false;  // its C++ signature takes a written tensor by const reference
+  if (!exact || o.eager || o.random || o.has_view) return false;
+  for (size_t i = 0; i < o.args.size(); i++)
+    if (o.args[i].write && (i > 0 || o.args[i].out || o.rets[0].write_arg != 0)) return false;
+  return register_as<>(m, name, o) || register_as<T>(m, name, o) || register_as<S>(m, name, o) || register_as<T, T>(m, name, o) ||
+      register_as<T, S>(m, name, o) || register_as<S, S>(m, name, o) || register_as<T, T, S>(m, name, o) ||
+      register_as<T, T, S, S>(m, name, o);
 }
 }  // namespace ltc

@@ -103,7 +103,7 @@ void register_kernels() {
     auto h = d.findSchema(on);
     if (!h) continue;
     std::string name = on.name.substr(6) + (on.overload_name.empty() ? "" : "." + on.overload_name);
-    if (should_record(*h, name))
+    if (should_record(*h, name) && !register_plain(m, name.c_str(), op_info(*h)))
       m.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<RecordingKernel>(op_info(*h))));
   }
   register_explicit(m);

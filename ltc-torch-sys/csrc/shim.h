@@ -104,9 +104,12 @@ c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_siz
 inline bool is_lazy(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->device_type() == kLazy; }
 // ---- captures (capture.cpp) ----
 struct Capture;
-extern constinit thread_local Capture* t_capture;  // constinit: no wrapper around every read
-void touch(c10::StorageImpl* s, const LtcSlot* slot);
-void touch(const at::Generator& g, const LtcSlot* slot);
+extern std::atomic<int> g_captures;  // how many threads capture: mostly none, and then no thread-local is read
+void note_use(c10::StorageImpl* s, const LtcSlot* slot);
+void note_use(const at::Generator& g, const LtcSlot* slot);
+template <class T> void touch(const T& used, const LtcSlot* slot) {
+  if (C10_UNLIKELY(g_captures.load(std::memory_order_relaxed) > 0)) note_use(used, slot);
+}
 
 LazyStorage* storage_of(const TensorImpl* t);  // raises for tensors without one (functional or fake wrappers, sparse)
 // The part of a storage a tensor covers.
@@ -201,6 +204,7 @@ struct ShapeEntry {
   const void* signature = nullptr;   // Rust's; null when nothing is recorded
   uint32_t fresh = 0;                // New outs
   bool only_views = false;
+  bool plain = false;                // one new or one written tensor is all there is to it
   ShapeEntry() = default;
   ShapeEntry(const ShapeEntry&) = delete;
   ~ShapeEntry() {
@@ -210,10 +214,14 @@ struct ShapeEntry {
 struct Flat;  // a flattened call (record.cpp)
 // Result layouts of a call, from the thread's cache or computed. The entry stays valid until the next call of this.
 const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& flat);
+const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the cache
 
 // ---- recording (record.cpp) ----
+void setup_thread();  // before the first call of a thread is recorded
 void run(const OpInfo& o, Stack* stack);
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
+// Registers a kernel that takes arguments as libtorch has them, where tensors and numbers give one tensor.
+bool register_plain(torch::Library& m, const char* name, const OpInfo& o);
 
 // ---- device (device.cpp) ----
 void register_device(const char* name);

@@ -108,7 +108,7 @@ LazyStorage* storage_of(const TensorImpl* t) {
   TORCH_CHECK_NOT_IMPLEMENTED(s && s->allocator() == lazy_allocator(),
                               "ltc: only dense strided tensors are supported on the lazy device");
   auto* lazy = static_cast<LazyStorage*>(s);
-  if (C10_UNLIKELY(t_capture != nullptr)) touch(lazy, &lazy->slot);
+  touch((c10::StorageImpl*)lazy, &lazy->slot);
   return lazy;
 }
 LtcOperand operand_of(const Tensor& t, uint8_t flags) {
@@ -117,7 +117,7 @@ LtcOperand operand_of(const Tensor& t, uint8_t flags) {
 }
 Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device) {
   auto storage = c10::make_intrusive<LazyStorage>(l.nbytes, fake_data(l.nbytes, device), slot);
-  if (C10_UNLIKELY(t_capture != nullptr)) touch(storage.get(), &storage->slot);
+  touch((c10::StorageImpl*)storage.get(), &storage->slot);
   Tensor t = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), DispatchKeySet(DispatchKey::PrivateUse1),
                                                  c10::scalarTypeToTypeMeta(l.dtype));
   if (l.sizes.size() != 1 || l.sizes[0] != 0) t.unsafeGetTensorImpl()->set_sizes_and_strides(l.sizes, l.strides);

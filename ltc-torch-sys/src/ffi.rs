@@ -111,6 +111,7 @@ pub(crate) struct LtcVTable {
         *mut LtcError,
     ) -> c_int,
     pub(crate) device_count: i32,
+    pub(crate) expect_calls: i32,
 }
 
 pub(crate) type EachOp = extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);
@@ -196,6 +197,7 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
+    pub(crate) fn ltc_calls(out: *mut crate::recorder::Calls);
     pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_pool_enter();
     pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64);

@@ -29,7 +29,9 @@ pub use generators::{
 };
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
-pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
+pub use recorder::{
+    Calls, NewStorages, Operand, Reason, RecordedCall, Recorder, View, calls, forced_changed, register,
+};
 pub use service::{Borrowed, Reply, Request};
 pub use team::parallel_for;
 pub use tensor::{

@@ -111,6 +111,26 @@ impl<'a, S> RecordedCall<'a, S> {
     }
 }
 
+/// How a thread's calls found the layouts of their results.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Calls {
+    /// The same call came next the last time; nothing was hashed.
+    pub expected: u64,
+    /// Found among earlier calls by hash.
+    pub looked_up: u64,
+    /// Not seen before.
+    pub inferred: u64,
+}
+
+/// The calling thread's calls so far.
+pub fn calls() -> Calls {
+    let mut calls = Calls::default();
+    // SAFETY: `Calls` is laid out like LtcCalls and is written before the call returns.
+    unsafe { ffi::ltc_calls(&mut calls) };
+    calls
+}
+
 /// Storages of new results.
 pub type NewStorages<S> = SmallVec<[S; 2]>;
 
@@ -156,6 +176,9 @@ pub trait Recorder: Send + Sync + 'static {
 
     /// Runs a call eagerly.
     fn fallback(&self, call: EagerCall<'_, Self::Storage>) -> Result<(), TorchError>;
+
+    /// Whether a call is compared with the one that came next the last time before it is looked up. Asked once.
+    fn expects_calls(&self) -> bool;
 
     /// Whether an operator shall never be recorded. Asked once per operator.
     fn forces_fallback(&self, op: &str) -> bool;
@@ -214,6 +237,7 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         touched: touched::<R>,
         service: service::<R>,
         device_count: i32::from(devices),
+        expect_calls: recorder.expects_calls().into(),
     };
     let err = ErrorSlot::new();
     // SAFETY: the vtable is copied; every function in it meets abi.h, with `R::Storage` in the slots.

@@ -40,6 +40,7 @@ use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
+pub use ltc_torch_sys::{Calls, calls};
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
@@ -72,6 +73,8 @@ pub struct Options {
     pub budget_bytes: usize,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
+    /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
+    pub expect_calls: bool,
 }
 
 impl Options {
@@ -88,6 +91,7 @@ impl Options {
             pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
             budget_bytes: var("LTC_MEMORY_BUDGET").and_then(|v| v.trim().parse().ok()).unwrap_or(0),
             track_sites: switch("LTC_SITES"),
+            expect_calls: switch("LTC_EXPECT_CALLS"),
         }
     }
 }
@@ -152,6 +156,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         sites: sites.clone(),
         generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
         track_sites: options.track_sites,
+        expect_calls: options.expect_calls,
         forced: forced.clone(),
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;

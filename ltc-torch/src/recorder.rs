@@ -20,6 +20,7 @@ pub(crate) struct LtcRecorder {
     pub(crate) sites: Arc<Sites>,
     pub(crate) generator_layout: LayoutRef,
     pub(crate) track_sites: bool,
+    pub(crate) expect_calls: bool,
     pub(crate) forced: Arc<RwLock<Forced>>,
 }
 
@@ -148,6 +149,10 @@ impl Recorder for LtcRecorder {
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
         step::obstacle(|| format!("{} runs eagerly", call.op()));
         ltc_eager_fallback::run(self, call)
+    }
+
+    fn expects_calls(&self) -> bool {
+        self.expect_calls
     }
 
     fn forces_fallback(&self, op: &str) -> bool {

@@ -64,6 +64,27 @@ struct Here {
     position: u64,
     walks: u32,
     known: FxHashMap<u64, SiteId>,
+    /// Positions of the last sequence in order, and the place in it: a repeated step looks nothing up.
+    order: Vec<(u64, SiteId)>,
+    next: usize,
+}
+
+impl Here {
+    fn known(&mut self) -> Option<SiteId> {
+        if let Some(&(position, site)) = self.order.get(self.next)
+            && position == self.position
+        {
+            self.next += 1;
+            return Some(site);
+        }
+        let site = *self.known.get(&self.position)?;
+        if self.next < POSITIONS {
+            self.order.truncate(self.next);
+            self.order.push((self.position, site));
+            self.next += 1;
+        }
+        Some(site)
+    }
 }
 
 thread_local! {
@@ -82,10 +103,10 @@ impl Sites {
         HERE.with_borrow_mut(|here| {
             let cut = self.cuts.load(Relaxed);
             if here.cut != cut {
-                (here.cut, here.position, here.walks) = (cut, 0, 0);
+                (here.cut, here.position, here.walks, here.next) = (cut, 0, 0, 0);
             }
             here.position = (here.position ^ op.hash128().0 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
-            if let Some(&site) = here.known.get(&here.position) {
+            if let Some(site) = here.known() {
                 return site;
             }
             if here.walks == WALKS {

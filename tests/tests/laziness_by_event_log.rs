@@ -184,3 +184,42 @@ fn threads_record_side_by_side() {
     }
     let _ = (Kind::Float, Device::Cpu);
 }
+
+#[test]
+fn a_repeated_call_is_expected_not_looked_up() {
+    let _alone = alone();
+    let a = lazy(&[1.0, 2.0]);
+    let mut state = lazy(&[0.0, 0.0]);
+    let mut step = || {
+        let _ = state.g_add_(&(&a * 1.5).sin());
+        let _ = to_cpu(&(&state + &a).view([2, 1]).sum(Kind::Float)).expect("a value");
+    };
+    (0..2).for_each(|_| step());
+    let before = ltc_torch::calls();
+    step();
+    let after = ltc_torch::calls();
+    let (expected, looked_up) = (after.expected - before.expected, after.looked_up - before.looked_up);
+    assert_eq!(after.inferred, before.inferred);
+    if std::env::var("LTC_EXPECT_CALLS").is_ok_and(|v| v == "0") {
+        assert!(expected == 0 && looked_up >= 5, "{expected} expected, {looked_up} looked up");
+    } else {
+        assert!(expected >= 5 && looked_up == 0, "{expected} expected, {looked_up} looked up");
+    }
+    // Another program in between is recorded like any other, and so is what follows it.
+    let other = to_cpu(&(&a - 0.5).cos()).expect("a value");
+    assert!(other.allclose(&(Tensor::from_slice(&[1.0f32, 2.0]) - 0.5).cos(), 1e-6, 1e-6, false));
+    step();
+    let sum = 4.0 * (1.5f64.sin() + 3f64.sin());
+    assert!((to_cpu(&state.sum(Kind::Float)).expect("a value").double_value(&[]) - sum).abs() < 1e-4);
+}
+
+#[test]
+fn calls_are_expected_only_where_the_switch_allows() {
+    let this = std::env::current_exe().expect("a test has an executable");
+    let run = std::process::Command::new(this)
+        .args(["--exact", "a_repeated_call_is_expected_not_looked_up"])
+        .env("LTC_EXPECT_CALLS", "0")
+        .output()
+        .expect("the test runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+}
