@@ -5,16 +5,18 @@
 //! was recorded with. What nobody needs any more is left out.
 //!
 //! Runtime numbers are unknown to a rewrite. It may *assume* some to have certain values, as that the `alpha` of an addition
-//! is one; whoever runs the graph checks the assumptions first, and runs the old graph when one is wrong.
+//! is one; whoever runs the graph checks the assumptions first, and runs the old graph when one is wrong. Numbers of calls that
+//! were not recorded are constants, which whoever runs the graph appends to those of the run.
 
 use std::ops::Range;
 
 use crate::{
-    args::{Arg, number_words},
+    args::{Arg, ArgWriter, number_words},
     graph::{Graph, GraphBuilder, GraphNode, ValueId},
     layout::LayoutRef,
+    op::{Op, Props},
     scalar::Scalar,
-    signature::SignatureRef,
+    signature::{Signature, SignatureRef},
     table::ArgKind,
 };
 
@@ -27,6 +29,8 @@ pub struct Rewritten {
     pub origin: Vec<u32>,
     /// Words of the old graph's runtime numbers and what they must be.
     pub assumed: Vec<(u32, u64)>,
+    /// Words that follow the old graph's runtime numbers, the same in each run.
+    pub constants: Vec<u64>,
 }
 
 /// A rewriting under way.
@@ -38,6 +42,7 @@ pub struct Rewriting<'a> {
     values: Vec<Option<ValueId>>,
     origin: Vec<u32>,
     assumed: Vec<(u32, u64)>,
+    constants: Vec<u64>,
 }
 
 impl<'a> Rewriting<'a> {
@@ -48,7 +53,7 @@ impl<'a> Rewriting<'a> {
         for (layout, value) in source.params().iter().zip(&mut values) {
             *value = Some(builder.param(layout.clone()));
         }
-        Rewriting { source, builder, values, origin: Vec::new(), assumed: Vec::new() }
+        Rewriting { source, builder, values, origin: Vec::new(), assumed: Vec::new(), constants: Vec::new() }
     }
 
     /// The graph that is rewritten.
@@ -108,6 +113,22 @@ impl<'a> Rewriting<'a> {
         self.builder.push_at(signature, operands, numbers, self.source.nodes()[index].site)
     }
 
+    /// Adds a call that was not recorded, as [`Rewriting::push`] does; its numbers are those written with its arguments.
+    pub fn call(
+        &mut self,
+        index: usize,
+        name: &str,
+        args: &mut ArgWriter,
+        operands: &[ValueId],
+        results: &[LayoutRef],
+    ) -> ValueId {
+        let (words, numbers) = args.finish();
+        let first = (self.source.number_count() + self.constants.len()) as u32;
+        self.constants.extend(&numbers);
+        let signature = Signature::new(Op::intern(name, Props::NONE), words, results.iter().cloned().collect());
+        self.push(index, signature, operands, first..first + numbers.len() as u32)
+    }
+
     /// Assumes a word of the runtime numbers.
     pub fn assume(&mut self, number: u32, word: u64) {
         self.assumed.push((number, word));
@@ -142,8 +163,8 @@ impl<'a> Rewriting<'a> {
             origin.push(self.origin[n]);
         }
         let outputs = outputs.iter().map(|&o| renumbered(&self.builder, &first, o, of(&self.builder, o))).collect();
-        builder.count_numbers(self.source.number_count() as u32);
-        Rewritten { graph: builder.finish(outputs), origin, assumed: self.assumed }
+        builder.count_numbers((self.source.number_count() + self.constants.len()) as u32);
+        Rewritten { graph: builder.finish(outputs), origin, assumed: self.assumed, constants: self.constants }
     }
 }
 

@@ -68,6 +68,9 @@ pub struct Options {
     pub rewrites: Switches,
     /// Bytes of free memory kept for the next run. `LTC_POOL_BYTES`, 0 for none; 1 GiB.
     pub pool_bytes: usize,
+    /// Bytes a program may have alive at once, if the order of its steps and making cheap values again can keep to it.
+    /// `LTC_MEMORY_BUDGET`, 0 for no budget; none.
+    pub budget_bytes: usize,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
@@ -86,6 +89,7 @@ impl Options {
             jit: var("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
             rewrites: var("LTC_REWRITES").map(|text| rewrites(&text)).unwrap_or_default(),
             pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
+            budget_bytes: var("LTC_MEMORY_BUDGET").and_then(|v| v.trim().parse().ok()).unwrap_or(0),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
         }
@@ -140,6 +144,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         jit: options.jit,
         rewrites: options.rewrites.clone(),
         pool_bytes: options.pool_bytes,
+        budget_bytes: options.budget_bytes,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

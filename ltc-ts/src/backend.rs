@@ -67,6 +67,9 @@ pub struct TsConfig {
     /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the process's,
     /// and the backend made last says how much it keeps.
     pub pool_bytes: usize,
+    /// Bytes a program may have alive at once, as far as the order of its steps and making cheap values again can help;
+    /// 0: steps run as recorded ([`crate::MemoryPlan`]).
+    pub budget_bytes: usize,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
@@ -80,6 +83,7 @@ impl Default for TsConfig {
             jit: Jit::On,
             rewrites: Switches::default(),
             pool_bytes: 1 << 30,
+            budget_bytes: 0,
             threads: None,
         }
     }

@@ -107,7 +107,8 @@ pub(crate) fn run(
         (0..program.lowered.outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
         return stats;
     }
-    let Inputs { params, numbers } = inputs;
+    let Inputs { params, mut numbers } = inputs;
+    numbers.extend_from_slice(&program.constants);
     frame.slots.resize_with(program.slots, Slot::default);
     let mut run = Run { program, meter, slots: &mut frame.slots, numbers: &numbers, sink, stats };
     for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
@@ -234,7 +235,9 @@ impl Run<'_> {
         let numbers = &self.numbers[as_usize(&step.numbers)];
         let mut compiled = false;
         let values = match &step.kind {
-            StepKind::Boxed(plan) | StepKind::Own(plan) => plan.run(&held, &reusable, numbers),
+            StepKind::Boxed(plan) | StepKind::Own(plan) | StepKind::Room(plan) | StepKind::Piece(plan) => {
+                plan.run(&held, &reusable, numbers)
+            }
             StepKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
                 p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.step_results(step)),
                 // An error, as libtorch words it.
@@ -294,11 +297,10 @@ impl Run<'_> {
             .step_results(step)
             .iter()
             .map(|r| {
-                let failed = |i| error_of(i).is_some();
-                let result = fused.nodes.iter().flat_map(|&n| graph.nodes()[n as usize].result_ids());
-                let result = result.into_iter().find(|&v| graph.slot(v) == r.slot as usize)?;
-                let first = |i: &u32| failed(*i) && fused.depends(graph, result, |j| j == *i);
-                (0..operands.len() as u32).find(first).and_then(error_of)
+                // A value written in pieces depends on all of them.
+                let pieces = (0..fused.results.len()).filter(|&i| program.step_results(step)[i].slot == r.slot);
+                let needs = |i: u32| pieces.clone().any(|p| fused.depends(graph, p, |j| j == i));
+                (0..operands.len() as u32).filter(|&i| needs(i)).find_map(error_of)
             })
             .collect();
         match outcome {
@@ -365,7 +367,7 @@ impl Run<'_> {
         if outputs.is_empty() {
             if result.fate.used {
                 self.meter.add(result.bytes);
-                self.slots[result.slot as usize] = Slot::Own(value, result.bytes);
+                self.put(result.slot, Slot::Own(value, result.bytes));
             }
             return;
         }
@@ -374,8 +376,16 @@ impl Run<'_> {
             self.sink.output(output as usize, Ok(buffer.clone()));
         }
         if result.fate.used {
-            self.slots[result.slot as usize] = Slot::Shared { buffer, donated: false };
+            self.put(result.slot, Slot::Shared { buffer, donated: false });
+        } else {
+            self.free(result.slot as usize);
         }
+    }
+
+    /// Fills a slot, in which a value may lie that this one takes over.
+    fn put(&mut self, slot: u32, content: Slot) {
+        self.free(slot as usize);
+        self.slots[slot as usize] = content;
     }
 
     fn poison(&mut self, result: &StepResult, error: &Arc<ExecError>) {
@@ -383,7 +393,9 @@ impl Run<'_> {
             self.sink.output(output as usize, Err(error.clone()));
         }
         if result.fate.used {
-            self.slots[result.slot as usize] = Slot::Poisoned(error.clone());
+            self.put(result.slot, Slot::Poisoned(error.clone()));
+        } else {
+            self.free(result.slot as usize);
         }
     }
 

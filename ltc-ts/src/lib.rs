@@ -13,6 +13,7 @@
 //! | `schedule.rs` | last uses: pure, over the graph |
 //! | `rewrite/` | whole-graph rewrites that pay with libtorch's kernels |
 //! | `fuse/` | which operators become one kernel |
+//! | `budget.rs` | steps ordered, and values made again, to fit a memory budget |
 //! | `kernels/` | fused kernels: what they compute, and how fast |
 //! | `lower.rs` | graph to program |
 //! | `interp.rs` | the run loop |
@@ -29,6 +30,7 @@
 #![deny(unsafe_code)]
 
 mod backend;
+mod budget;
 mod buffer;
 mod cost;
 mod fuse;
@@ -43,6 +45,7 @@ mod text;
 mod torchscript;
 
 pub use backend::{Fusion, TsBackend, TsConfig, TsExecutable};
+pub use budget::MemoryPlan;
 pub use buffer::TchBuffer;
 pub use fuse::fusable_operators;
 pub use interp::RunStats;

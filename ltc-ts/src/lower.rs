@@ -9,14 +9,16 @@ use std::{ops::Range, sync::Arc};
 use ltc_backend::BackendError;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
 use ltc_torch_sys::Plan;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::{
     backend::{Fusion, TsConfig},
+    budget::{self, MemoryPlan},
     fuse::{self, Draft, Fused},
     kernels::MaxPool,
     rewrite,
-    schedule::{self, OperandUse, Schedule},
+    schedule::{self, OperandUse, Schedule, Wanted},
 };
 
 /// A lowered graph.
@@ -47,6 +49,10 @@ pub struct Program {
     pub(crate) rewrites: Vec<(&'static str, usize)>,
     /// Runtime numbers this program was made for: it does not run on others.
     pub(crate) assumed: Vec<(u32, u64)>,
+    /// Words that follow the runtime numbers.
+    pub(crate) constants: Vec<u64>,
+    /// Memory as planned, if there is a budget.
+    pub(crate) memory: Option<MemoryPlan>,
     /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
 }
@@ -74,6 +80,10 @@ pub(crate) enum StepKind {
     Bernoulli(Arc<Plan>),
     /// A max pooling by a kernel of ours.
     MaxPool(MaxPool),
+    /// Memory for a value that later steps write piece by piece.
+    Room(Arc<Plan>),
+    /// A piece of such a value, copied.
+    Piece(Arc<Plan>),
     /// Several nodes as one kernel.
     Fused(Box<Fused>),
 }
@@ -103,16 +113,20 @@ struct Better {
     origin: Vec<u32>,
     applied: Vec<(&'static str, usize)>,
     assumed: Vec<(u32, u64)>,
+    constants: Vec<u64>,
 }
 
 impl Better {
     fn of(graph: &Arc<Graph>, config: &TsConfig) -> Better {
         match rewrite::rewrite(graph, &config.rewrites, config.fusion) {
             Some((better, report)) => {
-                let Rewritten { graph, origin, assumed, .. } = better;
-                Better { graph: Arc::new(graph), origin, applied: report.applied, assumed }
+                let Rewritten { graph, origin, assumed, constants } = better;
+                Better { graph: Arc::new(graph), origin, applied: report.applied, assumed, constants }
             }
-            None => Better { graph: graph.clone(), origin: Vec::new(), applied: Vec::new(), assumed: Vec::new() },
+            None => {
+                let (origin, applied, assumed, constants) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+                Better { graph: graph.clone(), origin, applied, assumed, constants }
+            }
         }
     }
 }
@@ -123,21 +137,48 @@ impl Program {
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
         let better = Better::of(graph, config);
-        let steps = fuse::plan(&better.graph, config.fusion);
-        Program::lower_plan(graph, config, better, steps, None)
+        let mut steps = fuse::plan(&better.graph, config.fusion);
+        let memory = (config.budget_bytes > 0).then(|| budget::fit(&better.graph, &mut steps, config.budget_bytes));
+        // With a budget, memory is asked for as late as it can be.
+        if config.reuse && memory.is_none() && config.rewrites.has("join") {
+            steps.join_in_place(&better.graph);
+        }
+        Program::lower_plan(graph, config, better, steps, memory, None)
     }
 
     /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
     /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
     pub(crate) fn resized(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
-        let calls = self.steps.iter().filter(|s| !matches!(s.kind, StepKind::Own(_)));
-        let units = calls.map(|s| match &s.kind {
-            StepKind::Fused(fused) => (s.node, Some(&**fused)),
-            _ => (s.node, None),
+        // What is made in pieces was one node, which stood where the last of them is.
+        let slot_of = |s: &Step| self.step_results(s).last().map(|r| r.slot);
+        let joins: FxHashMap<Option<u32>, u32> =
+            self.steps.iter().filter(|s| matches!(s.kind, StepKind::Room(_))).map(|s| (slot_of(s), s.node)).collect();
+        let mut last: FxHashMap<u32, usize> = FxHashMap::default();
+        for (i, step) in self.steps.iter().enumerate() {
+            let results = self.step_results(step).iter().filter_map(|r| joins.get(&Some(r.slot)));
+            results.for_each(|&node| _ = last.insert(node, i));
+        }
+        let units = self.steps.iter().enumerate().flat_map(|(i, s)| {
+            let call = match &s.kind {
+                StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => None,
+                StepKind::Fused(fused) => Some((s.node, Some(&**fused))),
+                _ => Some((s.node, None)),
+            };
+            let joined = last.iter().filter(move |(_, at)| **at == i).map(|(&node, _)| (node, None));
+            call.into_iter().chain(joined)
         });
         let better = Better::of(graph, config);
-        let steps = fuse::plan_like(&better.graph, self, units)?;
-        Some(Program::lower_plan(graph, config, better, steps, Some(self)))
+        let mut steps = fuse::plan_like(&better.graph, self, units)?;
+        let lowered = steps.graph.as_ref().unwrap_or(&better.graph);
+        let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &steps.drafts), ..m });
+        // Another order may fit.
+        if memory.is_some_and(|m| m.peak > m.budget) {
+            return None;
+        }
+        if !joins.is_empty() {
+            steps.join_in_place(&better.graph);
+        }
+        Some(Program::lower_plan(graph, config, better, steps, memory, Some(self)))
     }
 
     fn lower_plan(
@@ -145,6 +186,7 @@ impl Program {
         config: &TsConfig,
         better: Better,
         mut steps: fuse::Plan,
+        memory: Option<MemoryPlan>,
         like: Option<&Program>,
     ) -> Result<Program, BackendError> {
         let graph = &steps.graph.take().map_or_else(|| better.graph.clone(), Arc::new);
@@ -155,7 +197,7 @@ impl Program {
         };
         let mut lowering = Lowering {
             graph,
-            schedule: Schedule::over(graph, steps.drafts.iter().map(|d| d.operands(graph))),
+            schedule: Schedule::over(graph, steps.drafts.iter().map(|d| (d.operands(graph), d.results(graph)))),
             config,
             by_slot: outputs_by_slot(graph),
             like: like.map(Lender::new),
@@ -173,17 +215,23 @@ impl Program {
                 apart: steps.origin,
                 rewrites: better.applied,
                 assumed: better.assumed,
+                constants: better.constants,
+                memory,
                 slots: graph.value_count(),
             },
         };
         for slot in 0..graph.params().len() {
-            let fate = lowering.fate(slot);
+            let fate = lowering.fate(slot, lowering.schedule.param(slot));
             lowering.program.params.push(fate);
         }
         for (index, step) in steps.drafts.into_iter().enumerate() {
             match step {
                 fuse::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
                 fuse::Step::Fused(draft) => lowering.fused(index, *draft, &steps.recipes)?,
+                fuse::Step::Room(n) => lowering.room(index, n as usize)?,
+                fuse::Step::Piece { node, operands, slice } => {
+                    lowering.piece(index, node as usize, operands, &slice)?
+                }
             }
         }
         Ok(lowering.program)
@@ -203,6 +251,11 @@ impl Program {
     /// Whole-graph rewrites that applied, and how often each.
     pub fn rewrites(&self) -> &[(&'static str, usize)] {
         &self.rewrites
+    }
+
+    /// Its memory as planned, if there is a budget.
+    pub fn memory_plan(&self) -> Option<MemoryPlan> {
+        self.memory
     }
 
     /// Whether the program may run on these runtime numbers.
@@ -302,34 +355,38 @@ impl<'a> Lender<'a> {
 }
 
 impl Lowering<'_> {
-    fn fate(&mut self, slot: usize) -> Fate {
+    fn fate(&mut self, slot: usize, wanted: Wanted) -> Fate {
         let start = self.program.publications.len() as u32;
-        let first = self.by_slot.partition_point(|&(s, _)| s < slot);
-        let outputs = self.by_slot[first..].iter().take_while(|&&(s, _)| s == slot).map(|&(_, i)| i);
-        self.program.publications.extend(outputs);
-        Fate { used: self.schedule.is_used(slot), outputs: start..self.program.publications.len() as u32 }
+        if wanted.as_output {
+            let first = self.by_slot.partition_point(|&(s, _)| s < slot);
+            let outputs = self.by_slot[first..].iter().take_while(|&&(s, _)| s == slot).map(|&(_, i)| i);
+            self.program.publications.extend(outputs);
+        }
+        Fate { used: wanted.by_step, outputs: start..self.program.publications.len() as u32 }
     }
 
     /// Step `index`, a kernel.
     fn fused(&mut self, index: usize, draft: Draft, recipes: &fuse::Recipes) -> Result<(), BackendError> {
         let first = draft.nodes[0];
         let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
-        let results = draft.results.clone();
-        let slot_of = |i: usize| operands[i].slot as usize;
-        let dies = |i: usize| self.config.reuse && self.schedule.dies(slot_of(i), index, i);
+        let results = draft.stored();
+        let dies = |i: usize| self.config.reuse && self.schedule.dies(index, i);
         let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
         let mut fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;
         fused.kernel.set_jit(self.config.jit);
-        let taken = fused.reuse.iter().enumerate().filter_map(|(r, operand)| Some(((*operand)?, r as u32)));
+        let taken = fused.taken().enumerate().filter_map(|(r, operand)| Some((operand?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
-        writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = true);
+        writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = dies(operand as usize));
         let mut steps: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(results.len());
-        for &result in &results {
+        for (r, &result) in results.iter().enumerate() {
             let (slot, layout) = (self.graph.slot(result), self.graph.layout(result).clone());
-            let fate = self.fate(slot);
+            // Two pieces of one value are one result.
+            let again = results[r + 1..].contains(&result);
+            let wanted = if again { Wanted::default() } else { self.schedule.made(index, r) };
+            let fate = self.fate(slot, wanted);
             steps.push(StepResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate });
         }
         let kind = StepKind::Fused(Box::new(fused));
@@ -356,13 +413,13 @@ impl Lowering<'_> {
         let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
         if is_view && self.pins_more_than_it_shows(node, first_slot) {
-            return self.owned_view(at, node, kind, &operands, first_slot);
+            return self.owned_view(at, node, kind, &operands, (first_slot, self.schedule.made(index, 0)));
         }
         let writes: SmallVec<[_; 2]> =
             schedule::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
         let mut results: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(node.results().len());
         for (i, layout) in node.results().iter().enumerate() {
-            let fate = self.fate(first_slot + i);
+            let fate = self.fate(first_slot + i, self.schedule.made(index, i));
             // A view that leaves the program is counted as if it had memory of its own: its base may be gone by then.
             let aliases = is_view && fate.outputs.is_empty();
             let bytes = if aliases { 0 } else { layout.storage_bytes() };
@@ -370,6 +427,41 @@ impl Lowering<'_> {
         }
         self.step(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
+    }
+
+    /// Step `index`, which asks for the memory of node `at`'s result.
+    fn room(&mut self, index: usize, at: usize) -> Result<(), BackendError> {
+        let node = &self.graph.nodes()[at];
+        let plan = plan(Op::empty(), &[], node.results())?;
+        self.joined(index, at, StepKind::Room(plan), &[], &[]);
+        Ok(())
+    }
+
+    /// Step `index`, which copies a value to its slice of node `at`'s result.
+    fn piece(
+        &mut self,
+        index: usize,
+        at: usize,
+        operands: [ValueId; 2],
+        slice: &fuse::Slice,
+    ) -> Result<(), BackendError> {
+        let layout = &slice.layout;
+        let mut args = ArgWriter::new();
+        args.tensor_with(ArgFlags::MUT).tensor().ints(layout.sizes()).ints(layout.strides()).int(slice.offset);
+        let plan = plan(Op::write_view(), &args.finish().0, self.graph.nodes()[at].results())?;
+        let mut operands = self.schedule.uses(self.graph, &operands, index);
+        operands[0].reusable = self.config.reuse && self.schedule.dies(index, 0);
+        self.joined(index, at, StepKind::Piece(plan), &operands, &[(0, 0)]);
+        Ok(())
+    }
+
+    /// Step `index`, which makes part of node `at`'s only result.
+    fn joined(&mut self, index: usize, at: usize, kind: StepKind, operands: &[OperandUse], writes: &[(u32, u32)]) {
+        let node = &self.graph.nodes()[at];
+        let (slot, layout) = (self.graph.params().len() + node.first_result as usize, node.results()[0].clone());
+        let fate = self.fate(slot, self.schedule.made(index, 0));
+        let result = StepResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate };
+        self.step(at, 0..0, kind, operands, [result], writes);
     }
 
     /// Whether this is a `bernoulli_` that writes all of a new tensor in memory order.
@@ -401,6 +493,10 @@ impl Lowering<'_> {
         let start = (p.operands.len() as u32, p.results.len() as u32, p.writes.len() as u32);
         p.operands.extend_from_slice(operands);
         p.results.extend(results);
+        // What takes an operand's slot over leaves nothing there to be let go.
+        for operand in &mut p.operands[start.0 as usize..] {
+            operand.last &= p.results[start.1 as usize..].iter().all(|r| r.slot != operand.slot);
+        }
         p.writes.extend_from_slice(writes);
         p.steps.push(Step {
             kind,
@@ -432,7 +528,7 @@ impl Lowering<'_> {
         node: &GraphNode,
         view: StepKind,
         operands: &[OperandUse],
-        slot: usize,
+        (slot, wanted): (usize, Wanted),
     ) -> Result<(), BackendError> {
         let layout = &node.results()[0];
         let temporary = self.program.slots as u32;
@@ -444,7 +540,7 @@ impl Lowering<'_> {
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
         let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
-        let fate = self.fate(slot);
+        let fate = self.fate(slot, wanted);
         let owned = StepResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
         self.step(
             at,

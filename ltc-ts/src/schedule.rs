@@ -8,19 +8,34 @@ use smallvec::SmallVec;
 /// When each value of a graph dies.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// Per slot ([`Graph::slot`]): its last use, if there is any.
-    last_use: Vec<Option<LastUse>>,
-    /// Per slot: whether it is an output.
+    /// Per step and operand.
+    ends: Vec<SmallVec<[End; 4]>>,
+    /// Per step and result.
+    made: Vec<SmallVec<[Wanted; 2]>>,
+    /// Per parameter.
+    params: Vec<Wanted>,
+    /// Per slot ([`Graph::slot`]): whether it is an output.
     output: Vec<bool>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct LastUse {
-    step: u32,
-    /// Last position among the step's operands.
-    position: u32,
-    /// How often it is one of them.
-    times: u32,
+/// Who wants a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Wanted {
+    /// A later step, before the value is made again.
+    pub(crate) by_step: bool,
+    /// An output shows it, and no later step makes it again.
+    pub(crate) as_output: bool,
+}
+
+/// What an operand of a step is to its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// It is used again, or the same step uses it again.
+    No,
+    /// The last use (the last place in the step, when it stands there more than once).
+    Last,
+    /// The last use, the only place in the step, and no output.
+    Only,
 }
 
 /// One operand of a step, as the schedule sees it.
@@ -38,30 +53,51 @@ pub(crate) struct OperandUse {
 impl Schedule {
     /// The schedule of a graph run node by node.
     pub(crate) fn new(graph: &Graph) -> Self {
-        Schedule::over(graph, graph.nodes().iter().map(|n| &n.operands[..]))
+        Schedule::over(graph, graph.nodes().iter().map(|n| (&n.operands[..], n.result_ids().collect())))
     }
 
-    /// The schedule of steps with these operands, run in this order.
-    pub(crate) fn over<'a>(graph: &Graph, steps: impl Iterator<Item = &'a [ValueId]>) -> Self {
-        let mut last_use: Vec<Option<LastUse>> = vec![None; graph.value_count()];
-        for (i, operands) in steps.enumerate() {
-            let i = i as u32;
-            for (position, &operand) in operands.iter().enumerate() {
-                let last = &mut last_use[graph.slot(operand)];
-                let times = last.filter(|l| l.step == i).map_or(0, |l| l.times) + 1;
-                *last = Some(LastUse { step: i, position: position as u32, times });
+    /// The schedule of steps with these operands and results, run in this order. What a step makes may have been made and let
+    /// go before.
+    pub(crate) fn over<'a>(
+        graph: &Graph,
+        steps: impl DoubleEndedIterator<Item = (&'a [ValueId], SmallVec<[ValueId; 2]>)>,
+    ) -> Self {
+        // Per slot who wants what is there now.
+        let mut wanted = vec![Wanted::default(); graph.value_count()];
+        graph.outputs().iter().for_each(|&o| wanted[graph.slot(o)].as_output = true);
+        let output = wanted.iter().map(|w| w.as_output).collect();
+        let (mut ends, mut made) = (Vec::new(), Vec::new());
+        for (operands, results) in steps.rev() {
+            // Of equal results the last one counts.
+            let taken = results.iter().rev().map(|&r| std::mem::take(&mut wanted[graph.slot(r)]));
+            let mut taken: SmallVec<[Wanted; 2]> = taken.collect();
+            taken.reverse();
+            made.push(taken);
+            let mut here: SmallVec<[End; 4]> = SmallVec::from_elem(End::No, operands.len());
+            for (position, operand) in operands.iter().enumerate().rev() {
+                let wanted = &mut wanted[graph.slot(*operand)];
+                if !wanted.by_step {
+                    let only = !wanted.as_output && !operands[..position].contains(operand);
+                    here[position] = if only { End::Only } else { End::Last };
+                    wanted.by_step = true;
+                }
             }
+            ends.push(here);
         }
-        let mut output = vec![false; graph.value_count()];
-        for &o in graph.outputs() {
-            output[graph.slot(o)] = true;
-        }
-        Schedule { last_use, output }
+        ends.reverse();
+        made.reverse();
+        wanted.truncate(graph.params().len());
+        Schedule { ends, made, params: wanted, output }
     }
 
-    /// Whether any step uses the value.
-    pub(crate) fn is_used(&self, slot: usize) -> bool {
-        self.last_use[slot].is_some()
+    /// Who wants a parameter.
+    pub(crate) fn param(&self, index: usize) -> Wanted {
+        self.params[index]
+    }
+
+    /// Who wants a result of step `index`.
+    pub(crate) fn made(&self, index: usize, result: usize) -> Wanted {
+        self.made[index][result]
     }
 
     /// Whether the value is an output.
@@ -69,21 +105,20 @@ impl Schedule {
         self.output[slot]
     }
 
-    /// Whether the value, operand `position` of step `index`, is used nowhere else from there on: not later, not twice in
+    /// Whether the value of operand `position` of step `index` is used nowhere else from there on: not later, not twice in
     /// this step, not as an output.
-    pub(crate) fn dies(&self, slot: usize, index: usize, position: usize) -> bool {
-        let here = |l: &LastUse| (l.step, l.position, l.times) == (index as u32, position as u32, 1);
-        self.last_use[slot].as_ref().is_some_and(here) && !self.output[slot]
+    pub(crate) fn dies(&self, index: usize, position: usize) -> bool {
+        self.ends[index][position] == End::Only
     }
 
     /// The operands of step `index`, none of them reusable.
     pub(crate) fn uses(&self, graph: &Graph, operands: &[ValueId], index: usize) -> SmallVec<[OperandUse; 4]> {
-        let one = |(position, &value): (usize, &ValueId)| {
-            let slot = graph.slot(value);
-            let dies = self.last_use[slot].filter(|l| l.step == index as u32 && l.position == position as u32);
-            OperandUse { slot: slot as u32, last: dies.is_some(), reusable: false }
+        let one = |(&value, end): (&ValueId, &End)| OperandUse {
+            slot: graph.slot(value) as u32,
+            last: *end != End::No,
+            reusable: false,
         };
-        operands.iter().enumerate().map(one).collect()
+        operands.iter().zip(&self.ends[index]).map(one).collect()
     }
 
     /// The operands of step `index`, which is this node's call.
@@ -92,7 +127,7 @@ impl Schedule {
         for position in written_operands(node) {
             // An operand that the node also reads keeps its old value until the node is done.
             let operand = &mut uses[position as usize];
-            operand.reusable = self.dies(operand.slot as usize, index, position as usize);
+            operand.reusable = self.dies(index, position as usize);
         }
         uses
     }

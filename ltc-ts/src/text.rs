@@ -5,6 +5,7 @@ use std::fmt::Write;
 use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
 
 use crate::{
+    budget::MemoryPlan,
     lower::{Program, Step, StepKind, StepResult},
     schedule::OperandUse,
 };
@@ -13,7 +14,8 @@ impl Program {
     /// The listing, then the TorchScript form (or why there is none).
     ///
     /// `s0` is a slot, `n0` a word of the runtime numbers. `s3!` is written in place if nobody else holds it (for
-    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own.
+    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own; `room` is
+    /// memory for what later steps join, kernels among them, and `piece` a part of it that is copied there.
     pub fn text(&self) -> String {
         let mut out = self.listing();
         match self.torchscript() {
@@ -41,6 +43,12 @@ impl Program {
         for (name, times) in &self.rewrites {
             let _ = writeln!(out, "# rewritten: {name} {times}x");
         }
+        if let Some(MemoryPlan { budget, recorded, peak, moved, again }) = self.memory {
+            let _ = writeln!(
+                out,
+                "# memory: at most {peak} bytes planned, {recorded} as recorded, budget {budget}; {moved} steps moved, {again} values made again"
+            );
+        }
         for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
             let _ = write!(out, "s{i}: {layout} = input");
             self.write_outputs(&mut out, self.outputs(fate));
@@ -60,6 +68,8 @@ impl Program {
                 format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
             }
             StepKind::Own(_) => "own".into(),
+            StepKind::Room(_) => "room".into(),
+            StepKind::Piece(_) => "piece".into(),
             StepKind::Boxed(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_) => name(step.node).into(),
         };
         if let Some(result) = self.step_results(step).first() {
@@ -84,6 +94,11 @@ impl Program {
                 write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start))
             }
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
+            StepKind::Room(_) => write!(out, " = room for {}", node.op()),
+            StepKind::Piece(_) => {
+                let mark = if operands[0].reusable { "!" } else { "^" };
+                write!(out, " = piece(s{}{mark}, s{})", operands[0].slot, operands[1].slot)
+            }
             StepKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
             StepKind::Fused(ref fused) => {
                 let named = |o: &OperandUse| format!("s{}{}", o.slot, if o.reusable { "!" } else { "" });

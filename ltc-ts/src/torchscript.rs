@@ -390,7 +390,7 @@ impl Printer<'_> {
                 }
                 Arg::Generator { .. } if !has_generator => return Err("a draw from the default generator".into()),
                 Arg::Generator { operand } => {
-                    if !self.schedule.dies(self.program.graph.slot(node.operands[operand]), index, operand) {
+                    if !self.schedule.dies(index, operand) {
                         return Err("a generator state that is used twice".into());
                     }
                     self.name(node.operands[operand]).to_string()

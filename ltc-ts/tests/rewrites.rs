@@ -258,3 +258,42 @@ fn layouts_stay_where_copies_would_cost_more() {
     assert_eq!(times(&not_asked_for, "layout"), 0);
     assert_eq!(times(&tiny, "layout"), 0);
 }
+
+/// `relu(addmm(bias, x, w))`, then a product without one.
+fn layer(rows: i64, width: i64, bias: &LayoutRef) -> (std::sync::Arc<ltc_ir::Graph>, Vec<u64>) {
+    let (l, weight) = (f32s(&[rows, width]), f32s(&[width, width]));
+    let mut g = G::default();
+    let (x, w, b) = (g.param(&l), g.param(&weight), g.param(bias));
+    let addmm = ArgWriter::new().tensor().tensor().tensor().number(1i64.into()).number(1i64.into()).clone();
+    let y = g.one("aten::addmm", &addmm, &[b, x, w], &l);
+    let z = g.relu(y, &l);
+    let end = g.one("aten::mm", ArgWriter::new().tensor().tensor(), &[z, w], &l);
+    g.finish(&[end])
+}
+
+#[test]
+fn a_bias_is_added_by_the_kernel_after_the_product_in_the_products_memory() {
+    let (rows, width) = (128, 192);
+    let inputs = [ramp(&[rows, width]).sin(), ramp(&[width, width]).cos() * 0.1, ramp(&[width]).sin()];
+    let [x, w, b] = &inputs;
+    let bias = f32s(&[width]);
+    let mut on = Rig::with(config(Switches::only("bias")), layer(rows, width, &bias));
+    let off = Rig::with(config(Switches::none()), layer(rows, width, &bias));
+    close(&on.run(&[x, w, b]).tensor(0), &(x.mm(w) + b).relu().mm(w));
+    close(&off.run(&[x, w, b]).tensor(0), &(x.mm(w) + b).relu().mm(w));
+    assert_eq!((times(&on, "bias"), times(&off, "bias")), (1, 0));
+    let text = on.program.program().text();
+    assert!(text.contains("[add relu]") && text.contains("fused(s3!"), "{text}");
+    // Product, kernel, product: and the kernel writes where the product lies.
+    let stats = on.stats();
+    assert_eq!((stats.steps, stats.kernels, stats.in_place, stats.unsuited), (3, 1, 1, 0), "{text}");
+    // Another factor than one runs as recorded.
+    on.numbers = vec![1, 3];
+    close(&on.run(&[x, w, b]).tensor(0), &(x.mm(w) * 3.0 + b).relu().mm(w));
+    assert_eq!(on.stats().unsuited, 1);
+    // A matrix that is added is no bias, and where bits count all stays.
+    let matrix = Rig::with(config(Switches::default()), layer(width, width, &f32s(&[width, width])));
+    let exact = Rig::with(TsConfig { fusion: Fusion::Exact, ..TsConfig::default() }, layer(rows, width, &bias));
+    let large = Rig::with(config(Switches::default()), layer(1024, width, &bias));
+    assert_eq!((times(&matrix, "bias"), times(&exact, "bias"), times(&large, "bias")), (0, 0, 0));
+}

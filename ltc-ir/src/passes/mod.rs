@@ -121,7 +121,8 @@ fn compose(first: Rewritten, second: Rewritten) -> Rewritten {
     assumed.sort_unstable();
     assumed.dedup();
     let origin = second.origin.into_iter().map(|n| first.origin[n as usize]).collect();
-    Rewritten { graph: second.graph, origin, assumed }
+    let constants = [first.constants, second.constants].concat();
+    Rewritten { graph: second.graph, origin, assumed, constants }
 }
 
 /// Per node whether one of its operands at some position is written by it.

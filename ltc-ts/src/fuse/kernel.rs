@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::domain::Domain;
-use super::{Recipes, partition::Unit};
+use super::{Recipes, partition::Unit, place::Place};
 use crate::kernels::{Access, Builder, FusedKernel, Kernel, Lane, RowKernel, RowSpace, Space, Val};
 
 /// A unit as one kernel: what it reads and what it yields.
@@ -20,7 +20,9 @@ pub(crate) struct Draft {
     /// The input read for each operand of a node that is not made here.
     uses: Vec<u32>,
     pub(crate) nodes: Vec<u32>,
-    domain: Domain,
+    pub(super) domain: Domain,
+    /// Per result, where it is written if it is part of another value; empty if none is.
+    pub(super) places: Vec<Option<Place>>,
 }
 
 /// A fused kernel and where its inputs lie in its operands.
@@ -34,9 +36,11 @@ pub(crate) struct Fused {
     pub(crate) inputs: Vec<(u32, usize)>,
     /// As in its [`Draft`].
     uses: Vec<u32>,
-    pub(super) results: Vec<ValueId>,
+    pub(crate) results: Vec<ValueId>,
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
+    /// As in its [`Draft`].
+    pub(crate) places: Vec<Option<Place>>,
 }
 
 /// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through; the
@@ -58,9 +62,18 @@ fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
 }
 
 impl Fused {
+    /// Per result the operand in whose memory it lies, or may lie.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = Option<u32>> {
+        let place = |r: usize| self.places.get(r).and_then(|p| p.as_ref()).map(|p| p.operand);
+        self.reuse.iter().enumerate().map(move |(r, reuse)| place(r).or(*reuse))
+    }
+
     /// Whether a result depends on an operand for which `found` holds. For the rare run in which an operand has failed.
-    pub(crate) fn depends(&self, graph: &Graph, result: ValueId, found: impl Fn(u32) -> bool) -> bool {
-        let mut wanted = vec![result];
+    pub(crate) fn depends(&self, graph: &Graph, result: usize, found: impl Fn(u32) -> bool) -> bool {
+        if self.places.get(result).and_then(|p| p.as_ref()).is_some_and(|p| found(p.operand)) {
+            return true;
+        }
+        let mut wanted = vec![self.results[result]];
         for &n in self.nodes.iter().rev() {
             let node = &graph.nodes()[n as usize];
             if node.result_ids().any(|r| wanted.contains(&r)) {
@@ -78,7 +91,7 @@ impl Draft {
     pub(super) fn new(graph: &Graph, recipes: &Recipes, unit: &Unit, kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
         let (nodes, domain) = (&unit.nodes, unit.domain.clone()?);
         let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.clone(), domain };
+        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.clone(), domain, places: Vec::new() };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
@@ -102,13 +115,32 @@ impl Draft {
         Some(draft)
     }
 
+    /// A kernel for just one of the results; `None` if sums of it might be taken in another order.
+    pub(crate) fn only(&self, graph: &Graph, recipes: &Recipes, result: ValueId) -> Option<Draft> {
+        let mut wanted: Vec<ValueId> = vec![result];
+        let mut nodes = Vec::new();
+        for &n in self.nodes.iter().rev() {
+            let node = &graph.nodes()[n as usize];
+            if node.result_ids().any(|r| wanted.contains(&r)) {
+                wanted.extend(&node.operands);
+                nodes.push(n);
+            }
+        }
+        nodes.reverse();
+        let unit = Unit { nodes, domain: Some(self.domain.clone()).filter(|d| d.fold.is_none()) };
+        Draft::new(graph, recipes, &unit, |v| v == result)
+    }
+
     /// How the results lie in the domain.
     fn result_strides(&self, graph: &Graph, recipes: &Recipes) -> Option<Vec<SmallVec<[i64; 6]>>> {
-        let strides = |&r: &ValueId| {
-            let node = graph.definition_index(r)? as u32;
-            recipes.result_strides(graph, node, &self.domain, graph.layout(r))
+        let strides = |(i, &r): (usize, &ValueId)| match self.place_of(i) {
+            Some(place) => Some(place.strides.clone()),
+            None => {
+                let node = graph.definition_index(r)? as u32;
+                recipes.result_strides(graph, node, &self.domain, graph.layout(r))
+            }
         };
-        self.results.iter().map(strides).collect()
+        self.results.iter().enumerate().map(strides).collect()
     }
 
     /// Whether every operand is read, and every result written, from one element to the next.
@@ -142,7 +174,7 @@ impl Draft {
                 let (outputs, inputs) = self.dtypes(graph);
                 let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
-                (FusedKernel::Rows(Box::new(kernel)), vec![None; self.results.len()])
+                (FusedKernel::Rows(Box::new(kernel)), self.reuse(graph, dies))
             }
             None => {
                 let (space, reuse) = (Space::new(sizes, &strides), self.reuse(graph, dies));
@@ -158,8 +190,8 @@ impl Draft {
             }
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        let Draft { operands, results, uses, nodes, .. } = self;
-        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse })
+        let Draft { operands, results, uses, nodes, places, .. } = self;
+        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse, places })
     }
 
     /// Dtypes of results and inputs.
@@ -183,12 +215,16 @@ impl Draft {
         reads
             && (&other.nodes, &other.operands, &other.results) == (&self.nodes, &self.operands, &self.results)
             && other.reuse == reuse
+            && self.places.iter().map(Option::is_some).eq(other.places.iter().map(Option::is_some))
     }
 
     /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they lie.
-    fn reuse(&self, graph: &Graph, dies: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
+    pub(crate) fn reuse(&self, graph: &Graph, dies: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
+        if self.domain.fold.is_some() {
+            return vec![None; self.results.len()];
+        }
         let mut reuse: Vec<Option<u32>> = Vec::with_capacity(self.results.len());
-        for &result in &self.results {
+        for (r, &result) in self.results.iter().enumerate() {
             let layout = graph.layout(result);
             let fits = |&i: &u32| {
                 let whole = |(_, skip, strides): &(u32, usize, SmallVec<[i64; 6]>)| {
@@ -199,7 +235,7 @@ impl Draft {
                     && !reuse.contains(&Some(i))
                     && self.inputs.iter().filter(|input| input.0 == i).all(whole)
             };
-            let found = (0..self.operands.len() as u32).find(fits);
+            let found = (0..self.operands.len() as u32).find(fits).filter(|_| self.place_of(r).is_none());
             reuse.push(found);
         }
         reuse

@@ -10,6 +10,7 @@
 //! | `domain.rs` | the elements a node or a group goes through |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `kernel.rs` | a group as a kernel |
+//! | `place.rs` | results written to where they will be joined with others |
 
 mod domain;
 mod expression;
@@ -18,10 +19,12 @@ mod foreach;
 mod formula;
 mod kernel;
 mod partition;
+mod place;
 mod recipe;
 mod rows;
 
 pub(crate) use kernel::{Draft, Fused};
+pub(crate) use place::{Place, Slice};
 use std::borrow::Cow;
 
 use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
@@ -119,6 +122,17 @@ pub(crate) enum Step {
     Node(u32),
     /// A kernel.
     Fused(Box<Draft>),
+    /// Memory for the result of this node, which joins its operands.
+    Room(u32),
+    /// A copy of one of a node's operands to its slice of what the node joins.
+    Piece {
+        /// The node.
+        node: u32,
+        /// What is joined so far, then the operand.
+        operands: [ValueId; 2],
+        /// Where it goes.
+        slice: Slice,
+    },
 }
 
 impl Step {
@@ -126,6 +140,17 @@ impl Step {
         match self {
             Step::Node(n) => &graph.nodes()[*n as usize].operands,
             Step::Fused(draft) => &draft.operands,
+            Step::Room(_) => &[],
+            Step::Piece { operands, .. } => operands,
+        }
+    }
+
+    pub(crate) fn results(&self, graph: &Graph) -> SmallVec<[ValueId; 2]> {
+        match self {
+            Step::Node(n) | Step::Room(n) | Step::Piece { node: n, .. } => {
+                graph.nodes()[*n as usize].result_ids().collect()
+            }
+            Step::Fused(draft) => draft.stored(),
         }
     }
 }
@@ -142,6 +167,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Has kernels write to where their results will be joined with others.
+    pub(crate) fn join_in_place(&mut self, source: &Graph) {
+        let graph = self.graph.as_ref().unwrap_or(source);
+        place::join_in_place(graph, &mut self.drafts);
+    }
+
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
         let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
@@ -163,8 +194,7 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     }
     let recipes = Recipes(recipes);
     let mut drafts = drafts(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
-    let needed = needed(graph, &drafts);
-    let mut needed = needed.into_iter();
+    let mut needed = needed(graph, &drafts).into_iter();
     drafts.retain(|_| needed.next().unwrap_or(true));
     Plan { graph: apart, origin, drafts, recipes }
 }

@@ -8,7 +8,10 @@ use smallvec::SmallVec;
 use tch::Tensor;
 
 use super::{Jit, Kernel, MaxPool, Ran, RowKernel, bernoulli};
-use crate::{fuse::Fused, lower::StepResult};
+use crate::{
+    fuse::{Fused, Place},
+    lower::StepResult,
+};
 
 /// A kernel of either kind.
 #[derive(Debug)]
@@ -63,6 +66,10 @@ impl FusedKernel {
 }
 
 impl Fused {
+    fn place(&self, result: usize) -> Option<&Place> {
+        self.places.get(result)?.as_ref()
+    }
+
     /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
     /// may be written and that nobody else holds.
     pub(crate) fn run<'a>(
@@ -79,7 +86,17 @@ impl Fused {
             }
         };
         let mut results: SmallVec<[Held; 2]> = SmallVec::new();
-        for (layout, reuse) in layouts.zip(&self.reuse) {
+        for (r, (layout, reuse)) in layouts.zip(&self.reuse).enumerate() {
+            if let Some(place) = self.place(r) {
+                let earlier = (0..r).find(|&e| self.place(e).is_some_and(|p| p.operand == place.operand));
+                let base = tensor(place.operand)?;
+                results.push(match earlier.and_then(|e| results.get(e)) {
+                    Some(Held::Tensor(t)) => Held::Tensor(t.shallow_clone()),
+                    _ if reusable[place.operand as usize] && is_sole_holder(base) => Held::Tensor(base.shallow_clone()),
+                    _ => Held::Tensor(copy_of(base, layout)?),
+                });
+                continue;
+            }
             let taken = match reuse {
                 Some(i) if reusable[*i as usize] => {
                     let even = |t: &&Tensor| (t.data_ptr() as usize).is_multiple_of(layout.dtype().size_of());
@@ -108,12 +125,17 @@ impl Fused {
         }
         let outputs: SmallVec<[*mut u8; 4]> = results
             .iter()
-            .map(|r| if let Held::Tensor(t) = r { t.data_ptr().cast() } else { std::ptr::null_mut() })
+            .enumerate()
+            .map(|(i, r)| match r {
+                Held::Tensor(t) => t.data_ptr().cast::<u8>().wrapping_add(self.place(i).map_or(0, |p| p.skip)),
+                Held::Generator(_) => std::ptr::null_mut(),
+            })
             .collect();
         let mut outcome = Ok(());
         // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
         // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
-        // nobody else holds, read by the kernel only as it lies, and its result is staged. Numbers are the program's.
+        // nobody else holds, read by the kernel only as it lies, and its result is staged. Results with a place are slices of
+        // a tensor that the kernel does not read and nobody else holds, and do not overlap. Numbers are the program's.
         let run = unsafe {
             match &self.kernel {
                 FusedKernel::Flat(kernel) => kernel.run(&outputs, &inputs, numbers, |n, body| {
@@ -131,6 +153,13 @@ impl Fused {
         let ran = run.map_err(too_large)?;
         outcome.map(|()| (results, ran))
     }
+}
+
+/// A copy of a tensor with this layout.
+fn copy_of(base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
+    let mut copy = empty_host(layout)?;
+    let failure = |e: tch::TchError| TorchError { class: ErrorClass::Runtime, message: e.to_string() };
+    copy.f_copy_(base).map(|()| copy).map_err(failure)
 }
 
 /// Draws ones of probability `p` and zeros; results are the numbers and the generator's next state.

@@ -6,8 +6,12 @@
 //! | file | what |
 //! |---|---|
 //! | `masked.rs` | `a[mask] = s` is `where`, which can be fused |
+//! | `attention.rs` | attention written by hand runs as libtorch's fused kernel |
+//! | `bias.rs` | the bias of a product joins the kernel after it |
 //! | `layout.rs` | convolutions and what lies between them run channels-last, where asked for |
 
+mod attention;
+mod bias;
 mod layout;
 mod masked;
 
@@ -21,15 +25,17 @@ use crate::backend::Fusion;
 /// The passes of this crate.
 const OURS: &[Pass] = &[
     Pass { name: "masked", exact: true, apply: masked::apply },
+    Pass { name: "attention", exact: false, apply: attention::apply },
+    Pass { name: "bias", exact: false, apply: bias::apply },
     Pass { name: "layout", exact: false, apply: layout::apply },
 ];
 
 /// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise.
 const ASKED_FOR: &[&str] = &["layout"];
 
-/// Names of all passes, in the order they run.
+/// Names of all passes, in the order they run; last, what happens to steps ([`crate::fuse::Plan::join_in_place`]).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
-    GENERAL.iter().chain(OURS).map(|p| p.name)
+    GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join"])
 }
 
 /// The better graph, if any pass finds one. Passes that are not exact run where kernels need not be either.

@@ -1,0 +1,153 @@
+//! Attention written by hand becomes libtorch's fused kernel: that it does, what comes out, and where it does not.
+
+mod common;
+
+use common::*;
+use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Scalar, ValueId, passes::Switches};
+use ltc_ts::{Fusion, TsConfig};
+use tch::{Kind, Tensor};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Mask {
+    None,
+    Added,
+    Filled,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    heads: i64,
+    queries: i64,
+    keys: i64,
+    scale: Option<&'static str>,
+    mask: Mask,
+    /// The weights are an output too.
+    shown: bool,
+}
+
+const E: i64 = 16;
+const LONG: Shape = Shape { heads: 4, queries: 200, keys: 300, scale: Some("mul"), mask: Mask::None, shown: false };
+
+impl Shape {
+    /// As `q @ k.transpose(-2, -1)` of four dimensions is recorded.
+    fn rig(self, config: TsConfig) -> Rig {
+        let Shape { heads: n, queries: l, keys: s, .. } = self;
+        let mut g = G::default();
+        let (q, k) = (g.param(&f32s(&[n, l, E])), g.param(&f32s(&[n, s, E])));
+        let v = g.param(&f32s(&[n, s, E]));
+        let turned: LayoutRef = Layout::strided(DType::F32, &[n, E, s], &[s * E, 1, E]).into();
+        let kt = g.read_view(k, 0, &turned);
+        let mut bmm = ArgWriter::new().tensor().tensor().clone();
+        let scores = g.one("aten::bmm", &mut bmm, &[q, kt], &f32s(&[n, l, s]));
+        let four = f32s(&[n / 2, 2, l, s]);
+        let mut x = g.read_view(scores, 0, &four);
+        if let Some(name) = self.scale {
+            let args = ArgWriter::new().tensor().wrapped(Scalar::Float(if name == "mul" { 0.25 } else { 4.0 })).clone();
+            x = g.one(&format!("aten::{name}.Tensor"), &args, &[x], &four);
+        }
+        x = self.masked(&mut g, x, &four);
+        let softmax = ArgWriter::new().tensor().int(-1).bool(false).clone();
+        let weights = g.one("aten::_softmax", &softmax, &[x], &four);
+        let three = g.read_view(weights, 0, &f32s(&[n, l, s]));
+        let out = g.one("aten::bmm", &mut bmm, &[three, v], &f32s(&[n, l, E]));
+        let outputs: Vec<ValueId> = if self.shown { vec![out, weights] } else { vec![out] };
+        Rig::with(config, g.finish(&outputs))
+    }
+
+    fn masked(self, g: &mut G, x: ValueId, layout: &LayoutRef) -> ValueId {
+        let (l, s) = (self.queries, self.keys);
+        match self.mask {
+            Mask::None => x,
+            Mask::Added => {
+                let mask = g.param(&f32s(&[1, 1, l, s]));
+                g.add(x, mask, layout)
+            }
+            Mask::Filled => {
+                let mask = g.param(&Layout::contiguous(DType::Bool, &[l, s]).into());
+                let args = ArgWriter::new().tensor().tensor().number(Scalar::Float(f64::NEG_INFINITY)).clone();
+                g.one("aten::masked_fill.Scalar", &args, &[x, mask], layout)
+            }
+        }
+    }
+
+    /// Queries, keys, values and the mask: the second query sees nothing.
+    fn inputs(self) -> Vec<Tensor> {
+        let (n, l, s) = (self.heads, self.queries, self.keys);
+        let wave = |rows: i64, by: f64| (ramp(&[n, rows, E]) * by).sin() * 2.0;
+        let mut inputs = vec![wave(l, 0.7), wave(s, 1.3), wave(s, 0.3)];
+        let hidden = Tensor::ones([l, s], (Kind::Bool, tch::Device::Cpu)).triu(1);
+        let _ = hidden.get(1).fill_(1);
+        match self.mask {
+            Mask::None => {}
+            Mask::Added => {
+                let soft = (ramp(&[l, s]) * 0.1).cos();
+                inputs.push(soft.masked_fill(&hidden, f64::NEG_INFINITY).reshape([1, 1, l, s]));
+            }
+            Mask::Filled => inputs.push(hidden),
+        }
+        inputs
+    }
+}
+
+fn config(rewrites: Switches, fusion: Fusion) -> TsConfig {
+    TsConfig { rewrites, fusion, ..TsConfig::default() }
+}
+
+fn times(rig: &Rig) -> usize {
+    rig.program.program().rewrites().iter().find(|(n, _)| *n == "attention").map_or(0, |(_, times)| *times)
+}
+
+/// Largest difference of numbers; NaN must stand where it stood.
+fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    assert_eq!((a.size(), a.stride(), a.kind()), (b.size(), b.stride(), b.kind()));
+    assert!(a.isnan().equal(&b.isnan()), "NaN elsewhere");
+    (a.nan_to_num(0.0, 0.0, 0.0) - b.nan_to_num(0.0, 0.0, 0.0)).abs().max().double_value(&[])
+}
+
+#[test]
+fn it_becomes_one_call() {
+    for mask in [Mask::None, Mask::Added, Mask::Filled] {
+        for scale in [None, Some("mul"), Some("div")] {
+            let shape = Shape { scale, mask, ..LONG };
+            let inputs = shape.inputs();
+            let inputs: Vec<&Tensor> = inputs.iter().collect();
+            let on = shape.rig(config(Switches::only("attention"), Fusion::Full));
+            let off = shape.rig(config(Switches::none(), Fusion::Off));
+            let (got, expected) = (on.run(&inputs).tensor(0), off.run(&inputs).tensor(0));
+            assert_eq!((times(&on), times(&off)), (1, 0), "{shape:?}");
+            let text = on.program.program().text();
+            let text = text.split("graph(").next().expect("the listing");
+            assert!(text.contains("flash_attention") && !text.contains("bmm("), "{text}");
+            assert_eq!(on.stats().unsuited, 0);
+            assert_eq!(expected.isnan().any().int64_value(&[]) == 1, mask != Mask::None, "the test has a row of NaN");
+            let off_by = difference(&got, &expected);
+            assert!(off_by < 2e-6, "{shape:?}: off by {off_by}");
+        }
+    }
+}
+
+#[test]
+fn other_fillings_run_as_recorded() {
+    let shape = Shape { mask: Mask::Filled, ..LONG };
+    let inputs = shape.inputs();
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let mut on = shape.rig(config(Switches::only("attention"), Fusion::Full));
+    let mut off = shape.rig(config(Switches::none(), Fusion::Full));
+    for rig in [&mut on, &mut off] {
+        let filling = rig.numbers.iter_mut().find(|w| **w == f64::NEG_INFINITY.to_bits());
+        *filling.expect("a number") = (-3.0f64).to_bits();
+    }
+    assert_same(&on.run(&inputs).tensor(0), &off.run(&inputs).tensor(0));
+    assert_eq!((times(&on), on.stats().unsuited), (1, 1));
+}
+
+#[test]
+fn it_stays_where_bits_count_or_weights_are_wanted_or_nothing_is_gained() {
+    let full = || config(Switches::default(), Fusion::Full);
+    assert_eq!(times(&LONG.rig(full())), 1);
+    assert_eq!(times(&LONG.rig(config(Switches::default(), Fusion::Exact))), 0);
+    assert_eq!(times(&LONG.rig(config(Switches::default(), Fusion::Off))), 0);
+    assert_eq!(times(&Shape { shown: true, ..LONG }.rig(full())), 0);
+    assert_eq!(times(&Shape { keys: 32, ..LONG }.rig(full())), 0);
+    assert_eq!(times(&Shape { queries: 1, ..LONG }.rig(full())), 0);
+}
