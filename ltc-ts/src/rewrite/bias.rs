@@ -5,8 +5,8 @@
 
 use ltc_ir::{ArgWriter, DType, Graph, GraphNode, Rewriting, Rewritten, rewrite::default_numbers};
 
-/// With more results, the copy is little beside the product (measured: `docs/performance.md`).
-const RESULTS: i64 = 32 << 10;
+/// With more terms in each sum, the copy is little beside the product (measured: `docs/performance.md`).
+const TERMS: i64 = 128;
 
 /// The pass's application.
 pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
@@ -30,10 +30,11 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
 
 /// The factors of a product with a bias, all to be one; `None` for other nodes.
 fn with_bias(graph: &Graph, node: &GraphNode) -> Option<Vec<(u32, u64)>> {
-    let (&[bias, _, _], [result]) = (&node.operands[..], node.results()) else { return None };
+    let (&[bias, x, _], [result]) = (&node.operands[..], node.results()) else { return None };
     let bias = graph.layout(bias);
     let single = bias.dtype() == DType::F32 && result.dtype() == DType::F32 && result.is_contiguous();
     // One number per column; a whole matrix is copied as fast as it is added.
     let row = bias.rank() == 1 && bias.is_contiguous();
-    (node.op().name() == "aten::addmm" && single && row && result.numel() <= RESULTS).then(|| default_numbers(node))?
+    let short = graph.layout(x).sizes().last().is_some_and(|&k| k <= TERMS);
+    (node.op().name() == "aten::addmm" && single && row && short).then(|| default_numbers(node))?
 }
