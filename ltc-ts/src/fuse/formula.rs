@@ -216,9 +216,10 @@ impl Formula {
         }
     }
 
-    /// How many operations it has.
+    /// How many operations it has; a product and a sum are two, though they may be rounded as one.
     pub(super) fn operations(&self) -> usize {
         match self {
+            Formula::Apply(Code::Fma, arguments) => 2 + arguments.iter().map(Formula::operations).sum::<usize>(),
             Formula::Apply(_, arguments) => 1 + arguments.iter().map(Formula::operations).sum::<usize>(),
             _ => 0,
         }
