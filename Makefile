@@ -27,8 +27,7 @@ python: setup
 
 bench: python
 	cargo run --release -p ltc-torch --example speed
-	cargo xtask bench
-	.venv/bin/python ltc-python/benches/paired.py $(ARGS)
+	cargo xtask bench $(ARGS)
 
 opinfo: python
 	cd ltc-python && ../.venv/bin/python -m opinfo --results ../target/opinfo.jsonl $(ARGS)

@@ -52,11 +52,6 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     done(start)
 }
 
-/// Runs every benchmark.
-pub(crate) fn bench(root: &Path) -> Result<()> {
-    step(root, "bench", "cargo", &["bench", "--workspace", "--bench", "*"])
-}
-
 /// `flag crate` for each pure crate.
 fn each_pure(flag: &'static str) -> Vec<&'static str> {
     PURE.into_iter().flat_map(|name| [flag, name]).collect()

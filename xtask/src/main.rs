@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
+mod bench;
 mod ci;
 mod codegen;
 mod edges;
@@ -30,8 +31,8 @@ enum Command {
     Codegen(codegen::Options),
     /// Crate edges, module docs, file sizes, `unsafe`, calls that panic, machine paths.
     Tidy,
-    /// The benchmarks of all crates.
-    Bench,
+    /// The benchmarks of all crates, and models beside every peer: one table.
+    Bench(bench::Options),
 }
 
 fn root() -> PathBuf {
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         Command::Ci(scope) => ci::run(&root, &scope),
         Command::Codegen(options) => codegen::run(&root, &options),
         Command::Tidy => tidy::run(&root),
-        Command::Bench => ci::bench(&root),
+        Command::Bench(options) => bench::run(&root, &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,220 @@
+//! `cargo xtask bench`: the criterion benches of all crates, then models beside every peer; one Markdown table of both.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::SystemTime,
+};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Replace the table in `docs/performance.md` too; it goes to `target/bench.md` in any case.
+    #[arg(long)]
+    write: bool,
+    /// Leave out the criterion benches.
+    #[arg(long)]
+    no_criterion: bool,
+    /// Seconds for each row of the paired runs.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Only these cases of the paired runs.
+    cases: Vec<String>,
+}
+
+const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
+const END: &str = "<!-- cargo xtask bench: end -->\n";
+/// Ways of `ltc-python/benches/paired.py`, as columns.
+const WAYS: [(&str, &str); 4] =
+    [("ltc", "`ltc`"), ("ltc.compile", "`torch_ltc.compile`"), ("compile", "torch.compile"), ("lazy", "PyTorch LTC")];
+
+/// What `paired.py --json` writes.
+#[derive(Deserialize)]
+struct Paired {
+    load: f64,
+    threads: u32,
+    cases: BTreeMap<String, BTreeMap<String, Row>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Row {
+    Timed { ratio: f64, first: f64, eager_first: f64 },
+    Failed { error: String },
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    let start = SystemTime::now();
+    if !options.no_criterion {
+        execute(root, "cargo", &["bench", "--workspace", "--bench", "*"])?;
+    }
+    let json = root.join("target/paired.json");
+    let (seconds, path) = (options.seconds.to_string(), json.display().to_string());
+    let mut arguments = vec!["ltc-python/benches/paired.py", "--seconds", &seconds, "--json", &path];
+    arguments.extend(options.cases.iter().map(String::as_str));
+    execute(root, ".venv/bin/python", &arguments)?;
+    let paired: Paired = serde_json::from_str(&fs::read_to_string(&json)?).context("target/paired.json")?;
+    let mut text = format!("{}\n{}", machine(root, &paired), models(&paired));
+    if !options.no_criterion {
+        text += &criterion(&root.join("target/criterion"), start)?;
+    }
+    fs::write(root.join("target/bench.md"), &text)?;
+    println!("{text}\nwritten to target/bench.md");
+    if options.write {
+        let page = root.join("docs/performance.md");
+        fs::write(&page, replaced(&fs::read_to_string(&page)?, &text)?)?;
+    }
+    Ok(())
+}
+
+fn execute(root: &Path, program: &str, arguments: &[&str]) -> Result<()> {
+    println!("    {program} {}", arguments.join(" "));
+    let status = Command::new(program).args(arguments).current_dir(root).env("TORCH_CPP_LOG_LEVEL", "ERROR").status();
+    if !status.with_context(|| format!("{program} did not start (`make python` prepares it)"))?.success() {
+        bail!("{program} {} failed", arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// The page with another table between its marks.
+fn replaced(page: &str, table: &str) -> Result<String> {
+    let (before, rest) = page.split_once(BEGIN).context("docs/performance.md has no begin mark")?;
+    let (_, after) = rest.split_once(END).context("docs/performance.md has no end mark")?;
+    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+}
+
+fn machine(root: &Path, paired: &Paired) -> String {
+    let answer = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).current_dir(root).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|s| !s.is_empty())
+    };
+    let unknown = || "unknown".to_owned();
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(": ")).map_or("unknown", |(_, m)| m);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let rust = answer("rustc", &["--version"]).unwrap_or_else(unknown);
+    let torch = answer(".venv/bin/python", &["-c", "import torch; print(torch.__version__)"]).unwrap_or_else(unknown);
+    let commit = answer("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(unknown);
+    format!(
+        "{model}, {cores} cores; {rust}; torch {torch}; commit {commit}; {} thread(s) each; load before {:.1}\n",
+        paired.threads, paired.load
+    )
+}
+
+/// Steady state, eager time over each way's, and first steps as multiples of eager's first.
+fn models(paired: &Paired) -> String {
+    let mut text = String::from("| steps: eager time / | ");
+    WAYS.iter().for_each(|(_, name)| _ = write!(text, "{name} | "));
+    text += "first step: ltc | torch.compile |\n";
+    text += &"|---".repeat(WAYS.len() + 3);
+    text += "|\n";
+    let mut logs = [(0.0, 0u32); WAYS.len()];
+    let mut reasons = Vec::new();
+    for (case, rows) in &paired.cases {
+        let _ = write!(text, "| {case} | ");
+        for ((way, name), (sum, count)) in WAYS.iter().zip(&mut logs) {
+            match rows.get(*way) {
+                Some(Row::Timed { ratio, .. }) => {
+                    (*sum, *count) = (*sum + ratio.ln(), *count + 1);
+                    let _ = write!(text, "{ratio:.2} | ");
+                }
+                Some(Row::Failed { error }) => {
+                    reasons.push(format!("- {name}, {case}: {}\n", error.replace('|', "\\|")));
+                    text += "fails | ";
+                }
+                None => text += "| ",
+            }
+        }
+        for way in ["ltc", "compile"] {
+            match rows.get(way) {
+                Some(Row::Timed { first, eager_first, .. }) => _ = write!(text, "{:.1} | ", first / eager_first),
+                _ => text += "| ",
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text += "| geometric mean | ";
+    for (sum, count) in logs {
+        let _ = if count == 0 { write!(text, "| ") } else { write!(text, "{:.2} | ", (sum / f64::from(count)).exp()) };
+    }
+    text += "| |\n";
+    if !reasons.is_empty() {
+        text += "\nWhat fails, and how:\n";
+        text.extend(reasons);
+    }
+    text
+}
+
+/// Medians of the benches that ran since `start`.
+fn criterion(folder: &Path, start: SystemTime) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Name {
+        full_id: String,
+    }
+    #[derive(Deserialize)]
+    struct Estimates {
+        median: Estimate,
+    }
+    #[derive(Deserialize)]
+    struct Estimate {
+        point_estimate: f64,
+    }
+    let mut rows = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(&folder)? {
+            entries.push(entry?.path());
+        }
+        folders.extend(entries.into_iter().filter(|p| p.is_dir()));
+        let estimates = folder.join("estimates.json");
+        let new =
+            folder.ends_with("new") && estimates.metadata().and_then(|m| m.modified()).is_ok_and(|at| at >= start);
+        if new {
+            let name: Name = serde_json::from_str(&fs::read_to_string(folder.join("benchmark.json"))?)?;
+            let estimates: Estimates = serde_json::from_str(&fs::read_to_string(&estimates)?)?;
+            rows.insert(name.full_id, estimates.median.point_estimate);
+        }
+    }
+    let mut text = String::from("\n| criterion bench | median |\n|---|---|\n");
+    for (name, nanoseconds) in rows {
+        let (value, unit) = match nanoseconds {
+            n if n < 1e3 => (n, "ns"),
+            n if n < 1e6 => (n / 1e3, "us"),
+            n => (n / 1e6, "ms"),
+        };
+        let _ = writeln!(text, "| {name} | {value:.3} {unit} |");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_ratios_means_and_the_reason_of_what_fails() {
+        let json = r#"{"load": 0.5, "threads": 1, "cases": {
+            "a": {"ltc": {"ratio": 2.0, "first": 3.0, "eager_first": 2.0, "steady": 1.0},
+                  "lazy": {"error": "RuntimeError: no | kernel"}},
+            "b": {"ltc": {"ratio": 0.5, "first": 1.0, "eager_first": 2.0, "steady": 1.0}}}}"#;
+        let text = models(&serde_json::from_str(json).expect("rows"));
+        assert!(text.contains("| a | 2.00 | | | fails | 1.5 | |\n"), "{text}");
+        assert!(text.contains("| b | 0.50 | | | | 0.5 | |\n"), "{text}");
+        assert!(text.contains("| geometric mean | 1.00 | | | | | |\n"), "{text}");
+        assert!(text.contains("- PyTorch LTC, a: RuntimeError: no \\| kernel\n"), "{text}");
+    }
+
+    #[test]
+    fn only_what_stands_between_the_marks_is_replaced() {
+        let page = format!("a\n{BEGIN}old\n{END}b\n");
+        assert_eq!(replaced(&page, "new\n").expect("marks"), format!("a\n{BEGIN}new\n{END}b\n"));
+        assert!(replaced("no marks", "new").is_err());
+    }
+}
