@@ -37,8 +37,8 @@ impl Shape {
         let v = g.param(&f32s(&[n, s, E]));
         let turned: LayoutRef = Layout::strided(DType::F32, &[n, E, s], &[s * E, 1, E]).into();
         let kt = g.read_view(k, 0, &turned);
-        let mut bmm = ArgWriter::new().tensor().tensor().clone();
-        let scores = g.one("aten::bmm", &mut bmm, &[q, kt], &f32s(&[n, l, s]));
+        let bmm = ArgWriter::new().tensor().tensor().clone();
+        let scores = g.one("aten::bmm", &bmm, &[q, kt], &f32s(&[n, l, s]));
         let four = f32s(&[n / 2, 2, l, s]);
         let mut x = g.read_view(scores, 0, &four);
         if let Some(name) = self.scale {
@@ -49,7 +49,7 @@ impl Shape {
         let softmax = ArgWriter::new().tensor().int(-1).bool(false).clone();
         let weights = g.one("aten::_softmax", &softmax, &[x], &four);
         let three = g.read_view(weights, 0, &f32s(&[n, l, s]));
-        let out = g.one("aten::bmm", &mut bmm, &[three, v], &f32s(&[n, l, E]));
+        let out = g.one("aten::bmm", &bmm, &[three, v], &f32s(&[n, l, E]));
         let outputs: Vec<ValueId> = if self.shown { vec![out, weights] } else { vec![out] };
         Rig::with(config, g.finish(&outputs))
     }

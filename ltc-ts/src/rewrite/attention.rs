@@ -194,8 +194,13 @@ impl Attention<'_> {
         let mut out = view(r, index, out, Layout::contiguous(DType::F32, &[n, l, e]));
         if let Some(mask) = mask {
             let tops = f32s(&[l, 1]);
-            let top =
-                r.call(index, "aten::amax", ArgWriter::new().tensor().ints(&[-1]).bool(true), &[mask], &[tops.clone()]);
+            let top = r.call(
+                index,
+                "aten::amax",
+                ArgWriter::new().tensor().ints(&[-1]).bool(true),
+                &[mask],
+                std::slice::from_ref(&tops),
+            );
             let mut sum = ArgWriter::new().tensor().tensor().number(1i64.into()).clone();
             let nothing = r.call(index, "aten::sub.Tensor", &mut sum.clone(), &[top, top], &[tops]);
             out = r.call(index, "aten::add.Tensor", &mut sum, &[out, nothing], &[f32s(&[n, l, e])]);
