@@ -57,7 +57,8 @@ def judge(rows, listed, phases, dtypes, eager=(), samples=0):
         for operator in set(row["fallbacks"]) - {e["operator"] for e in eager}:
             verdict.eager.setdefault(operator, []).append(row["entry"])
         if whole:
-            lost = (e for e in eager if e["entry"] == row["entry"] and e["operator"] not in row["fallbacks"])
+            seen = (e for e in eager if e["entry"] == row["entry"] and samples >= e.get("samples", 0))
+            lost = (e for e in seen if e["operator"] not in row["fallbacks"])
             verdict.stale += [{**e, "entry": f"{e['operator']} in {e['entry']}"} for e in lost]
     for row in rows:
         name = row["entry"]
@@ -72,7 +73,7 @@ def judge(rows, listed, phases, dtypes, eager=(), samples=0):
             (verdict.expected if hits else verdict.unexpected).setdefault(name, []).append(f)
     for i, e in enumerate(listed):
         ran = any(_names(e, row["entry"]) for row in rows)
-        due = ran and not set(e.get("phases", phases)).isdisjoint(phases)
+        due = ran and samples >= e.get("samples", 0) and not set(e.get("phases", phases)).isdisjoint(phases)
         if due and not set(e.get("dtypes", dtypes)).isdisjoint(dtypes) and i not in used:
             verdict.stale.append(e)
     return verdict

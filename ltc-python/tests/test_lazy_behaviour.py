@@ -349,3 +349,31 @@ def test_a_copied_model_is_a_model_of_its_own():
     with torch.no_grad():
         twin.inner[0].weight.zero_()
     assert model.inner[0].weight.abs().sum().item() > 0 == twin.inner[0].weight.abs().sum().item()
+
+
+# ---- masks ----
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_values_written_through_a_mask_are_recorded(accumulate):
+    """How many values a mask takes is data, the shape of the result is not."""
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    values, t = torch.tensor([1.0, 2.0, 3.0]), torch.arange(6.0).reshape(2, 3)
+    before = torch_ltc.fallback_count()
+    written = on(t).index_put_((on(mask),), on(values), accumulate=accumulate)
+    assert torch_ltc.fallback_count() == before
+    assert torch.equal(written.cpu(), t.clone().index_put_((mask,), values, accumulate=accumulate))
+    picked = [x[m] for x, m in ((t.requires_grad_(), mask), (on(t), on(mask)))]
+    leaf = on(t.detach()).requires_grad_()
+    chosen = leaf[on(mask)]
+    before = torch_ltc.fallback_count()
+    (chosen * 2).sum().backward()
+    assert torch.equal(leaf.grad.cpu(), mask * 2.0) and torch_ltc.fallback_count() == before
+    assert torch.equal(picked[0], picked[1].cpu())
+
+
+def test_a_mask_and_values_that_do_not_fit_raise_when_they_are_read():
+    t = torch.zeros(4, device="ltc")
+    t.index_put_((on(torch.tensor([True, True, False, False])),), torch.ones(3, device="ltc"))
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        t.cpu()

@@ -102,6 +102,14 @@ def test_an_operator_that_runs_eagerly_must_be_listed_and_listed_ones_go_stale()
     assert report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4).passed()
 
 
+def test_an_exception_that_needs_many_samples_is_due_only_with_them():
+    row = {"entry": "a", "failures": [], "harness": None, "fallbacks": {}}
+    listed = [{"entry": "a", "samples": 10, "reason": "r"}]
+    eager = [{"operator": "aten::x", "entry": "a", "samples": 10, "reason": "r"}]
+    assert report.judge([row], listed, check.PHASES, ["float32"], eager, samples=4).passed()
+    assert len(report.judge([row], listed, check.PHASES, ["float32"], eager, samples=10).stale) == 2
+
+
 def test_a_crash_is_a_failure_of_its_entry(tmp_path):
     from opinfo import run
 

@@ -40,6 +40,14 @@ Answer segments(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   stack[stack.size() - o.args.size() + 6] = true;
   return {};
 }
+// How many values a mask takes is told by its values: a number stands for them. A wrong count raises when the program runs.
+Answer masked_values(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
+  const size_t base = stack.size() - o.args.size();
+  for (const IValue& index : stack[base + 1].toListRef())
+    if (index.isTensor() && (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte))
+      stack[base + 2] = stack[base + 2].toTensor().new_zeros({});
+  return {};
+}
 }  // namespace
 
 StandInRule stand_in_rule(const std::string& base) {
@@ -48,6 +56,8 @@ StandInRule stand_in_rule(const std::string& base) {
       {"fmod_", ones},     {"remainder", ones},  {"remainder_", ones},      {"linalg_lu_solve", ones}, {"linalg_ldl_solve", ones},
       {"lu_unpack", ones}, {"cholesky", eyes},   {"cholesky_inverse", eyes}, {"linalg_lstsq", least_squares},
       {"segment_reduce", segments},
+      {"index_put", masked_values}, {"index_put_", masked_values}, {"_index_put_impl_", masked_values},
+      {"_unsafe_index_put", masked_values},
   };
   auto found = base.rfind("aten::", 0) == 0 ? rules.find(base.substr(6)) : rules.end();
   return found == rules.end() ? nullptr : found->second;

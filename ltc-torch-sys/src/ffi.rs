@@ -197,7 +197,7 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
-    pub(crate) fn ltc_calls(out: *mut crate::recorder::Calls);
+    pub(crate) fn ltc_calls(out: *mut crate::calls::Calls);
     pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_pool_enter();
     pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64);

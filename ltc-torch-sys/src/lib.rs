@@ -9,6 +9,7 @@
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
 
+mod calls;
 mod capture;
 mod eager;
 mod error;
@@ -21,6 +22,7 @@ mod service;
 mod team;
 mod tensor;
 
+pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
@@ -29,9 +31,7 @@ pub use generators::{
 };
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
-pub use recorder::{
-    Calls, NewStorages, Operand, Reason, RecordedCall, Recorder, View, calls, forced_changed, register,
-};
+pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Borrowed, Reply, Request};
 pub use team::parallel_for;
 pub use tensor::{

@@ -111,26 +111,6 @@ impl<'a, S> RecordedCall<'a, S> {
     }
 }
 
-/// How a thread's calls found the layouts of their results.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Calls {
-    /// The same call came next the last time; nothing was hashed.
-    pub expected: u64,
-    /// Found among earlier calls by hash.
-    pub looked_up: u64,
-    /// Not seen before.
-    pub inferred: u64,
-}
-
-/// The calling thread's calls so far.
-pub fn calls() -> Calls {
-    let mut calls = Calls::default();
-    // SAFETY: `Calls` is laid out like LtcCalls and is written before the call returns.
-    unsafe { ffi::ltc_calls(&mut calls) };
-    calls
-}
-
 /// Storages of new results.
 pub type NewStorages<S> = SmallVec<[S; 2]>;
 
