@@ -212,6 +212,21 @@ mod tests {
     }
 
     #[test]
+    fn medians_of_this_run_are_collected_and_older_ones_are_not() {
+        let folder = std::env::temp_dir().join(format!("ltc-xtask-bench-{}", std::process::id()));
+        let new = folder.join("group/bench/new");
+        fs::create_dir_all(&new).expect("a folder");
+        fs::write(new.join("benchmark.json"), r#"{"full_id": "group/bench", "throughput": null}"#).expect("a file");
+        let estimates = r#"{"mean": {"point_estimate": 1.0}, "median": {"point_estimate": 2500.0}}"#;
+        fs::write(new.join("estimates.json"), estimates).expect("a file");
+        let now = criterion(&folder, SystemTime::UNIX_EPOCH).expect("benches");
+        let later = criterion(&folder, SystemTime::now() + std::time::Duration::from_secs(60)).expect("benches");
+        fs::remove_dir_all(&folder).expect("the folder goes");
+        assert!(now.contains("| group/bench | 2.500 us |\n"), "{now}");
+        assert!(!later.contains("group/bench"), "{later}");
+    }
+
+    #[test]
     fn only_what_stands_between_the_marks_is_replaced() {
         let page = format!("a\n{BEGIN}old\n{END}b\n");
         assert_eq!(replaced(&page, "new\n").expect("marks"), format!("a\n{BEGIN}new\n{END}b\n"));
