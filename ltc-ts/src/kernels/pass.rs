@@ -241,9 +241,19 @@ impl Pass<'_> {
                     }
                 }
                 Walk::Columns => {
-                    for i in part {
-                        let n = rows.len();
-                        self.block(run, &cells, i * space.row_count + rows.start, i * n, (n, n));
+                    let (n, lines) = (rows.len(), staged.lines);
+                    if lines > 1 {
+                        for (i, feed) in stage.stage.feeds.iter().enumerate() {
+                            if matches!(feed, Feed::Row(_)) {
+                                let (to, bytes) = (self.piece(staged.feeds, i), n * stage.bytes[i]);
+                                (0..lines)
+                                    .for_each(|l| std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes));
+                            }
+                        }
+                    }
+                    for i in part.clone().step_by(lines) {
+                        let n = n * lines.min(part.end - i);
+                        self.block(run, &cells, i * space.row_count + rows.start, i * rows.len(), (rows.len(), n));
                     }
                 }
             }
@@ -284,7 +294,7 @@ impl Pass<'_> {
                 let staging = self.piece(staged.feeds, k);
                 inputs.push(match *feed {
                     Feed::Carried(c) => carry(c),
-                    Feed::Row(r) if staged.walk == Walk::Columns => self.row_value(r),
+                    Feed::Row(r) if staged.walk == Walk::Columns && staged.lines == 1 => self.row_value(r),
                     // Repeated before; or uniform, and not looked at.
                     Feed::Row(_) => staging,
                     Feed::Input(i) => {
@@ -324,7 +334,7 @@ impl Pass<'_> {
             for (k, keep) in stage.stage.keeps.iter().enumerate() {
                 match (*keep, &stage.folds[k]) {
                     (Keep::Fold(..), Some(fold)) if staged.walk == Walk::Columns => {
-                        (fold.columns)(self.totals(k, rows), outputs[k]);
+                        (fold.columns)(self.totals(k, rows), outputs[k], n / rows);
                     }
                     (Keep::Fold(..), Some(fold)) => (fold.rows)(self.totals(k, rows), outputs[k], n / rows),
                     (Keep::Output(o), _) if outputs[k] == self.piece(staged.keeps, k) => {

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`Walk::Rows`] | several whole rows | repeated for each element |
 //! | [`Walk::Line`] | a piece of one row | uniform |
-//! | [`Walk::Columns`] | one element of each of several rows | beside the elements |
+//! | [`Walk::Columns`] | one element of each of several rows; of all rows, several | beside the elements |
 
 use std::{
     cell::RefCell,
@@ -147,6 +147,8 @@ pub(super) struct Staged {
     /// Rows gone through at a time, and elements of a block.
     pub(super) bundle: usize,
     pub(super) block: usize,
+    /// Elements of each row in a block of columns; more than one only where a bundle has all rows.
+    pub(super) lines: usize,
     /// Elements of each row (for columns: elements of a row's fold) of a task.
     pub(super) chunk: usize,
     /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a bundle.
@@ -225,12 +227,14 @@ impl Staged {
         let mut stages = loops(false)?;
         let widest = narrowest(&stages);
         let rows = space.row_count.max(1);
+        let one_pass = nest.stages.len() == 2;
         let (walk, bundle, block) = match () {
             () if space.columns => {
-                // Enough bundles for several threads, none too narrow.
-                let bundle = bundle
-                    .unwrap_or_else(|| rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows));
-                (Walk::Columns, bundle, bundle)
+                // Threads share a single pass by its length; else there are enough bundles for several, none too narrow.
+                let narrow = || rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows);
+                let bundle = bundle.unwrap_or_else(|| if one_pass && rows <= widest { rows } else { narrow() });
+                let lines = if bundle == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
+                (Walk::Columns, bundle, bundle * lines)
             }
             () if space.each * 2 <= widest => {
                 let bundle = (widest / space.each.max(1)).clamp(1, rows);
@@ -243,7 +247,7 @@ impl Staged {
         }
         let block = if walk == Walk::Line { narrowest(&stages).min(space.each.max(1)) } else { block };
         // A long fold is cut where that leaves nothing to do twice: one stage only.
-        let few = rows.div_ceil(bundle) <= 4 && nest.stages.len() == 2;
+        let few = rows.div_ceil(bundle) <= 4 && one_pass;
         let chunk = match walk {
             Walk::Line if few => CHUNK,
             Walk::Columns if few => (CHUNK / bundle).max(1),
@@ -269,6 +273,7 @@ impl Staged {
             walk,
             bundle,
             block,
+            lines: if walk == Walk::Columns { block / bundle } else { 1 },
             chunk,
             piece,
             feeds,
