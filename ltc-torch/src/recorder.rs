@@ -46,9 +46,10 @@ impl LtcRecorder {
     }
 
     fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
-        step::obstacle(|| format!("it copies host data ({layout}) to the device: pass that tensor as an argument"));
         let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
-        Ok(self.device(device)?.import(layout, buffer))
+        let value = self.device(device)?.import(layout, buffer);
+        step::uploaded(&value);
+        Ok(value)
     }
 }
 
