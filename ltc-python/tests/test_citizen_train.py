@@ -347,6 +347,32 @@ def test_custom_op_with_a_cpu_kernel_only():
     lib._destroy()
 
 
+def test_custom_op_whose_size_depends_on_data():
+    @torch.library.custom_op("citizen::positive", mutates_args=(), device_types="cpu")
+    def positive(x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0]
+
+    @positive.register_fake
+    def _(x):
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size())
+
+    x = torch.tensor([1.0, -1.0, 2.0], device="ltc")
+    before = torch_ltc.fallback_count()
+    y = positive(x)
+    assert y.device.type == "ltc" and torch_ltc.fallback_count() == before + 1
+    same(y + 1, torch.tensor([2.0, 3.0]))
+    with pytest.raises(IndexError):
+        torch.ops.citizen.positive(torch.ones((), device="ltc"))[5]
+
+
+def test_integers_are_counted_as_on_accelerators():
+    x = torch.tensor([0, 1, 1, 3], dtype=torch.int32)
+    counts = torch.histc(x.to("ltc"), bins=4, min=0, max=3)
+    assert counts.dtype == torch.int32
+    same(counts, torch.tensor([1, 2, 0, 1], dtype=torch.int32))
+    same(torch.histc(x.float().to("ltc"), bins=4, min=0, max=3), torch.histc(x.float(), bins=4, min=0, max=3))
+
+
 def test_dispatch_mode_sees_operators():
     from torch.utils._python_dispatch import TorchDispatchMode
 

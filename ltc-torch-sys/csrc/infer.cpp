@@ -321,6 +321,11 @@ void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry
   } catch (const c10::NotImplementedError&) {
     if (o.has_view || !ask_kernel(o, stack, f, e)) e.eager = LTC_WHY_NO_SHAPE;
     return;
+  } catch (...) {
+    // Extensions' meta functions also throw where sizes depend on data. The kernel gives its own error, or succeeds.
+    if (o.handle->schema().name().rfind("aten::", 0) == 0) throw;
+    e.eager = LTC_WHY_NO_SHAPE;
+    return;
   }
   call.describe(o, e);
   if (o.structured && (o.kernel_checks_more || writes_shared_memory(f))) ask_kernel(o, stack, f, e);
