@@ -1,5 +1,7 @@
 """What PyTorch programs expect of any device when they train: random numbers, autograd, optimisers, extension points."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -345,6 +347,26 @@ def test_custom_op_with_a_cpu_kernel_only():
     torch.ops.citizen_cpu.triple_(t.t()[0])
     same(t[:, 0], torch.full((3,), 3.0))
     lib._destroy()
+
+
+def test_forward_derivatives_of_layers():
+    from torch.func import hessian, jacfwd
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    moved = copy.deepcopy(model).to("ltc")
+    x = torch.randn(3)
+    # Weights have no tangents: libtorch makes zeros without memory for those.
+    torch.testing.assert_close(jacfwd(moved)(x.to("ltc")).cpu(), jacfwd(model)(x))
+    torch.testing.assert_close(hessian(moved)(x.to("ltc")).cpu(), hessian(model)(x))
+
+
+def test_an_encoder_with_padding_is_evaluated_without_nested_tensors():
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+    x, padding = torch.randn(2, 5, 8), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        expected = encoder(x, src_key_padding_mask=padding)
+        given = copy.deepcopy(encoder).to("ltc")(x.to("ltc"), src_key_padding_mask=padding.to("ltc")).cpu()
+    torch.testing.assert_close(given[~padding], expected[~padding])
 
 
 def test_custom_op_whose_size_depends_on_data():

@@ -30,7 +30,8 @@ const std::unordered_set<std::string>& explicit_kernels() {
   static const std::unordered_set<std::string> s = {
       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold", "copy_", "_copy_from",
       "_copy_from_and_resize", "_to_copy", "_local_scalar_dense", "resize_", "set_", "set_.source_Storage",
-      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "histc", "_has_compatible_shallow_copy_type"};
+      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_has_compatible_shallow_copy_type",
+      "_efficientzerotensor", "_nested_tensor_from_mask_left_aligned", "histc"};
   return s;
 }
 // Composites whose own code does the right thing in terms of operators we serve (host logic, metadata, or better
