@@ -7,6 +7,7 @@ import importlib
 import sys
 from pathlib import Path
 
+import hub
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -135,13 +136,15 @@ MODELS = ("mnist", "gpt", "resnet", "lstm", "unet", "augment")
 
 
 def names():
-    """All cases, models first."""
+    """All cases, models first; those of `hub` need packages of their own and run where they are asked for."""
     return [*MODELS, *CASES]
 
 
 def build(name, device, prepare, compiled):
     """The step function of a case; `compiled` is what is done with the part of it that follows from its batch."""
     torch.manual_seed(0)
+    if name in hub.NAMES:
+        return hub.build(name, torch.device(device), prepare, compiled)
     if name in MODELS:
         return importlib.import_module(name).build(torch.device(device), prepare, compiled)
     return compiled(CASES[name](torch.device(device), prepare))

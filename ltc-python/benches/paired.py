@@ -172,8 +172,9 @@ def main():
         return
     import cases
 
-    if unknown := set(options.cases) - set(cases.names()):
-        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(cases.names())}")
+    known = [*cases.names(), *cases.hub.NAMES]
+    if unknown := set(options.cases) - set(known):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
     jax_cases = _jax_cases() if "jax" in options.ways.split(",") else ()
     load = os.getloadavg()[0]
     print(f"{options.threads} thread(s) each, {os.cpu_count()} cores, load before: {load:.1f}; milliseconds, medians")
