@@ -3,6 +3,8 @@
 They are cases of `paired.py` by name only: `pip install -r ltc-python/benches/requirements.txt` brings the packages.
 """
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 
@@ -31,7 +33,9 @@ _LANGUAGE = {
 }
 #: Models of `torchvision`, on pictures of 64 x 64.
 _TORCHVISION = ("resnet18", "mobilenet_v3_small", "efficientnet_b0", "swin_t")
-NAMES = tuple(f"hub {name}" for name in (*_LANGUAGE, "vit", *_TORCHVISION))
+#: After the name of a language model: sentences of another length at each step.
+_ANY = ", any length"
+NAMES = tuple(f"hub {name}" for name in (*_LANGUAGE, "vit", *_TORCHVISION, *(f"{name}{_ANY}" for name in ("gpt2", "llama"))))
 
 
 def _words():
@@ -61,7 +65,7 @@ def _model(name):
 
 def build(case, device, prepare, compiled):
     """The step function of a case, as in `cases.build`."""
-    model, batch, loss = _model(case.removeprefix("hub "))
+    model, batch, loss = _model(case.removeprefix("hub ").removesuffix(_ANY))
     model.to(device).train()
     forward = prepare(model)
     batch = [x.to(device) for x in batch]
@@ -75,4 +79,12 @@ def build(case, device, prepare, compiled):
         opt.step()
         return value.detach()
 
-    return lambda: learn(*batch)
+    if not case.endswith(_ANY):
+        return lambda: learn(*batch)
+    lengths = itertools.cycle(torch.randint(16, LENGTH, (100,), generator=torch.Generator().manual_seed(0)).tolist())
+
+    def step():
+        length = next(lengths)
+        return learn(*[x[:, :length].contiguous() for x in batch])
+
+    return step
