@@ -125,6 +125,7 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
     if (r.write_arg >= 0) m.kind = OutKind::Written;
     else if (!t.defined()) m.kind = OutKind::Undefined;
     else {
+      check_dense(t);
       m.kind = r.view_arg >= 0 ? OutKind::View : OutKind::New;
       m.layout = Layout(t.scalar_type(), t.sizes(), t.strides());
       m.offset = t.storage_offset();

@@ -23,6 +23,12 @@ struct RecordingKernel final : c10::OperatorKernel {
 // For operators registered after us: custom and third-party ones.
 void record_late(const OperatorHandle& op, DispatchKeySet, Stack* stack) { run(op_info(op), stack); }
 
+// Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse gradient).
+void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
+                              " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");
+}
+
 bool starts_with(const std::string& s, const char* p) { return s.rfind(p, 0) == 0; }
 
 // Served by kernels.cpp.
@@ -95,6 +101,9 @@ std::string running_version() {
 
 void register_kernels() {
   library("_", DispatchKey::PrivateUse1).fallback(torch::CppFunction::makeFromBoxedFunction<&record_late>());
+  for (auto key : {DispatchKey::SparsePrivateUse1, DispatchKey::SparseCsrPrivateUse1, DispatchKey::QuantizedPrivateUse1,
+                   DispatchKey::NestedTensorPrivateUse1})
+    library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_layout>());
   library("_", DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
   library("_", DispatchKey::TESTING_ONLY_GenericMode).fallback(torch::CppFunction::makeFromBoxedFunction<&swallow_out>());
   auto& m = library("aten", DispatchKey::PrivateUse1);
