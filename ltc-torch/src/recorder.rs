@@ -101,7 +101,7 @@ impl Recorder for LtcRecorder {
                 written.push((o.storage, view));
             }
         }
-        let (signature, numbers) = (call.signature.clone(), SmallVec::from_slice(call.numbers));
+        let (signature, numbers) = (call.signature, SmallVec::from_slice(call.numbers));
         if written.is_empty() && signature.results().len() == 1 {
             let value = dev.record(signature, operands, numbers, site);
             return Ok(SmallVec::from_iter([Storage::with_value(value)]));
