@@ -43,7 +43,7 @@ pub use hash::Hash128;
 pub use layout::{Dims, Layout, LayoutRef};
 pub use op::{Op, OpClass, OpSpec, Props};
 pub use promote::{Category, promote_types, result_type};
-pub use rewrite::{Rewriting, Rewritten};
+pub use rewrite::{Assumption, Rewriting, Rewritten};
 pub use rules::{ErrorClass, ShapeError};
 pub use scalar::Scalar;
 pub use signature::{Results, Signature, SignatureRef};

@@ -5,8 +5,8 @@
 //! was recorded with. What nobody needs any more is left out.
 //!
 //! Runtime numbers are unknown to a rewrite. It may *assume* some to have certain values, as that the `alpha` of an addition
-//! is one; whoever runs the graph checks the assumptions first, and runs the old graph when one is wrong. Numbers of calls that
-//! were not recorded are constants, which whoever runs the graph appends to those of the run.
+//! is one, or to be equal; whoever runs the graph checks the assumptions first, and runs the old graph when one is wrong. Numbers of
+//! calls that were not recorded are constants, which whoever runs the graph appends to those of the run.
 
 use std::ops::Range;
 
@@ -20,6 +20,26 @@ use crate::{
     table::ArgKind,
 };
 
+/// What a rewrite assumes of the words of the runtime numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Assumption {
+    /// The word at this position is this one.
+    Is(u32, u64),
+    /// The words at these positions are equal.
+    Equal(u32, u32),
+}
+
+impl Assumption {
+    /// Whether these runtime numbers are as assumed.
+    pub fn holds(self, numbers: &[u64]) -> bool {
+        let word = |i: u32| numbers.get(i as usize);
+        match self {
+            Assumption::Is(i, expected) => word(i) == Some(&expected),
+            Assumption::Equal(i, j) => word(i).is_some() && word(i) == word(j),
+        }
+    }
+}
+
 /// A graph made from another.
 #[derive(Clone, Debug, Default)]
 pub struct Rewritten {
@@ -27,8 +47,8 @@ pub struct Rewritten {
     pub graph: Graph,
     /// Per node of the new graph the node of the old one it comes from.
     pub origin: Vec<u32>,
-    /// Words of the old graph's runtime numbers and what they must be.
-    pub assumed: Vec<(u32, u64)>,
+    /// What the old graph's runtime numbers must be.
+    pub assumed: Vec<Assumption>,
     /// Words that follow the old graph's runtime numbers, the same in each run.
     pub constants: Vec<u64>,
 }
@@ -41,7 +61,7 @@ pub struct Rewriting<'a> {
     /// Per slot of the source what stands for the value.
     values: Vec<Option<ValueId>>,
     origin: Vec<u32>,
-    assumed: Vec<(u32, u64)>,
+    assumed: Vec<Assumption>,
     constants: Vec<u64>,
 }
 
@@ -131,7 +151,12 @@ impl<'a> Rewriting<'a> {
 
     /// Assumes a word of the runtime numbers.
     pub fn assume(&mut self, number: u32, word: u64) {
-        self.assumed.push((number, word));
+        self.assumed.push(Assumption::Is(number, word));
+    }
+
+    /// Assumes two words of the runtime numbers to be equal.
+    pub fn assume_equal(&mut self, one: u32, other: u32) {
+        self.assumed.push(Assumption::Equal(one, other));
     }
 
     /// The new graph, without nodes nobody needs.

@@ -1,6 +1,6 @@
 //! What rewrites gain: programs with and without them, in turn, in one process.
 //!
-//! `cargo run --release -p ltc-ts --example rewrites [threads]`: microseconds, medians, and the ratio with / without. The cost
+//! `cargo run --release -p ltc-ts --example rewrites [threads [words]]`: programs with these words in their names (all); microseconds, medians, and the ratio with / without. The cost
 //! models of `rewrite/attention.rs` and `fuse/place.rs` follow from it; what they decline is shown with a ratio of about one.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
@@ -9,7 +9,10 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::*;
+use common::{
+    attention::{Case, LONG, Mask},
+    *,
+};
 use ltc_backend::Buffer;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Scalar, ValueId, passes::Switches};
 use ltc_ts::TsConfig;
@@ -75,6 +78,9 @@ fn input(layout: &LayoutRef) -> Tensor {
 }
 
 fn compare(what: &str, recorded: &Recorded) {
+    if std::env::args().nth(2).is_some_and(|wanted| !what.contains(&wanted)) {
+        return;
+    }
     let rig = |rewrites| Rig::with(TsConfig { rewrites, ..TsConfig::default() }, recorded.clone());
     let rigs = [rig(Switches::none()), rig(Switches::default())];
     let inputs: Vec<Tensor> = recorded.0.params().iter().map(input).collect();
@@ -105,6 +111,15 @@ fn main() {
         for masked in [false, true] {
             let mask = if masked { ", masked" } else { "" };
             compare(&format!("attention, 8 heads, {length}{mask}"), &attention(8, length, masked));
+        }
+    }
+    for (b, h, e, lengths) in
+        [(1, 8, 64, &[32, 64, 128, 256, 512][..]), (8, 4, 16, &[32, 64, 128, 256]), (4, 4, 64, &[128, 512])]
+    {
+        for (&t, mask) in lengths.iter().flat_map(|t| [(t, Mask::None), (t, Mask::Filled)]) {
+            let case = Case { b, h, t, e, mask, wide: [false, false, true], ..LONG };
+            let masked = if mask == Mask::None { "" } else { ", masked" };
+            compare(&format!("attention and its gradient, {b} x {h} heads of {e}, {t}{masked}"), &case.recorded());
         }
     }
     for (rows, width) in [(1, 64), (32, 64), (64, 128), (256, 256), (1024, 256), (1024, 1024)] {

@@ -18,9 +18,9 @@ use crate::{
     cost::{self, Cost},
     interp::{self, Frame, RunStats},
     kernels::Jit,
-    lower::Program,
     memory::Meter,
     profile::{Profile, StepTime},
+    program::Program,
 };
 
 /// Which operators run in fused kernels of ours, instead of libtorch's.

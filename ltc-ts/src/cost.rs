@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ltc_ir::OpClass;
 
-use crate::lower::{Program, StepKind};
+use crate::program::{Program, StepKind};
 
 /// More elements than this in any value, and libtorch's kernels may use several threads.
 const ELEMENTS: i64 = 8192;

@@ -14,9 +14,9 @@ use crate::{
     buffer::{TchBuffer, address},
     fuse::Fused,
     kernels::{Ran, run_bernoulli, run_pool},
-    lower::{Fate, Program, Step, StepKind, StepResult, as_usize},
     memory::{Charge, Meter},
     profile::Profile,
+    program::{Fate, Program, Step, StepKind, StepResult, as_usize},
 };
 
 /// What executions did, summed; for tests and reports.

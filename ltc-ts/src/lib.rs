@@ -15,7 +15,7 @@
 //! | `fuse/` | which operators become one kernel |
 //! | `budget.rs` | steps ordered, and values made again, to fit a memory budget |
 //! | `kernels/` | fused kernels: what they compute, and how fast |
-//! | `lower.rs` | graph to program |
+//! | `program.rs`, `lower.rs` | what a program is; graph to program |
 //! | `interp.rs` | the run loop |
 //! | `profile.rs` | where its time goes |
 //! | `text.rs`, `torchscript.rs` | the program, printed |
@@ -39,6 +39,7 @@ mod kernels;
 mod lower;
 mod memory;
 mod profile;
+mod program;
 mod rewrite;
 mod schedule;
 mod text;
@@ -50,6 +51,6 @@ pub use buffer::TchBuffer;
 pub use fuse::fusable_operators;
 pub use interp::RunStats;
 pub use kernels::{Jit, code_bytes, finish_compiling, instruction_set};
-pub use lower::Program;
 pub use profile::StepTime;
+pub use program::Program;
 pub use rewrite::rewrite_names;

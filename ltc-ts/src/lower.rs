@@ -1,13 +1,9 @@
-//! Lowering: a canonical graph becomes a straight list of steps.
-//!
-//! Values live in numbered slots, as [`Graph::slot`] numbers them. Everything the run loop would have to ask the graph is
-//! decided here once: which slots a step reads, which it may write in place, which it frees, where its results go, which
-//! outputs they are.
+//! Lowering: a canonical graph becomes a straight list of steps ([`Program`]), with everything decided that can be.
 
 use std::{ops::Range, sync::Arc};
 
 use ltc_backend::BackendError;
-use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, Assumption, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
 use ltc_torch_sys::Plan;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -17,102 +13,17 @@ use crate::{
     budget::{self, MemoryPlan},
     fuse::{self, Draft, Fused},
     kernels::MaxPool,
+    program::{Fate, Program, Step, StepKind, StepResult},
     rewrite,
     schedule::{self, OperandUse, Schedule, Wanted},
 };
-
-/// A lowered graph.
-#[derive(Debug)]
-pub struct Program {
-    /// As given.
-    pub(crate) graph: Arc<Graph>,
-    /// As rewritten, if that is another one.
-    pub(crate) rewritten: Arc<Graph>,
-    /// Per node of the graph that runs the node of the rewritten one it comes from; empty if that is the same.
-    pub(crate) apart: Vec<u32>,
-    /// As it runs: rewritten, and operators over lists may be taken apart.
-    pub(crate) lowered: Arc<Graph>,
-    /// Per node the node of the given graph it comes from; empty if that is the same.
-    pub(crate) origin: Vec<u32>,
-    pub(crate) steps: Vec<Step>,
-    /// Operands of all steps, one after the other.
-    pub(crate) operands: Vec<OperandUse>,
-    /// Results of all steps.
-    pub(crate) results: Vec<StepResult>,
-    /// Written operands of all steps: the operand and the result that replaces it, both numbered within the step.
-    pub(crate) writes: Vec<(u32, u32)>,
-    /// Output numbers, grouped by value.
-    pub(crate) publications: Vec<u32>,
-    /// What becomes of each parameter at the start.
-    pub(crate) params: Vec<Fate>,
-    /// Whole-graph rewrites that applied, and how often.
-    pub(crate) rewrites: Vec<(&'static str, usize)>,
-    /// Runtime numbers this program was made for: it does not run on others.
-    pub(crate) assumed: Vec<(u32, u64)>,
-    /// Words that follow the runtime numbers.
-    pub(crate) constants: Vec<u64>,
-    /// Memory as planned, if there is a budget.
-    pub(crate) memory: Option<MemoryPlan>,
-    /// How many slots there are: values of the graph, then temporaries of the lowering.
-    pub(crate) slots: usize,
-}
-
-/// One step: operands in, results out.
-#[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) kind: StepKind,
-    /// Position of the graph node; of the first one of a fused step.
-    pub(crate) node: u32,
-    pub(crate) operands: Range<u32>,
-    pub(crate) results: Range<u32>,
-    pub(crate) writes: Range<u32>,
-    pub(crate) numbers: Range<u32>,
-}
-
-/// How a step is carried out.
-#[derive(Debug)]
-pub(crate) enum StepKind {
-    /// The node's operator, as a boxed call through libtorch's dispatcher.
-    Boxed(Arc<Plan>),
-    /// A copy of the operand with memory of its own (see [`Lowering::owned_view`]).
-    Own(Arc<Plan>),
-    /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
-    Bernoulli(Arc<Plan>),
-    /// A max pooling by a kernel of ours.
-    MaxPool(MaxPool),
-    /// Memory for a value that later steps write piece by piece.
-    Room(Arc<Plan>),
-    /// A piece of such a value, copied.
-    Piece(Arc<Plan>),
-    /// Several nodes as one kernel.
-    Fused(Box<Fused>),
-}
-
-/// Where a result of a step goes.
-#[derive(Debug)]
-pub(crate) struct StepResult {
-    pub(crate) slot: u32,
-    pub(crate) layout: LayoutRef,
-    /// Bytes of its own; 0 when it aliases an operand.
-    pub(crate) bytes: usize,
-    pub(crate) fate: Fate,
-}
-
-/// Who wants a value.
-#[derive(Clone, Debug)]
-pub(crate) struct Fate {
-    /// A later step.
-    pub(crate) used: bool,
-    /// Outputs it is, in [`Program::publications`].
-    pub(crate) outputs: Range<u32>,
-}
 
 /// A graph after the rewrites.
 struct Better {
     graph: Arc<Graph>,
     origin: Vec<u32>,
     applied: Vec<(&'static str, usize)>,
-    assumed: Vec<(u32, u64)>,
+    assumed: Vec<Assumption>,
     constants: Vec<u64>,
 }
 
@@ -236,69 +147,6 @@ impl Program {
         }
         Ok(lowering.program)
     }
-
-    /// The graph this was lowered from.
-    pub fn graph(&self) -> &Arc<Graph> {
-        &self.graph
-    }
-
-    /// How many operators run as part of a kernel with others, or as a kernel of their own.
-    pub fn fused_nodes(&self) -> usize {
-        let count = |s: &Step| if let StepKind::Fused(fused) = &s.kind { fused.nodes.len() } else { 0 };
-        self.steps.iter().map(count).sum()
-    }
-
-    /// Whole-graph rewrites that applied, and how often each.
-    pub fn rewrites(&self) -> &[(&'static str, usize)] {
-        &self.rewrites
-    }
-
-    /// Its memory as planned, if there is a budget.
-    pub fn memory_plan(&self) -> Option<MemoryPlan> {
-        self.memory
-    }
-
-    /// Whether the program may run on these runtime numbers.
-    pub(crate) fn suits(&self, numbers: &[u64]) -> bool {
-        self.assumed.iter().all(|&(i, word)| numbers.get(i as usize) == Some(&word))
-    }
-
-    /// How many steps there are.
-    pub fn step_count(&self) -> usize {
-        self.steps.len()
-    }
-
-    pub(crate) fn step_operands(&self, step: &Step) -> &[OperandUse] {
-        &self.operands[as_usize(&step.operands)]
-    }
-
-    pub(crate) fn step_results(&self, step: &Step) -> &[StepResult] {
-        &self.results[as_usize(&step.results)]
-    }
-
-    pub(crate) fn step_writes(&self, step: &Step) -> &[(u32, u32)] {
-        &self.writes[as_usize(&step.writes)]
-    }
-
-    /// Output numbers of a value.
-    pub(crate) fn outputs(&self, fate: &Fate) -> &[u32] {
-        &self.publications[as_usize(&fate.outputs)]
-    }
-
-    /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.graph.heap_bytes()
-            + if Arc::ptr_eq(&self.graph, &self.lowered) { 0 } else { self.lowered.heap_bytes() }
-            + self.steps.len() * (size_of::<Step>() + 512)
-            + self.operands.len() * size_of::<OperandUse>()
-            + self.results.len() * size_of::<StepResult>()
-            + (self.writes.len() * 2 + self.publications.len()) * 4
-    }
-}
-
-/// The position of a range of a flat table.
-pub(crate) fn as_usize(range: &Range<u32>) -> Range<usize> {
-    range.start as usize..range.end as usize
 }
 
 /// Output numbers sorted by the slot they show, then by number.

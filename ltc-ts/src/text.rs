@@ -6,7 +6,7 @@ use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
 
 use crate::{
     budget::MemoryPlan,
-    lower::{Program, Step, StepKind, StepResult},
+    program::{Program, Step, StepKind, StepResult},
     schedule::OperandUse,
 };
 

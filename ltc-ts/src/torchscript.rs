@@ -10,7 +10,7 @@ use ltc_ir::{Arg, ArgFlags, DType, GraphNode, Op, ValueId};
 use smallvec::SmallVec;
 
 use crate::{
-    lower::Program,
+    program::Program,
     schedule::{self, Schedule},
     text,
 };

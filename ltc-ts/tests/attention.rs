@@ -21,12 +21,15 @@ struct Shape {
     keys: i64,
     scale: Option<&'static str>,
     mask: Mask,
+    /// The mask differs between pairs of heads, and not between queries.
+    padding: bool,
     /// The weights are an output too.
     shown: bool,
 }
 
 const E: i64 = 16;
-const LONG: Shape = Shape { heads: 4, queries: 200, keys: 300, scale: Some("mul"), mask: Mask::None, shown: false };
+const LONG: Shape =
+    Shape { heads: 4, queries: 200, keys: 300, scale: Some("mul"), mask: Mask::None, padding: false, shown: false };
 
 impl Shape {
     /// As `q @ k.transpose(-2, -1)` of four dimensions is recorded.
@@ -55,15 +58,16 @@ impl Shape {
     }
 
     fn masked(self, g: &mut G, x: ValueId, layout: &LayoutRef) -> ValueId {
-        let (l, s) = (self.queries, self.keys);
+        let (pairs, l, s) = (self.heads / 2, self.queries, self.keys);
         match self.mask {
             Mask::None => x,
             Mask::Added => {
-                let mask = g.param(&f32s(&[1, 1, l, s]));
+                let mask = g.param(&f32s(&if self.padding { [pairs, 1, 1, s] } else { [1, 1, l, s] }));
                 g.add(x, mask, layout)
             }
             Mask::Filled => {
-                let mask = g.param(&Layout::contiguous(DType::Bool, &[l, s]).into());
+                let sizes = if self.padding { vec![pairs, 1, 1, s] } else { vec![l, s] };
+                let mask = g.param(&Layout::contiguous(DType::Bool, &sizes).into());
                 let args = ArgWriter::new().tensor().tensor().number(Scalar::Float(f64::NEG_INFINITY)).clone();
                 g.one("aten::masked_fill.Scalar", &args, &[x, mask], layout)
             }
@@ -77,11 +81,17 @@ impl Shape {
         let mut inputs = vec![wave(l, 0.7), wave(s, 1.3), wave(s, 0.3)];
         let hidden = Tensor::ones([l, s], (Kind::Bool, tch::Device::Cpu)).triu(1);
         let _ = hidden.get(1).fill_(1);
+        // One pair sees half of the keys, the other nothing.
+        let hidden = match self.padding {
+            true => Tensor::stack(&[hidden.get(l / 2), hidden.get(1)], 0).reshape([2, 1, 1, s]),
+            false => hidden,
+        };
         match self.mask {
             Mask::None => {}
             Mask::Added => {
-                let soft = (ramp(&[l, s]) * 0.1).cos();
-                inputs.push(soft.masked_fill(&hidden, f64::NEG_INFINITY).reshape([1, 1, l, s]));
+                let soft = (ramp(&hidden.size()) * 0.1).cos();
+                let mask = soft.masked_fill(&hidden, f64::NEG_INFINITY);
+                inputs.push(if self.padding { mask } else { mask.reshape([1, 1, l, s]) });
             }
             Mask::Filled => inputs.push(hidden),
         }
@@ -106,9 +116,11 @@ fn difference(a: &Tensor, b: &Tensor) -> f64 {
 
 #[test]
 fn it_becomes_one_call() {
-    for mask in [Mask::None, Mask::Added, Mask::Filled] {
+    for (mask, padding) in
+        [(Mask::None, false), (Mask::Added, false), (Mask::Filled, false), (Mask::Added, true), (Mask::Filled, true)]
+    {
         for scale in [None, Some("mul"), Some("div")] {
-            let shape = Shape { scale, mask, ..LONG };
+            let shape = Shape { scale, mask, padding, ..LONG };
             let inputs = shape.inputs();
             let inputs: Vec<&Tensor> = inputs.iter().collect();
             let on = shape.rig(config(Switches::only("attention"), Fusion::Full));

@@ -31,7 +31,7 @@ use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
 pub use rows::fusable_operators;
 use smallvec::SmallVec;
 
-use crate::{backend::Fusion, kernels::FusedKernel, lower::Program};
+use crate::{backend::Fusion, kernels::FusedKernel, program::Program};
 use domain::Domain;
 use folds::Alone;
 use partition::Unit;

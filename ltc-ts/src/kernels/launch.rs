@@ -10,7 +10,7 @@ use tch::Tensor;
 use super::{Jit, Kernel, MaxPool, Ran, RowKernel, bernoulli};
 use crate::{
     fuse::{Fused, Place},
-    lower::StepResult,
+    program::StepResult,
 };
 
 /// A kernel of either kind.

@@ -6,7 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `masked.rs` | `a[mask] = s` is `where`, which can be fused |
-//! | `attention.rs` | attention written by hand runs as libtorch's fused kernel |
+//! | `attention/` | attention written by hand, and its gradient, run as libtorch's fused kernels |
 //! | `bias.rs` | the bias of a product joins the kernel after it |
 //! | `layout.rs` | convolutions and what lies between them run channels-last, where asked for |
 

@@ -1,6 +1,8 @@
 //! Builds graphs, runs them, compares tensors.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub(crate) mod attention;
+
 use std::sync::Arc;
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Executable, Input, Inputs, OutputSink};

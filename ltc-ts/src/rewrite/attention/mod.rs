@@ -1,0 +1,80 @@
+//! Attention written by hand, `softmax(q @ kᵀ * c + mask) @ v`, as libtorch's fused kernel, which never has all scores in
+//! memory; and its gradient, as autograd records it, as that kernel's.
+//!
+//! The scale moves to `q`, which is smaller. A mask of `-inf` for a whole row makes it NaN by hand, and zero in the
+//! fused kernel: so the mask's highest number of each row, less itself, is added to the result, which is zero or NaN, and to
+//! those gradients that are NaN by hand. Copies of queries, keys and values in another order of heads and rows are
+//! not made, as the kernels read any order, nor are copies that only undo the kernels' own. Where the weights are needed for anything
+//! else, everything stays as it is.
+//!
+//! | file | what |
+//! |---|---|
+//! | `find.rs` | what it looks like |
+//! | `lies.rs` | where values lie, seen through views and copies |
+//! | `put.rs` | the fused kernels in its place |
+
+mod find;
+mod lies;
+mod put;
+
+use find::{Attention, Finder};
+use ltc_ir::{Graph, Rewriting, Rewritten};
+use put::{Forward, Moved, Writer};
+use rustc_hash::FxHashMap;
+
+/// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`). How many heads there are does
+/// not count, so that one program serves batches of any size.
+const KEYS: i64 = 128;
+const QUERIES: i64 = 32;
+
+/// The pass's application.
+pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
+    if !graph.nodes().iter().any(|n| n.op().name() == "aten::_softmax") {
+        return None;
+    }
+    let finder = Finder::new(graph);
+    let found: Vec<Attention<'_>> =
+        (0..graph.nodes().len()).filter_map(|n| finder.attention(n)).filter(Attention::pays).collect();
+    if found.is_empty() {
+        return None;
+    }
+    // What stands in the place of a node: a fused kernel, its gradient as soon as one is recorded, or nothing any more.
+    let mut places = FxHashMap::default();
+    for (i, attention) in found.iter().enumerate() {
+        places.insert(attention.last, Place::Forward(i));
+        if let Some(gradient) = &attention.gradient {
+            let nodes = [gradient.q, gradient.kt, gradient.v];
+            nodes.iter().for_each(|&n| _ = places.insert(n, Place::Done));
+            nodes.iter().min().into_iter().for_each(|&n| _ = places.insert(n, Place::Backward(i)));
+        }
+    }
+    let (mut rewriting, mut moved) = (Rewriting::new(graph), Moved::default());
+    let mut forwards: FxHashMap<usize, Forward> = FxHashMap::default();
+    for (index, node) in graph.nodes().iter().enumerate() {
+        let mut writer = Writer { r: &mut rewriting, moved: &mut moved, index };
+        match places.get(&index) {
+            Some(&Place::Forward(i)) => _ = forwards.insert(i, writer.forward(&found[i])),
+            Some(Place::Backward(i)) => {
+                forwards.get(i).into_iter().for_each(|forward| writer.backward(&found[*i], forward));
+            }
+            Some(Place::Done) => {}
+            None if writer.reads_moved(node) => {}
+            None => rewriting.keep(index),
+        }
+    }
+    Some((rewriting.finish(), found.len()))
+}
+
+/// What stands in the place of a node, of the attention of this number.
+enum Place {
+    Forward(usize),
+    Backward(usize),
+    Done,
+}
+
+impl Attention<'_> {
+    fn pays(&self) -> bool {
+        let [_, _, l, s, _] = self.sizes;
+        s >= KEYS && l >= QUERIES
+    }
+}
