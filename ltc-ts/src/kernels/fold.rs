@@ -92,6 +92,17 @@ plain! {
     Smallest of f64: f64::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a }, u64, f64::to_bits, f64::from_bits;
 }
 
+/// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler arranges
+/// lanes to suit it.
+#[inline(never)]
+fn total_of<F: Fold>(lanes: &[F::Element; LANES]) -> F::Total {
+    let mut totals = [F::START; 4];
+    for four in lanes.as_chunks::<4>().0 {
+        totals.iter_mut().zip(four).for_each(|(total, lane)| *total = F::add(*total, *lane));
+    }
+    totals.into_iter().fold(F::START, F::join)
+}
+
 /// A fold of one line.
 #[inline(always)]
 fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
@@ -104,7 +115,7 @@ fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
                 *lane = F::lane(*lane, *x);
             }
         }
-        total = lanes.iter().fold(total, |total, lane| F::add(total, *lane));
+        total = total_of::<F>(&lanes);
     }
     rest.iter().fold(total, |total, x| F::add(total, *x))
 }

@@ -6,12 +6,11 @@
 //!
 //! | | a block is | values of the row are |
 //! |---|---|---|
-//! | [`Walk::Rows`] | several whole rows | repeated for each element |
-//! | [`Walk::Line`] | a piece of one row | uniform |
+//! | [`Walk::Rows`] | several short rows | repeated for each element |
+//! | [`Walk::Line`] | a row, or a piece of one | uniform |
 //! | [`Walk::Columns`] | one element of each of several rows; of all rows, several | beside the elements |
 
 use std::{
-    cell::RefCell,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -25,13 +24,18 @@ use super::{
     nest::{Feed, Keep, Nest, Stage},
     pass::{Pass, Shared},
     space::{Access, Space},
-    tile::{Line, Loops, MAX_BLOCK, Ran, TooLarge},
+    tile::{Loops, MAX_BLOCK, Ran, TooLarge, with_scratch},
 };
 
 /// Elements of rows that are worth keeping between stages.
 const MAX_CARRIED: usize = 32 << 10;
 /// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
 const LONGER: usize = 4;
+/// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements' row take to
+/// repeat.
+const SHORT_ROW: usize = 192;
+/// Elements of longer rows that stay in the first-level cache from one stage to the next.
+const BUNDLE: usize = 4096;
 /// Elements a long fold is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
@@ -163,10 +167,6 @@ pub(super) struct Staged {
     pub(super) scratch: usize,
 }
 
-thread_local! {
-    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
-}
-
 impl Staged {
     fn new(body: &Body, space: &RowSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
@@ -236,11 +236,11 @@ impl Staged {
                 let lines = if bundle == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
                 (Walk::Columns, bundle, bundle * lines)
             }
-            () if space.each * 2 <= widest => {
+            () if space.each < SHORT_ROW => {
                 let bundle = (widest / space.each.max(1)).clamp(1, rows);
                 (Walk::Rows, bundle, bundle * space.each)
             }
-            () => (Walk::Line, 1, widest),
+            () => (Walk::Line, (BUNDLE / space.each).clamp(1, rows), widest),
         };
         if walk == Walk::Line {
             stages = loops(true)?;
@@ -257,8 +257,7 @@ impl Staged {
         let most = |count: fn(&StageLoops) -> usize| stages.iter().map(count).max().unwrap_or(0) * piece;
         let carry = match walk {
             Walk::Rows => block,
-            Walk::Line => space.each,
-            Walk::Columns => bundle * space.each,
+            Walk::Line | Walk::Columns => bundle * space.each,
         };
         let carry = (carry * 8).next_multiple_of(64);
         let feeds = most(|s| s.elements.registers().max(s.rows.registers()));
@@ -393,21 +392,16 @@ impl RowKernel {
         let elements = staged.bundle * self.space.each.min(staged.chunk);
         let grain = (200_000 / (elements * self.cost).max(1)).max(1);
         let shared = &shared;
+        let pass = |run: &dyn Fn(Pass<'_>)| {
+            with_scratch(staged.scratch, |scratch| run(Pass { kernel: self, staged, shared, scratch }));
+        };
         parallel(bundles * chunks, grain, &|tasks| {
-            SCRATCH.with_borrow_mut(|scratch| {
-                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
-                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
-                // SAFETY: by this function's contract; each task has its own rows or partials.
-                tasks.for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) });
-            });
+            // SAFETY: by this function's contract; each task has its own rows or partials.
+            pass(&|pass| tasks.clone().for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) }));
         });
         if chunks > 1 {
-            SCRATCH.with_borrow_mut(|scratch| {
-                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
-                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
-                // SAFETY: as above; all tasks are done.
-                (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) });
-            });
+            // SAFETY: as above; all tasks are done.
+            pass(&|pass| (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) }));
         }
         Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })
     }
