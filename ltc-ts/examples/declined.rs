@@ -7,10 +7,7 @@
 mod common;
 
 use std::{
-    sync::{
-        Arc, Barrier,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -97,23 +94,6 @@ fn projections(m: i64, k: i64, together: bool) -> Recorded {
     g.finish(&parts)
 }
 
-/// So many towers of layers `tanh(x @ w + x)`, which do not depend on each other.
-fn towers(count: usize, layers: usize, rows: i64, width: i64) -> Recorded {
-    let (l, weight) = (f32s(&[rows, width]), f32s(&[width, width]));
-    let mut g = G::default();
-    let mut outputs = Vec::new();
-    for _ in 0..count {
-        let (mut x, w) = (g.param(&l), g.param(&weight));
-        for _ in 0..layers {
-            let y = g.one("aten::mm", ArgWriter::new().tensor().tensor(), &[x, w], &l);
-            let y = g.add(y, x, &l);
-            x = g.one("aten::tanh", ArgWriter::new().tensor(), &[y], &l);
-        }
-        outputs.push(x);
-    }
-    g.finish(&outputs)
-}
-
 /// A program and what it runs on.
 struct Ready {
     rig: Rig,
@@ -163,40 +143,6 @@ fn pieces(what: &str, recorded: Recorded, other: Recorded) {
     compare(what, || recorded.run(), || other.run());
 }
 
-/// Two towers in one program, and one each on two threads that wait for each other, spinning.
-fn branches(what: &str, layers: usize, rows: i64, width: i64) {
-    let both = Ready::new(towers(2, layers, rows, width));
-    let [here, there] = [0, 1].map(|_| Ready::new(towers(1, layers, rows, width)));
-    let (start, done, over) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
-    let ready = Barrier::new(2);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            tch::set_num_threads(1);
-            ready.wait();
-            while !over.load(Relaxed) {
-                if start.swap(false, std::sync::atomic::Ordering::Acquire) {
-                    there.run();
-                    done.store(true, std::sync::atomic::Ordering::Release);
-                }
-                std::hint::spin_loop();
-            }
-        });
-        ready.wait();
-        compare(
-            what,
-            || both.run(),
-            || {
-                start.store(true, std::sync::atomic::Ordering::Release);
-                here.run();
-                while !done.swap(false, std::sync::atomic::Ordering::Acquire) {
-                    std::hint::spin_loop();
-                }
-            },
-        );
-        over.store(true, Relaxed);
-    });
-}
-
 fn main() {
     let threads = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(1);
     tch::set_num_threads(threads);
@@ -223,8 +169,5 @@ fn main() {
     for (m, k) in [(1, 64), (1, 256), (1, 768), (8, 256), (32, 64), (32, 256), (256, 256)] {
         let what = format!("three projections, {m} x {k}, as one");
         pieces(&what, projections(m, k, false), projections(m, k, true));
-    }
-    for (layers, rows, width) in [(4, 1, 64), (32, 1, 64), (32, 8, 64), (8, 32, 64), (32, 16, 128), (8, 64, 256)] {
-        branches(&format!("two towers of {layers} layers, {rows} x {width}, on two threads"), layers, rows, width);
     }
 }

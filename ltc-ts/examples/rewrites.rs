@@ -1,7 +1,8 @@
 //! What rewrites gain: programs with and without them, in turn, in one process.
 //!
-//! `cargo run --release -p ltc-ts --example rewrites [threads [words]]`: programs with these words in their names (all); microseconds, medians, and the ratio with / without. The cost
-//! models of `rewrite/attention.rs` and `fuse/place.rs` follow from it; what they decline is shown with a ratio of about one.
+//! `cargo run --release -p ltc-ts --example rewrites [threads [words]]`: programs with these words in their names (all);
+//! microseconds, medians, and the ratio with / without. The cost models of `rewrite/attention` and `fuse/place.rs` follow from it;
+//! what they decline is shown with a ratio of about one. Branches run side by side with 2 threads only.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 #[path = "../tests/common/mod.rs"]
@@ -71,6 +72,23 @@ fn layers(rows: i64, width: i64) -> Recorded {
     g.finish(&[x])
 }
 
+/// So many towers of layers `tanh(x @ w + x)`, which do not depend on each other.
+fn towers(count: usize, layers: usize, rows: i64, width: i64) -> Recorded {
+    let (l, weight) = (f32s(&[rows, width]), f32s(&[width, width]));
+    let mut g = G::default();
+    let mut outputs = Vec::new();
+    for _ in 0..count {
+        let (mut x, w) = (g.param(&l), g.param(&weight));
+        for _ in 0..layers {
+            let y = g.one("aten::mm", ArgWriter::new().tensor().tensor(), &[x, w], &l);
+            let y = g.add(y, x, &l);
+            x = g.one("aten::tanh", ArgWriter::new().tensor(), &[y], &l);
+        }
+        outputs.push(x);
+    }
+    g.finish(&outputs)
+}
+
 /// Numbers for a parameter.
 fn input(layout: &LayoutRef) -> Tensor {
     let numbers = (ramp(layout.sizes()) * 0.37).sin();
@@ -124,6 +142,11 @@ fn main() {
     }
     for (rows, width) in [(1, 64), (32, 64), (64, 128), (256, 256), (1024, 256), (1024, 1024)] {
         compare(&format!("two layers, {rows} x {width}"), &layers(rows, width));
+    }
+    for (layers, rows, width) in
+        [(4, 1, 64), (16, 1, 64), (32, 1, 64), (8, 8, 64), (32, 8, 64), (8, 32, 64), (32, 16, 128)]
+    {
+        compare(&format!("two towers of {layers} layers, {rows} x {width}"), &towers(2, layers, rows, width));
     }
     for (rows, columns) in [(16, 64), (64, 64), (256, 256), (256, 512), (1024, 1024)] {
         compare(&format!("four activations, rows of {rows} x {columns}"), &activations(rows, columns, 0));

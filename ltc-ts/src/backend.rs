@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, OnceLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ltc_backend::{
@@ -16,6 +16,7 @@ use tch::Tensor;
 use crate::{
     buffer::{TchBuffer, tensor_from_bytes, tensor_to_bytes},
     cost::{self, Cost},
+    helper::{Helper, Trial},
     interp::{self, Frame, RunStats},
     kernels::Jit,
     memory::Meter,
@@ -130,7 +131,8 @@ impl TsBackend {
         let program = Program::lower(graph, &self.config)?;
         Ok(Arc::new(TsExecutable {
             cost: Mutex::new((0, cost::of(&program))),
-            program,
+            trial: Trial::default(),
+            program: Arc::new(program),
             config: self.config.clone(),
             as_recorded: OnceLock::new(),
             meter,
@@ -222,12 +224,14 @@ impl Backend for TsBackend {
 
 /// A compiled graph.
 pub struct TsExecutable {
-    program: Program,
+    program: Arc<Program>,
     config: TsConfig,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
-    as_recorded: OnceLock<Result<Program, BackendError>>,
+    as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
     /// What a run costs, as estimated when so many kernels were machine code.
     cost: Mutex<(u64, Cost)>,
+    /// Whether forks pay.
+    trial: Trial,
     meter: Arc<Meter>,
     frame: Mutex<Frame>,
     stats: Mutex<RunStats>,
@@ -237,9 +241,9 @@ pub struct TsExecutable {
 }
 
 impl TsExecutable {
-    fn as_recorded(&self) -> Result<&Program, Arc<ExecError>> {
+    fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
         let plain = || TsConfig { rewrites: Switches::none(), ..self.config.clone() };
-        let lower = || Program::lower(self.program.graph(), &plain());
+        let lower = || Program::lower(self.program.graph(), &plain()).map(Arc::new);
         self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
             let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
             Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
@@ -265,17 +269,22 @@ impl Executable for TsExecutable {
         let program = if suits { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let mut stats = match program {
-            Ok(program) => RunStats {
-                unsuited: u64::from(!suits),
-                ..interp::run(program, &self.meter, &self.profile, &mut frame, inputs, sink)
-            },
+            Ok(program) => {
+                let forks = program.forks() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
+                let helper = (forks && self.trial.next()).then(Helper::take).flatten();
+                let (forked, start) = (helper.is_some(), forks.then(Instant::now));
+                let stats = interp::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, helper);
+                start.into_iter().for_each(|start| self.trial.took(forked, start.elapsed()));
+                RunStats { unsuited: u64::from(!suits), ..stats }
+            }
             Err(error) => {
                 (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
                 RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
             }
         };
         let blocks = pooled.leave();
-        (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
+        (stats.blocks_reused, stats.blocks_new) =
+            (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
         *self.frame.lock() = frame;
         let mut cost = self.cost.lock();
         if stats.compiled > cost.0 {
@@ -293,7 +302,8 @@ impl Executable for TsExecutable {
         };
         Some(Ok(Arc::new(TsExecutable {
             cost: Mutex::new((0, cost::of(&program))),
-            program,
+            trial: Trial::default(),
+            program: Arc::new(program),
             config: self.config.clone(),
             as_recorded: OnceLock::new(),
             meter: self.meter.clone(),

@@ -3,6 +3,8 @@
 //! One pass over the steps. Outputs are told to the sink as soon as their step is done; a value is let go at its last
 //! use. A failed step poisons its results, what depends on them fails with it, and all else goes on.
 
+mod forked;
+
 use std::{sync::Arc, time::Instant};
 
 use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
@@ -13,11 +15,14 @@ use smallvec::SmallVec;
 use crate::{
     buffer::{TchBuffer, address},
     fuse::Fused,
+    helper::Helper,
     kernels::{Ran, run_bernoulli, run_pool},
     memory::{Charge, Meter},
     profile::Profile,
     program::{Fate, Program, Step, StepKind, StepResult, as_usize},
 };
+
+use forked::Side;
 
 /// What executions did, summed; for tests and reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,6 +49,8 @@ pub struct RunStats {
     pub blocks_reused: u64,
     /// Large blocks of memory the system was asked for.
     pub blocks_new: u64,
+    /// Times steps ran on two threads.
+    pub forks: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -59,6 +66,7 @@ impl std::ops::AddAssign for RunStats {
         self.unsuited += o.unsuited;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
+        self.forks += o.forks;
     }
 }
 
@@ -80,6 +88,8 @@ enum Slot {
 #[derive(Default)]
 pub(crate) struct Frame {
     slots: Vec<Slot>,
+    /// Those of the other thread, between forks.
+    other: Vec<Slot>,
 }
 
 /// One execution.
@@ -92,14 +102,15 @@ struct Run<'a> {
     stats: RunStats,
 }
 
-/// Runs a program. Reports every output exactly once.
+/// Runs a program, with its forks if there is a thread for them. Reports every output exactly once.
 pub(crate) fn run(
-    program: &Program,
+    program: &Arc<Program>,
     meter: &Arc<Meter>,
     profile: &Profile,
     frame: &mut Frame,
     inputs: Inputs,
     sink: &mut dyn OutputSink,
+    helper: Option<Helper>,
 ) -> RunStats {
     let stats = RunStats { runs: 1, ..RunStats::default() };
     if let Err(error) = check(program, &inputs) {
@@ -109,8 +120,9 @@ pub(crate) fn run(
     }
     let Inputs { params, mut numbers } = inputs;
     numbers.extend_from_slice(&program.constants);
-    frame.slots.resize_with(program.slots, Slot::default);
-    let mut run = Run { program, meter, slots: &mut frame.slots, numbers: &numbers, sink, stats };
+    let Frame { slots, other } = frame;
+    slots.resize_with(program.slots, Slot::default);
+    let mut run = Run { program, meter, slots, numbers: &numbers, sink, stats };
     for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
         run.take_input(index, input, fate);
     }
@@ -121,6 +133,8 @@ pub(crate) fn run(
             let took = start.elapsed();
             profile.add(program.step_name(step), took);
         }
+    } else if let Some(helper) = helper {
+        run.forked(Side { program, numbers: numbers.as_slice().into(), other, helper });
     } else {
         program.steps.iter().for_each(|step| run.step(step));
     }

@@ -14,6 +14,7 @@
 //! | `rewrite/` | whole-graph rewrites that pay with libtorch's kernels |
 //! | `fuse/` | which operators become one kernel |
 //! | `budget.rs` | steps ordered, and values made again, to fit a memory budget |
+//! | `branches.rs`, `helper.rs` | steps that do not depend on each other, on two threads |
 //! | `kernels/` | fused kernels: what they compute, and how fast |
 //! | `program.rs`, `lower.rs` | what a program is; graph to program |
 //! | `interp.rs` | the run loop |
@@ -30,10 +31,12 @@
 #![deny(unsafe_code)]
 
 mod backend;
+mod branches;
 mod budget;
 mod buffer;
 mod cost;
 mod fuse;
+mod helper;
 mod interp;
 mod kernels;
 mod lower;

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::{
     backend::{Fusion, TsConfig},
+    branches,
     budget::{self, MemoryPlan},
     fuse::{self, Draft, Fused},
     kernels::MaxPool,
@@ -128,6 +129,7 @@ impl Program {
                 assumed: better.assumed,
                 constants: better.constants,
                 memory,
+                forks: Vec::new(),
                 slots: graph.value_count(),
             },
         };
@@ -145,7 +147,12 @@ impl Program {
                 }
             }
         }
-        Ok(lowering.program)
+        let mut program = lowering.program;
+        // Two sides at once hold more at once.
+        if program.memory.is_none() && config.rewrites.has("branches") {
+            program.forks = branches::plan(&program);
+        }
+        Ok(program)
     }
 }
 

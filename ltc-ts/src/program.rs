@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use ltc_ir::{Assumption, Graph, LayoutRef};
 use ltc_torch_sys::Plan;
 
-use crate::{budget::MemoryPlan, fuse::Fused, kernels::MaxPool, schedule::OperandUse};
+use crate::{branches::Fork, budget::MemoryPlan, fuse::Fused, kernels::MaxPool, schedule::OperandUse};
 
 /// A lowered graph.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct Program {
     pub(crate) constants: Vec<u64>,
     /// Memory as planned, if there is a budget.
     pub(crate) memory: Option<MemoryPlan>,
+    /// Where steps may run on two threads.
+    pub(crate) forks: Vec<Fork>,
     /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
 }
@@ -116,6 +118,11 @@ impl Program {
     /// Its memory as planned, if there is a budget.
     pub fn memory_plan(&self) -> Option<MemoryPlan> {
         self.memory
+    }
+
+    /// How often steps that do not depend on each other may run on two threads.
+    pub fn forks(&self) -> usize {
+        self.forks.len()
     }
 
     /// Whether the program may run on these runtime numbers.

@@ -1,6 +1,6 @@
 //! The lowered program as text: one line per step, with frees and in-place marks. Deterministic.
 
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
 
@@ -48,6 +48,10 @@ impl Program {
                 out,
                 "# memory: at most {peak} bytes planned, {recorded} as recorded, budget {budget}; {moved} steps moved, {again} values made again"
             );
+        }
+        for fork in &self.forks {
+            let (Range { start, end }, there) = (&fork.steps, fork.there.len());
+            let _ = writeln!(out, "# branches: of steps {start} to {end}, {there} on another thread");
         }
         for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
             let _ = write!(out, "s{i}: {layout} = input");

@@ -163,7 +163,8 @@ fn it_stays_where_its_parts_are_wanted_or_nothing_is_gained() {
     assert_eq!(applied(LONG, Switches::default()), 1);
     assert_eq!(applied(LONG, "-attention".parse().expect("switches")), 0);
     assert_eq!(applied(Case { shown: true, ..LONG }, Switches::default()), 0);
-    assert_eq!(applied(Case { t: 48, ..LONG }, Switches::default()), 0);
+    let short = |t, e| applied(Case { t, e, ..LONG }, Switches::default());
+    assert_eq!([short(24, 8), short(48, 8), short(48, 64), short(128, 64)], [0, 1, 0, 1]);
     assert_eq!(times(&Rig::with(config(Switches::default(), Fusion::Exact), LONG.recorded())), 0);
 }
 

@@ -33,9 +33,10 @@ const OURS: &[Pass] = &[
 /// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise.
 const ASKED_FOR: &[&str] = &["layout"];
 
-/// Names of all passes, in the order they run; last, what happens to steps ([`crate::fuse::Plan::join_in_place`]).
+/// Names of all passes, in the order they run; last, what happens to steps ([`crate::fuse::Plan::join_in_place`],
+/// [`crate::branches::plan`]).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
-    GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join"])
+    GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "branches"])
 }
 
 /// The better graph, if any pass finds one. Passes that are not exact run where kernels need not be either.

@@ -22,9 +22,12 @@ use ltc_ir::{Graph, Rewriting, Rewritten};
 use put::{Forward, Moved, Writer};
 use rustc_hash::FxHashMap;
 
-/// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`). How many heads there are does
-/// not count, so that one program serves batches of any size.
-const KEYS: i64 = 128;
+/// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`): alone, with its gradient, and with
+/// that of heads of few numbers. How many heads there are does not count, so that one program serves batches of any size.
+const KEYS: i64 = 64;
+const KEYS_WITH_GRADIENT: i64 = 128;
+const KEYS_OF_SMALL_HEADS: i64 = 32;
+const SMALL_HEAD: i64 = 16;
 const QUERIES: i64 = 32;
 
 /// The pass's application.
@@ -74,7 +77,12 @@ enum Place {
 
 impl Attention<'_> {
     fn pays(&self) -> bool {
-        let [_, _, l, s, _] = self.sizes;
-        s >= KEYS && l >= QUERIES
+        let [_, _, l, s, e] = self.sizes;
+        let keys = match &self.gradient {
+            None => KEYS,
+            Some(_) if e <= SMALL_HEAD => KEYS_OF_SMALL_HEADS,
+            Some(_) => KEYS_WITH_GRADIENT,
+        };
+        s >= keys && l >= QUERIES
     }
 }
