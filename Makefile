@@ -26,6 +26,7 @@ python: setup
 	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --release
 
 bench: python
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/benches/requirements.txt
 	cargo run --release -p ltc-torch --example speed
 	cargo xtask bench $(ARGS)
 

@@ -1,7 +1,7 @@
 //! What recording and cutting cost without a dispatcher: `cargo bench -p ltc-core`.
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
-use std::{hint::black_box, sync::Arc};
+use std::{hint::black_box, sync::Arc, time::Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ltc_backend::{HostTensor, testing::RecordingBackend};
@@ -15,7 +15,7 @@ fn signature(op: Op, layout: &LayoutRef) -> SignatureRef {
     Signature::new(op, words, SmallVec::from_iter([layout.clone()]))
 }
 
-fn add(dev: &Device, signature: SignatureRef, a: &TraceValue, b: &TraceValue) -> TraceValue {
+fn add(dev: &Device, signature: &SignatureRef, a: &TraceValue, b: &TraceValue) -> TraceValue {
     dev.record(signature, Operands::from_iter([a.clone(), b.clone()]), SmallVec::from_iter([1]), SiteId::default())
 }
 
@@ -27,8 +27,8 @@ fn benches(c: &mut Criterion) {
     let a = dev.upload(&host).expect("an upload");
     let op = Op::intern("aten::add.Tensor", Props::NONE);
     let shared = signature(op, a.layout());
-    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, shared.clone(), &y, &a));
-    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, signature(op, y.layout()), &y, &a));
+    let chain = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, &shared, &y, &a));
+    let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, &signature(op, y.layout()), &y, &a));
     c.bench_function("record and drop 1000 binary operators, new signatures", |b| b.iter(|| drop(fresh(1000))));
     c.bench_function("record and drop 1000 binary operators, one signature", |b| b.iter(|| drop(chain(1000))));
     c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
@@ -73,6 +73,18 @@ fn repeated(c: &mut Criterion) {
     let mut group = c.benchmark_group("a repeated step");
     group.throughput(Throughput::Elements(100));
     group.bench_function("record and drop", |b| b.iter(|| drop(step())));
+    group.bench_function("record", |b| {
+        b.iter_custom(|steps| {
+            let one = |_| {
+                let start = Instant::now();
+                let _y = step();
+                let time = start.elapsed();
+                dev.sync().expect("the program runs");
+                time
+            };
+            (0..steps).map(one).sum()
+        });
+    });
     group.bench_function("record, cut and run", |b| {
         b.iter(|| {
             let _y = step();

@@ -22,6 +22,8 @@ pub struct Config {
     pub async_execution: bool,
     /// Run short programs on the caller's thread when the device is idle: a hand-over costs more. `LTC_INLINE`; on.
     pub inline_execution: bool,
+    /// Record a step into the nodes of the last one (LTC: `torch_lazy_reuse_ir`). `LTC_REUSE_NODES`; on.
+    pub reuse_nodes: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
     /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or `auto`;
@@ -43,6 +45,7 @@ impl Default for Config {
             queue_depth: 2,
             async_execution: true,
             inline_execution: true,
+            reuse_nodes: true,
             donation: true,
             symbolic: true,
             check_cache: false,
@@ -84,6 +87,7 @@ impl Config {
         };
         switch("LTC_ASYNC", &mut c.async_execution);
         switch("LTC_INLINE", &mut c.inline_execution);
+        switch("LTC_REUSE_NODES", &mut c.reuse_nodes);
         switch("LTC_DONATION", &mut c.donation);
         switch("LTC_SYMBOLIC", &mut c.symbolic);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);

@@ -33,7 +33,7 @@ use crate::{
     metrics,
     session::Inner,
     storage::Storage,
-    tape::Tape,
+    tape::{Taken, Tape},
 };
 
 /// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
@@ -61,7 +61,7 @@ impl Device {
             session.events.clone(),
             c.queue_depth,
         );
-        let tape = Mutex::new(Tape::new(c.max_pending_nodes, c.max_retained_bytes));
+        let tape = Mutex::new(Tape::new(c));
         Device(Arc::new(State {
             session,
             index,
@@ -82,44 +82,46 @@ impl Device {
     #[inline]
     pub fn record(
         &self,
-        signature: SignatureRef,
+        signature: &SignatureRef,
         operands: Operands<Arc<DataCell>>,
         numbers: NumberWords,
         site: SiteId,
     ) -> TraceValue {
-        let value = TraceValue::record(signature, operands, numbers, site);
-        let check = self.0.tape.lock().push(&value);
-        if check {
-            self.check_node_limit();
-        }
+        let mut tape = self.0.tape.lock();
+        let value = tape.record(signature, operands, numbers, site);
+        self.pushed(tape);
         value
     }
 
     /// Records an operation with any number of results; returns a value for each.
     pub fn record_results(
         &self,
-        signature: SignatureRef,
+        signature: &SignatureRef,
         operands: Operands<Arc<DataCell>>,
         numbers: NumberWords,
         site: SiteId,
     ) -> SmallVec<[TraceValue; 2]> {
         let count = signature.results().len();
-        if count == 1 {
-            return SmallVec::from_iter([self.record(signature, operands, numbers, site)]);
-        }
-        let node = TraceValue::record(signature, operands, numbers, site);
-        let values: SmallVec<[TraceValue; 2]> = (0..count).map(|i| node.result(i)).collect();
         // In one go: a cut sees the node with all its results or not at all.
         let mut tape = self.0.tape.lock();
-        let mut check = tape.push(&node);
-        for value in &values {
-            check |= tape.push(value);
-        }
+        let node = tape.record(signature, operands, numbers, site);
+        let values = match count {
+            1 => SmallVec::from_iter([node]),
+            _ => (0..count)
+                .map(|i| tape.record(&signature.part(i), Operands::from_iter([node.clone()]), SmallVec::new(), site))
+                .collect(),
+        };
+        self.pushed(tape);
+        values
+    }
+
+    #[inline]
+    fn pushed(&self, tape: MutexGuard<'_, Tape>) {
+        let due = tape.is_due();
         drop(tape);
-        if check {
+        if due {
             self.check_node_limit();
         }
-        values
     }
 
     #[cold]
@@ -256,7 +258,7 @@ impl Device {
         let (words, numbers) = ArgWriter::new().number(Scalar::Int(seed as i64)).finish();
         let state = ltc_ir::Layout::contiguous(ltc_ir::DType::RngState, &[]).into();
         let signature = Signature::new(Op::seed(), words, SmallVec::from_iter([state]));
-        self.record(signature, Operands::new(), numbers, site)
+        self.record(&signature, Operands::new(), numbers, site)
     }
 
     /// Seeds the generator that native tensors of this device draw from.
@@ -279,8 +281,15 @@ impl Device {
 
     fn cut(&self, reason: SyncReason) -> Result<(), Error> {
         let _cut = self.0.cut.lock();
-        let set = self.0.tape.lock().take();
-        self.send(set, reason)
+        let Taken { set, places, reused } = self.0.tape.lock().take();
+        let set = self.send(set, reason)?;
+        let session = &self.0.session;
+        metrics::add(&session.counters.reused_nodes, reused);
+        if session.config.reuse_nodes {
+            let husks = places.husks(set);
+            let _old = self.0.tape.lock().keep(husks);
+        }
+        Ok(())
     }
 
     fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
@@ -296,12 +305,13 @@ impl Device {
         let set = set.into_iter().filter(|v| v.is_reached(epoch)).collect();
         let sent = self.send(set, reason);
         self.0.tape.lock().forget_resolved();
-        sent
+        sent.map(drop)
     }
 
-    fn send(&self, set: Vec<TraceValue>, reason: SyncReason) -> Result<(), Error> {
+    /// Computes what of these nodes somebody holds; gives them back.
+    fn send(&self, set: Vec<TraceValue>, reason: SyncReason) -> Result<Vec<TraceValue>, Error> {
         if set.is_empty() {
-            return Ok(());
+            return Ok(set);
         }
         let session = &self.0.session;
         let start = Instant::now();
@@ -311,7 +321,7 @@ impl Device {
         }
         session.counters.canonicalize.add(start.elapsed());
         if trace.outputs.is_empty() {
-            return Ok(());
+            return Ok(trace.into_set());
         }
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&session.counters.syncs, 1);
@@ -331,9 +341,9 @@ impl Device {
                 return Err(error.into());
             }
         };
-        let job = self.bind(trace, program);
+        let job = self.bind(&mut trace, program);
         self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
-        Ok(())
+        Ok(trace.into_set())
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
@@ -429,14 +439,14 @@ impl Device {
     }
 
     /// Turns outputs into placeholders and gathers what the program runs on.
-    fn bind(&self, trace: Canonical<Arc<DataCell>>, program: Arc<Program>) -> Job {
+    fn bind(&self, trace: &mut Canonical<Arc<DataCell>>, program: Arc<Program>) -> Job {
         let sites = trace.sites().collect();
         let outputs: Vec<_> = trace.outputs.iter().map(|_| DataCell::in_flight()).collect();
         for (value, cell) in trace.outputs.iter().zip(&outputs) {
             value.resolve(cell.clone());
         }
-        let params = trace.params.into_iter().map(|p| (p.data, p.donated)).collect();
-        Job { program, params, numbers: trace.numbers, outputs, sites }
+        let params = trace.params.drain(..).map(|p| (p.data, p.donated)).collect();
+        Job { program, params, numbers: std::mem::take(&mut trace.numbers), outputs, sites }
     }
 
     /// Nothing of this cut can be computed: its outputs say why.

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) recorded: AtomicU64,
+    pub(crate) reused_nodes: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) auto_cuts: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
@@ -99,6 +100,8 @@ pub struct TimingSummary {
 pub struct Metrics {
     /// Operations recorded.
     pub recorded: u64,
+    /// Nodes of a step that were recorded again in the next one.
+    pub reused_nodes: u64,
     /// Cuts that sent something to the device.
     pub syncs: u64,
     /// Cuts made by a limit.
@@ -145,6 +148,7 @@ impl Metrics {
         let named = [
             ("MarkStep", self.syncs),
             ("RecordedOperations", self.recorded),
+            ("IrNodeReused", self.reused_nodes),
             ("CachedCompile", self.cache_hits),
             ("ResizedCompile", self.resizes),
             ("FailedGuards", self.guard_failures),
@@ -183,6 +187,7 @@ impl Counters {
         let get = |c: &AtomicU64| c.load(Relaxed);
         Metrics {
             recorded: get(&self.recorded),
+            reused_nodes: get(&self.reused_nodes),
             syncs: get(&self.syncs),
             auto_cuts: get(&self.auto_cuts),
             cache_hits: get(&self.cache_hits),
@@ -208,6 +213,7 @@ impl Counters {
     pub(crate) fn reset(&self) {
         for c in [
             &self.recorded,
+            &self.reused_nodes,
             &self.syncs,
             &self.auto_cuts,
             &self.cache_hits,
@@ -236,6 +242,7 @@ impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counters = [
             ("operations recorded", self.recorded),
+            ("nodes reused", self.reused_nodes),
             ("syncs", self.syncs),
             ("cuts by a limit", self.auto_cuts),
             ("cache hits", self.cache_hits),

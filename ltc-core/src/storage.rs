@@ -26,7 +26,12 @@ pub struct View<'a> {
     pub offset: i64,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// What a tensor of this layout shows from an offset on.
+    pub(crate) fn of(layout: &'a Layout, offset: i64) -> Self {
+        View { dtype: layout.dtype(), sizes: layout.sizes(), strides: layout.strides(), offset }
+    }
+
     fn numel(&self) -> i64 {
         self.sizes.iter().product()
     }
@@ -91,7 +96,7 @@ impl State {
 
 fn empty(dev: &Device, layout: LayoutRef, site: SiteId) -> TraceValue {
     let signature = Signature::new(Op::empty(), SmallVec::new(), SmallVec::from_iter([layout]));
-    dev.record(signature, Operands::new(), SmallVec::new(), site)
+    dev.record(&signature, Operands::new(), SmallVec::new(), site)
 }
 
 fn write_view(dev: &Device, base: TraceValue, value: TraceValue, view: &View<'_>, site: SiteId) -> TraceValue {
@@ -99,20 +104,19 @@ fn write_view(dev: &Device, base: TraceValue, value: TraceValue, view: &View<'_>
     args.tensor_with(ArgFlags::MUT).tensor().ints(view.sizes).ints(view.strides).int(view.offset);
     let (words, numbers) = args.finish();
     let signature = Signature::new(Op::write_view(), words, SmallVec::from_iter([base.layout().clone()]));
-    dev.record(signature, Operands::from_iter([base, value]), numbers, site)
+    dev.record(&signature, Operands::from_iter([base, value]), numbers, site)
 }
 
 fn read_view(dev: &Device, base: TraceValue, layout: LayoutRef, offset: i64, site: SiteId) -> TraceValue {
     let (words, numbers) = ArgWriter::new().tensor().int(offset).finish();
     let signature = Signature::new(Op::read_view(), words, SmallVec::from_iter([layout]));
-    dev.record(signature, Operands::from_iter([base]), numbers, site)
+    dev.record(&signature, Operands::from_iter([base]), numbers, site)
 }
 
 /// The same elements in memory of this layout, which has the value's sizes and dtype.
 pub(crate) fn laid_out(dev: &Device, value: TraceValue, layout: LayoutRef) -> TraceValue {
     let base = empty(dev, layout.clone(), SiteId::default());
-    let view = View { dtype: layout.dtype(), sizes: layout.sizes(), strides: layout.strides(), offset: 0 };
-    write_view(dev, base, value, &view, SiteId::default())
+    write_view(dev, base, value, &View::of(&layout, 0), SiteId::default())
 }
 
 impl Storage {
@@ -248,8 +252,7 @@ impl Storage {
         let grown: LayoutRef = flat(nbytes).into();
         if nbytes > old_bytes {
             let (layout, base) = (old.layout().clone(), empty(dev, grown, site));
-            let view = View { dtype, sizes: layout.sizes(), strides: layout.strides(), offset: 0 };
-            state.set(write_view(dev, base, old, &view, site));
+            state.set(write_view(dev, base, old, &View::of(&layout, 0), site));
         } else {
             state.set(read_view(dev, old, grown, 0, site));
         }

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use ltc_ir::WeakValue;
+use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
 
-use crate::{DataCell, TraceValue};
+use crate::{Config, DataCell, TraceValue};
 
 /// Recorded nodes in order. Operands stand before their users, also when several threads record, because a node is on
 /// the tape before anyone else can hold it.
 #[derive(Debug)]
 pub(crate) struct Tape {
     entries: Vec<WeakValue<Arc<DataCell>>>,
+    /// Nodes of the last cut that nobody needed beyond it, each at its place: a step like the last one finds its own.
+    husks: Husks,
+    /// Nodes recorded in husks of the same signature, since the last cut.
+    reused: u64,
     /// Length at which dead entries are swept and the node limit is checked.
     check_at: usize,
     node_limit: usize,
@@ -22,17 +26,87 @@ pub(crate) struct Tape {
 
 const FIRST_CHECK: usize = 4096;
 
+/// Nodes of a cut as memory for those of the next, each at its place on the tape.
+pub(crate) type Husks = Vec<Option<Husk<Arc<DataCell>>>>;
+
+/// What a cut takes off the tape.
+pub(crate) struct Taken {
+    /// Live pending nodes, in order.
+    pub(crate) set: Vec<TraceValue>,
+    pub(crate) places: Places,
+    /// Nodes of the last cut that were recorded again.
+    pub(crate) reused: u64,
+}
+
+/// Where the nodes of a cut stood on the tape.
+pub(crate) struct Places {
+    of: Vec<u32>,
+    recorded: usize,
+}
+
+impl Places {
+    /// What is left of a cut's nodes, users first: nothing of those somebody still holds.
+    pub(crate) fn husks(&self, set: Vec<TraceValue>) -> Husks {
+        let mut husks = Husks::new();
+        husks.resize_with(self.recorded, || None);
+        for (value, &place) in set.into_iter().zip(&self.of).rev() {
+            husks[place as usize] = value.into_husk();
+        }
+        husks
+    }
+}
+
 impl Tape {
-    pub(crate) fn new(node_limit: usize, byte_limit: usize) -> Self {
-        let check_at = FIRST_CHECK.min(node_limit.max(1));
-        Tape { entries: Vec::new(), check_at, node_limit, potential: 0, potential_limit: byte_limit, byte_limit }
+    pub(crate) fn new(config: &Config) -> Self {
+        let (node_limit, byte_limit) = (config.max_pending_nodes, config.max_retained_bytes);
+        Tape {
+            entries: Vec::new(),
+            husks: Husks::new(),
+            reused: 0,
+            check_at: FIRST_CHECK.min(node_limit.max(1)),
+            node_limit,
+            potential: 0,
+            potential_limit: byte_limit,
+            byte_limit,
+        }
     }
 
-    /// Adds a node; true when it is time to look at the limits ([`Tape::over_node_limit`]).
+    /// Records a node.
     #[inline]
-    pub(crate) fn push(&mut self, value: &TraceValue) -> bool {
+    pub(crate) fn record(
+        &mut self,
+        signature: &SignatureRef,
+        operands: Operands<Arc<DataCell>>,
+        numbers: NumberWords,
+        site: SiteId,
+    ) -> TraceValue {
+        let husk = self.husks.get_mut(self.entries.len()).and_then(Option::take);
+        let value = match husk {
+            Some(husk) => {
+                self.reused += u64::from(husk.had(signature));
+                husk.record(signature, operands, numbers, site)
+            }
+            None => TraceValue::record(signature.clone(), operands, numbers, site),
+        };
+        self.push(&value);
+        value
+    }
+
+    /// Adds a node.
+    #[inline]
+    pub(crate) fn push(&mut self, value: &TraceValue) {
         self.entries.push(value.downgrade());
+    }
+
+    /// Whether it is time to look at the limits ([`Tape::over_node_limit`]).
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
         self.entries.len() >= self.check_at
+    }
+
+    /// Keeps what is left of a cut; gives back what was left of the one before.
+    pub(crate) fn keep(&mut self, husks: Husks) -> Husks {
+        std::mem::replace(&mut self.husks, husks)
     }
 
     /// Sweeps dead entries; whether more than the limit are alive and pending.
@@ -70,10 +144,17 @@ impl Tape {
     }
 
     /// Takes all live pending nodes, in order, and begins anew.
-    pub(crate) fn take(&mut self) -> Vec<TraceValue> {
+    pub(crate) fn take(&mut self) -> Taken {
+        let recorded = self.entries.len();
+        let (mut set, mut of) = (Vec::with_capacity(recorded), Vec::with_capacity(recorded));
         // Pending all of them: a cut of some forgets those it turned into data.
-        let pending = self.entries.drain(..).filter_map(|e| e.upgrade()).collect();
+        for (place, entry) in self.entries.drain(..).enumerate() {
+            if let Some(value) = entry.upgrade() {
+                set.push(value);
+                of.push(place as u32);
+            }
+        }
         self.check_at = FIRST_CHECK.min(self.node_limit.max(1));
-        pending
+        Taken { set, places: Places { of, recorded }, reused: std::mem::take(&mut self.reused) }
     }
 }

@@ -26,7 +26,7 @@ fn scaled(dev: &Device, op: &str, v: &TraceValue, x: f64) -> TraceValue {
     let (words, numbers) = ArgWriter::new().tensor().number(Scalar::Float(x)).finish();
     let results = SmallVec::from_iter([v.layout().clone()]);
     let signature = Signature::new(Op::intern(op, Props::NONE), words, results);
-    dev.record(signature, Operands::from_iter([v.clone()]), numbers, SiteId(3))
+    dev.record(&signature, Operands::from_iter([v.clone()]), numbers, SiteId(3))
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_mutating_operator_with_two_results_keeps_them_apart() {
     let results = SmallVec::from_iter([layout.clone(), layout]);
     let op = Op::intern("test::two_", Props::MUTATES);
     let signature = Signature::new(op, words, results);
-    let two = dev.record_results(signature, Operands::from_iter([a]), numbers, SiteId::default());
+    let two = dev.record_results(&signature, Operands::from_iter([a]), numbers, SiteId::default());
     let second = two[1].clone();
     drop(two);
     dev.sync_values(std::slice::from_ref(&second)).expect("a cut");

@@ -263,6 +263,24 @@ impl ArgWriter {
         self.head(Tag::Device, ArgFlags::NONE, 0, 0)
     }
 
+    /// The blob so far.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The runtime numbers so far.
+    #[inline]
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers
+    }
+
+    /// The runtime numbers alone.
+    #[inline]
+    pub fn take_numbers(&mut self) -> NumberWords {
+        std::mem::take(&mut self.numbers)
+    }
+
     /// The blob and the runtime numbers.
     #[inline]
     pub fn finish(&mut self) -> (ArgWords, NumberWords) {

@@ -206,6 +206,11 @@ impl<D> Canonical<D> {
         self.hash
     }
 
+    /// The values it was made of.
+    pub fn into_set(self) -> Vec<Value<D>> {
+        self.set
+    }
+
     fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {
         self.nodes.iter().map(|&i| &self.set[i as usize])
     }

@@ -55,6 +55,10 @@ pub struct Value<D>(Arc<Node<D>>);
 /// A reference that does not keep the node.
 pub struct WeakValue<D>(Weak<Node<D>>);
 
+/// A node nobody refers to any more, kept for the memory it takes and for its signature: a step that repeats the last one
+/// records into the nodes of that one.
+pub struct Husk<D>(Arc<Node<D>>);
+
 impl<D> Value<D> {
     /// Records an operation that consumes `operands` and `numbers` in the order its arguments name them.
     #[inline]
@@ -65,6 +69,20 @@ impl<D> Value<D> {
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Pending { operands, numbers }),
         }))
+    }
+
+    /// The node without what it computed from, if this is the only reference to it.
+    #[inline]
+    pub fn into_husk(self) -> Option<Husk<D>> {
+        let mut node = self.0;
+        match Arc::get_mut(&mut node)?.state.get_mut() {
+            State::Pending { operands, numbers } => {
+                operands.clear();
+                numbers.clear();
+            }
+            data => *data = State::Pending { operands: SmallVec::new(), numbers: SmallVec::new() },
+        }
+        Some(Husk(node))
     }
 
     /// A leaf that stands for data.
@@ -194,6 +212,40 @@ impl<D> Value<D> {
     #[inline]
     pub(crate) fn set_mark(&self, epoch: u32, index: u32) {
         self.0.mark.store((epoch as u64) << 32 | index as u64, Ordering::Relaxed);
+    }
+}
+
+impl<D> Husk<D> {
+    /// Whether the node was recorded with this very signature.
+    #[inline]
+    pub fn had(&self, signature: &SignatureRef) -> bool {
+        Arc::ptr_eq(&self.0.signature, signature)
+    }
+
+    /// [`Value::record`], without an allocation.
+    #[inline]
+    pub fn record(
+        self,
+        signature: &SignatureRef,
+        operands: Operands<D>,
+        numbers: NumberWords,
+        site: SiteId,
+    ) -> Value<D> {
+        let same = self.had(signature);
+        let mut husk = self.0;
+        let node = Arc::get_mut(&mut husk).expect("invariant: a husk is the only reference to its node");
+        if !same {
+            node.signature = signature.clone();
+        }
+        node.site = site;
+        *node.state.get_mut() = State::Pending { operands, numbers };
+        Value(husk)
+    }
+}
+
+impl<D> std::fmt::Debug for Husk<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Husk({})", self.0.signature.op())
     }
 }
 

@@ -3,7 +3,8 @@
 For every case and way a process of its own runs both: first each one's first step, then blocks of steps in turn, so that
 whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1: faster than
 eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile, `ltc` is this device,
-`ltc.compile` its compiled steps. A way that does not work here is reported with its reason.
+`ltc.compile` its compiled steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that does not work here is reported
+with its reason.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-WAYS = ("lazy", "compile", "ltc", "ltc.compile")
+WAYS = ("lazy", "compile", "ltc", "ltc.compile", "jax")
 HERE = Path(__file__).parent
 
 
@@ -26,6 +27,20 @@ class Runner:
         import cases
         import torch
 
+        if way == "jax":
+            import jax
+            import jax_cases
+
+            self.sync, self.compiled, made = lambda: None, None, [None]
+            self.wait = lambda: jax.block_until_ready(made[0])
+            step = jax_cases.CASES[case]()
+
+            def keeping():
+                made[0] = step()
+                return made[0]
+
+            self.step = keeping
+            return
         self.sync, self.wait, prepare, device, self.compiled = lambda: None, lambda: None, lambda f: f, "cpu", None
         compiled = lambda f: f
         if way.startswith("ltc"):
@@ -89,6 +104,16 @@ def measure(case, way, seconds, threads):
     return row
 
 
+def _jax_cases():
+    """Cases there are for JAX; none where it is not installed."""
+    try:
+        import jax_cases
+    except ImportError as e:
+        print(f"without JAX: {e} (pip install -r ltc-python/benches/requirements.txt)", file=sys.stderr)
+        return ()
+    return jax_cases.CASES
+
+
 def _fallbacks(way):
     if not way.startswith("ltc"):
         return 0
@@ -101,6 +126,9 @@ def in_child(case, way, options):
     """`measure` in a process of its own, or {"error": why}."""
     command = [sys.executable, __file__, "--child", case, way, "--seconds", str(options.seconds), "--threads", str(options.threads)]
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "PYTHONWARNINGS": "ignore"}
+    if way == "jax":
+        environment |= {"JAX_PLATFORMS": "cpu", "NPROC": str(options.threads)}
+        environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(options.threads > 1).lower()}"
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout, cwd=HERE, env=environment)
     except subprocess.TimeoutExpired:
@@ -144,13 +172,16 @@ def main():
         return
     import cases
 
-    if unknown := set(options.cases) - set(cases.names()):
-        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(cases.names())}")
+    known = [*cases.names(), *cases.hub.NAMES]
+    if unknown := set(options.cases) - set(known):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+    jax_cases = _jax_cases() if "jax" in options.ways.split(",") else ()
     load = os.getloadavg()[0]
     print(f"{options.threads} thread(s) each, {os.cpu_count()} cores, load before: {load:.1f}; milliseconds, medians")
     found = {}
     for case in options.cases or cases.names():
-        found[case] = {way: in_child(case, way, options) for way in options.ways.split(",")}
+        ways = [way for way in options.ways.split(",") if way != "jax" or case in jax_cases]
+        found[case] = {way: in_child(case, way, options) for way in ways}
         print(table(case, found[case]), flush=True)
     if options.json:
         options.json.write_text(json.dumps({"load": load, "threads": options.threads, "cases": found}, indent=1))

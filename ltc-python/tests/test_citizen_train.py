@@ -1,5 +1,7 @@
 """What PyTorch programs expect of any device when they train: random numbers, autograd, optimisers, extension points."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -347,6 +349,52 @@ def test_custom_op_with_a_cpu_kernel_only():
     lib._destroy()
 
 
+def test_forward_derivatives_of_layers():
+    from torch.func import hessian, jacfwd
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    moved = copy.deepcopy(model).to("ltc")
+    x = torch.randn(3)
+    # Weights have no tangents: libtorch makes zeros without memory for those.
+    torch.testing.assert_close(jacfwd(moved)(x.to("ltc")).cpu(), jacfwd(model)(x))
+    torch.testing.assert_close(hessian(moved)(x.to("ltc")).cpu(), hessian(model)(x))
+
+
+def test_an_encoder_with_padding_is_evaluated_without_nested_tensors():
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+    x, padding = torch.randn(2, 5, 8), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        expected = encoder(x, src_key_padding_mask=padding)
+        given = copy.deepcopy(encoder).to("ltc")(x.to("ltc"), src_key_padding_mask=padding.to("ltc")).cpu()
+    torch.testing.assert_close(given[~padding], expected[~padding])
+
+
+def test_custom_op_whose_size_depends_on_data():
+    @torch.library.custom_op("citizen::positive", mutates_args=(), device_types="cpu")
+    def positive(x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0]
+
+    @positive.register_fake
+    def _(x):
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size())
+
+    x = torch.tensor([1.0, -1.0, 2.0], device="ltc")
+    before = torch_ltc.fallback_count()
+    y = positive(x)
+    assert y.device.type == "ltc" and torch_ltc.fallback_count() == before + 1
+    same(y + 1, torch.tensor([2.0, 3.0]))
+    with pytest.raises(IndexError):
+        torch.ops.citizen.positive(torch.ones((), device="ltc"))[5]
+
+
+def test_integers_are_counted_as_on_accelerators():
+    x = torch.tensor([0, 1, 1, 3], dtype=torch.int32)
+    counts = torch.histc(x.to("ltc"), bins=4, min=0, max=3)
+    assert counts.dtype == torch.int32
+    same(counts, torch.tensor([1, 2, 0, 1], dtype=torch.int32))
+    same(torch.histc(x.float().to("ltc"), bins=4, min=0, max=3), torch.histc(x.float(), bins=4, min=0, max=3))
+
+
 def test_dispatch_mode_sees_operators():
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -407,3 +455,22 @@ def test_testing_assert_close():
     torch.testing.assert_close(t, torch.ones(3), check_device=False)
     with pytest.raises(AssertionError):
         torch.testing.assert_close(t, t + 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.to_sparse(),
+        lambda x: x.to_sparse_csr(),
+        lambda x: x.cpu().to_sparse().to("ltc"),
+        lambda x: torch.sparse_coo_tensor([[0], [0]], [1.0], (2, 2), device="ltc"),
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
+        lambda x: torch.nested.nested_tensor([x, x[:1]], device="ltc") * 2,
+        lambda x: F.embedding(x.long().requires_grad_(False), x.clone().requires_grad_(), sparse=True).sum().backward(),
+    ],
+)
+def test_other_layouts_are_refused_at_the_call(make):
+    x = torch.eye(2, device="ltc")
+    with pytest.raises(NotImplementedError, match=r"(?i)ltc: .*(dense|not supported)"):
+        make(x)
+    same(x + 1, torch.eye(2) + 1)

@@ -39,7 +39,7 @@ def test_losses_equal_the_cpus(name, record_property):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["mnist", "gpt", "resnet", "lstm"])
+@pytest.mark.parametrize("name", STATIC)
 def test_compiled_steps_replay_and_learn_the_same(name):
     def losses(compiled):
         torch.manual_seed(0)

@@ -258,6 +258,33 @@ def test_what_cannot_be_replayed_is_recorded_and_says_why(body, why):
     assert why in call.refusal, call.explain()
 
 
+def test_an_average_of_parameters_is_replayed_with_its_counter_on_the_host():
+    def trained(device):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2)
+        x = torch.randn(4, 3).to(device)
+        model.to(device)
+        average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            opt.zero_grad()
+            model(x).square().mean().backward()
+            opt.step()
+            average.update_parameters(model)
+
+        # The counter that the average counts in stays on the CPU; a copy nobody uses goes to the device.
+        average.n_averaged = average.n_averaged.cpu()
+        call = step if device == "cpu" else torch_ltc.compile(step)
+        for _ in range(10):
+            call(x)
+        if device != "cpu":
+            assert call.counts[0] >= 5, call.explain()
+        return [v.cpu() for v in average.state_dict().values()]
+
+    torch.testing.assert_close(trained("ltc"), trained("cpu"))
+
+
 def test_other_shapes_are_captured_for_themselves():
     call = torch_ltc.compile(lambda x: (x * 2).sum())
     for k in range(12):

@@ -143,6 +143,7 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       outs.push_back(map_tensors(c->host[c->host.size() - o.rets.size() + i], r.kind, [&](const Tensor& t) {
         if (!t.defined()) return t;
         TORCH_CHECK_NOT_IMPLEMENTED(r.view_arg < 0, "ltc: ", o.name, " returns a view and cannot run on the host");
+        check_dense(t);
         return from_host(c->inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c->device);
       }));
     }

@@ -125,6 +125,7 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
     if (r.write_arg >= 0) m.kind = OutKind::Written;
     else if (!t.defined()) m.kind = OutKind::Undefined;
     else {
+      check_dense(t);
       m.kind = r.view_arg >= 0 ? OutKind::View : OutKind::New;
       m.layout = Layout(t.scalar_type(), t.sizes(), t.strides());
       m.offset = t.storage_offset();
@@ -320,6 +321,11 @@ void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry
     } else o.handle->callBoxed(&call.stack);
   } catch (const c10::NotImplementedError&) {
     if (o.has_view || !ask_kernel(o, stack, f, e)) e.eager = LTC_WHY_NO_SHAPE;
+    return;
+  } catch (...) {
+    // Extensions' meta functions also throw where sizes depend on data. The kernel gives its own error, or succeeds.
+    if (o.handle->schema().name().rfind("aten::", 0) == 0) throw;
+    e.eager = LTC_WHY_NO_SHAPE;
     return;
   }
   call.describe(o, e);

@@ -218,6 +218,23 @@ bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
   return dense(self) && dense(from);
 }
 
+// Forward-mode differentiation's tangents that are zero: the CPU's have no memory, and kernels must not read them.
+Tensor efficient_zeros(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout, OptDevice device,
+                       std::optional<bool> pinned) {
+  return empty(size, dt, layout, device, pinned, std::nullopt).zero_();
+}
+
+// `nn.TransformerEncoder` asks before it makes nested tensors, which there are none of here; without them it masks.
+bool mask_left_aligned(const Tensor&, const Tensor&) { return false; }
+
+// Programs that ask whether they are on the CPU give integers to accelerators, as CUDA counts them too.
+Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
+  if (at::isIntegralType(self.scalar_type(), false)) return at::histc(self.to(at::kDouble), bins, min, max).to(self.scalar_type());
+  Stack s{self, bins, min, max};
+  run(op("aten::histc"), &s);
+  return s.back().toTensor();
+}
+
 // libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit.
 Tensor dropout(const Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
@@ -245,7 +262,10 @@ void register_explicit(torch::Library& m) {
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_", set_nothing);
   m.impl("record_stream", record_stream);
+  m.impl("_efficientzerotensor", efficient_zeros);
+  m.impl("_nested_tensor_from_mask_left_aligned", mask_left_aligned);
   m.impl("dropout", dropout);
+  m.impl("histc", histc);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
 }
 void register_composites(torch::Library& autograd) {

@@ -23,6 +23,12 @@ struct RecordingKernel final : c10::OperatorKernel {
 // For operators registered after us: custom and third-party ones.
 void record_late(const OperatorHandle& op, DispatchKeySet, Stack* stack) { run(op_info(op), stack); }
 
+// Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse gradient).
+void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
+                              " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");
+}
+
 bool starts_with(const std::string& s, const char* p) { return s.rfind(p, 0) == 0; }
 
 // Served by kernels.cpp.
@@ -30,7 +36,8 @@ const std::unordered_set<std::string>& explicit_kernels() {
   static const std::unordered_set<std::string> s = {
       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold", "copy_", "_copy_from",
       "_copy_from_and_resize", "_to_copy", "_local_scalar_dense", "resize_", "set_", "set_.source_Storage",
-      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_has_compatible_shallow_copy_type"};
+      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_has_compatible_shallow_copy_type",
+      "_efficientzerotensor", "_nested_tensor_from_mask_left_aligned", "histc"};
   return s;
 }
 // Composites whose own code does the right thing in terms of operators we serve (host logic, metadata, or better
@@ -94,6 +101,9 @@ std::string running_version() {
 
 void register_kernels() {
   library("_", DispatchKey::PrivateUse1).fallback(torch::CppFunction::makeFromBoxedFunction<&record_late>());
+  for (auto key : {DispatchKey::SparsePrivateUse1, DispatchKey::SparseCsrPrivateUse1, DispatchKey::QuantizedPrivateUse1,
+                   DispatchKey::NestedTensorPrivateUse1})
+    library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_layout>());
   library("_", DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
   library("_", DispatchKey::TESTING_ONLY_GenericMode).fallback(torch::CppFunction::makeFromBoxedFunction<&swallow_out>());
   auto& m = library("aten", DispatchKey::PrivateUse1);

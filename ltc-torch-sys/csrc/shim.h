@@ -126,6 +126,7 @@ void resize_storage(LazyStorage* s, size_t nbytes);
 
 // ---- host transfers (storage.cpp) ----
 Tensor to_host(const Tensor& t);                       // current value on CPU; do not write into it
+void check_dense(const Tensor& t);  // refuses sparse, quantized and nested tensors
 Tensor from_host(const Tensor& cpu, c10::DeviceIndex device);  // takes (not copies) a dense CPU tensor
 void write_host(const Tensor& self, const Tensor& cpu);  // self := cpu (broadcast, cast)
 

@@ -157,7 +157,12 @@ Tensor to_host(const Tensor& t) {
   delete static_cast<Tensor*>(out);
   return r;
 }
+void check_dense(const Tensor& t) {
+  TORCH_CHECK_NOT_IMPLEMENTED(t.layout() == c10::kStrided && !t.is_quantized() && !t.is_nested(),
+                              "ltc: only dense strided tensors are supported on the lazy device, not ", t.toString());
+}
 Tensor from_host(const Tensor& given, c10::DeviceIndex device) {
+  check_dense(given);
   Tensor cpu = given;
   if (!is_plain(cpu)) cpu = at::empty_strided(cpu.sizes(), dense_strides(cpu), cpu.options()).copy_(cpu);
   Layout l(cpu.scalar_type(), cpu.sizes(), cpu.strides());

@@ -1,4 +1,4 @@
-//! Chains and formulas of pointwise operators, recorded and run each time, against eager libtorch.
+//! Chains and formulas of pointwise operators, recorded and run each time and as replayed steps, against eager libtorch.
 //!
 //! `cargo run --release -p ltc-torch --example chain`: microseconds, median of many, in one run, once kernels are machine
 //! code (`LTC_JIT=0`: by loops); where this machine's caches and memory are the limit, see the larger rows.
@@ -27,8 +27,8 @@ fn main() -> Result<(), ltc_torch::Error> {
     ltc_torch::init()?;
     let _no_grad = tch::no_grad_guard();
     println!(
-        "{:>16} {:>10} {:>12} {:>12} {:>8} {:>12} {:>10}",
-        "what", "elements", "eager", "lazy", "ratio", "first call", "compiled"
+        "{:>16} {:>10} {:>12} {:>12} {:>8} {:>12} {:>12} {:>10}",
+        "what", "elements", "eager", "lazy", "ratio", "replayed", "first call", "compiled"
     );
     // Whether every bit must be eager's; kernels' own transcendental functions differ in the last places.
     type Formula = (&'static str, bool, fn(&Tensor) -> Tensor);
@@ -65,8 +65,18 @@ fn main() -> Result<(), ltc_torch::Error> {
             let on_cpu = median(repetitions, || drop(formula(&eager)));
             let recorded = median(repetitions, || drop(run()));
             let ratio = recorded / on_cpu;
+            let mut step = ltc_torch::compile(|x: &[Tensor]| vec![formula(&x[0])]);
+            let mut replay = || -> Result<Tensor, ltc_torch::Error> {
+                let y = step.call(std::slice::from_ref(&lazy))?.remove(0);
+                ltc_torch::wait()?;
+                Ok(y)
+            };
+            for _ in 0..20 {
+                assert!(same(&replay()?)?, "replayed and eager agree");
+            }
+            let replayed = median(repetitions, || drop(replay()));
             println!(
-                "{name:>16} {elements:>10} {on_cpu:>12.1} {recorded:>12.1} {ratio:>8.3} {first:>12.1} {compiled:>10}"
+                "{name:>16} {elements:>10} {on_cpu:>12.1} {recorded:>12.1} {ratio:>8.3} {replayed:>12.1} {first:>12.1} {compiled:>10}"
             );
         }
     }

@@ -46,9 +46,10 @@ impl LtcRecorder {
     }
 
     fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
-        step::obstacle(|| format!("it copies host data ({layout}) to the device: pass that tensor as an argument"));
         let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
-        Ok(self.device(device)?.import(layout, buffer))
+        let value = self.device(device)?.import(layout, buffer);
+        step::uploaded(&value);
+        Ok(value)
     }
 }
 
@@ -100,7 +101,7 @@ impl Recorder for LtcRecorder {
                 written.push((o.storage, view));
             }
         }
-        let (signature, numbers) = (call.signature.clone(), SmallVec::from_slice(call.numbers));
+        let (signature, numbers) = (call.signature, SmallVec::from_slice(call.numbers));
         if written.is_empty() && signature.results().len() == 1 {
             let value = dev.record(signature, operands, numbers, site);
             return Ok(SmallVec::from_iter([Storage::with_value(value)]));

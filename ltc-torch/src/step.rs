@@ -44,6 +44,8 @@ struct Varying {
 pub(crate) struct Log {
     /// What each storage held at its first use, in order of first use.
     starts: Vec<Option<TraceValue>>,
+    /// What was copied from the host: an obstacle only where it is used.
+    uploads: Vec<Arc<DataCell>>,
     obstacle: Option<String>,
 }
 
@@ -67,6 +69,15 @@ pub(crate) fn obstacle(what: impl FnOnce() -> String) {
             && log.obstacle.is_none()
         {
             log.obstacle = Some(what());
+        }
+    });
+}
+
+/// Data came from the host.
+pub(crate) fn uploaded(value: &TraceValue) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.uploads.extend(cell_of(value));
         }
     });
 }
@@ -183,6 +194,12 @@ impl Capture {
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
         }
+        let uploads = log.uploads;
+        let strange = |cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str| {
+            let uploaded = cell.is_some_and(|cell| uploads.iter().any(|u| Arc::ptr_eq(u, cell)));
+            let from_host = || format!("it copies host data ({layout}) to the device: pass that tensor as an argument");
+            Ok(Err(NotReplayable(if uploaded { from_host() } else { else_why.to_owned() })))
+        };
         let input_storages = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
         let mut storages = Vec::new();
         let mut starts = Vec::new();
@@ -251,11 +268,12 @@ impl Capture {
             let at = starts.iter().position(|s| same_data(s, cell));
             let Some(at) = at else {
                 let used = gone.iter().any(|s| same_data(s, cell));
-                return not(if used {
+                let why = if used {
                     "it reads a tensor that it also gives up"
                 } else {
                     "it reads data that was made on the way"
-                });
+                };
+                return strange(Some(cell), &extracted.params()[param], why);
             };
             sources.push(source(at));
             let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
@@ -274,12 +292,22 @@ impl Capture {
             if input_storages.iter().any(|(a, _)| *a == address(&storages[i])) {
                 return not("it writes to one of its inputs");
             }
-            let Some(end) = resolve(end) else { return not("a tensor ends up with data from outside the step") };
+            let value = &ends[end].0;
+            let Some(end) = resolve(end) else {
+                return strange(
+                    cell_of(value).as_ref(),
+                    value.layout(),
+                    "a tensor ends up with data from outside the step",
+                );
+            };
             targets.push((i, end));
         }
         let mut bound = Vec::new();
         for (end, layout, window) in returned {
-            let Some(end) = resolve(end) else { return not("it returns a tensor it did not compute") };
+            let value = &ends[end].0;
+            let Some(end) = resolve(end) else {
+                return strange(cell_of(value).as_ref(), value.layout(), "it returns a tensor it did not compute");
+            };
             bound.push((end, layout, window));
         }
         let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();

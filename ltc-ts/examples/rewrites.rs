@@ -100,7 +100,8 @@ fn compare(what: &str, recorded: &Recorded) {
         return;
     }
     let rig = |rewrites| Rig::with(TsConfig { rewrites, ..TsConfig::default() }, recorded.clone());
-    let rigs = [rig(Switches::none()), rig(Switches::default())];
+    let with = if what.contains("towers") { "branches" } else { "all" };
+    let rigs = [rig(Switches::none()), rig(with.parse().expect("switches"))];
     let inputs: Vec<Tensor> = recorded.0.params().iter().map(input).collect();
     let held: Vec<Buffer> = inputs.iter().map(|t| rigs[0].buffer(t)).collect();
     let once = |rig: &Rig| {

@@ -135,8 +135,8 @@ fn parts(start: usize) -> Parts {
 fn longest(program: &Program, costs: &[cost::Of], start: usize) -> Option<Range<usize>> {
     let mut found = parts(start);
     let mut best = (GAIN - 1, None);
-    for index in start..program.steps.len().min(start + STEPS) {
-        found.add(program, index, costs[index].nanoseconds);
+    for (index, cost) in costs.iter().enumerate().skip(start).take(STEPS) {
+        found.add(program, index, cost.nanoseconds);
         let gain = found.gain();
         if gain > best.0 {
             best = (gain, Some(start..index + 1));

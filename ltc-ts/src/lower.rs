@@ -149,7 +149,7 @@ impl Program {
         }
         let mut program = lowering.program;
         // Two sides at once hold more at once.
-        if program.memory.is_none() && config.rewrites.has("branches") {
+        if program.memory.is_none() && crate::rewrite::is_wanted("branches", &config.rewrites) {
             program.forks = branches::plan(&program);
         }
         Ok(program)

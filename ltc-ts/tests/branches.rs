@@ -94,7 +94,7 @@ static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 fn same_both_ways(ops: &[(usize, What)], fusion: Fusion, spoilt: Option<usize>) -> Rig {
     let _alone = ALONE.lock();
     tch::set_num_threads(2);
-    let (on, off) = (rig("", fusion, towers(ops)), rig("-branches", fusion, towers(ops)));
+    let (on, off) = (rig("branches", fusion, towers(ops)), rig("-branches", fusion, towers(ops)));
     assert_eq!(off.program.program().forks(), 0);
     let inputs = inputs(spoilt);
     let held: Vec<&Tensor> = inputs.iter().collect();
@@ -153,7 +153,7 @@ fn one_thread_stays_one_and_so_do_programs_with_nothing_to_gain() {
     let held: Vec<&Tensor> = inputs.iter().collect();
     // The count of threads is a thread's own.
     tch::set_num_threads(1);
-    let one = rig("", Fusion::Full, towers(&plain()));
+    let one = rig("branches", Fusion::Full, towers(&plain()));
     (0..RUNS).for_each(|_| drop(one.run(&held)));
     assert!(one.program.program().forks() > 0 && one.stats().forks == 0);
     tch::set_num_threads(2);
@@ -165,7 +165,7 @@ fn one_thread_stays_one_and_so_do_programs_with_nothing_to_gain() {
         let tower =
             |g: &mut G| (0..3).fold(x, |v, _| g.one("aten::mm", ArgWriter::new().tensor().tensor(), &[v, w], &l));
         let outputs = [tower(&mut g), tower(&mut g)];
-        let rewrites = "-common".parse().expect("switches");
+        let rewrites = "branches".parse().expect("switches");
         Rig::with(TsConfig { budget_bytes, rewrites, ..TsConfig::default() }, g.finish(&outputs))
             .program
             .program()
@@ -174,7 +174,7 @@ fn one_thread_stays_one_and_so_do_programs_with_nothing_to_gain() {
     assert_eq!(build(32, 0), 1);
     assert_eq!([build(1, 0), build(4096, 0), build(32, 1 << 30)], [0; 3], "too short, threads of its own, a budget");
     assert!(
-        rig("", Fusion::Off, towers(&chain)).program.program().text().contains("branches"),
+        rig("branches", Fusion::Off, towers(&chain)).program.program().text().contains("branches"),
         "the chain beside the others"
     );
 }

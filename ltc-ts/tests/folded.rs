@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use ltc_backend::Executable;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef};
 use ltc_ts::{Fusion, Jit, TsConfig};
 use proptest::prelude::*;
@@ -26,7 +27,7 @@ fn layout(t: &Tensor) -> LayoutRef {
     Layout::strided(dtype(t), &t.size(), &t.stride()).into()
 }
 
-/// A call and the layouts of its results. The first operand is the one around which other operators are put.
+/// A call and tensors of its results' layouts. The first operand is the one around which other operators are put.
 struct Case {
     name: &'static str,
     args: ArgWriter,
@@ -315,4 +316,18 @@ fn a_norm_written_out_is_one_kernel() {
     let expected = &a * ((&a * &a).mean_dim(&[-1i64][..], true, Kind::Float) + 1e-5).rsqrt();
     assert_near("rms norm", &got, &expected, 64);
     assert_eq!((rig.stats().kernels, rig.stats().steps), (1, 1));
+}
+
+/// A program for other sizes is made anew where libtorch's kernel is better than the one it has.
+#[test]
+fn kernels_that_are_not_worth_it_are_not_resized() {
+    let sum = |rows| {
+        let mut g = G::default();
+        let x = g.param(&f32s(&[rows, 64]));
+        let sum = g.one("aten::sum", ArgWriter::new().tensor().none(), &[x], &f32s(&[]));
+        g.finish(&[sum])
+    };
+    let rig = Rig::with(config(Fusion::Full, Jit::Off), sum(16));
+    assert!(rig.program.resized(&sum(32).0).is_some(), "as small");
+    assert!(rig.program.resized(&sum(4096).0).is_none(), "large");
 }

@@ -321,10 +321,13 @@ fn alpha_is_taken_in_the_tensors_dtype() {
                 let tensors = [a.shallow_clone(), b.shallow_clone()];
                 let (inputs, graph) = call(name, &[T, second, N(alpha)], &tensors, dtype, &a, dtype);
                 let inputs: Vec<&Tensor> = inputs.iter().collect();
+                let exact = Rig::with(TsConfig { fusion: Fusion::Exact, ..TsConfig::default() }, graph.clone());
                 let (fused, unfused) = (Rig::with(config(true), graph.clone()), Rig::with(config(false), graph));
                 let (got, expected) = (fused.run(&inputs).tensor(0), unfused.run(&inputs).tensor(0));
                 assert_close(&format!("{name} {dtype} {n} {alpha}"), &got, &expected, dtype, 0.0, &[]);
-                assert_eq!(fused.stats().kernels, 1);
+                assert_same(&exact.run(&inputs).tensor(0), &expected);
+                // How often libtorch rounds depends on where an element stands: a kernel of other bounds would not.
+                assert_eq!((fused.stats().kernels, exact.stats().kernels), (1, 0));
             }
         }
     }

@@ -30,8 +30,13 @@ pub(crate) struct Options {
 const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
 const END: &str = "<!-- cargo xtask bench: end -->\n";
 /// Ways of `ltc-python/benches/paired.py`, as columns.
-const WAYS: [(&str, &str); 4] =
-    [("ltc", "`ltc`"), ("ltc.compile", "`torch_ltc.compile`"), ("compile", "torch.compile"), ("lazy", "PyTorch LTC")];
+const WAYS: [(&str, &str); 5] = [
+    ("ltc", "`ltc`"),
+    ("ltc.compile", "`torch_ltc.compile`"),
+    ("compile", "torch.compile"),
+    ("jax", "JAX"),
+    ("lazy", "PyTorch LTC"),
+];
 
 /// What `paired.py --json` writes.
 #[derive(Deserialize)]
@@ -205,9 +210,9 @@ mod tests {
                   "lazy": {"error": "RuntimeError: no | kernel"}},
             "b": {"ltc": {"ratio": 0.5, "first": 1.0, "eager_first": 2.0, "steady": 1.0}}}}"#;
         let text = models(&serde_json::from_str(json).expect("rows"));
-        assert!(text.contains("| a | 2.00 | | | fails | 1.5 | |\n"), "{text}");
-        assert!(text.contains("| b | 0.50 | | | | 0.5 | |\n"), "{text}");
-        assert!(text.contains("| geometric mean | 1.00 | | | | | |\n"), "{text}");
+        assert!(text.contains("| a | 2.00 | | | | fails | 1.5 | |\n"), "{text}");
+        assert!(text.contains("| b | 0.50 | | | | | 0.5 | |\n"), "{text}");
+        assert!(text.contains("| geometric mean | 1.00 | | | | | | |\n"), "{text}");
         assert!(text.contains("- PyTorch LTC, a: RuntimeError: no \\| kernel\n"), "{text}");
     }
 

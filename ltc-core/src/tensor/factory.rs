@@ -3,20 +3,14 @@
 use ltc_ir::{DType, Layout, LayoutRef, OpCode, Scalar};
 
 use super::{LazyTensor, record::Recording};
-use crate::{Device, Error, Storage};
+use crate::{Device, Error};
 
 impl LazyTensor {
     /// A tensor of memory nobody wrote yet.
     pub fn empty(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         let layout: LayoutRef = Layout::contiguous(dtype, sizes).into();
         ltc_ir::rules::factory::check_sizes(sizes)?;
-        Ok(LazyTensor {
-            device: device.clone(),
-            storage: Storage::uninit(layout.clone()).into(),
-            layout,
-            offset: 0,
-            edge: Default::default(),
-        })
+        Ok(LazyTensor::uninit(device.clone(), layout))
     }
 
     /// `full(size, fill_value, dtype)`

@@ -27,13 +27,14 @@ mod factory;
 #[allow(clippy::derivable_impls, reason = "one form for all defaults")]
 mod generated;
 mod index;
+mod memory;
 mod operators;
 mod record;
 mod view;
 
 use std::{fmt, sync::Arc};
 
-use ltc_ir::{DType, Layout, LayoutRef, SiteId};
+use ltc_ir::{DType, Layout, LayoutRef};
 use smallvec::SmallVec;
 
 pub use composite::{Conv2dOptions, Reduction};
@@ -42,31 +43,46 @@ pub use generated::*;
 pub use index::{Index, IndexOp};
 pub use operators::Operand;
 
+use memory::Memory;
+
 use crate::{Device, Error, Storage, TraceValue, View, autodiff::Edge};
 
 /// A tensor whose operators are recorded. Cloning shares memory, as in libtorch; `Send` and `Sync`.
-#[derive(Clone)]
 pub struct LazyTensor {
     device: Device,
-    storage: Arc<Storage>,
+    memory: Memory,
     layout: LayoutRef,
     offset: i64,
     /// What gradients need to know; nothing for tensors that no gradient reaches.
     edge: Edge,
 }
 
+impl Clone for LazyTensor {
+    fn clone(&self) -> Self {
+        let memory = Memory::of(self.memory.shared());
+        let LazyTensor { device, layout, offset, edge, .. } = self;
+        LazyTensor { device: device.clone(), memory, layout: layout.clone(), offset: *offset, edge: edge.clone() }
+    }
+}
+
 impl LazyTensor {
     /// A new tensor of this value.
     pub(crate) fn of(device: Device, value: TraceValue) -> Self {
         let layout = value.layout().clone();
-        LazyTensor { device, storage: Arc::new(Storage::with_value(value)), layout, offset: 0, edge: Edge::default() }
+        LazyTensor { device, memory: Memory::own(value), layout, offset: 0, edge: Edge::default() }
+    }
+
+    /// A new tensor over memory nobody wrote yet.
+    fn uninit(device: Device, layout: LayoutRef) -> Self {
+        let memory = Memory::of(Arc::new(Storage::uninit(layout.clone())));
+        LazyTensor { device, memory, layout, offset: 0, edge: Edge::default() }
     }
 
     /// The same memory seen through another layout, outside of what gradients see.
     pub(crate) fn seen_as(&self, layout: Layout, offset: i64) -> Self {
         LazyTensor {
             device: self.device.clone(),
-            storage: self.storage.clone(),
+            memory: Memory::of(self.memory.shared()),
             layout: layout.into(),
             offset,
             edge: Edge::default(),
@@ -87,21 +103,13 @@ impl LazyTensor {
     }
 
     fn window(&self) -> View<'_> {
-        View {
-            dtype: self.layout.dtype(),
-            sizes: self.layout.sizes(),
-            strides: self.layout.strides(),
-            offset: self.offset,
-        }
+        View::of(&self.layout, self.offset)
     }
 
     /// The value the tensor shows now.
     #[inline]
     pub(crate) fn value(&self) -> TraceValue {
-        match self.storage.whole(&self.layout, self.offset) {
-            Some(value) => value,
-            None => self.storage.read(&self.device, self.window(), SiteId::default()),
-        }
+        self.memory.read(&self.device, &self.layout, self.offset)
     }
 
     /// The device it is on.
@@ -157,17 +165,17 @@ impl LazyTensor {
 
     /// Whether both show the same memory in the same way.
     pub fn is_same(&self, other: &LazyTensor) -> bool {
-        Arc::ptr_eq(&self.storage, &other.storage) && self.layout == other.layout && self.offset == other.offset
+        self.memory.is(&other.memory) && self.layout == other.layout && self.offset == other.offset
     }
 
     /// Whether writing one may be seen through the other.
     pub fn shares_storage(&self, other: &LazyTensor) -> bool {
-        Arc::ptr_eq(&self.storage, &other.storage)
+        self.memory.is(&other.memory)
     }
 
     /// Whether the value is still to be computed. Never runs anything.
     pub fn is_pending(&self) -> bool {
-        self.storage.current().is_none_or(|v| v.is_pending())
+        self.memory.is_pending()
     }
 
     /// Writes a tensor's values into this one's memory, cast and broadcast as `copy_` does; every alias sees them.
@@ -185,10 +193,10 @@ impl LazyTensor {
         }
         let mut value = source.value();
         // What replaces all of the memory has its layout; a part is written wherever the view says.
-        if self.storage.covers(&self.window()) && value.layout() != &self.layout {
+        if self.memory.covers(&self.window()) && value.layout() != &self.layout {
             value = crate::storage::laid_out(&self.device, value, self.layout.clone());
         }
-        self.storage.write(&self.device, self.window(), value, SiteId::default());
+        self.memory.write(&self.device, self.window(), value);
         Ok(())
     }
 

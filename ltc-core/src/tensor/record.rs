@@ -4,7 +4,7 @@
 //! layouts finds the call's [`Signature`] in a memory of this thread, and the node is recorded. Rules run on a miss only, so
 //! in a loop no shape is inferred twice, nothing is formatted and no lock is shared between threads.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use ltc_ir::{
     ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
@@ -37,14 +37,7 @@ struct Seen {
 }
 
 thread_local! {
-    static MEMORY: RefCell<FxHashMap<u64, SmallVec<[Seen; 1]>>> = RefCell::default();
-}
-
-/// What is known of a call without running its rule.
-struct Found {
-    signature: SignatureRef,
-    present: SmallVec<[bool; 3]>,
-    generators: usize,
+    static MEMORY: RefCell<FxHashMap<u64, SmallVec<[Rc<Seen>; 1]>>> = RefCell::default();
 }
 
 /// The state calls draw from, held so that nobody else draws from it.
@@ -57,7 +50,7 @@ pub(crate) struct Recording {
     /// How many arguments there are so far.
     count: usize,
     operands: Operands<Arc<DataCell>>,
-    /// Of the operands that are tensors.
+    /// Of the first operands, up to the last that has one.
     edges: SmallVec<[Edge; 4]>,
     device: Option<Device>,
     draws: bool,
@@ -93,8 +86,11 @@ impl Recording {
             }
             Some(_) => {}
         }
+        if t.edge().is_some() {
+            self.edges.resize(self.operands.len(), Edge::default());
+            self.edges.push(t.edge().clone());
+        }
         self.operands.push(t.value());
-        self.edges.push(t.edge().clone());
     }
 
     pub(crate) fn tensor(&mut self, t: &LazyTensor) {
@@ -205,43 +201,46 @@ impl Recording {
     /// Finds the call's signature; what is wrong with the call is said here. A call that draws holds the generator from
     /// here on.
     #[inline]
-    fn find<'d>(&mut self, device: &'d Device) -> Result<(Found, NumberWords, Option<Generator<'d>>), Error> {
-        let generator = self.draws.then(|| device.generator());
-        self.operands.extend(generator.as_deref().cloned());
-        let (words, numbers) = self.args.finish();
-        let found = find(self.code, words, &numbers, &self.operands)?;
-        Ok((found, numbers, generator))
+    fn find<'d>(&mut self, device: &'d Device) -> Result<(Rc<Seen>, Option<Generator<'d>>), Error> {
+        let mut generator = None;
+        if self.draws {
+            let state = generator.insert(device.generator());
+            self.operands.push(state.clone());
+        }
+        Ok((find(self.code, &self.args, &self.operands)?, generator))
     }
 
+    #[inline]
     fn wants_gradients(&self) -> bool {
-        self.edges.iter().any(Edge::is_some) && autodiff::is_enabled()
+        !self.edges.is_empty() && autodiff::is_enabled()
     }
 
     /// Operands with their edges, where gradients have to know of the call.
     fn inputs(&mut self, device: &Device) -> Option<autodiff::Inputs> {
         let wanted = self.wants_gradients();
-        let edges = std::mem::take(&mut self.edges).into_iter();
+        let tensors = self.operands.len() - usize::from(self.draws);
+        let edges = std::mem::take(&mut self.edges).into_iter().chain(std::iter::repeat_with(Edge::default));
         let saved = |(v, e): (&TraceValue, Edge)| LazyTensor::of(device.clone(), v.clone()).with_edge(e);
-        wanted.then(|| self.operands.iter().zip(edges).map(saved).collect())
+        wanted.then(|| self.operands[..tensors].iter().zip(edges).map(saved).collect())
     }
 
     /// Records the call; one entry per result of the schema.
     fn record(mut self) -> Result<SmallVec<[Option<LazyTensor>; 2]>, Error> {
         let device = self.device()?;
-        let (found, numbers, generator) = self.find(&device)?;
-        Ok(self.record_found(&device, found, numbers, generator))
+        let (seen, generator) = self.find(&device)?;
+        Ok(self.record_seen(&device, &seen, generator))
     }
 
-    fn record_found(
+    fn record_seen(
         mut self,
         device: &Device,
-        found: Found,
-        numbers: NumberWords,
+        seen: &Seen,
         mut generator: Option<Generator<'_>>,
     ) -> SmallVec<[Option<LazyTensor>; 2]> {
-        let remember = self.inputs(device).map(|inputs| (inputs, numbers.clone(), found.signature.clone()));
-        let count = found.signature.results().len() - found.generators;
-        let mut values = device.record_results(found.signature, self.operands, numbers, SiteId::default()).into_iter();
+        let numbers = self.args.take_numbers();
+        let remember = self.inputs(device).map(|inputs| (inputs, numbers.clone(), seen.signature.clone()));
+        let count = seen.signature.results().len() - seen.generators;
+        let mut values = device.record_results(&seen.signature, self.operands, numbers, SiteId::default()).into_iter();
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
         if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
             **generator = state;
@@ -252,19 +251,20 @@ impl Recording {
             None => new,
         };
         let mut new = new.into_iter();
-        found.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect()
+        seen.present.iter().map(|&p| p.then(|| new.next()).flatten()).collect()
     }
 
     pub(crate) fn one(mut self) -> Result<LazyTensor, Error> {
         let code = self.code;
         let device = self.device()?;
-        let (found, numbers, generator) = self.find(&device)?;
-        if found.signature.results().len() != 1 || generator.is_some() || self.wants_gradients() {
-            let mut results = self.record_found(&device, found, numbers, generator);
+        let (seen, generator) = self.find(&device)?;
+        if seen.signature.results().len() != 1 || generator.is_some() || self.wants_gradients() {
+            let mut results = self.record_seen(&device, &seen, generator);
             return results.pop().flatten().ok_or_else(|| no_result(code));
         }
         drop(generator);
-        let value = device.record(found.signature, self.operands, numbers, SiteId::default());
+        let numbers = self.args.take_numbers();
+        let value = device.record(&seen.signature, self.operands, numbers, SiteId::default());
         Ok(LazyTensor::of(device, value))
     }
 
@@ -321,30 +321,21 @@ impl Seen {
             && self.operands.len() == operands.len()
             && self.operands.iter().zip(operands).all(|(a, b)| Arc::ptr_eq(a, b.layout()) || a == b.layout())
     }
-
-    #[inline]
-    fn found(&self) -> Found {
-        let Seen { signature, present, generators, .. } = self;
-        Found { signature: signature.clone(), present: present.clone(), generators: *generators }
-    }
 }
 
 /// What is known of a call, from this thread's memory or by its rule.
-fn find(
-    code: OpCode,
-    words: ArgWords,
-    numbers: &NumberWords,
-    operands: &Operands<Arc<DataCell>>,
-) -> Result<Found, Error> {
-    let shaping: &[u64] = if code.row().class == OpClass::Factory { numbers } else { &[] };
-    let key = key(code, &words, shaping, operands);
+#[inline]
+fn find(code: OpCode, args: &ArgWriter, operands: &Operands<Arc<DataCell>>) -> Result<Rc<Seen>, Error> {
+    let shaping: &[u64] = if code.row().class == OpClass::Factory { args.numbers() } else { &[] };
+    let key = key(code, args.words(), shaping, operands);
     let known = MEMORY.with_borrow(|calls| {
         let same_key = calls.get(&key)?;
-        same_key.iter().find(|s| s.is(code, &words, shaping, operands)).map(Seen::found)
+        same_key.iter().find(|s| s.is(code, args.words(), shaping, operands)).cloned()
     });
-    known.map_or_else(|| find_anew(code, words, numbers, shaping, operands, key), Ok)
+    known.map_or_else(|| find_anew(code, args, shaping, operands, key), Ok)
 }
 
+#[inline]
 fn key(code: OpCode, words: &[u64], shaping: &[u64], operands: &Operands<Arc<DataCell>>) -> u64 {
     let key = words.iter().chain(shaping).fold(mix(0, code as u64), |key, &w| mix(key, w));
     operands.iter().fold(key, |key, o| mix(key, o.layout().hash().0 as u64))
@@ -353,16 +344,15 @@ fn key(code: OpCode, words: &[u64], shaping: &[u64], operands: &Operands<Arc<Dat
 #[cold]
 fn find_anew(
     code: OpCode,
-    words: ArgWords,
-    numbers: &NumberWords,
+    args: &ArgWriter,
     shaping: &[u64],
     operands: &Operands<Arc<DataCell>>,
     key: u64,
-) -> Result<Found, Error> {
+) -> Result<Rc<Seen>, Error> {
     let row = code.row();
+    let words = args.words();
     let layouts: SmallVec<[&Layout; 4]> = operands.iter().map(|o| &**o.layout()).collect();
-    let blob = words.clone();
-    let call = Call::decode(row.name, &blob, &layouts, numbers);
+    let call = Call::decode(row.name, words, &layouts, args.numbers());
     let call = call.ok_or_else(|| ShapeError::runtime(format!("{}: malformed arguments", row.name)))?;
     let new = (row.rule)(&call)?;
     let generators = layouts.iter().filter(|l| l.dtype() == DType::RngState).count();
@@ -374,21 +364,20 @@ fn find_anew(
         None => layout.into(),
     };
     let results = new.into_iter().flatten().map(shared).chain((0..generators).map(|_| state())).collect();
-    let seen = Seen {
+    let seen = Rc::new(Seen {
         code,
-        signature: Signature::new(code.op(), blob.clone(), results),
-        words,
+        signature: Signature::new(code.op(), words.into(), results),
+        words: words.into(),
         numbers: shaping.into(),
         operands: operands.iter().map(|o| o.layout().clone()).collect(),
         present,
         generators,
-    };
-    let found = seen.found();
+    });
     MEMORY.with_borrow_mut(|calls| {
         if calls.len() >= REMEMBERED {
             calls.clear();
         }
-        calls.entry(key).or_default().push(seen);
+        calls.entry(key).or_default().push(seen.clone());
     });
-    Ok(found)
+    Ok(seen)
 }

@@ -165,11 +165,11 @@ impl LazyTensor {
     pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Result<LazyTensor, Error> {
         let g = Geometry::as_strided(sizes, strides, offset)?;
         let end = (ltc_ir::layout::storage_elements(sizes, strides) + offset) as usize * self.dtype().size_of();
-        if offset < 0 || end > self.storage.nbytes() {
+        if offset < 0 || end > self.memory.nbytes() {
             let message = format!(
                 "setStorage: sizes {sizes:?}, strides {strides:?}, storage offset {offset} require a storage size of {end} \
                  which is out of bounds for storage of size {}",
-                self.storage.nbytes()
+                self.memory.nbytes()
             );
             return Err(ltc_ir::ShapeError::runtime(message).into());
         }

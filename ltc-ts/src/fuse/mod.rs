@@ -200,7 +200,8 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
 }
 
 /// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
-/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be.
+/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be, or if
+/// a kernel is not worth it at these sizes: what it reads through views may not be there for libtorch's.
 pub(crate) fn plan_like<'a>(
     source: &Graph,
     like: &Program,
@@ -235,6 +236,11 @@ fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
         draft.operands.iter().all(|o| fused.operands.contains(o)).then_some(draft)
     };
     if let FusedKernel::Rows(_) = fused.kernel {
+        if let [alone] = fused.nodes[..]
+            && !recipes.is_worth_a_kernel(graph, alone)
+        {
+            return None;
+        }
         return draft(&folding_unit(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
     }
     let mut units: SmallVec<[Unit; 1]> = SmallVec::new();

@@ -64,30 +64,41 @@ impl Loops {
         self.calls.len()
     }
 
-    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`].
+    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`] for so many ports.
     ///
     /// # Safety
     /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
-    pub(super) unsafe fn fill_cells(
-        &self,
-        cells: &mut [u64],
-        (inputs, outputs): (&[*const u8], usize),
-        numbers: &[u64],
-    ) {
+    pub(super) unsafe fn fill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize), numbers: &[u64]) {
         for &(cell, def, lane) in &self.numbers {
-            let cell = &mut cells[cell as usize];
             match def {
-                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
-                Def::Const(bits) => *cell = bits,
-                // SAFETY: a cell holds an element of any lane.
-                Def::Input(i) => unsafe {
-                    std::ptr::copy_nonoverlapping(inputs[i as usize], std::ptr::from_mut(cell).cast(), lane.bytes());
-                },
-                Def::Op(..) => {}
+                Def::Number(word, dtype) => cells[cell as usize] = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => cells[cell as usize] = bits,
+                Def::Input(_) | Def::Op(..) => {}
+            }
+        }
+        // SAFETY: by this function's contract.
+        unsafe { self.refill_cells(cells, (inputs, ports)) };
+    }
+
+    /// The same where only inputs are others than before, and no cell was changed since.
+    ///
+    /// # Safety
+    /// As [`Loops::fill_cells`].
+    pub(super) unsafe fn refill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize)) {
+        for &(cell, def, lane) in &self.numbers {
+            if let Def::Input(i) = def {
+                let (from, to) = (inputs[i as usize], &raw mut cells[cell as usize]);
+                // SAFETY: a cell holds an element of any lane, of four bytes mostly.
+                unsafe {
+                    match lane.bytes() {
+                        4 => to.cast::<u32>().write(from.cast::<u32>().read()),
+                        bytes => std::ptr::copy_nonoverlapping(from, to.cast(), bytes),
+                    }
+                }
             }
         }
         // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
-        unsafe { self.run_preamble(cells, (inputs.len() + outputs) as u16) };
+        unsafe { self.run_preamble(cells, ports as u16) };
     }
 
     /// # Safety
@@ -104,7 +115,7 @@ impl Loops {
         }
     }
 
-    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements.
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements; ports are inputs, then outputs.
     ///
     /// # Safety
     /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
@@ -113,14 +124,12 @@ impl Loops {
     pub(super) unsafe fn run_block(
         &self,
         cells: &[u64],
-        inputs: &[*const u8],
-        outputs: &[*mut u8],
+        ports: &[*mut u8],
         (registers, stride): (*mut u8, usize),
         n: usize,
     ) {
         let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
-        places.extend(inputs.iter().map(|p| p.cast_mut()));
-        places.extend_from_slice(outputs);
+        places.extend_from_slice(ports);
         places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
         // SAFETY: places are those the calls were made for.
         unsafe {

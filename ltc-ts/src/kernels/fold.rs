@@ -10,6 +10,8 @@ use super::{
 
 /// Elements added side by side.
 const LANES: usize = 32;
+/// Lines of columns added as elements, before they are added to an accumulator.
+const RUN: usize = 64;
 
 /// A fold over elements of one type.
 trait Fold {
@@ -90,6 +92,17 @@ plain! {
     Smallest of f64: f64::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a }, u64, f64::to_bits, f64::from_bits;
 }
 
+/// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler arranges
+/// lanes to suit it.
+#[inline(never)]
+fn total_of<F: Fold>(lanes: &[F::Element; LANES]) -> F::Total {
+    let mut totals = [F::START; 4];
+    for four in lanes.as_chunks::<4>().0 {
+        totals.iter_mut().zip(four).for_each(|(total, lane)| *total = F::add(*total, *lane));
+    }
+    totals.into_iter().fold(F::START, F::join)
+}
+
 /// A fold of one line.
 #[inline(always)]
 fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
@@ -102,7 +115,7 @@ fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
                 *lane = F::lane(*lane, *x);
             }
         }
-        total = lanes.iter().fold(total, |total, lane| F::add(total, *lane));
+        total = total_of::<F>(&lanes);
     }
     rest.iter().fold(total, |total, x| F::add(total, *x))
 }
@@ -117,10 +130,29 @@ vectorised! {
 }
 
 vectorised! {
-    /// Folds each element into an accumulator of its own.
+    /// Folds lines with an element for each accumulator.
     fn columns_of<F: Fold>(accumulators: &mut [u64], block: &[F::Element]) {
-        for (accumulator, x) in accumulators.iter_mut().zip(block) {
-            *accumulator = F::bits(F::add(F::total(*accumulator), *x));
+        let count = accumulators.len();
+        let mut add = |i: usize, x: F::Element| accumulators[i] = F::bits(F::add(F::total(accumulators[i]), x));
+        if block.len() == count {
+            return block.iter().enumerate().for_each(|(i, x)| add(i, *x));
+        }
+        // Short lines are taken several at a time.
+        let width = if count < LANES { count * (LANES / count.max(1)) } else { count };
+        for block in block.chunks(width * RUN) {
+            let rest = block.len() - block.len() % width;
+            for first in (0..width).step_by(LANES) {
+                let n = LANES.min(width - first);
+                let mut lanes = [F::EMPTY; LANES];
+                for line in block.chunks_exact(width) {
+                    match line[first..].first_chunk::<LANES>() {
+                        Some(line) => lanes.iter_mut().zip(line).for_each(|(lane, x)| *lane = F::lane(*lane, *x)),
+                        None => lanes.iter_mut().zip(&line[first..]).for_each(|(lane, x)| *lane = F::lane(*lane, *x)),
+                    }
+                }
+                lanes[..n].iter().enumerate().for_each(|(i, lane)| add((first + i) % count, *lane));
+            }
+            block[rest..].iter().enumerate().for_each(|(i, x)| add(i % count, *x));
         }
     }
 }
@@ -147,8 +179,8 @@ pub(super) struct Folder {
     pub(super) start: u64,
     /// Accumulators, a block, how many rows, how many elements each.
     pub(super) rows: unsafe fn(&mut [u64], *const u8, usize),
-    /// Accumulators, a block with as many elements.
-    pub(super) columns: unsafe fn(&mut [u64], *const u8),
+    /// Accumulators, a block of lines with as many elements, how many lines.
+    pub(super) columns: unsafe fn(&mut [u64], *const u8, usize),
     pub(super) join: fn(&mut [u64], &[u64]),
     pub(super) values: unsafe fn(&[u64], *mut u8),
 }
@@ -177,10 +209,10 @@ impl Folder {
             rows_of::<F>(accumulators, block, each);
         }
         /// # Safety
-        /// `block` has an element per accumulator, aligned.
-        unsafe fn columns<F: Fold>(accumulators: &mut [u64], block: *const u8) {
+        /// `block` has `lines` elements per accumulator, aligned.
+        unsafe fn columns<F: Fold>(accumulators: &mut [u64], block: *const u8, lines: usize) {
             // SAFETY: by this function's contract.
-            let block = unsafe { std::slice::from_raw_parts(block.cast(), accumulators.len()) };
+            let block = unsafe { std::slice::from_raw_parts(block.cast(), accumulators.len() * lines) };
             columns_of::<F>(accumulators, block);
         }
         Folder {
@@ -199,30 +231,34 @@ mod tests {
 
     #[test]
     fn lines_columns_and_joins_agree() {
-        for n in [0usize, 1, 5, 31, 32, 33, 100] {
-            let xs: Vec<f32> = (0..n * 3).map(|i| (i as f32 * 0.37).sin()).collect();
+        for (n, count) in [(0usize, 3), (1, 3), (5, 1), (31, 3), (32, 40), (33, 31), (100, 5), (200, 33), (300, 64)] {
+            let xs: Vec<f32> = (0..n * count).map(|i| (i as f32 * 0.37).sin()).collect();
+            let columns: Vec<f32> = (0..n).flat_map(|i| (0..count).map(move |r| r * n + i)).map(|i| xs[i]).collect();
             for code in [Code::Sum, Code::AMax, Code::AMin] {
                 let f = Folder::of(code, Lane::F32).expect("a fold");
-                let mut by_row = vec![f.start; 3];
-                let mut by_column = vec![f.start; 3];
-                let mut joined = vec![f.start; 3];
-                // SAFETY: three rows of `n` elements; lines of three.
+                let [mut by_row, mut by_line, mut joined, mut at_once] = [(); 4].map(|()| vec![f.start; count]);
+                let values = |totals: &[u64]| {
+                    let mut values = vec![0f32; count];
+                    // SAFETY: a value per total.
+                    unsafe { (f.values)(totals, values.as_mut_ptr().cast()) };
+                    values
+                };
+                // SAFETY: `count` rows of `n` elements; `n` lines of `count`.
                 unsafe {
                     if n > 0 {
                         (f.rows)(&mut by_row, xs.as_ptr().cast(), n);
                     }
-                    for i in 0..n {
-                        let line: Vec<f32> = (0..3).map(|r| xs[r * n + i]).collect();
-                        let halves = if i % 2 == 0 { &mut by_column } else { &mut joined };
-                        (f.columns)(halves, line.as_ptr().cast());
+                    (f.columns)(&mut at_once, columns.as_ptr().cast(), n);
+                    for (i, line) in columns.chunks_exact(count).enumerate() {
+                        let halves = if i % 2 == 0 { &mut by_line } else { &mut joined };
+                        (f.columns)(halves, line.as_ptr().cast(), 1);
                     }
-                    (f.join)(&mut by_column, &joined);
-                    let (mut a, mut b) = ([0f32; 3], [0f32; 3]);
-                    (f.values)(&by_row, a.as_mut_ptr().cast());
-                    (f.values)(&by_column, b.as_mut_ptr().cast());
-                    a.iter()
-                        .zip(b)
-                        .for_each(|(a, b)| assert!(*a == b || (a - b).abs() < 1e-5, "{code:?} {n}: {a} {b}"));
+                }
+                (f.join)(&mut by_line, &joined);
+                let rows = values(&by_row);
+                for other in [values(&by_line), values(&at_once)] {
+                    let near = |(a, b): (&f32, &f32)| a == b || (a - b).abs() < 1e-5;
+                    assert!(rows.iter().zip(&other).all(near), "{code:?} {n} of {count}: {rows:?} {other:?}");
                 }
             }
         }

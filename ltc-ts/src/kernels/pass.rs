@@ -9,9 +9,12 @@ use super::{
     jit::Compiled,
     nest::{Feed, Keep, RowKeep},
     rows::{Port, RowKernel, StageLoops, Staged, Walk},
-    space::Access,
+    space::{Access, Way},
     tile::{MAX_BLOCK, with_scratch},
 };
+
+/// Elements that take longer to copy than a block takes to begin.
+const LONG_STRETCH: usize = 512;
 
 /// What all threads of a run share.
 pub(super) struct Shared<'a> {
@@ -26,6 +29,27 @@ pub(super) struct Shared<'a> {
 
 // SAFETY: threads read inputs and numbers, and write disjoint elements of the outputs and partials.
 unsafe impl Sync for Shared<'_> {}
+
+/// Where the elements of a block's port begin.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Here, whatever the block.
+    Here(*mut u8),
+    /// From here, so many bytes for each element of the space before.
+    Along(*mut u8, usize),
+    /// The same for those of the bundle.
+    Carried(*mut u8, usize),
+    /// Where the space says, if they lie one after the other; else in staging memory.
+    Somewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+    /// In staging memory: they are not in the lane's form, or at odd addresses.
+    Elsewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+}
+
+impl Place {
+    fn is_along(&self) -> bool {
+        matches!(self, Place::Along(..))
+    }
+}
 
 /// One thread's part in a run.
 pub(super) struct Pass<'a> {
@@ -53,13 +77,14 @@ impl Pass<'_> {
         first..(first + self.staged.bundle).min(self.kernel.space.row_count)
     }
 
-    /// The accumulators of fold `i` of a stage.
+    /// The accumulators of fold `i` of a stage, of these rows of the bundle.
     ///
     /// # Safety
     /// Only one such slice is alive at a time for each fold.
-    unsafe fn totals<'a>(&self, i: usize, rows: usize) -> &'a mut [u64] {
+    unsafe fn totals<'a>(&self, i: usize, rows: Range<usize>) -> &'a mut [u64] {
+        let first = self.piece(self.staged.totals, i).cast::<u64>().wrapping_add(rows.start);
         // SAFETY: a piece has eight bytes for each row of a bundle, and is aligned.
-        unsafe { std::slice::from_raw_parts_mut(self.piece(self.staged.totals, i).cast(), rows) }
+        unsafe { std::slice::from_raw_parts_mut(first, rows.len()) }
     }
 
     /// A bundle, or a chunk of its elements.
@@ -71,7 +96,7 @@ impl Pass<'_> {
             for (i, stage) in self.staged.stages.iter().enumerate().skip(1) {
                 for (f, fold) in stage.folds.iter().enumerate() {
                     if let Some(fold) = fold {
-                        self.totals(f, rows.len()).fill(fold.start);
+                        self.totals(f, 0..rows.len()).fill(fold.start);
                     }
                 }
                 if chunks == 1 {
@@ -84,7 +109,7 @@ impl Pass<'_> {
                     for f in 0..stage.folds.len() {
                         let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
                         let partial = std::slice::from_raw_parts_mut(self.shared.partials.add(at), rows.len());
-                        partial.copy_from_slice(self.totals(f, rows.len()));
+                        partial.copy_from_slice(self.totals(f, 0..rows.len()));
                     }
                 }
             }
@@ -100,7 +125,7 @@ impl Pass<'_> {
             self.begin(&rows, false);
             for (f, fold) in stage.folds.iter().enumerate() {
                 let Some(fold) = fold else { continue };
-                let totals = self.totals(f, rows.len());
+                let totals = self.totals(f, 0..rows.len());
                 totals.fill(fold.start);
                 for chunk in 0..chunks {
                     let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
@@ -127,7 +152,7 @@ impl Pass<'_> {
 
     unsafe fn load_rows(&self, operand: usize, port: Port, base: *const u8, to: *mut u8, rows: &Range<usize>) {
         // SAFETY: see above; a bundle has at most as many rows as a block has elements.
-        unsafe { self.kernel.space.rows.load(operand, port.dtype, base, to, rows.start, rows.len()) }
+        unsafe { self.kernel.space.rows.convert(Way::In, operand, port.dtype, base.cast_mut(), to, rows.clone()) }
     }
 
     /// Turns totals into values of the rows, and computes what follows from them.
@@ -137,28 +162,30 @@ impl Pass<'_> {
         unsafe {
             for (f, (fold, keep)) in folds.iter().zip(&stage.keeps).enumerate() {
                 if let (Some(fold), Keep::Fold(_, row)) = (fold, keep) {
-                    (fold.values)(self.totals(f, rows.len()), self.row_value(*row));
+                    (fold.values)(self.totals(f, 0..rows.len()), self.row_value(*row));
                 }
             }
             if stage.row_keeps.is_empty() {
                 return;
             }
-            let inputs: SmallVec<[*const u8; 8]> =
-                stage.row_feeds.iter().map(|&r| self.row_value(r).cast_const()).collect();
+            let inputs = stage.row_feeds.iter().map(|&r| self.row_value(r));
             let target = |(i, keep): (usize, &RowKeep)| match *keep {
                 RowKeep::Row(row) => self.row_value(row),
                 RowKeep::Output(_) => self.piece(self.staged.keeps, i),
             };
-            let outputs: SmallVec<[*mut u8; 8]> = stage.row_keeps.iter().enumerate().map(target).collect();
+            let outputs = stage.row_keeps.iter().enumerate().map(target);
+            let ports: SmallVec<[*mut u8; 16]> = inputs.chain(outputs).collect();
             let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, loops.uniforms());
-            loops.fill_cells(&mut cells, (&inputs, outputs.len()), self.shared.numbers);
-            loops.run_block(&cells, &inputs, &outputs, (self.scratch, self.staged.piece), rows.len());
-            for (keep, block) in stage.row_keeps.iter().zip(outputs).filter(|_| store) {
+            // No input is uniform: there are several rows.
+            loops.fill_cells(&mut cells, (&[], ports.len()), self.shared.numbers);
+            loops.run_block(&cells, &ports, (self.scratch, self.staged.piece), rows.len());
+            let outputs = &ports[stage.row_feeds.len()..];
+            for (keep, &block) in stage.row_keeps.iter().zip(outputs).filter(|_| store) {
                 if let RowKeep::Output(o) = *keep {
                     let (o, port) = (o as usize, kernel.outputs[o as usize]);
                     if port.of_rows {
                         let base = self.shared.outputs[o];
-                        kernel.space.rows.store(o, port.dtype, base, block, rows.start, rows.len());
+                        kernel.space.rows.convert(Way::Out, o, port.dtype, base, block, rows.clone());
                     } else {
                         self.spread(o, port, block, rows);
                     }
@@ -168,33 +195,27 @@ impl Pass<'_> {
     }
 
     /// Writes a value of each row to all elements of an output.
-    unsafe fn spread(&self, output: usize, port: Port, values: *const u8, rows: &Range<usize>) {
+    unsafe fn spread(&self, output: usize, port: Port, values: *mut u8, rows: &Range<usize>) {
         let (space, base) = (&self.kernel.space, self.shared.outputs[output]);
         let bytes = Lane::of(port.dtype).map_or(8, Lane::bytes);
-        let mut block = [0u64; MAX_BLOCK];
-        // SAFETY: see above; a block has room for `MAX_BLOCK` values of any lane.
-        unsafe {
-            if space.columns {
-                for i in 0..space.each {
-                    space.elements.store(
-                        output,
-                        port.dtype,
-                        base,
-                        values,
-                        i * space.row_count + rows.start,
-                        rows.len(),
-                    );
-                }
-                return;
+        let write = |block, elements| {
+            // SAFETY: see above; blocks have as many elements.
+            unsafe { space.elements.convert(Way::Out, output, port.dtype, base, block, elements) }
+        };
+        if space.columns {
+            for first in (0..space.each).map(|i| i * space.row_count + rows.start) {
+                write(values, first..first + rows.len());
             }
-            for (r, row) in rows.clone().enumerate() {
-                let n = MAX_BLOCK.min(space.each);
-                let target = block.as_mut_ptr().cast::<u8>();
-                (0..n).for_each(|i| std::ptr::copy_nonoverlapping(values.add(r * bytes), target.add(i * bytes), bytes));
-                for start in (0..space.each).step_by(MAX_BLOCK) {
-                    let n = MAX_BLOCK.min(space.each - start);
-                    space.elements.store(output, port.dtype, base, target, row * space.each + start, n);
-                }
+            return;
+        }
+        let mut block = [0u64; MAX_BLOCK];
+        let block = block.as_mut_ptr().cast::<u8>();
+        for (r, row) in rows.clone().enumerate() {
+            // SAFETY: a block has room for `MAX_BLOCK` values of any lane.
+            unsafe { repeat(values.add(r * bytes), block, 1, MAX_BLOCK.min(space.each), bytes) };
+            for start in (0..space.each).step_by(MAX_BLOCK) {
+                let n = MAX_BLOCK.min(space.each - start);
+                write(block, row * space.each + start..row * space.each + start + n);
             }
         }
     }
@@ -206,22 +227,23 @@ impl Pass<'_> {
             return;
         }
         let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, stage.elements.uniforms());
-        let values: SmallVec<[*const u8; 16]> = stage
-            .stage
-            .feeds
-            .iter()
-            .map(|f| if let Feed::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() })
-            .collect();
+        let value = |f: &Feed| if let Feed::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() };
+        let mut values: SmallVec<[*const u8; 16]> = stage.stage.feeds.iter().map(value).collect();
         // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
         unsafe {
-            stage.elements.fill_cells(&mut cells, (&values, stage.made), self.shared.numbers);
+            let ports = stage.stage.feeds.len() + stage.made;
+            let fill = |values: &[*const u8], cells: &mut [u64]| {
+                stage.elements.fill_cells(cells, (values, ports), self.shared.numbers);
+            };
+            fill(&values, &mut cells);
             let work = rows.len() * part.len() * self.kernel.cost;
             let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&cells, work));
             if let Some(compiled) = compiled {
                 compiled.prepare(&mut cells);
             }
-            let run = (stage, compiled);
-            match staged.walk {
+            let places = self.places(stage);
+            let on = (stage, &places[..]);
+            with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.walk {
                 Walk::Rows => {
                     let n = rows.len() * space.each;
                     for (i, feed) in stage.stage.feeds.iter().enumerate() {
@@ -230,106 +252,155 @@ impl Pass<'_> {
                             repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
                         }
                     }
-                    self.block(run, &cells, rows.start * space.each, 0, (rows.len(), n));
+                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
+                }
+                // Several rows that are only folded, from where they lie, are one block.
+                Walk::Line if staged.bundle > 1 && stage.made == 0 && places.iter().all(Place::is_along) => {
+                    let n = rows.len() * space.each;
+                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
                 Walk::Line => {
-                    let mut start = part.start;
-                    while start < part.end {
-                        let n = staged.block.min(part.end - start);
-                        self.block(run, &cells, rows.start * space.each + start, start, (1, n));
-                        start += n;
+                    // Where a row lies in several long stretches, blocks end with them, so that nothing is copied.
+                    let stretch = space.elements.row();
+                    let cut = (LONG_STRETCH..space.each).contains(&stretch);
+                    let by_row = values.iter().any(|v| !v.is_null());
+                    for r in 0..rows.len() {
+                        let mut code = compiled;
+                        if r > 0 && by_row {
+                            let step = values.iter_mut().zip(&stage.bytes).filter(|(v, _)| !v.is_null());
+                            step.for_each(|(v, bytes)| *v = v.add(*bytes));
+                            if compiled.is_none_or(Compiled::reads_cells_as_they_are) {
+                                stage.elements.refill_cells(&mut cells, (&values, ports));
+                            } else {
+                                fill(&values, &mut cells);
+                            }
+                            code = compiled.filter(|code| code.suits(&cells));
+                            if let Some(code) = code {
+                                code.prepare(&mut cells);
+                            }
+                        }
+                        let (first, mut start) = ((rows.start + r) * space.each, part.start);
+                        while start < part.end {
+                            let mut n = staged.block.min(part.end - start);
+                            if cut {
+                                n = n.min(stretch - (first + start) % stretch);
+                            }
+                            let carried = r * space.each + start;
+                            self.block(on, (code, spills), &cells, (first + start, carried), (r..r + 1, n));
+                            start += n;
+                        }
                     }
                 }
                 Walk::Columns => {
-                    for i in part {
-                        let n = rows.len();
-                        self.block(run, &cells, i * space.row_count + rows.start, i * n, (n, n));
-                    }
-                }
-            }
-        }
-    }
-
-    /// One block: `n` elements from `at`, carried ones from `carried`, of `rows` rows.
-    unsafe fn block(
-        &self,
-        (stage, compiled): (&StageLoops, Option<&Compiled>),
-        cells: &[u64],
-        at: usize,
-        carried: usize,
-        (rows, n): (usize, usize),
-    ) {
-        let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
-        let space = &kernel.space.elements;
-        let carry = |c: u32| {
-            let bytes = staged.nest.carried[c as usize].bytes();
-            self.scratch.wrapping_add(staged.carried + c as usize * staged.carry + carried * bytes)
-        };
-        // Where an operand's elements lie one after the other.
-        let lies = |operand: usize, port: Port, even: bool| {
-            if port.is_half() || !even {
-                return None;
-            }
-            if port.access == Access::Dense {
-                return Some(at * port.dtype.size_of());
-            }
-            let (offset, stride, left) = space.stretch(operand, at);
-            (stride == 1 && left >= n).then(|| offset as usize * port.dtype.size_of())
-        };
-        let mut inputs: SmallVec<[*const u8; 16]> = SmallVec::new();
-        let mut outputs: SmallVec<[*mut u8; 16]> = SmallVec::new();
-        // SAFETY: see above.
-        unsafe {
-            for (k, feed) in stage.stage.feeds.iter().enumerate() {
-                let staging = self.piece(staged.feeds, k);
-                inputs.push(match *feed {
-                    Feed::Carried(c) => carry(c),
-                    Feed::Row(r) if staged.walk == Walk::Columns => self.row_value(r),
-                    // Repeated before; or uniform, and not looked at.
-                    Feed::Row(_) => staging,
-                    Feed::Input(i) => {
-                        let (i, port) = (i as usize, kernel.inputs[i as usize]);
-                        let (operand, base) = (kernel.outputs.len() + i, shared.inputs[i]);
-                        match lies(operand, port, shared.even.0[i]) {
-                            Some(skip) => base.add(skip),
-                            None => {
-                                space.load(operand, port.dtype, base, staging, at, n);
-                                staging
+                    let (n, lines) = (rows.len(), staged.lines);
+                    if lines > 1 {
+                        for (i, feed) in stage.stage.feeds.iter().enumerate() {
+                            if matches!(feed, Feed::Row(_)) {
+                                let (to, bytes) = (self.piece(staged.feeds, i), n * stage.bytes[i]);
+                                (0..lines)
+                                    .for_each(|l| std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes));
                             }
                         }
                     }
-                });
-            }
-            for (k, keep) in stage.stage.keeps[..stage.made].iter().enumerate() {
-                outputs.push(match *keep {
-                    Keep::Carried(c) => carry(c),
-                    Keep::Fold(..) => self.piece(staged.keeps, k),
-                    Keep::Output(o) => {
-                        let (o, port) = (o as usize, kernel.outputs[o as usize]);
-                        match lies(o, port, shared.even.1[o]) {
-                            Some(skip) => shared.outputs[o].add(skip),
-                            None => self.piece(staged.keeps, k),
-                        }
+                    for i in part.clone().step_by(lines) {
+                        let (at, count) = (i * space.row_count + rows.start, n * lines.min(part.end - i));
+                        self.block(on, (compiled, spills), &cells, (at, i * n), (0..n, count));
                     }
+                }
+            });
+        }
+    }
+
+    /// Where a stage's ports lie: feeds, then what is made.
+    fn places(&self, stage: &StageLoops) -> SmallVec<[Place; 16]> {
+        let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
+        let carried = |c: u32| {
+            let first = self.scratch.wrapping_add(staged.carried + c as usize * staged.carry);
+            Place::Carried(first, staged.nest.carried[c as usize].bytes())
+        };
+        let operand = |operand: usize, port: Port, (base, even): (*mut u8, bool), staging: *mut u8| match port.access {
+            _ if port.is_half() || !even => Place::Elsewhere { operand, port, base, staging },
+            Access::Dense => Place::Along(base, port.dtype.size_of()),
+            _ => Place::Somewhere { operand, port, base, staging },
+        };
+        let feed = |(k, feed): (usize, &Feed)| match *feed {
+            Feed::Carried(c) => carried(c),
+            Feed::Row(r) if staged.walk == Walk::Columns && staged.lines == 1 => Place::Here(self.row_value(r)),
+            // Repeated before; or uniform, and not looked at.
+            Feed::Row(_) => Place::Here(self.piece(staged.feeds, k)),
+            Feed::Input(i) => {
+                let i = i as usize;
+                let memory = (shared.inputs[i].cast_mut(), shared.even.0[i]);
+                operand(kernel.outputs.len() + i, kernel.inputs[i], memory, self.piece(staged.feeds, k))
+            }
+        };
+        let keep = |(k, keep): (usize, &Keep)| match *keep {
+            Keep::Carried(c) => carried(c),
+            Keep::Fold(..) => Place::Here(self.piece(staged.keeps, k)),
+            Keep::Output(o) => {
+                let o = o as usize;
+                let memory = (shared.outputs[o], shared.even.1[o]);
+                operand(o, kernel.outputs[o], memory, self.piece(staged.keeps, k))
+            }
+        };
+        let feeds = stage.stage.feeds.iter().enumerate().map(feed);
+        feeds.chain(stage.stage.keeps[..stage.made].iter().enumerate().map(keep)).collect()
+    }
+
+    /// One block: `n` elements from `at`, carried ones from `carried`, of these rows of the bundle. Machine code, if there is
+    /// any, has its own scratch memory.
+    unsafe fn block(
+        &self,
+        (stage, places): (&StageLoops, &[Place]),
+        (code, spills): (Option<&Compiled>, *mut u8),
+        cells: &[u64],
+        (at, carried): (usize, usize),
+        (rows, n): (Range<usize>, usize),
+    ) {
+        let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
+        let space = &kernel.space.elements;
+        let feeds = stage.stage.feeds.len();
+        let mut ports: SmallVec<[*mut u8; 16]> = SmallVec::new();
+        // SAFETY: see above.
+        unsafe {
+            for (k, place) in places.iter().enumerate() {
+                let copy = |operand: usize, port: Port, base: *mut u8, staging: *mut u8| {
+                    if k < feeds {
+                        space.convert(Way::In, operand, port.dtype, base, staging, at..at + n);
+                    }
+                    staging
+                };
+                ports.push(match *place {
+                    Place::Here(here) => here,
+                    Place::Along(first, bytes) => first.add(at * bytes),
+                    Place::Carried(first, bytes) => first.add(carried * bytes),
+                    Place::Elsewhere { operand, port, base, staging } => copy(operand, port, base, staging),
+                    Place::Somewhere { operand, port, base, staging } => match space.stretch(operand, at) {
+                        (offset, 1, left) if left >= n => base.offset(offset * port.dtype.size_of() as isize),
+                        _ => copy(operand, port, base, staging),
+                    },
                 });
             }
-            if let Some(compiled) = compiled {
-                let ports: SmallVec<[*mut u8; 16]> =
-                    inputs.iter().map(|p| p.cast_mut()).chain(outputs.iter().copied()).collect();
-                with_scratch(compiled.scratch(), |scratch| compiled.run(&ports, cells, n, scratch));
-            } else if stage.made > 0 {
-                stage.elements.run_block(cells, &inputs, &outputs, (self.scratch, staged.piece), n);
+            match code {
+                Some(code) => code.run(&ports, cells, n, spills),
+                None if stage.made > 0 => {
+                    stage.elements.run_block(cells, &ports, (self.scratch, staged.piece), n);
+                }
+                None => {}
             }
-            outputs.extend(stage.folded_feeds.iter().map(|&feed| inputs[feed].cast_mut()));
-            for (k, keep) in stage.stage.keeps.iter().enumerate() {
+            // Made first, then read as they come.
+            let kept = (feeds..ports.len()).chain(stage.folded_feeds.iter().copied());
+            for (k, (keep, port)) in stage.stage.keeps.iter().zip(kept).enumerate() {
                 match (*keep, &stage.folds[k]) {
                     (Keep::Fold(..), Some(fold)) if staged.walk == Walk::Columns => {
-                        (fold.columns)(self.totals(k, rows), outputs[k]);
+                        (fold.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
                     }
-                    (Keep::Fold(..), Some(fold)) => (fold.rows)(self.totals(k, rows), outputs[k], n / rows),
-                    (Keep::Output(o), _) if outputs[k] == self.piece(staged.keeps, k) => {
-                        let (o, port) = (o as usize, kernel.outputs[o as usize]);
-                        space.store(o, port.dtype, shared.outputs[o], outputs[k], at, n);
+                    (Keep::Fold(..), Some(fold)) => {
+                        (fold.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                    }
+                    (Keep::Output(o), _) if ports[port] == self.piece(staged.keeps, k) => {
+                        let (o, port, block) = (o as usize, kernel.outputs[o as usize], ports[port]);
+                        space.convert(Way::Out, o, port.dtype, shared.outputs[o], block, at..at + n);
                     }
                     _ => {}
                 }

@@ -6,12 +6,11 @@
 //!
 //! | | a block is | values of the row are |
 //! |---|---|---|
-//! | [`Walk::Rows`] | several whole rows | repeated for each element |
-//! | [`Walk::Line`] | a piece of one row | uniform |
-//! | [`Walk::Columns`] | one element of each of several rows | beside the elements |
+//! | [`Walk::Rows`] | several short rows | repeated for each element |
+//! | [`Walk::Line`] | a row, or a piece of one | uniform |
+//! | [`Walk::Columns`] | one element of each of several rows; of all rows, several | beside the elements |
 
 use std::{
-    cell::RefCell,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -25,13 +24,18 @@ use super::{
     nest::{Feed, Keep, Nest, Stage},
     pass::{Pass, Shared},
     space::{Access, Space},
-    tile::{Line, Loops, MAX_BLOCK, Ran, TooLarge},
+    tile::{Loops, MAX_BLOCK, Ran, TooLarge, with_scratch},
 };
 
 /// Elements of rows that are worth keeping between stages.
 const MAX_CARRIED: usize = 32 << 10;
 /// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
 const LONGER: usize = 4;
+/// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements' row take to
+/// repeat.
+const SHORT_ROW: usize = 192;
+/// Elements of longer rows that stay in the first-level cache from one stage to the next.
+const BUNDLE: usize = 4096;
 /// Elements a long fold is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
@@ -147,6 +151,8 @@ pub(super) struct Staged {
     /// Rows gone through at a time, and elements of a block.
     pub(super) bundle: usize,
     pub(super) block: usize,
+    /// Elements of each row in a block of columns; more than one only where a bundle has all rows.
+    pub(super) lines: usize,
     /// Elements of each row (for columns: elements of a row's fold) of a task.
     pub(super) chunk: usize,
     /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a bundle.
@@ -159,10 +165,6 @@ pub(super) struct Staged {
     pub(super) carried: usize,
     pub(super) carry: usize,
     pub(super) scratch: usize,
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Staged {
@@ -225,25 +227,27 @@ impl Staged {
         let mut stages = loops(false)?;
         let widest = narrowest(&stages);
         let rows = space.row_count.max(1);
+        let one_pass = nest.stages.len() == 2;
         let (walk, bundle, block) = match () {
             () if space.columns => {
-                // Enough bundles for several threads, none too narrow.
-                let bundle = bundle
-                    .unwrap_or_else(|| rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows));
-                (Walk::Columns, bundle, bundle)
+                // Threads share a single pass by its length; else there are enough bundles for several, none too narrow.
+                let narrow = || rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows);
+                let bundle = bundle.unwrap_or_else(|| if one_pass && rows <= widest { rows } else { narrow() });
+                let lines = if bundle == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
+                (Walk::Columns, bundle, bundle * lines)
             }
-            () if space.each * 2 <= widest => {
+            () if space.each < SHORT_ROW => {
                 let bundle = (widest / space.each.max(1)).clamp(1, rows);
                 (Walk::Rows, bundle, bundle * space.each)
             }
-            () => (Walk::Line, 1, widest),
+            () => (Walk::Line, (BUNDLE / space.each).clamp(1, rows), widest),
         };
         if walk == Walk::Line {
             stages = loops(true)?;
         }
         let block = if walk == Walk::Line { narrowest(&stages).min(space.each.max(1)) } else { block };
         // A long fold is cut where that leaves nothing to do twice: one stage only.
-        let few = rows.div_ceil(bundle) <= 4 && nest.stages.len() == 2;
+        let few = rows.div_ceil(bundle) <= 4 && one_pass;
         let chunk = match walk {
             Walk::Line if few => CHUNK,
             Walk::Columns if few => (CHUNK / bundle).max(1),
@@ -253,8 +257,7 @@ impl Staged {
         let most = |count: fn(&StageLoops) -> usize| stages.iter().map(count).max().unwrap_or(0) * piece;
         let carry = match walk {
             Walk::Rows => block,
-            Walk::Line => space.each,
-            Walk::Columns => bundle * space.each,
+            Walk::Line | Walk::Columns => bundle * space.each,
         };
         let carry = (carry * 8).next_multiple_of(64);
         let feeds = most(|s| s.elements.registers().max(s.rows.registers()));
@@ -269,6 +272,7 @@ impl Staged {
             walk,
             bundle,
             block,
+            lines: if walk == Walk::Columns { block / bundle } else { 1 },
             chunk,
             piece,
             feeds,
@@ -388,21 +392,16 @@ impl RowKernel {
         let elements = staged.bundle * self.space.each.min(staged.chunk);
         let grain = (200_000 / (elements * self.cost).max(1)).max(1);
         let shared = &shared;
+        let pass = |run: &dyn Fn(Pass<'_>)| {
+            with_scratch(staged.scratch, |scratch| run(Pass { kernel: self, staged, shared, scratch }));
+        };
         parallel(bundles * chunks, grain, &|tasks| {
-            SCRATCH.with_borrow_mut(|scratch| {
-                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
-                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
-                // SAFETY: by this function's contract; each task has its own rows or partials.
-                tasks.for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) });
-            });
+            // SAFETY: by this function's contract; each task has its own rows or partials.
+            pass(&|pass| tasks.clone().for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) }));
         });
         if chunks > 1 {
-            SCRATCH.with_borrow_mut(|scratch| {
-                scratch.resize(scratch.len().max(staged.scratch.div_ceil(64)), Line([0; 8]));
-                let pass = Pass { kernel: self, staged, shared, scratch: scratch.as_mut_ptr().cast() };
-                // SAFETY: as above; all tasks are done.
-                (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) });
-            });
+            // SAFETY: as above; all tasks are done.
+            pass(&|pass| (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) }));
         }
         Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })
     }

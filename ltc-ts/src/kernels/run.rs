@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{
     jit::Compiled,
-    space::Access,
+    space::{Access, Way},
     tile::{Kernel, MAX_BLOCK, Port, Shared, with_scratch},
 };
 
@@ -53,7 +53,7 @@ impl Kernel {
                             }
                             Access::Strided => {
                                 if i < inputs {
-                                    self.space.gather_sized(bytes, operand(i), base, next, start, n);
+                                    self.space.transfer_sized(Way::In, bytes, operand(i), base, next, start..start + n);
                                 }
                                 next = next.add(MAX_BLOCK * 8);
                                 next.sub(MAX_BLOCK * 8)
@@ -62,8 +62,8 @@ impl Kernel {
                     }
                     code.run(&at, shared.cells, n, scratch);
                     for (o, port) in self.outputs.iter().enumerate().filter(|(o, _)| copied[inputs + o]) {
-                        let (bytes, block) = (port.dtype.size_of(), at[inputs + o]);
-                        self.space.scatter_sized(bytes, o, shared.outputs[o], block, start, n);
+                        let (bytes, block, base) = (port.dtype.size_of(), at[inputs + o], shared.outputs[o]);
+                        self.space.transfer_sized(Way::Out, bytes, o, base, block, start..start + n);
                     }
                 }
                 start += n;

@@ -1,5 +1,7 @@
 //! The elements a kernel goes through, and how it reaches them in memory.
 
+use std::ops::Range;
+
 use ltc_ir::DType;
 use smallvec::SmallVec;
 
@@ -17,6 +19,15 @@ pub(crate) enum Access {
     Uniform,
     /// Otherwise.
     Strided,
+}
+
+/// Where to elements are copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// To a block.
+    In,
+    /// From a block.
+    Out,
 }
 
 /// An iteration space: sizes with the fewest dimensions that reach all operands, in the memory order of the first.
@@ -146,192 +157,104 @@ impl Space {
         }
     }
 
-    /// Copies an operand's elements `start..start + n` to a block.
+    /// Copies some of an operand's elements to a block, or from there.
     ///
     /// # Safety
-    /// `base` is the operand's element at the origin, with all elements of the space readable; `block` is aligned for `T` and
-    /// writable for `n`, and overlaps none of them.
-    pub(super) unsafe fn gather<T: Copy>(
+    /// `base` is the operand's element at the origin; the elements are readable, or writable, and `block` is aligned for `T`,
+    /// has as many, and overlaps none of them.
+    unsafe fn transfer<T: Copy>(
         &self,
+        way: Way,
         operand: usize,
-        base: *const u8,
+        base: *mut u8,
         block: *mut u8,
-        start: usize,
-        n: usize,
+        elements: Range<usize>,
     ) {
         let (base, block) = (base.cast::<T>(), block.cast::<T>());
-        self.walk(operand, start, n, |at, offset, stride, length| {
-            // SAFETY: `walk` stays within the space and within `n`; operands of strided access may lie at any address.
+        let run = |at, offset, stride, length| {
+            // SAFETY: `walk` stays within the elements; operands may lie at any address.
             unsafe {
-                let (from, to) = (base.offset(offset), block.add(at));
-                match stride {
-                    1 => std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), length * size_of::<T>()),
-                    0 => {
-                        let value = from.read_unaligned();
-                        (0..length).for_each(|i| to.add(i).write(value));
-                    }
-                    _ => (0..length).for_each(|i| to.add(i).write(from.offset(i as isize * stride).read_unaligned())),
+                let (there, here) = (base.offset(offset), block.add(at));
+                let (bytes, apart) = (length * size_of::<T>(), |i: usize| there.offset(i as isize * stride));
+                match (way, stride) {
+                    (Way::In, 1) => std::ptr::copy_nonoverlapping(there.cast::<u8>(), here.cast(), bytes),
+                    (Way::Out, 1) => std::ptr::copy_nonoverlapping(here.cast::<u8>(), there.cast(), bytes),
+                    (Way::In, 0) => std::slice::from_raw_parts_mut(here, length).fill(there.read_unaligned()),
+                    (Way::In, _) => (0..length).for_each(|i| here.add(i).write(apart(i).read_unaligned())),
+                    (Way::Out, _) => (0..length).for_each(|i| apart(i).write_unaligned(here.add(i).read())),
                 }
             }
-        });
+        };
+        match self.access(operand) {
+            Access::Dense => run(0, elements.start as isize, 1, elements.len()),
+            _ => self.walk(operand, elements.start, elements.len(), run),
+        }
     }
 
-    /// [`Space::gather`] of elements of so many bytes.
+    /// The same for elements of so many bytes.
     ///
     /// # Safety
-    /// As [`Space::gather`].
-    pub(super) unsafe fn gather_sized(
+    /// As [`Space::transfer`].
+    pub(super) unsafe fn transfer_sized(
         &self,
+        way: Way,
         bytes: usize,
         operand: usize,
-        base: *const u8,
+        base: *mut u8,
         block: *mut u8,
-        start: usize,
-        n: usize,
+        elements: Range<usize>,
     ) {
         // SAFETY: by this function's contract.
         unsafe {
             match bytes {
-                1 => self.gather::<u8>(operand, base, block, start, n),
-                2 => self.gather::<u16>(operand, base, block, start, n),
-                4 => self.gather::<u32>(operand, base, block, start, n),
-                _ => self.gather::<u64>(operand, base, block, start, n),
+                1 => self.transfer::<u8>(way, operand, base, block, elements),
+                2 => self.transfer::<u16>(way, operand, base, block, elements),
+                4 => self.transfer::<u32>(way, operand, base, block, elements),
+                _ => self.transfer::<u64>(way, operand, base, block, elements),
             }
         }
     }
 
-    /// [`Space::scatter`] of elements of so many bytes.
+    /// The same for elements of this dtype and a block of its lane.
     ///
     /// # Safety
-    /// As [`Space::scatter`].
-    pub(super) unsafe fn scatter_sized(
+    /// As [`Space::transfer`].
+    pub(super) unsafe fn convert(
         &self,
-        bytes: usize,
-        operand: usize,
-        base: *mut u8,
-        block: *const u8,
-        start: usize,
-        n: usize,
-    ) {
-        // SAFETY: by this function's contract.
-        unsafe {
-            match bytes {
-                1 => self.scatter::<u8>(operand, base, block, start, n),
-                2 => self.scatter::<u16>(operand, base, block, start, n),
-                4 => self.scatter::<u32>(operand, base, block, start, n),
-                _ => self.scatter::<u64>(operand, base, block, start, n),
-            }
-        }
-    }
-
-    /// Copies a block to an operand's elements `start..start + n`.
-    ///
-    /// # Safety
-    /// As [`Space::gather`], with `base` writable and `block` readable.
-    pub(super) unsafe fn scatter<T: Copy>(
-        &self,
-        operand: usize,
-        base: *mut u8,
-        block: *const u8,
-        start: usize,
-        n: usize,
-    ) {
-        let (base, block) = (base.cast::<T>(), block.cast::<T>());
-        self.walk(operand, start, n, |at, offset, stride, length| {
-            // SAFETY: as above.
-            unsafe {
-                let (to, from) = (base.offset(offset), block.add(at));
-                if stride == 1 {
-                    let bytes = length * size_of::<T>();
-                    return std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes);
-                }
-                (0..length).for_each(|i| to.offset(i as isize * stride).write_unaligned(from.add(i).read()));
-            }
-        });
-    }
-
-    /// Copies an operand's elements `start..start + n` of this dtype to a block of its lane.
-    ///
-    /// # Safety
-    /// As [`Space::gather`].
-    pub(super) unsafe fn load(
-        &self,
+        way: Way,
         operand: usize,
         dtype: DType,
-        base: *const u8,
+        base: *mut u8,
         block: *mut u8,
-        start: usize,
-        n: usize,
+        elements: Range<usize>,
     ) {
-        // SAFETY: by this function's contract.
-        unsafe {
-            match dtype {
-                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
-                    for at in (0..n).step_by(MAX_BLOCK) {
-                        let part = MAX_BLOCK.min(n - at);
-                        self.load(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
+        if !matches!(dtype, DType::F16 | DType::BF16) {
+            // SAFETY: by this function's contract.
+            return unsafe { self.transfer_sized(way, dtype.size_of(), operand, base, block, elements) };
+        }
+        let mut halves = [0u16; MAX_BLOCK];
+        for start in elements.clone().step_by(MAX_BLOCK) {
+            let part = start..(start + MAX_BLOCK).min(elements.end);
+            // SAFETY: by this function's contract; there are at most as many halves.
+            unsafe {
+                let block = block.cast::<f32>().add(start - elements.start);
+                if way == Way::Out {
+                    for (to, from) in halves.iter_mut().zip(std::slice::from_raw_parts(block, part.len())) {
+                        let bf16 = dtype == DType::BF16;
+                        *to = if bf16 { (from.to_bits() >> 16) as u16 } else { half::f16::from_f32(*from).to_bits() };
                     }
                 }
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    self.gather::<u16>(operand, base, halves.as_mut_ptr().cast(), start, n);
-                    let block = std::slice::from_raw_parts_mut(block.cast::<f32>(), n);
-                    for (to, from) in block.iter_mut().zip(halves) {
-                        *to = if dtype == DType::BF16 {
+                self.transfer::<u16>(way, operand, base, halves.as_mut_ptr().cast(), part.clone());
+                if way == Way::In {
+                    for (to, from) in std::slice::from_raw_parts_mut(block, part.len()).iter_mut().zip(halves) {
+                        let bf16 = dtype == DType::BF16;
+                        *to = if bf16 {
                             f32::from_bits(u32::from(from) << 16)
                         } else {
                             half::f16::from_bits(from).to_f32()
                         };
                     }
                 }
-                d if d.size_of() == 1 => self.gather::<u8>(operand, base, block, start, n),
-                d if d.size_of() == 4 => self.gather::<u32>(operand, base, block, start, n),
-                _ => self.gather::<u64>(operand, base, block, start, n),
-            }
-        }
-    }
-
-    /// Copies a block of an operand's lane to its elements `start..start + n` of this dtype.
-    ///
-    /// # Safety
-    /// As [`Space::scatter`].
-    pub(super) unsafe fn store(
-        &self,
-        operand: usize,
-        dtype: DType,
-        base: *mut u8,
-        block: *const u8,
-        start: usize,
-        n: usize,
-    ) {
-        // SAFETY: by this function's contract.
-        unsafe {
-            match dtype {
-                DType::F16 | DType::BF16 if n > MAX_BLOCK => {
-                    for at in (0..n).step_by(MAX_BLOCK) {
-                        let part = MAX_BLOCK.min(n - at);
-                        self.store(operand, dtype, base, block.add(at * size_of::<f32>()), start + at, part);
-                    }
-                }
-                DType::F16 | DType::BF16 => {
-                    let mut halves = [0u16; MAX_BLOCK];
-                    let block = std::slice::from_raw_parts(block.cast::<f32>(), n);
-                    for (to, from) in halves.iter_mut().zip(block) {
-                        *to = if dtype == DType::BF16 {
-                            (from.to_bits() >> 16) as u16
-                        } else {
-                            half::f16::from_f32(*from).to_bits()
-                        };
-                    }
-                    self.scatter::<u16>(operand, base, halves.as_ptr().cast(), start, n);
-                }
-                d if self.access(operand) == Access::Dense => {
-                    let (bytes, to) = (d.size_of(), base.add(start * d.size_of()));
-                    std::ptr::copy(block, to, n * bytes);
-                }
-                d if d.size_of() == 1 => self.scatter::<u8>(operand, base, block, start, n),
-                d if d.size_of() == 4 => self.scatter::<u32>(operand, base, block, start, n),
-                _ => self.scatter::<u64>(operand, base, block, start, n),
             }
         }
     }
@@ -356,7 +279,7 @@ mod tests {
 
     #[test]
     fn any_stretch_is_gathered_and_scattered() {
-        let data: Vec<i32> = (0..24).collect();
+        let mut data: Vec<i32> = (0..24).collect();
         let s = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
         let expected: Vec<i32> = (0..24).map(|i| (i / 12) + (i / 4 % 3) * 2 + (i % 4) * 6).collect();
         for start in 0..24 {
@@ -366,8 +289,9 @@ mod tests {
                 let mut back = vec![-1; 24];
                 // SAFETY: both operands reach elements 0..24, blocks have `n`.
                 unsafe {
-                    s.gather::<i32>(1, data.as_ptr().cast(), block.as_mut_ptr().cast(), start, n);
-                    s.scatter::<i32>(1, back.as_mut_ptr().cast(), block.as_ptr().cast(), start, n);
+                    let (from, to) = (data.as_mut_ptr().cast(), back.as_mut_ptr().cast());
+                    s.transfer::<i32>(Way::In, 1, from, block.as_mut_ptr().cast(), start..start + n);
+                    s.transfer::<i32>(Way::Out, 1, to, block.as_mut_ptr().cast(), start..start + n);
                 }
                 assert_eq!(block, expected[start..start + n]);
                 for (i, &b) in back.iter().enumerate() {

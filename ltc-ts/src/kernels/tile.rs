@@ -17,7 +17,7 @@ use super::{
     body::{Body, Def, Lane, Val},
     jit::{Jit, Recipe, Tier},
     lanes::{self, Key, Loop},
-    space::{Access, Space},
+    space::{Access, Space, Way},
 };
 
 /// Scratch memory of a block; about half of a first-level cache.
@@ -99,24 +99,25 @@ pub(crate) enum Ran {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooLarge;
 
-/// Scratch memory of a thread, aligned for vectors.
+/// Scratch memory, aligned for vectors.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-pub(super) struct Line(#[expect(dead_code, reason = "used as raw memory")] pub(super) [u64; 8]);
+struct Line(#[expect(dead_code, reason = "used as raw memory")] [u64; 8]);
 
 thread_local! {
-    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// Pieces nobody uses. One call may be within another, so there may be several.
+    static SCRATCH: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls `f` with so many bytes of this thread's scratch memory.
-pub(super) fn with_scratch(bytes: usize, f: impl FnOnce(*mut u8)) {
-    SCRATCH.with_borrow_mut(|scratch| {
-        let lines = bytes.div_ceil(64);
-        if scratch.len() < lines {
-            scratch.resize(lines, Line([0; 8]));
-        }
-        f(scratch.as_mut_ptr().cast());
-    });
+pub(super) fn with_scratch<R>(bytes: usize, f: impl FnOnce(*mut u8) -> R) -> R {
+    let mut lines = SCRATCH.with_borrow_mut(Vec::pop).unwrap_or_default();
+    if lines.len() * size_of::<Line>() < bytes {
+        lines.resize(bytes.div_ceil(size_of::<Line>()), Line([0; 8]));
+    }
+    let result = f(lines.as_mut_ptr().cast());
+    SCRATCH.with_borrow_mut(|free| free.push(lines));
+    result
 }
 
 impl Kernel {
@@ -286,7 +287,10 @@ impl Kernel {
     /// As [`Kernel::run`]; `block` has room for `n` elements.
     unsafe fn load(&self, input: usize, base: *const u8, block: *mut u8, start: usize, n: usize) {
         // SAFETY: by this function's contract.
-        unsafe { self.space.load(self.outputs.len() + input, self.inputs[input].dtype, base, block, start, n) }
+        unsafe {
+            let (operand, dtype) = (self.outputs.len() + input, self.inputs[input].dtype);
+            self.space.convert(Way::In, operand, dtype, base.cast_mut(), block, start..start + n);
+        }
     }
 
     /// Copies a block to elements of an output.
@@ -295,7 +299,10 @@ impl Kernel {
     /// As [`Kernel::load`].
     unsafe fn store(&self, output: usize, base: *mut u8, block: *const u8, start: usize, n: usize) {
         // SAFETY: by this function's contract.
-        unsafe { self.space.store(output, self.outputs[output].dtype, base, block, start, n) }
+        unsafe {
+            let dtype = self.outputs[output].dtype;
+            self.space.convert(Way::Out, output, dtype, base, block.cast_mut(), start..start + n);
+        }
     }
 
     /// The elements of a range, block by block.

@@ -30,8 +30,9 @@ const OURS: &[Pass] = &[
     Pass { name: "layout", exact: false, apply: layout::apply },
 ];
 
-/// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise.
-const ASKED_FOR: &[&str] = &["layout"];
+/// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise, or libtorch's kernels
+/// give other bits on the other thread.
+const ASKED_FOR: &[&str] = &["layout", "branches"];
 
 /// Names of all passes, in the order they run; last, what happens to steps ([`crate::fuse::Plan::join_in_place`],
 /// [`crate::branches::plan`]).
@@ -39,9 +40,13 @@ pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
     GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "branches"])
 }
 
+/// Whether the switches allow a pass.
+pub(crate) fn is_wanted(name: &str, switches: &Switches) -> bool {
+    switches.has(name) && (!ASKED_FOR.contains(&name) || switches.names().iter().any(|n| n == name))
+}
+
 /// The better graph, if any pass finds one. Passes that are not exact run where kernels need not be either.
 pub(crate) fn rewrite(graph: &Graph, switches: &Switches, fusion: Fusion) -> Option<(Rewritten, Report)> {
-    let asked = |p: &Pass| !ASKED_FOR.contains(&p.name) || switches.names().iter().any(|n| n == p.name);
-    let allowed = |p: &Pass| switches.has(p.name) && asked(p) && (p.exact || fusion == Fusion::Full);
+    let allowed = |p: &Pass| is_wanted(p.name, switches) && (p.exact || fusion == Fusion::Full);
     run(graph, GENERAL.iter().chain(OURS), allowed)
 }

@@ -106,7 +106,7 @@ const TAIL: usize = 128;
 
 impl Compiled {
     /// Whether the code computes what these numbers ask for.
-    pub(super) fn suits(&self, cells: &[u64]) -> bool {
+    pub(in crate::kernels) fn suits(&self, cells: &[u64]) -> bool {
         self.exponents.iter().all(|&(cell, bits)| cells[cell as usize] == bits)
     }
 
@@ -116,6 +116,11 @@ impl Compiled {
             let cell = &mut cells[cell as usize];
             *cell = if *cell == 0 { 0 } else { u64::MAX };
         }
+    }
+
+    /// Whether there is nothing to prepare.
+    pub(in crate::kernels) fn reads_cells_as_they_are(&self) -> bool {
+        self.masks.is_empty()
     }
 
     /// Bytes of scratch memory a run needs.

@@ -53,7 +53,11 @@ mod code {
     }
 
     impl Compiled {
-        pub(super) fn suits(&self, _: &[u64]) -> bool {
+        pub(in crate::kernels) fn suits(&self, _: &[u64]) -> bool {
+            match *self {}
+        }
+
+        pub(in crate::kernels) fn reads_cells_as_they_are(&self) -> bool {
             match *self {}
         }
 
