@@ -27,6 +27,8 @@ enum What {
     Tanh,
     Sum,
     InPlace,
+    /// The value all towers start with is written in place, if this is its last use.
+    Taken,
     Shared,
     Rows,
     Shown,
@@ -51,6 +53,7 @@ fn towers(ops: &[(usize, What)]) -> (Arc<Graph>, Vec<u64>) {
             What::Tanh => g.one("aten::tanh", ArgWriter::new().tensor(), &[v], &l),
             What::Sum => g.add(v, before, &l),
             What::InPlace => g.add_in_place(v, before, &l),
+            What::Taken => g.add_in_place(start, v, &l),
             What::Shared => g.add(v, start, &l),
             What::Rows => {
                 let args = ArgWriter::new().tensor().int(0).tensor().clone();
@@ -110,6 +113,7 @@ fn same_both_ways(ops: &[(usize, What)], fusion: Fusion, spoilt: Option<usize>) 
     }
     assert_eq!(on.stats().poisoned, off.stats().poisoned * RUNS as u64);
     assert_eq!(on.stats().steps, off.stats().steps * RUNS as u64, "every step runs once");
+    assert_eq!(on.stats().copies, off.stats().copies * RUNS as u64, "what may be written in place still is");
     assert_eq!(on.used(), 0, "nothing is kept or counted twice");
     on
 }
@@ -127,6 +131,12 @@ fn towers_run_on_two_threads() {
         assert!(forks > 0 && rig.program.program().text().contains("# branches: of steps"));
         assert_eq!(rig.stats().forks, forks * RUNS as u64 / 2, "every other run, as both ways are measured");
     }
+}
+
+#[test]
+fn what_one_tower_writes_in_place_no_other_reads_beside_it() {
+    let ops: Vec<(usize, What)> = plain().into_iter().chain([(1, What::Tanh), (1, What::Taken)]).collect();
+    assert!(same_both_ways(&ops, Fusion::Off, None).stats().forks > 0);
 }
 
 #[test]
@@ -175,7 +185,7 @@ proptest! {
     #[test]
     fn any_order_of_any_towers_gives_the_same(
         ops in prop::collection::vec((0usize..3, prop::sample::select(vec![
-            What::Product, What::Tanh, What::Sum, What::InPlace, What::Shared, What::Rows, What::Shown,
+            What::Product, What::Tanh, What::Sum, What::InPlace, What::Taken, What::Shared, What::Rows, What::Shown,
         ])), 4..40),
         full in any::<bool>(),
         spoilt in prop::option::of(0usize..3),
