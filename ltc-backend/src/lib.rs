@@ -11,7 +11,7 @@
 //!
 //! # Threads
 //! - [`Executable::execute`] is called one program at a time, in program order: on the device's executor thread, or on a
-//!   recording thread for programs that [`Executable::short_run`] tells to be short.
+//!   recording thread where [`Executable::cost`] tells that handing the program over gains nothing.
 //! - [`Backend::compile`], [`Backend::upload`] and [`Backend::download`] may be called from any thread, concurrently.
 //!
 //! # Errors
@@ -75,14 +75,23 @@ pub trait OutputSink {
     fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>);
 }
 
+/// What an execution takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunCost {
+    /// Rough time.
+    pub time: std::time::Duration,
+    /// Most threads it uses at once; 1 starts none.
+    pub threads: usize,
+}
+
 /// A compiled program.
 pub trait Executable: Send + Sync {
     /// Runs the program and reports every output. Never panics on bad data.
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink);
 
-    /// Rough time of one execution where it is known to start no threads of its own: the caller may then run the program
-    /// on its own thread instead of handing it over.
-    fn short_run(&self) -> Option<std::time::Duration> {
+    /// What one execution takes of this machine's processors. The recording thread may then run the program itself
+    /// instead of handing it over. `None`: not known, or another device's work; such programs are always handed over.
+    fn cost(&self) -> Option<RunCost> {
         None
     }
 

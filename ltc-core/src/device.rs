@@ -30,6 +30,7 @@ use crate::{
     event::{Event, SyncReason},
     executor::{Executor, Job},
     family::{self, Sizes},
+    handover::Place,
     metrics,
     session::Inner,
     storage::Storage,
@@ -355,11 +356,18 @@ impl Device {
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
-        let here = program.executable.short_run().is_some_and(|d| awaited || !handover.pays(&program, d));
+        let here = || match handover.place(&program, awaited) {
+            Place::Executor => false,
+            Place::HereIfIdle => self.0.executor.is_idle(),
+            Place::Here => {
+                self.0.executor.finish();
+                true
+            }
+        };
         if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job);
-        } else if here && config.inline_execution && self.0.executor.is_idle() {
+        } else if config.inline_execution && here() {
             event(true);
             metrics::add(&session.counters.inline_executions, 1);
             self.0.executor.run_inline(job);

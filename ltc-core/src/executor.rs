@@ -122,12 +122,15 @@ impl Executor {
         self.shared.run(job);
     }
 
+    /// Waits until nothing is in flight.
+    pub(crate) fn finish(&self) {
+        self.shared.idle.wait_while(&mut self.shared.progress.lock(), |p| p.in_flight > 0);
+    }
+
     /// Waits until nothing is in flight; the first execution error nobody was told of.
     pub(crate) fn wait_idle(&self) -> Result<(), Arc<ExecError>> {
         let mut progress = self.shared.progress.lock();
-        while progress.in_flight > 0 {
-            self.shared.idle.wait(&mut progress);
-        }
+        self.shared.idle.wait_while(&mut progress, |p| p.in_flight > 0);
         progress.unreported.take().map_or(Ok(()), Err)
     }
 
@@ -161,13 +164,14 @@ impl Shared {
     }
 
     fn run(&self, job: Job) {
-        let _turn = self.turn.lock();
-        let start = Instant::now();
         let Job { program, params, numbers, outputs, sites } = job;
+        // Not in its turn: what it waits for may be another program's that is yet to come.
         let params = params
             .into_iter()
             .map(|(cell, donated)| Input { buffer: if donated { cell.take() } else { cell.wait() }, donated })
             .collect();
+        let _turn = self.turn.lock();
+        let start = Instant::now();
         let mut sink = Sink { shared: self, outputs: &outputs, sites: &sites, noted: Vec::new() };
         let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers }, &mut sink));
         if catch_unwind(run).is_err() {

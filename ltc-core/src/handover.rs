@@ -2,17 +2,24 @@
 //!
 //! A hand-over wakes a sleeping thread, and often that one wakes the caller again; on some machines either takes as long as a
 //! small program. What is gained is the time both threads work: as long as the program runs, but no longer than until
-//! somebody waits for it. All three times are measured as programs run. Only programs that start no threads of their own
-//! may run on the caller's thread (see [`ltc_backend::Executable::short_run`]): libtorch keeps a team of threads for each.
+//! somebody waits for it. All three times are measured as programs run.
+//!
+//! A program whose kernels take every processor leaves none for its caller, who then runs it: work beside it would take from
+//! the kernels what it gains. Besides, libtorch keeps a team of threads for every thread that runs kernels, and two teams that
+//! together have more threads than there are processors sleep between kernels instead of spinning, which costs more than
+//! most kernels. Programs that use more than half of the processors but not all are always handed over: one team, the executor's.
 
 use std::{
+    num::NonZero,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    thread,
     time::{Duration, Instant},
 };
 
+use ltc_backend::RunCost;
 use parking_lot::Mutex;
 
 use crate::cache::Program;
@@ -53,6 +60,23 @@ pub(crate) struct Handover {
     last: Mutex<Option<(Weak<Program>, Instant)>>,
 }
 
+/// Where a program is better run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// On the executor thread.
+    Executor,
+    /// On the caller's thread, if the executor has nothing to do.
+    HereIfIdle,
+    /// On the caller's thread, once the executor has nothing to do.
+    Here,
+}
+
+/// Processors this process may use.
+fn processors() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
@@ -64,12 +88,23 @@ fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
     }
 }
 
+fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) -> bool) -> Place {
+    match cost {
+        Some(cost) if cost.threads >= processors.max(2) => Place::Here,
+        // Two teams of them would have enough.
+        Some(cost) if 2 * cost.threads <= processors + 1 && !gains(cost.time) => Place::HereIfIdle,
+        _ => Place::Executor,
+    }
+}
+
 impl Handover {
-    /// Whether a program somebody is not yet waiting for is better handed over. `estimate`: of its time, before it ran.
-    pub(crate) fn pays(&self, program: &Program, estimate: Duration) -> bool {
-        let run = program.pace.run.get().unwrap_or(estimate);
-        let wake = self.wake.get().unwrap_or(WAKE);
-        is_gain(run, wake, program.pace.slack.get())
+    /// Where a program is to run; `awaited`: somebody is waiting for it already.
+    pub(crate) fn place(&self, program: &Program, awaited: bool) -> Place {
+        place(program.executable.cost(), processors(), |estimate| {
+            let run = program.pace.run.get().unwrap_or(estimate);
+            let wake = self.wake.get().unwrap_or(WAKE);
+            !awaited && is_gain(run, wake, program.pace.slack.get())
+        })
     }
 
     /// A program was sent, or run, and its caller goes on.
@@ -104,6 +139,19 @@ mod tests {
         assert!(is_gain(us(500), us(50), Some(us(300))), "needed later");
         assert!(is_gain(us(500), us(50), Some(us(5000))), "needed long after");
         assert!(!is_gain(us(40), us(50), Some(us(5000))));
+    }
+
+    #[test]
+    fn programs_that_take_every_processor_are_not_handed_over() {
+        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads });
+        assert_eq!(place(of(4), 4, |_| true), Place::Here);
+        assert_eq!(place(of(4), 8, |_| true), Place::Executor, "others are left");
+        assert_eq!(place(of(4), 8, |_| false), Place::HereIfIdle, "as many for a second team");
+        assert_eq!(place(of(4), 6, |_| false), Place::Executor, "one team, the executor's");
+        assert_eq!(place(of(2), 1, |_| true), Place::Here);
+        assert_eq!(place(of(1), 1, |_| true), Place::Executor, "it starts none, and there is other work");
+        assert_eq!(place(of(1), 1, |_| false), Place::HereIfIdle);
+        assert_eq!(place(None, 1, |_| false), Place::Executor, "another device's work");
     }
 
     #[test]

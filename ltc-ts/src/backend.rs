@@ -2,11 +2,12 @@
 
 use std::{
     sync::{Arc, OnceLock},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ltc_backend::{
     Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, MemoryInfo, OutputSink,
+    RunCost,
 };
 use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
 use ltc_torch_sys::{Generator, Held, Pooled, pool_stats, set_pool_limit};
@@ -314,9 +315,15 @@ impl Executable for TsExecutable {
         })))
     }
 
-    fn short_run(&self) -> Option<Duration> {
+    fn cost(&self) -> Option<RunCost> {
         let cost = self.cost.lock().1;
-        (!cost.wide || tch::get_num_threads() == 1).then_some(cost.time)
+        let threads = usize::try_from(tch::get_num_threads()).ok()?;
+        // A configured number is the executor thread's.
+        let is_configured = self.config.threads.is_some_and(|n| usize::from(n) != threads);
+        match cost.wide && threads > 1 {
+            true if is_configured => None,
+            is_wide => Some(RunCost { time: cost.time, threads: if is_wide { threads } else { 1 } }),
+        }
     }
 
     fn text(&self) -> String {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ltc_ir::{DType, LayoutRef, OpClass, ValueId};
+use ltc_ir::{DType, LayoutRef, OpClass};
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -58,7 +58,7 @@ pub(crate) fn plan(program: &Program) -> Vec<Fork> {
 fn reads_much(program: &Program, step: &Step) -> bool {
     let node = &program.lowered.nodes()[step.node as usize];
     let fused = matches!(step.kind, StepKind::Fused(_));
-    let much = |slot: u32| layout(program, slot).is_some_and(|l| l.numel() > cost::ELEMENTS);
+    let much = |slot: u32| program.slot_layout(slot).is_some_and(|l| l.numel() > cost::ELEMENTS);
     (fused || !matches!(node.op().spec().class, OpClass::View | OpClass::Matmul))
         && program.step_operands(step).iter().any(|o| much(o.slot))
 }
@@ -146,18 +146,10 @@ fn longest(program: &Program, costs: &[cost::Of], start: usize) -> Option<Range<
 }
 
 fn is_state(program: &Program, slot: u32) -> bool {
-    layout(program, slot).is_none_or(|l| l.dtype() == DType::RngState)
+    program.slot_layout(slot).is_none_or(|l| l.dtype() == DType::RngState)
 }
 
 /// Layout of the value in a slot; `None` for temporaries.
-fn layout(program: &Program, slot: u32) -> Option<&LayoutRef> {
-    let (graph, slot) = (&program.lowered, slot as usize);
-    match slot.checked_sub(graph.params().len()) {
-        None => graph.params().get(slot),
-        Some(result) => (result < graph.result_count()).then(|| graph.layout(ValueId::result(result))),
-    }
-}
-
 impl Fork {
     fn new(program: &Program, costs: &[cost::Of], steps: Range<usize>) -> Option<Fork> {
         let mut found = parts(steps.start);
@@ -194,7 +186,7 @@ impl Fork {
         };
         let over = shared.iter().copied().filter(last).collect();
         let shared: Option<Vec<(u32, LayoutRef)>> =
-            shared.into_iter().map(|s| layout(program, s).map(|l| (s, l.clone()))).collect();
+            shared.into_iter().map(|s| program.slot_layout(s).map(|l| (s, l.clone()))).collect();
         Some(Fork { steps, there, here, lent, shared: shared?, over }).filter(|f| !f.there.is_empty())
     }
 }

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use ltc_ir::OpClass;
+use ltc_ir::{LayoutRef, OpClass};
 
 use crate::program::{Program, Step, StepKind};
 
 /// More elements than this in any value, and libtorch's kernels may use several threads.
 pub(crate) const ELEMENTS: i64 = 8192;
-/// The same for the result of a matrix product.
+/// The same for the result of a matrix product, where several threads gain something.
 const PRODUCTS: u64 = 4096;
+/// oneMKL starts threads for any product of matrices with more rows or columns than this, whether they gain or not (counted in
+/// `/proc/self/task` before and after a process's first product).
+const ROWS: i64 = 16;
 
 /// What is known of a program before it ran.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +28,7 @@ pub(crate) struct Cost {
 pub(crate) struct Of {
     /// Rough time, on one thread.
     pub(crate) nanoseconds: u64,
-    /// It may use several threads.
+    /// It may use several threads, and gain by them.
     pub(crate) wide: bool,
 }
 
@@ -35,7 +38,22 @@ pub(crate) fn of(program: &Program) -> Cost {
     let all = program.steps.iter().map(|s| step(program, s));
     let add = |sum: Of, of: Of| Of { nanoseconds: sum.nanoseconds + of.nanoseconds, wide: sum.wide || of.wide };
     let Of { nanoseconds, wide } = all.fold(Of { nanoseconds: 0, wide }, add);
+    let wide = wide || program.steps.iter().any(|s| is_threaded_product(program, s));
     Cost { time: Duration::from_nanos(nanoseconds), wide }
+}
+
+/// Products of matrices of some size, and batches of any; products with a vector run on one thread.
+fn is_threaded_product(program: &Program, step: &Step) -> bool {
+    let class = program.lowered.nodes()[step.node as usize].op().spec().class;
+    if class != OpClass::Matmul || !matches!(step.kind, StepKind::Boxed(_)) {
+        return false;
+    }
+    let results = program.step_results(step).iter().map(|r| &r.layout);
+    let is_vector = results.clone().all(|l| l.sizes().iter().filter(|&&n| n != 1).count() < 2);
+    let operands = program.step_operands(step).iter().filter_map(|o| program.slot_layout(o.slot));
+    let is_small = |l: &LayoutRef| l.sizes().iter().all(|&n| n <= ROWS);
+    let mut all = operands.chain(results);
+    all.clone().any(|l| l.rank() > 2) || !(is_vector || all.all(is_small))
 }
 
 /// Estimated cost of a step.

@@ -5,7 +5,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use ltc_ir::{Assumption, Graph, LayoutRef};
+use ltc_ir::{Assumption, Graph, LayoutRef, ValueId};
 use ltc_torch_sys::Plan;
 
 use crate::{branches::Fork, budget::MemoryPlan, fuse::Fused, kernels::MaxPool, schedule::OperandUse};
@@ -141,6 +141,15 @@ impl Program {
 
     pub(crate) fn step_results(&self, step: &Step) -> &[StepResult] {
         &self.results[as_usize(&step.results)]
+    }
+
+    /// What a slot holds; `None` for scratch.
+    pub(crate) fn slot_layout(&self, slot: u32) -> Option<&LayoutRef> {
+        let (graph, slot) = (&self.lowered, slot as usize);
+        match slot.checked_sub(graph.params().len()) {
+            None => graph.params().get(slot),
+            Some(result) => (result < graph.result_count()).then(|| graph.layout(ValueId::result(result))),
+        }
     }
 
     pub(crate) fn step_writes(&self, step: &Step) -> &[(u32, u32)] {

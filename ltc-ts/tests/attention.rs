@@ -2,17 +2,13 @@
 
 mod common;
 
-use common::*;
+use common::{
+    attention::{Mask, config, difference, times},
+    *,
+};
 use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Scalar, ValueId, passes::Switches};
 use ltc_ts::{Fusion, TsConfig};
 use tch::{Kind, Tensor};
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Mask {
-    None,
-    Added,
-    Filled,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Shape {
@@ -97,21 +93,6 @@ impl Shape {
         }
         inputs
     }
-}
-
-fn config(rewrites: Switches, fusion: Fusion) -> TsConfig {
-    TsConfig { rewrites, fusion, ..TsConfig::default() }
-}
-
-fn times(rig: &Rig) -> usize {
-    rig.program.program().rewrites().iter().find(|(n, _)| *n == "attention").map_or(0, |(_, times)| *times)
-}
-
-/// Largest difference of numbers; NaN must stand where it stood.
-fn difference(a: &Tensor, b: &Tensor) -> f64 {
-    assert_eq!((a.size(), a.stride(), a.kind()), (b.size(), b.stride(), b.kind()));
-    assert!(a.isnan().equal(&b.isnan()), "NaN elsewhere");
-    (a.nan_to_num(0.0, 0.0, 0.0) - b.nan_to_num(0.0, 0.0, 0.0)).abs().max().double_value(&[])
 }
 
 #[test]

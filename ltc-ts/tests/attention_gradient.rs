@@ -4,12 +4,12 @@
 mod common;
 
 use common::{
-    attention::{Case, LONG, Mask},
+    attention::{Case, LONG, Mask, config, difference, times},
     *,
 };
 use ltc_backend::Backend;
 use ltc_ir::passes::Switches;
-use ltc_ts::{Fusion, TsConfig};
+use ltc_ts::Fusion;
 use proptest::prelude::*;
 use tch::{Kind, Tensor};
 
@@ -49,26 +49,6 @@ fn eager(case: Case, inputs: &[Tensor]) -> [Tensor; 2] {
     let y = s.softmax(-1, Kind::Float).matmul(&heads[2]).transpose(1, 2).reshape([b, t, h * e]).view([b, t, h, e]);
     let grad = Tensor::run_backward(&[(&y * &inputs[1]).sum(Kind::Float)], &[&x], false, false);
     [y.detach(), grad[0].shallow_clone()]
-}
-
-fn config(rewrites: Switches, fusion: Fusion) -> TsConfig {
-    TsConfig { rewrites, fusion, ..TsConfig::default() }
-}
-
-fn times(rig: &Rig) -> usize {
-    rig.program.program().rewrites().iter().find(|(n, _)| *n == "attention").map_or(0, |(_, times)| *times)
-}
-
-/// Largest difference of numbers; NaN must stand where it stood.
-fn difference(a: &Tensor, b: &Tensor) -> f64 {
-    assert_eq!((a.size(), a.stride(), a.kind()), (b.size(), b.stride(), b.kind()));
-    assert!(
-        a.isnan().equal(&b.isnan()),
-        "NaN elsewhere: {} and {}",
-        a.isnan().sum(Kind::Int64),
-        b.isnan().sum(Kind::Int64)
-    );
-    (a.nan_to_num(0.0, 0.0, 0.0) - b.nan_to_num(0.0, 0.0, 0.0)).abs().max().double_value(&[])
 }
 
 fn agrees(case: Case, switches: Switches, blind: bool) -> Rig {

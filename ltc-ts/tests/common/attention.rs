@@ -1,8 +1,31 @@
 //! Attention written by hand and its gradient, as they are recorded.
 
-use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, Layout, LayoutRef, Scalar, ValueId};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Graph, Layout, LayoutRef, Scalar, ValueId, passes::Switches};
+use ltc_ts::{Fusion, TsConfig};
+use tch::{Kind, Tensor};
 
-use super::{G, f32s};
+use super::{G, Rig, f32s};
+
+pub(crate) fn config(rewrites: Switches, fusion: Fusion) -> TsConfig {
+    TsConfig { rewrites, fusion, ..TsConfig::default() }
+}
+
+/// How often the rewrite happened.
+pub(crate) fn times(rig: &Rig) -> usize {
+    rig.program.program().rewrites().iter().find(|(n, _)| *n == "attention").map_or(0, |(_, times)| *times)
+}
+
+/// Largest difference of numbers; NaN must stand where it stood.
+pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    assert_eq!((a.size(), a.stride(), a.kind()), (b.size(), b.stride(), b.kind()));
+    assert!(
+        a.isnan().equal(&b.isnan()),
+        "NaN elsewhere: {} and {}",
+        a.isnan().sum(Kind::Int64),
+        b.isnan().sum(Kind::Int64)
+    );
+    (a.nan_to_num(0.0, 0.0, 0.0) - b.nan_to_num(0.0, 0.0, 0.0)).abs().max().double_value(&[])
+}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Mask {
