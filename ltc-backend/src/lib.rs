@@ -129,8 +129,15 @@ pub trait Backend: Send + Sync {
     /// Copies a buffer of this layout to the host.
     fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError>;
 
-    /// Called on the executor thread once, before its first program.
-    fn attach_executor_thread(&self, _device: DeviceIndex) {}
+    /// What of the calling thread's state its programs run under, such as a number of threads, as a word. Asked where a
+    /// program is handed over.
+    fn thread_state(&self) -> u64 {
+        0
+    }
+
+    /// Called on the executor thread before its first program, and before one that is to run under another
+    /// [`Backend::thread_state`] than the last.
+    fn attach_executor_thread(&self, _device: DeviceIndex, _state: u64) {}
 
     /// Waits until the device has finished what `execute` started asynchronously.
     fn synchronize(&self, _device: DeviceIndex) -> Result<(), BackendError> {

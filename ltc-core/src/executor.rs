@@ -31,6 +31,9 @@ pub(crate) struct Job {
     pub(crate) sites: Vec<SiteId>,
 }
 
+/// A job, and the [`Backend::thread_state`] of who hands it over.
+type Handed = (Job, u64);
+
 /// What the executor shares with its device.
 pub(crate) struct Shared {
     pub(crate) backend: Arc<dyn Backend>,
@@ -55,7 +58,7 @@ pub(crate) struct Executor {
     pub(crate) shared: Arc<Shared>,
     pub(crate) handover: Handover,
     queue_depth: usize,
-    thread: Mutex<Option<(SyncSender<Job>, JoinHandle<()>)>>,
+    thread: Mutex<Option<(SyncSender<Handed>, JoinHandle<()>)>>,
 }
 
 impl Executor {
@@ -96,8 +99,8 @@ impl Executor {
         });
         let start = Instant::now();
         // Jobs are queued in submission order: the lock is held until the job is in.
-        if let Err(refused) = queue.send(job) {
-            self.shared.run(refused.0);
+        if let Err(refused) = queue.send((job, self.shared.backend.thread_state())) {
+            self.shared.run(refused.0.0);
         }
         if sleeps && started {
             self.handover.wake.note(start.elapsed());
@@ -156,9 +159,12 @@ impl Drop for Executor {
 }
 
 impl Shared {
-    fn work(&self, queue: Receiver<Job>) {
-        self.backend.attach_executor_thread(self.device);
-        for job in queue {
+    fn work(&self, queue: Receiver<Handed>) {
+        let mut last = None;
+        for (job, state) in queue {
+            if last.replace(state) != Some(state) {
+                self.backend.attach_executor_thread(self.device, state);
+            }
             self.run(job);
         }
     }

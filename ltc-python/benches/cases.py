@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import hub
+import kernels
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -136,15 +137,21 @@ MODELS = ("mnist", "gpt", "resnet", "lstm", "unet", "augment")
 
 
 def names():
-    """All cases, models first; those of `hub` need packages of their own and run where they are asked for."""
+    """All cases that run unasked, models first."""
     return [*MODELS, *CASES]
+
+
+def groups():
+    """Cases that run where they, or all of their group, are asked for; those of `hub` need packages of their own."""
+    return {"hub": hub.NAMES, "kernels": kernels.NAMES}
 
 
 def build(name, device, prepare, compiled):
     """The step function of a case; `compiled` is what is done with the part of it that follows from its batch."""
     torch.manual_seed(0)
-    if name in hub.NAMES:
-        return hub.build(name, torch.device(device), prepare, compiled)
+    for group in (hub, kernels):
+        if name in group.NAMES:
+            return group.build(name, torch.device(device), prepare, compiled)
     if name in MODELS:
         return importlib.import_module(name).build(torch.device(device), prepare, compiled)
     return compiled(CASES[name](torch.device(device), prepare))

@@ -159,10 +159,10 @@ def main():
     """The command line."""
     sys.path.insert(0, str(HERE))
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("cases", nargs="*", help="default: all")
+    p.add_argument("cases", nargs="*", help="default: all but the groups `hub` and `kernels`")
     p.add_argument("--ways", default=",".join(WAYS), help="comma-separated")
     p.add_argument("--seconds", type=float, default=3.0, help="time per row for the steady state")
-    p.add_argument("--threads", type=int, default=1, help="threads of each way")
+    p.add_argument("--threads", type=int, default=os.cpu_count(), help="of each way; default: all processors")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds after which a row is given up")
     p.add_argument("--json", type=Path, help="also write the rows here")
     p.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -172,14 +172,16 @@ def main():
         return
     import cases
 
-    known = [*cases.names(), *cases.hub.NAMES]
-    if unknown := set(options.cases) - set(known):
-        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+    groups = cases.groups()
+    known = [*cases.names(), *(name for group in groups.values() for name in group)]
+    wanted = [name for case in options.cases or cases.names() for name in groups.get(case, [case])]
+    if unknown := set(wanted) - set(known):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are: {', '.join([*groups, *known])}")
     jax_cases = _jax_cases() if "jax" in options.ways.split(",") else ()
     load = os.getloadavg()[0]
     print(f"{options.threads} thread(s) each, {os.cpu_count()} cores, load before: {load:.1f}; milliseconds, medians")
     found = {}
-    for case in options.cases or cases.names():
+    for case in wanted:
         ways = [way for way in options.ways.split(",") if way != "jax" or case in jax_cases]
         found[case] = {way: in_child(case, way, options) for way in ways}
         print(table(case, found[case]), flush=True)

@@ -207,9 +207,13 @@ impl Backend for TsBackend {
         Ok(HostTensor { layout: layout.clone(), bytes: tensor_to_bytes(&tensor, layout)? })
     }
 
-    /// libtorch keeps a thread count per thread; this one gets it before its first kernel, not in the middle of one.
-    fn attach_executor_thread(&self, _device: DeviceIndex) {
-        tch::set_num_threads(self.config.threads.map_or_else(tch::get_num_threads, i32::from));
+    /// libtorch keeps a number of threads per thread, on which bits of results depend.
+    fn thread_state(&self) -> u64 {
+        self.config.threads.map_or_else(|| tch::get_num_threads().max(1) as u64, u64::from)
+    }
+
+    fn attach_executor_thread(&self, _device: DeviceIndex, state: u64) {
+        tch::set_num_threads(i32::try_from(state).unwrap_or(1));
     }
 
     /// CPU kernels are done when they return, so there is nothing to wait for.

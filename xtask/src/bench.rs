@@ -23,7 +23,10 @@ pub(crate) struct Options {
     /// Seconds for each row of the paired runs.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Only these cases of the paired runs.
+    /// Threads of each way in the paired runs; all processors if not given.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Only these cases of the paired runs, or groups (`kernels`, `hub`).
     cases: Vec<String>,
 }
 
@@ -61,6 +64,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let json = root.join("target/paired.json");
     let (seconds, path) = (options.seconds.to_string(), json.display().to_string());
     let mut arguments = vec!["ltc-python/benches/paired.py", "--seconds", &seconds, "--json", &path];
+    let threads = options.threads.map(|n| n.to_string());
+    arguments.extend(threads.iter().flat_map(|n| ["--threads", n]));
     arguments.extend(options.cases.iter().map(String::as_str));
     execute(root, ".venv/bin/python", &arguments)?;
     let paired: Paired = serde_json::from_str(&fs::read_to_string(&json)?).context("target/paired.json")?;
