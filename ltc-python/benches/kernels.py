@@ -1,31 +1,34 @@
 """Small programs that fuse into one kernel, without gradients, from 16 to 16 Mi elements: cases of `paired.py` by name."""
 
+import inspect
+
 import torch
 import torch.nn.functional as F
 
 
-def _rms_norm(t):
-    return t["x"] * (t["x"].square().mean(-1, keepdim=True) + 1e-5).rsqrt() * t["row"]
+def _rms_norm(x, row):
+    return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * row
 
 
-def _rotary(t):
-    left, right = t["x"].chunk(2, -1)
-    return t["x"] * t["y"] + torch.cat([-right, left], -1) * t["z"]
+def _rotary(x, y, z):
+    left, right = x.chunk(2, -1)
+    return x * y + torch.cat([-right, left], -1) * z
 
 
-def _adam(t):
-    mean = t["y"] * 0.9 + t["x"] * 0.1
-    square = t["z"].abs() * 0.999 + t["x"].square() * 0.001
-    return t["w"] - mean / (square.sqrt() + 1e-8) * 1e-3, mean, square
+def _adam(x, y, z, w):
+    mean = y * 0.9 + x * 0.1
+    square = z.abs() * 0.999 + x.square() * 0.001
+    return w - mean / (square.sqrt() + 1e-8) * 1e-3, mean, square
 
 
+#: Arguments are called as the tensors they get.
 _PROGRAMS = {
-    "x*exp(x)+x*x": lambda t: t["x"] * t["x"].exp() + t["x"] * t["x"],
-    "gelu": lambda t: F.gelu(t["x"]),
-    "silu": lambda t: F.silu(t["x"]),
-    "layer norm": lambda t: F.layer_norm(t["x"], t["row"].shape, t["row"], t["row"]),
-    "softmax": lambda t: t["x"].softmax(-1),
-    "cross-entropy": lambda t: F.cross_entropy(t["x"], t["labels"]),
+    "x*exp(x)+x*x": lambda x: x * x.exp() + x * x,
+    "gelu": lambda x: F.gelu(x),
+    "silu": lambda x: F.silu(x),
+    "layer norm": lambda x, row: F.layer_norm(x, row.shape, row, row),
+    "softmax": lambda x: x.softmax(-1),
+    "cross-entropy": lambda x, labels: F.cross_entropy(x, labels),
     "Adam": _adam,
     "RMS norm": _rms_norm,
     "rotary": _rotary,
@@ -41,11 +44,12 @@ def build(name, device, prepare, compiled):
     shape = _SIZES[size]
     tensors = {key: torch.randn(shape) for key in ("x", "y", "z", "w")}
     tensors |= {"row": torch.randn(shape[1]), "labels": torch.randint(shape[1], shape[:1])}
-    tensors = {key: value.to(device) for key, value in tensors.items()}
-    call = prepare(_PROGRAMS[program])
+    program = _PROGRAMS[program]
+    inputs = [tensors[key].to(device) for key in inspect.signature(program).parameters]
+    call = prepare(program)
 
     def step():
         with torch.no_grad():
-            return call(tensors)
+            return call(*inputs)
 
     return compiled(step)

@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Threads of each way in the paired runs; all processors if not given.
     #[arg(long)]
     threads: Option<usize>,
+    /// Ways of the paired runs (`ltc,ltc.compile,compile,jax,lazy`), all if not given.
+    #[arg(long)]
+    ways: Option<String>,
     /// Only these cases of the paired runs, or groups (`kernels`, `hub`).
     cases: Vec<String>,
 }
@@ -66,6 +69,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut arguments = vec!["ltc-python/benches/paired.py", "--seconds", &seconds, "--json", &path];
     let threads = options.threads.map(|n| n.to_string());
     arguments.extend(threads.iter().flat_map(|n| ["--threads", n]));
+    arguments.extend(options.ways.iter().flat_map(|ways| ["--ways", ways]));
     arguments.extend(options.cases.iter().map(String::as_str));
     execute(root, ".venv/bin/python", &arguments)?;
     let paired: Paired = serde_json::from_str(&fs::read_to_string(&json)?).context("target/paired.json")?;

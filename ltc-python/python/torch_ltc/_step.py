@@ -16,6 +16,7 @@ from torch_ltc._host import HostProgram, HostTape, Traced
 from torch_ltc._runtime import on_device, service
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 _RECORDED, _REPLAYED, _CAPTURING = range(3)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -131,8 +132,16 @@ def _traced_rates(tape: HostTape | None, objects: Iterable[Any]) -> Iterator[Non
 
 
 def _values(objects: Iterable[Any], depth: int) -> tuple[Any, ...]:
-    plain = tuple([(type(x), x) for x in objects if isinstance(x, _PLAIN)])
-    return plain + tuple([g() for g in _guards([x for x in objects if not isinstance(x, _PLAIN)], depth + 1)])
+    found: list[Any] = []
+    for x in objects:
+        # At each call, and mostly tensors: these are nothing to compare, and this way they cost the least.
+        if type(x) in _TENSORS:
+            continue
+        if isinstance(x, _PLAIN):
+            found.append((type(x), x))
+        else:
+            found += [guard() for guard in _guards((x,), depth + 1)]
+    return tuple(found)
 
 
 def _plain_names(fn: Any) -> _Guard:
@@ -146,19 +155,20 @@ def _plain_names(fn: Any) -> _Guard:
     names = [n for n in names if isinstance(scope.get(n), _PLAIN) and n in scope]
 
     def read() -> tuple[Any, ...]:
-        inside = [_content(cell) for cell in cells]
-        return tuple(
-            [(type(x), x) for x in inside if isinstance(x, _PLAIN)] + [(n, type(scope.get(n)), scope.get(n)) for n in names]
-        )
+        found: list[Any] = []
+        for cell in cells:
+            try:
+                x = cell.cell_contents
+            except ValueError:
+                x = None
+            if type(x) not in _TENSORS and isinstance(x, _PLAIN):
+                found.append((type(x), x))
+        for name in names:
+            x = scope.get(name)
+            found.append((name, type(x), x))
+        return tuple(found)
 
     return read
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
 
 
 class CompiledStep(Generic[_P, _R]):
