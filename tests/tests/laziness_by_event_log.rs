@@ -159,36 +159,6 @@ fn a_short_program_that_is_awaited_runs_where_it_is_recorded() {
 }
 
 #[test]
-fn a_program_runs_with_as_many_threads_as_its_caller_has() {
-    let _alone = alone();
-    ltc_torch::init().expect("libtorch loads");
-    let before = tch::get_num_threads();
-    let a = Tensor::randn([3_000_000], (Kind::Float, Device::Cpu));
-    // Its last bits depend on the number of threads.
-    let norm = |t: &Tensor| t.sin().norm_scalaropt_dtype(3.0, Kind::Float);
-    let lazy = to_lazy(&a).expect("a copy");
-    // The executor thread starts with two.
-    tch::set_num_threads(2);
-    let small = to_lazy(&a.narrow(0, 0, 8000)).expect("a copy");
-    let is_handed_over = |record: &dyn Fn() -> Tensor| {
-        let mut y = None;
-        let events = log(|| {
-            y = Some(record());
-            ltc_torch::sync().expect("a cut");
-        });
-        (y.expect("recorded"), events.iter().any(|e| e == "execute"))
-    };
-    assert!(is_handed_over(&|| sorted(&small, 20)).1);
-    for threads in [1, 2, 1] {
-        tch::set_num_threads(threads);
-        let (y, handed_over) = is_handed_over(&|| norm(&lazy));
-        assert_eq!(to_cpu(&y).expect("a value"), norm(&a), "{threads} threads");
-        assert!(handed_over || threads > 1, "long, and nobody waits");
-    }
-    tch::set_num_threads(before);
-}
-
-#[test]
 fn threads_record_side_by_side() {
     let _alone = alone();
     let a = lazy(&[1.0, 2.0, 3.0]);
