@@ -321,13 +321,10 @@ impl Executable for TsExecutable {
 
     fn cost(&self) -> Option<RunCost> {
         let cost = self.cost.lock().1;
-        let threads = usize::try_from(tch::get_num_threads()).ok()?;
-        // A configured number is the executor thread's.
-        let is_configured = self.config.threads.is_some_and(|n| usize::from(n) != threads);
-        match cost.wide && threads > 1 {
-            true if is_configured => None,
-            is_wide => Some(RunCost { time: cost.time, threads: if is_wide { threads } else { 1 } }),
-        }
+        let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
+        // A configured number is the executor thread's alone.
+        let is_same = threads == 1 || self.config.threads.is_none_or(|n| usize::from(n) == threads);
+        is_same.then_some(RunCost { time: cost.time, threads })
     }
 
     fn text(&self) -> String {

@@ -149,7 +149,6 @@ fn is_state(program: &Program, slot: u32) -> bool {
     program.slot_layout(slot).is_none_or(|l| l.dtype() == DType::RngState)
 }
 
-/// Layout of the value in a slot; `None` for temporaries.
 impl Fork {
     fn new(program: &Program, costs: &[cost::Of], steps: Range<usize>) -> Option<Fork> {
         let mut found = parts(steps.start);

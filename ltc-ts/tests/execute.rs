@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use ltc_backend::Executable as _;
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Scalar};
 use tch::{Kind, Tensor};
 
@@ -162,23 +161,4 @@ fn memory_nobody_wrote_has_the_layout_asked_for() {
     assert_eq!((got.size(), got.stride(), got.kind()), (vec![3, 2], vec![1, 3], Kind::Double));
     assert_eq!(got.abs().sum(Kind::Double).double_value(&[]), 0.0);
     assert_eq!((rig.stats().in_place, rig.stats().copies), (1, 0));
-}
-
-#[test]
-fn products_that_start_threads_are_known() {
-    tch::set_num_threads(3);
-    let threads = |op: &str, a: &[i64], b: &[i64], result: &[i64]| {
-        let mut g = G::default();
-        let (x, y) = (g.param(&f32s(a)), g.param(&f32s(b)));
-        let product = g.one(op, ArgWriter::new().tensor().tensor(), &[x, y], &f32s(result));
-        Rig::new(g.finish(&[product])).program.cost().expect("a program of the CPU").threads
-    };
-    assert_eq!(threads("aten::mm", &[16, 16], &[16, 16], &[16, 16]), 1);
-    assert_eq!(threads("aten::mm", &[1, 64], &[64, 64], &[1, 64]), 1, "a vector");
-    assert_eq!(threads("aten::mv", &[64, 64], &[64], &[64]), 1);
-    assert_eq!(threads("aten::mm", &[2, 64], &[64, 2], &[2, 2]), 3);
-    assert_eq!(threads("aten::mm", &[17, 16], &[16, 16], &[17, 16]), 3);
-    assert_eq!(threads("aten::bmm", &[2, 4, 4], &[2, 4, 4], &[2, 4, 4]), 3);
-    tch::set_num_threads(1);
-    assert_eq!(threads("aten::bmm", &[2, 4, 4], &[2, 4, 4], &[2, 4, 4]), 1);
 }

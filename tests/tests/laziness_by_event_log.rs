@@ -154,7 +154,7 @@ fn a_short_program_that_is_awaited_runs_where_it_is_recorded() {
     assert_eq!(executions(1), ["execute inline"]);
     // Large ones take all of libtorch's threads.
     let processors = std::thread::available_parallelism().expect("a number").get();
-    let elsewhere = (processors / 2 + 1..processors).contains(&(tch::get_num_threads() as usize));
+    let elsewhere = (processors.div_ceil(2) + 1..processors).contains(&(tch::get_num_threads() as usize));
     assert_eq!(executions(50_000), [if elsewhere { "execute" } else { "execute inline" }]);
 }
 
