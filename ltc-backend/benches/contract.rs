@@ -37,8 +37,8 @@ fn benches(c: &mut Criterion) {
     group.bench_function("three operators", |b| {
         b.iter(|| {
             let input = |buffer: &Buffer| Input { buffer: Ok(buffer.clone()), donated: false };
-            let params = buffers.iter().map(input).collect();
-            program.execute(Inputs { params, numbers: vec![1] }, &mut Forget);
+            let params: Vec<Input> = buffers.iter().map(input).collect();
+            program.execute(Inputs::new(params, vec![1]), &mut Forget);
         });
     });
     group.finish();

@@ -35,6 +35,7 @@ pub use error::{BackendError, ExecError};
 use ltc_ir::{Graph, LayoutRef};
 #[cfg(feature = "reference")]
 pub use reference::ReferenceBackend;
+use smallvec::SmallVec;
 
 /// Index of a device of one backend, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -64,9 +65,16 @@ pub struct Input {
 #[derive(Debug, Default)]
 pub struct Inputs {
     /// One per graph parameter.
-    pub params: Vec<Input>,
+    pub params: SmallVec<[Input; 4]>,
     /// Runtime numbers, as many words as the graph's `number_count`.
-    pub numbers: Vec<u64>,
+    pub numbers: SmallVec<[u64; 8]>,
+}
+
+impl Inputs {
+    /// Inputs of these parameters and numbers.
+    pub fn new(params: impl IntoIterator<Item = Input>, numbers: impl IntoIterator<Item = u64>) -> Self {
+        Inputs { params: params.into_iter().collect(), numbers: numbers.into_iter().collect() }
+    }
 }
 
 /// Receives the outputs of an execution, each exactly once, as soon as it is known and in any order.

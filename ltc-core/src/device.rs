@@ -45,11 +45,18 @@ pub(crate) struct State {
     session: Arc<Inner>,
     index: DeviceIndex,
     tape: Mutex<Tape>,
-    cut: Mutex<()>,
+    cut: Mutex<Cut>,
     epoch: AtomicU32,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
     generator: Mutex<Option<TraceValue>>,
+}
+
+/// What cuts need, kept from one to the next for its memory.
+#[derive(Default)]
+struct Cut {
+    taken: Taken,
+    trace: Canonical<Arc<DataCell>>,
 }
 
 impl Device {
@@ -67,7 +74,7 @@ impl Device {
             session,
             index,
             tape,
-            cut: Mutex::new(()),
+            cut: Mutex::default(),
             epoch: AtomicU32::new(0),
             executor,
             generator: Mutex::new(None),
@@ -205,11 +212,11 @@ impl Device {
         let session = &self.0.session;
         metrics::add(&session.counters.downloads, 1);
         session.events.push(|| Event::Download);
-        self.0.executor.handover.needed();
+        let start = Instant::now();
+        self.0.executor.handover.needed(start);
         if cell.is_ready() {
             return cell.wait().map_err(|e| self.exec_error(e));
         }
-        let start = Instant::now();
         let result = cell.wait();
         session.counters.wait.add(start.elapsed());
         result.map_err(|e| self.exec_error(e))
@@ -224,11 +231,7 @@ impl Device {
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
     /// reported yet.
     pub fn wait(&self) -> Result<(), Error> {
-        self.0.executor.handover.needed();
-        let start = Instant::now();
-        let result = self.0.executor.wait_idle();
-        self.0.session.counters.wait.add(start.elapsed());
-        result.map_err(|e| self.exec_error(e))?;
+        self.0.executor.wait_idle().map_err(|e| self.exec_error(e))?;
         Ok(self.0.session.backend.synchronize(self.0.index)?)
     }
 
@@ -281,20 +284,21 @@ impl Device {
     }
 
     fn cut(&self, reason: SyncReason) -> Result<(), Error> {
-        let _cut = self.0.cut.lock();
-        let Taken { set, places, reused } = self.0.tape.lock().take();
-        let set = self.send(set, reason)?;
+        let Cut { taken, trace } = &mut *self.0.cut.lock();
+        self.0.tape.lock().take(taken);
+        let sent = self.send(trace, std::mem::take(&mut taken.set), reason);
+        taken.set = trace.release();
         let session = &self.0.session;
-        metrics::add(&session.counters.reused_nodes, reused);
+        metrics::add(&session.counters.reused_nodes, taken.reused);
         if session.config.reuse_nodes {
-            let husks = places.husks(set);
-            let _old = self.0.tape.lock().keep(husks);
+            taken.leave(&self.0.tape);
         }
-        Ok(())
+        taken.set.clear();
+        sent
     }
 
     fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
-        let _cut = self.0.cut.lock();
+        let Cut { trace, .. } = &mut *self.0.cut.lock();
         let epoch = self.next_epoch();
         let reached = ltc_ir::reachable(values, epoch);
         if reached.is_empty() {
@@ -304,25 +308,31 @@ impl Device {
         // All results of a reached operation come along: they exist once it ran.
         let set = self.0.tape.lock().pending();
         let set = set.into_iter().filter(|v| v.is_reached(epoch)).collect();
-        let sent = self.send(set, reason);
+        let sent = self.send(trace, set, reason);
+        drop(trace.release());
         self.0.tape.lock().forget_resolved();
-        sent.map(drop)
+        sent
     }
 
-    /// Computes what of these nodes somebody holds; gives them back.
-    fn send(&self, set: Vec<TraceValue>, reason: SyncReason) -> Result<Vec<TraceValue>, Error> {
+    /// Computes what of these nodes somebody holds. They are left in `trace`.
+    fn send(
+        &self,
+        trace: &mut Canonical<Arc<DataCell>>,
+        set: Vec<TraceValue>,
+        reason: SyncReason,
+    ) -> Result<(), Error> {
         if set.is_empty() {
-            return Ok(set);
+            return Ok(());
         }
         let session = &self.0.session;
         let start = Instant::now();
-        let mut trace = ltc_ir::canonicalize(set, self.next_epoch());
+        trace.fill(set, self.next_epoch());
         if !session.config.donation {
             trace.params.iter_mut().for_each(|p| p.donated = false);
         }
         session.counters.canonicalize.add(start.elapsed());
         if trace.outputs.is_empty() {
-            return Ok(trace.into_set());
+            return Ok(());
         }
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&session.counters.syncs, 1);
@@ -335,16 +345,16 @@ impl Device {
             donated,
             outputs: trace.outputs.len(),
         });
-        let program = match self.program(&trace) {
+        let program = match self.program(trace) {
             Ok(program) => program,
             Err(error) => {
-                self.poison(&trace, &error);
+                self.poison(trace, &error);
                 return Err(error.into());
             }
         };
-        let job = self.bind(&mut trace, program);
+        let job = self.bind(trace, program);
         self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
-        Ok(trace.into_set())
+        Ok(())
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
@@ -364,18 +374,18 @@ impl Device {
                 true
             }
         };
-        if !config.async_execution {
+        let now = if !config.async_execution {
             event(true);
-            self.0.executor.run_inline(job);
+            self.0.executor.run_inline(job)
         } else if config.inline_execution && here() {
             event(true);
             metrics::add(&session.counters.inline_executions, 1);
-            self.0.executor.run_inline(job);
+            self.0.executor.run_inline(job)
         } else {
             event(false);
-            self.0.executor.submit(job);
-        }
-        handover.sent(&program);
+            self.0.executor.submit(job)
+        };
+        handover.sent(&program, now);
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs.
@@ -394,9 +404,10 @@ impl Device {
         program: Arc<Program>,
         params: Vec<(Arc<DataCell>, bool)>,
         numbers: Vec<u64>,
-        outputs: Vec<Arc<DataCell>>,
+        outputs: SmallVec<[Arc<DataCell>; 4]>,
         sites: Vec<SiteId>,
     ) {
+        let (params, numbers, sites) = (params.into(), numbers.into(), sites.into());
         self.submit(Job { program, params, numbers, outputs, sites }, false);
     }
 
@@ -449,12 +460,13 @@ impl Device {
     /// Turns outputs into placeholders and gathers what the program runs on.
     fn bind(&self, trace: &mut Canonical<Arc<DataCell>>, program: Arc<Program>) -> Job {
         let sites = trace.sites().collect();
-        let outputs: Vec<_> = trace.outputs.iter().map(|_| DataCell::in_flight()).collect();
+        let outputs: SmallVec<[_; 4]> = trace.outputs.iter().map(|_| DataCell::in_flight()).collect();
         for (value, cell) in trace.outputs.iter().zip(&outputs) {
             value.resolve(cell.clone());
         }
         let params = trace.params.drain(..).map(|p| (p.data, p.donated)).collect();
-        Job { program, params, numbers: std::mem::take(&mut trace.numbers), outputs, sites }
+        let numbers = trace.numbers.as_slice().into();
+        Job { program, params, numbers, outputs, sites }
     }
 
     /// Nothing of this cut can be computed: its outputs say why.

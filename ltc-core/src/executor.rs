@@ -7,12 +7,13 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, SiteId};
 use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
 
 use crate::{
     cache::Program,
@@ -25,10 +26,10 @@ use crate::{
 /// One program with everything it runs on.
 pub(crate) struct Job {
     pub(crate) program: Arc<Program>,
-    pub(crate) params: Vec<(Arc<DataCell>, bool)>,
-    pub(crate) numbers: Vec<u64>,
-    pub(crate) outputs: Vec<Arc<DataCell>>,
-    pub(crate) sites: Vec<SiteId>,
+    pub(crate) params: SmallVec<[(Arc<DataCell>, bool); 4]>,
+    pub(crate) numbers: SmallVec<[u64; 8]>,
+    pub(crate) outputs: SmallVec<[Arc<DataCell>; 4]>,
+    pub(crate) sites: SmallVec<[SiteId; 8]>,
 }
 
 /// A job, and the [`Backend::thread_state`] of who hands it over.
@@ -81,8 +82,8 @@ impl Executor {
         Executor { shared: Arc::new(shared), handover: Handover::default(), queue_depth, thread: Mutex::new(None) }
     }
 
-    /// Queues a job; waits while the queue is full.
-    pub(crate) fn submit(&self, job: Job) {
+    /// Queues a job; waits while the queue is full. Tells when that was done.
+    pub(crate) fn submit(&self, job: Job) -> Instant {
         let sleeps = {
             let mut progress = self.shared.progress.lock();
             progress.in_flight += 1;
@@ -102,9 +103,11 @@ impl Executor {
         if let Err(refused) = queue.send((job, self.shared.backend.thread_state())) {
             self.shared.run(refused.0.0);
         }
+        let end = Instant::now();
         if sleeps && started {
-            self.handover.wake.note(start.elapsed());
+            self.handover.wake.note(end - start);
         }
+        end
     }
 
     /// The thread did not come along into a forked child.
@@ -119,10 +122,10 @@ impl Executor {
         self.shared.progress.lock().in_flight == 0
     }
 
-    /// Runs a job here and now.
-    pub(crate) fn run_inline(&self, job: Job) {
+    /// Runs a job here and now. Tells when that was done.
+    pub(crate) fn run_inline(&self, job: Job) -> Instant {
         self.shared.progress.lock().in_flight += 1;
-        self.shared.run(job);
+        self.shared.run(job)
     }
 
     /// Waits until nothing is in flight.
@@ -132,8 +135,12 @@ impl Executor {
 
     /// Waits until nothing is in flight; the first execution error nobody was told of.
     pub(crate) fn wait_idle(&self) -> Result<(), Arc<ExecError>> {
+        let start = Instant::now();
+        self.handover.needed(start);
         let mut progress = self.shared.progress.lock();
+        let waits = progress.in_flight > 0;
         self.shared.idle.wait_while(&mut progress, |p| p.in_flight > 0);
+        self.shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
         progress.unreported.take().map_or(Ok(()), Err)
     }
 
@@ -169,7 +176,7 @@ impl Shared {
         }
     }
 
-    fn run(&self, job: Job) {
+    fn run(&self, job: Job) -> Instant {
         let Job { program, params, numbers, outputs, sites } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
         let params = params
@@ -194,7 +201,8 @@ impl Shared {
                 cell.set(Err(error.clone()));
             }
         }
-        let time = start.elapsed();
+        let end = Instant::now();
+        let time = end - start;
         self.counters.execute.add(time);
         program.pace.run.note(time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
@@ -204,6 +212,7 @@ impl Shared {
         if progress.in_flight == 0 {
             self.idle.notify_all();
         }
+        end
     }
 
     fn note(&self, error: Arc<ExecError>) -> Arc<ExecError> {

@@ -108,17 +108,16 @@ impl Handover {
     }
 
     /// A program was sent, or run, and its caller goes on.
-    pub(crate) fn sent(&self, program: &Arc<Program>) {
-        self.needed_then(Some(Arc::downgrade(program)));
+    pub(crate) fn sent(&self, program: &Arc<Program>, now: Instant) {
+        self.needed_then(Some(Arc::downgrade(program)), now);
     }
 
     /// Somebody waits.
-    pub(crate) fn needed(&self) {
-        self.needed_then(None);
+    pub(crate) fn needed(&self, now: Instant) {
+        self.needed_then(None, now);
     }
 
-    fn needed_then(&self, next: Option<Weak<Program>>) {
-        let now = Instant::now();
+    fn needed_then(&self, next: Option<Weak<Program>>, now: Instant) {
         let last = std::mem::replace(&mut *self.last.lock(), next.map(|program| (program, now)));
         if let Some((program, since)) = last.and_then(|(program, since)| Some((program.upgrade()?, since))) {
             program.pace.slack.note(now - since);

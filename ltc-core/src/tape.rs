@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
+use parking_lot::Mutex;
 
 use crate::{Config, DataCell, TraceValue};
 
@@ -29,30 +30,28 @@ const FIRST_CHECK: usize = 4096;
 /// Nodes of a cut as memory for those of the next, each at its place on the tape.
 pub(crate) type Husks = Vec<Option<Husk<Arc<DataCell>>>>;
 
-/// What a cut takes off the tape.
+/// What a cut takes off the tape. Kept from cut to cut, for its memory.
+#[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// Live pending nodes, in order.
     pub(crate) set: Vec<TraceValue>,
-    pub(crate) places: Places,
+    /// Where they stood on the tape, and how many nodes stood there.
+    places: Vec<u32>,
+    recorded: usize,
     /// Nodes of the last cut that were recorded again.
     pub(crate) reused: u64,
+    husks: Husks,
 }
 
-/// Where the nodes of a cut stood on the tape.
-pub(crate) struct Places {
-    of: Vec<u32>,
-    recorded: usize,
-}
-
-impl Places {
-    /// What is left of a cut's nodes, users first: nothing of those somebody still holds.
-    pub(crate) fn husks(&self, set: Vec<TraceValue>) -> Husks {
-        let mut husks = Husks::new();
-        husks.resize_with(self.recorded, || None);
-        for (value, &place) in set.into_iter().zip(&self.of).rev() {
-            husks[place as usize] = value.into_husk();
+impl Taken {
+    /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
+    pub(crate) fn leave(&mut self, tape: &Mutex<Tape>) {
+        self.husks.resize_with(self.recorded, || None);
+        for (value, &place) in self.set.drain(..).zip(&self.places).rev() {
+            self.husks[place as usize] = value.into_husk();
         }
-        husks
+        std::mem::swap(&mut tape.lock().husks, &mut self.husks);
+        self.husks.clear();
     }
 }
 
@@ -104,11 +103,6 @@ impl Tape {
         self.entries.len() >= self.check_at
     }
 
-    /// Keeps what is left of a cut; gives back what was left of the one before.
-    pub(crate) fn keep(&mut self, husks: Husks) -> Husks {
-        std::mem::replace(&mut self.husks, husks)
-    }
-
     /// Sweeps dead entries; whether more than the limit are alive and pending.
     pub(crate) fn over_node_limit(&mut self) -> bool {
         self.entries.retain(|e| e.upgrade().is_some_and(|v| v.is_pending()));
@@ -144,17 +138,17 @@ impl Tape {
     }
 
     /// Takes all live pending nodes, in order, and begins anew.
-    pub(crate) fn take(&mut self) -> Taken {
-        let recorded = self.entries.len();
-        let (mut set, mut of) = (Vec::with_capacity(recorded), Vec::with_capacity(recorded));
+    pub(crate) fn take(&mut self, taken: &mut Taken) {
+        taken.recorded = self.entries.len();
+        taken.reused = std::mem::take(&mut self.reused);
+        taken.places.clear();
         // Pending all of them: a cut of some forgets those it turned into data.
         for (place, entry) in self.entries.drain(..).enumerate() {
             if let Some(value) = entry.upgrade() {
-                set.push(value);
-                of.push(place as u32);
+                taken.set.push(value);
+                taken.places.push(place as u32);
             }
         }
         self.check_at = FIRST_CHECK.min(self.node_limit.max(1));
-        Taken { set, places: Places { of, recorded }, reused: std::mem::take(&mut self.reused) }
     }
 }

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use ltc_backend::{ReferenceBackend, testing::RecordingBackend};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, ReferenceBackend,
+    testing::RecordingBackend,
+};
 use ltc_core::{Config, Device, Error, LazyTensor, Session};
+use ltc_ir::{Graph, LayoutRef};
 
 const CALLS: usize = 90;
 
@@ -46,6 +50,69 @@ fn a_call_allocates_its_node_and_a_repeated_step_not_even_that() {
     assert_eq!(allocations(false), CALLS as u64);
     // The result of the last step is held while this one records: that node is its own.
     assert_eq!(allocations(true), 1);
+}
+
+/// A backend that does nothing, and allocates nothing doing it.
+struct Nothing(Buffer);
+
+impl Backend for Nothing {
+    fn name(&self) -> &str {
+        "nothing"
+    }
+
+    fn device_count(&self) -> usize {
+        1
+    }
+
+    fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
+        Ok(Arc::new(Outputs(self.0.clone(), graph.outputs().len())))
+    }
+
+    fn upload(&self, _: DeviceIndex, _: &HostTensor) -> Result<Buffer, BackendError> {
+        Ok(self.0.clone())
+    }
+
+    fn download(&self, _: DeviceIndex, _: &Buffer, _: &LayoutRef) -> Result<HostTensor, BackendError> {
+        Err(BackendError::Device("there is nothing".into()))
+    }
+}
+
+/// Its programs: so many outputs.
+struct Outputs(Buffer, usize);
+
+impl Executable for Outputs {
+    fn execute(&self, _: Inputs, sink: &mut dyn OutputSink) {
+        (0..self.1).for_each(|i| sink.output(i, Ok(self.0.clone())));
+    }
+
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+#[test]
+fn a_repeated_cut_allocates_places_for_its_results_and_nothing_else() -> Result<(), Error> {
+    let mut config = Config::default();
+    config.async_execution = false;
+    let session = Session::new(Arc::new(Nothing(Buffer::new(()))), config)?;
+    let dev = session.device(0)?;
+    let x = tensor(dev);
+    // Samples of timings are kept: 1,024 of each kind.
+    for _ in 0..1100 {
+        let y = step(&x, 4);
+        dev.sync()?;
+        drop(y);
+    }
+    for results in [1, 3] {
+        let mut allocations = 0;
+        for _ in 0..3 {
+            let ys: Vec<LazyTensor> = (0..results).map(|_| step(&x, 2)).collect();
+            allocations = allocation_counter::measure(|| dev.sync().expect("a cut")).count_total;
+            drop(ys);
+        }
+        assert_eq!(allocations, results);
+    }
+    Ok(())
 }
 
 #[test]

@@ -32,9 +32,16 @@ pub struct ParamBinding<D> {
 }
 
 /// A canonicalised trace.
+///
+/// One that is filled again ([`Canonical::fill`]) needs no new memory for a trace of the same size.
 #[derive(Debug)]
 pub struct Canonical<D> {
     set: Vec<Value<D>>,
+    /// Per place in the set: graph value of its (first) result, and how often the set uses it.
+    ids: Vec<ValueId>,
+    uses: Vec<u32>,
+    /// Data the set uses, and how often.
+    leaves: Vec<(Value<D>, u32)>,
     /// Places in the set of those that become graph nodes.
     nodes: Vec<u32>,
     operands: Vec<ValueId>,
@@ -48,6 +55,25 @@ pub struct Canonical<D> {
     /// The trace values the outputs stand for; resolve them to placeholders.
     pub outputs: Vec<Value<D>>,
     hash: Hash128,
+}
+
+impl<D> Default for Canonical<D> {
+    fn default() -> Self {
+        Canonical {
+            set: Vec::new(),
+            ids: Vec::new(),
+            uses: Vec::new(),
+            leaves: Vec::new(),
+            nodes: Vec::new(),
+            operands: Vec::new(),
+            ends: Vec::new(),
+            params: Vec::new(),
+            numbers: Vec::new(),
+            output_ids: Vec::new(),
+            outputs: Vec::new(),
+            hash: Hash128::default(),
+        }
+    }
 }
 
 /// Pending values reachable from `roots`, operands first. Iterative; deterministic.
@@ -81,30 +107,26 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
 
 /// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
-    canonicalize_with(set, None, epoch)
+    let mut canonical = Canonical::default();
+    canonical.fill(set, epoch);
+    canonical
 }
 
 /// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated.
 pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32) -> Canonical<D> {
-    canonicalize_with(set, Some(outputs), epoch)
+    let mut canonical = Canonical::default();
+    canonicalize_with(&mut canonical, set, Some(outputs), epoch);
+    canonical
 }
 
-fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) -> Canonical<D> {
-    let mut c = Canonical {
-        set: Vec::new(),
-        nodes: Vec::with_capacity(set.len()),
-        operands: Vec::with_capacity(set.len() * 2),
-        ends: Vec::with_capacity(set.len()),
-        params: Vec::new(),
-        numbers: Vec::new(),
-        output_ids: Vec::new(),
-        outputs: Vec::new(),
-        hash: Hash128::default(),
-    };
-    // Per set position: graph value of its (first) result, and how often the set uses it.
-    let mut ids: Vec<ValueId> = Vec::with_capacity(set.len());
-    let mut uses: Vec<u32> = vec![0; set.len()];
-    let mut leaves: Vec<(Value<D>, u32)> = Vec::new();
+fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) {
+    c.release();
+    let Canonical { ids, uses, leaves, .. } = c;
+    ids.reserve(set.len());
+    uses.resize(set.len(), 0);
+    c.operands.reserve(set.len() * 2);
+    c.ends.reserve(set.len());
+    c.nodes.reserve(set.len());
     let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
@@ -161,17 +183,13 @@ fn canonicalize_with<D: Clone>(set: Vec<Value<D>>, outputs: Option<&[Value<D>]>,
             c.outputs.push(value.clone());
         }
     }
-    c.params = leaves
-        .into_iter()
-        .map(|(leaf, uses)| ParamBinding {
-            donated: outputs.is_none() && leaf.holders() == 1 + uses as usize,
-            data: leaf.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone),
-            layout: leaf.layout().clone(),
-        })
-        .collect();
+    c.params.extend(leaves.drain(..).map(|(leaf, uses)| ParamBinding {
+        donated: outputs.is_none() && leaf.holders() == 1 + uses as usize,
+        data: leaf.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone),
+        layout: leaf.layout().clone(),
+    }));
     c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
     c.set = set;
-    c
 }
 
 /// Bytes of the leaves that only `pending` holds: data the program has dropped but its pending work still needs.
@@ -200,15 +218,32 @@ pub fn retained_bytes<D>(pending: &[Value<D>], epoch: u32) -> usize {
 
 const LEAF: u32 = 1 << 31;
 
+impl<D: Clone> Canonical<D> {
+    /// Makes this the canonical form of another set, as [`canonicalize`] does.
+    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32) {
+        canonicalize_with(self, set, None, epoch);
+    }
+}
+
 impl<D> Canonical<D> {
+    /// Lets go of all but its memory; gives back the values it was made of.
+    pub fn release(&mut self) -> Vec<Value<D>> {
+        self.ids.clear();
+        self.uses.clear();
+        self.leaves.clear();
+        self.nodes.clear();
+        self.operands.clear();
+        self.ends.clear();
+        self.params.clear();
+        self.numbers.clear();
+        self.output_ids.clear();
+        self.outputs.clear();
+        std::mem::take(&mut self.set)
+    }
+
     /// Structural hash, equal to the built graph's.
     pub fn hash(&self) -> Hash128 {
         self.hash
-    }
-
-    /// The values it was made of.
-    pub fn into_set(self) -> Vec<Value<D>> {
-        self.set
     }
 
     fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {

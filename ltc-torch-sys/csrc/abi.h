@@ -29,10 +29,20 @@ enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, L
 enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4, LTC_LINALG = 5,
   LTC_OUT_OF_MEMORY = 6 };
 
-typedef struct LtcError LtcError;  // C++ object; Rust fills it through ltc_error_set
+// Null until there is a failure: most calls have none, and then it costs nothing. Rust fills it through ltc_error_set.
+struct LtcFailure;
+typedef struct LtcError {
+#ifdef __cplusplus
+  LtcFailure* failure = nullptr;
+  LtcError() = default;
+  LtcError(const LtcError&) = delete;
+  ~LtcError();
+#else
+  struct LtcFailure* failure;
+#endif
+} LtcError;
 void ltc_error_set(LtcError* err, int32_t cls, const char* text, size_t len);
-LtcError* ltc_error_new(void);
-void ltc_error_free(LtcError* err);
+void ltc_error_clear(LtcError* err);
 int32_t ltc_error_get(const LtcError* err, const char** text, size_t* len);  // returns the class
 
 // A Rust storage (`Recorder::Storage`) lives inside the C++ storage object. Rust values may be moved bytewise.

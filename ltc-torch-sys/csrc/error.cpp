@@ -4,61 +4,73 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <cstring>
+#include <utility>
 
 #include "shim.h"
 
 namespace ltc {
 void raise(LtcError& err) {
-  if (err.cause) std::rethrow_exception(err.cause);
-  switch (err.cls) {
-    case LTC_INDEX: TORCH_CHECK_INDEX(false, err.text);
-    case LTC_VALUE: TORCH_CHECK_VALUE(false, err.text);
-    case LTC_TYPE: TORCH_CHECK_TYPE(false, err.text);
-    case LTC_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, err.text);
-    case LTC_LINALG: TORCH_CHECK_LINALG(false, err.text);
-    case LTC_OUT_OF_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, err.text);
-    default: TORCH_CHECK(false, err.text);
+  TORCH_CHECK(err.failure, "out of memory");
+  auto& [cls, text, cause] = *err.failure;
+  if (cause) std::rethrow_exception(cause);
+  switch (cls) {
+    case LTC_INDEX: TORCH_CHECK_INDEX(false, text);
+    case LTC_VALUE: TORCH_CHECK_VALUE(false, text);
+    case LTC_TYPE: TORCH_CHECK_TYPE(false, text);
+    case LTC_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, text);
+    case LTC_LINALG: TORCH_CHECK_LINALG(false, text);
+    case LTC_OUT_OF_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+    default: TORCH_CHECK(false, text);
   }
 }
+namespace {
+// Where a failure is written; null without memory for it.
+LtcFailure* room(LtcError* err) noexcept {
+  if (err && !err->failure) err->failure = new (std::nothrow) LtcFailure;
+  return err ? err->failure : nullptr;
+}
+}  // namespace
 void capture(LtcError* err) noexcept {
-  if (!err) return;
+  auto* failure = room(err);
+  if (!failure) return;
+  auto& [cls, text, cause] = *failure;
   try {
-    err->cause = std::current_exception();
+    cause = std::current_exception();
     try {
       throw;
     } catch (const c10::IndexError& e) {
-      err->cls = LTC_INDEX;
-      err->text = e.what_without_backtrace();
+      cls = LTC_INDEX;
+      text = e.what_without_backtrace();
     } catch (const c10::ValueError& e) {
-      err->cls = LTC_VALUE;
-      err->text = e.what_without_backtrace();
+      cls = LTC_VALUE;
+      text = e.what_without_backtrace();
     } catch (const c10::TypeError& e) {
-      err->cls = LTC_TYPE;
-      err->text = e.what_without_backtrace();
+      cls = LTC_TYPE;
+      text = e.what_without_backtrace();
     } catch (const c10::NotImplementedError& e) {
-      err->cls = LTC_NOT_IMPLEMENTED;
-      err->text = e.what_without_backtrace();
+      cls = LTC_NOT_IMPLEMENTED;
+      text = e.what_without_backtrace();
     } catch (const c10::LinAlgError& e) {
-      err->cls = LTC_LINALG;
-      err->text = e.what_without_backtrace();
+      cls = LTC_LINALG;
+      text = e.what_without_backtrace();
     } catch (const c10::OutOfMemoryError& e) {
-      err->cls = LTC_OUT_OF_MEMORY;
-      err->text = e.what_without_backtrace();
+      cls = LTC_OUT_OF_MEMORY;
+      text = e.what_without_backtrace();
     } catch (const c10::Error& e) {
-      err->cls = LTC_RUNTIME;
-      err->text = e.what_without_backtrace();
+      cls = LTC_RUNTIME;
+      text = e.what_without_backtrace();
     } catch (const std::out_of_range& e) {
-      err->cls = LTC_INDEX;
-      err->text = e.what();
+      cls = LTC_INDEX;
+      text = e.what();
     } catch (const std::bad_alloc&) {
-      err->cls = LTC_OUT_OF_MEMORY;
-      err->text = "out of memory";
+      cls = LTC_OUT_OF_MEMORY;
+      text = "out of memory";
     } catch (const std::exception& e) {
-      err->cls = LTC_RUNTIME;
-      err->text = e.what();
+      cls = LTC_RUNTIME;
+      text = e.what();
     } catch (...) {
-      err->cls = LTC_RUNTIME;
-      err->text = "unknown C++ exception";
+      cls = LTC_RUNTIME;
+      text = "unknown C++ exception";
     }
   } catch (...) {
   }
@@ -69,20 +81,21 @@ BelowAutograd::BelowAutograd()
 
 extern "C" {
 void ltc_error_set(LtcError* err, int32_t cls, const char* text, size_t len) {
-  if (!err) return;
-  err->cls = cls;
-  err->cause = nullptr;
+  auto* failure = ltc::room(err);
+  if (!failure) return;
+  failure->cls = cls;
+  failure->cause = nullptr;
   try {
-    err->text.assign(text, len);
+    failure->text.assign(text, len);
   } catch (...) {
   }
 }
-LtcError* ltc_error_new(void) { return new (std::nothrow) LtcError; }
-void ltc_error_free(LtcError* err) { delete err; }
+void ltc_error_clear(LtcError* err) { delete std::exchange(err->failure, nullptr); }
 int32_t ltc_error_get(const LtcError* err, const char** text, size_t* len) {
-  *text = err->text.data();
-  *len = err->text.size();
-  return err->cls;
+  static const char none[] = "out of memory";
+  *text = err->failure ? err->failure->text.data() : none;
+  *len = err->failure ? err->failure->text.size() : sizeof none - 1;
+  return err->failure ? err->failure->cls : LTC_OUT_OF_MEMORY;
 }
 void ltc_free(void* p) { free(p); }
 }

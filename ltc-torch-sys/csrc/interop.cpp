@@ -46,7 +46,8 @@ const void* ltc_host_dims(const void* t, LtcDims* out) {
 }
 int ltc_host_new(const LtcDims* d, void** out, LtcError* err) {
   return guarded(err, [&] {
-    *out = new Tensor(at::empty_strided({d->sizes, d->rank}, {d->strides, d->rank}, at::TensorOptions().dtype((ScalarType)d->dtype)));
+    // What `at::empty_strided` ends in; a program's results are many, and the dispatcher would only find the way here.
+    *out = new Tensor(at::detail::empty_strided_cpu({d->sizes, d->rank}, {d->strides, d->rank}, (ScalarType)d->dtype));
   });
 }
 int ltc_host_is_sole_holder(const void* t) {

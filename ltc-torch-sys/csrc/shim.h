@@ -22,11 +22,14 @@
 
 #include "abi.h"
 
-struct LtcError {
+struct LtcFailure {
   int32_t cls = LTC_RUNTIME;
   std::string text;
   std::exception_ptr cause;  // the C++ exception behind the text, rethrown as it was
 };
+inline LtcError::~LtcError() {
+  if (C10_UNLIKELY(failure)) delete failure;
+}
 
 namespace torch { class Library; }
 

@@ -1,5 +1,7 @@
 //! Errors that come out of libtorch, and their way back in.
 
+use std::cell::UnsafeCell;
+
 use ltc_ir::ErrorClass;
 
 use crate::ffi;
@@ -46,27 +48,23 @@ fn code_of(class: ErrorClass) -> i32 {
 }
 
 /// An error slot for one foreign call.
-pub(crate) struct ErrorSlot(*mut ffi::LtcError);
+pub(crate) struct ErrorSlot(UnsafeCell<ffi::LtcError>);
 
 impl ErrorSlot {
     pub(crate) fn new() -> Self {
-        // SAFETY: no preconditions; a null result (out of memory) is accepted by every callee.
-        ErrorSlot(unsafe { ffi::ltc_error_new() })
+        ErrorSlot(UnsafeCell::new(ffi::LtcError { failure: std::ptr::null_mut() }))
     }
 
     pub(crate) fn as_ptr(&self) -> *mut ffi::LtcError {
-        self.0
+        self.0.get()
     }
 
     /// The error the callee filled in.
     pub(crate) fn take(&self) -> TorchError {
         let (mut text, mut len) = (std::ptr::null(), 0);
-        if self.0.is_null() {
-            return TorchError::runtime("out of memory");
-        }
-        // SAFETY: `self.0` is a live error object; `text` and `len` describe its string, valid until it changes.
+        // SAFETY: the slot is live and no call is writing it; `text` and `len` describe its string, valid until it changes.
         let (class, bytes) = unsafe {
-            let code = ffi::ltc_error_get(self.0, &mut text, &mut len);
+            let code = ffi::ltc_error_get(self.as_ptr(), &mut text, &mut len);
             (class_of(code), std::slice::from_raw_parts(text.cast::<u8>(), len))
         };
         TorchError { class, message: String::from_utf8_lossy(bytes).into_owned() }
@@ -80,8 +78,10 @@ impl ErrorSlot {
 
 impl Drop for ErrorSlot {
     fn drop(&mut self) {
-        // SAFETY: made by `ltc_error_new` (or null, which is fine) and freed once.
-        unsafe { ffi::ltc_error_free(self.0) }
+        if !self.0.get_mut().failure.is_null() {
+            // SAFETY: the slot is live; what a callee put there is freed once.
+            unsafe { ffi::ltc_error_clear(self.0.get()) }
+        }
     }
 }
 

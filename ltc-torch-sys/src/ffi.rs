@@ -12,7 +12,7 @@ pub(crate) struct LtcSlot {
 
 #[repr(C)]
 pub(crate) struct LtcError {
-    _private: [u8; 0],
+    pub(crate) failure: *mut c_void,
 }
 
 #[repr(C)]
@@ -118,8 +118,7 @@ pub(crate) type EachOp = extern "C" fn(*mut c_void, *const c_char, usize, *const
 
 unsafe extern "C" {
     pub(crate) fn ltc_error_set(err: *mut LtcError, class: i32, text: *const c_char, len: usize);
-    pub(crate) fn ltc_error_new() -> *mut LtcError;
-    pub(crate) fn ltc_error_free(err: *mut LtcError);
+    pub(crate) fn ltc_error_clear(err: *mut LtcError);
     pub(crate) fn ltc_error_get(err: *const LtcError, text: *mut *const c_char, len: *mut usize) -> i32;
 
     pub(crate) fn ltc_init(vtable: *const LtcVTable, name: *const c_char, err: *mut LtcError) -> c_int;

@@ -15,6 +15,12 @@ use crate::{
 /// Calls `body` with ranges that together cover `0..n` once, on the threads libtorch's kernels would use here, each range
 /// of at least about `grain`. Fails if libtorch does, or if `body` panics.
 pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) -> Result<(), TorchError> {
+    const PANICKED: &str = "a kernel panicked";
+    if n <= grain {
+        // What libtorch would do, too.
+        let run = catch_unwind(AssertUnwindSafe(|| (n > 0).then(|| body(0..n))));
+        return run.map(drop).map_err(|_| TorchError::runtime(PANICKED));
+    }
     struct Call<'a> {
         body: &'a (dyn Fn(Range<usize>) + Sync),
         panicked: AtomicBool,
@@ -32,5 +38,5 @@ pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)
     unsafe {
         err.check(ffi::ltc_parallel_for(n as i64, grain as i64, (&raw mut call).cast(), run, err.as_ptr()))?;
     }
-    if call.panicked.load(Relaxed) { Err(TorchError::runtime("a kernel panicked")) } else { Ok(()) }
+    if call.panicked.load(Relaxed) { Err(TorchError::runtime(PANICKED)) } else { Ok(()) }
 }

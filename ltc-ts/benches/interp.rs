@@ -60,8 +60,7 @@ fn steps(c: &mut Criterion) {
             group.bench_function(BenchmarkId::new(format!("{name} program"), n), |b| {
                 b.iter(|| {
                     let input = |buffer: &Buffer| Input { buffer: Ok(buffer.clone()), donated: false };
-                    let params = buffers.iter().map(input).collect();
-                    program.execute(Inputs { params, numbers: numbers.clone() }, &mut Drop);
+                    program.execute(Inputs::new(buffers.iter().map(input), numbers.clone()), &mut Drop);
                 });
             });
             group.bench_function(BenchmarkId::new(format!("{name} tch"), n), |b| {

@@ -130,18 +130,8 @@ impl TsBackend {
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let meter = self.meter(device)?.clone();
         let program = Program::lower(graph, &self.config)?;
-        Ok(Arc::new(TsExecutable {
-            cost: Mutex::new((0, cost::of(&program))),
-            trial: Trial::default(),
-            program: Arc::new(program),
-            config: self.config.clone(),
-            as_recorded: OnceLock::new(),
-            meter,
-            profile: self.profile.clone(),
-            frame: Mutex::default(),
-            stats: Mutex::default(),
-            total: self.stats.clone(),
-        }))
+        let (profile, total) = (self.profile.clone(), self.stats.clone());
+        Ok(Arc::new(TsExecutable::new(program, self.config.clone(), meter, profile, total)))
     }
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
@@ -233,19 +223,45 @@ pub struct TsExecutable {
     config: TsConfig,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
-    /// What a run costs, as estimated when so many kernels were machine code.
-    cost: Mutex<(u64, Cost)>,
     /// Whether forks pay.
     trial: Trial,
     meter: Arc<Meter>,
-    frame: Mutex<Frame>,
-    stats: Mutex<RunStats>,
+    state: Mutex<State>,
     profile: Arc<Profile>,
     /// The backend's sum over all programs.
     total: Arc<Mutex<RunStats>>,
 }
 
+/// What changes from run to run.
+struct State {
+    frame: Frame,
+    stats: RunStats,
+    /// What a run costs, as estimated when so many kernels were machine code.
+    cost: Cost,
+    compiled: u64,
+}
+
 impl TsExecutable {
+    fn new(
+        program: Program,
+        config: TsConfig,
+        meter: Arc<Meter>,
+        profile: Arc<Profile>,
+        total: Arc<Mutex<RunStats>>,
+    ) -> Self {
+        let (frame, stats) = (Frame::default(), RunStats::default());
+        TsExecutable {
+            state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
+            trial: Trial::default(),
+            program: Arc::new(program),
+            config,
+            as_recorded: OnceLock::new(),
+            meter,
+            profile,
+            total,
+        }
+    }
+
     fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
         let plain = || TsConfig { rewrites: Switches::none(), ..self.config.clone() };
         let lower = || Program::lower(self.program.graph(), &plain()).map(Arc::new);
@@ -262,14 +278,14 @@ impl TsExecutable {
 
     /// What the executions so far did.
     pub fn run_stats(&self) -> RunStats {
-        *self.stats.lock()
+        self.state.lock().stats
     }
 }
 
 impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
-        let mut frame = std::mem::take(&mut *self.frame.lock());
+        let mut frame = std::mem::take(&mut self.state.lock().frame);
         let suits = self.program.suits(&inputs.numbers);
         let program = if suits { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
@@ -290,13 +306,13 @@ impl Executable for TsExecutable {
         let blocks = pooled.leave();
         (stats.blocks_reused, stats.blocks_new) =
             (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
-        *self.frame.lock() = frame;
-        let mut cost = self.cost.lock();
-        if stats.compiled > cost.0 {
-            *cost = (stats.compiled, cost::of(&self.program));
+        let mut state = self.state.lock();
+        state.frame = frame;
+        state.stats += stats;
+        if stats.compiled > state.compiled {
+            (state.compiled, state.cost) = (stats.compiled, cost::of(&self.program));
         }
-        drop(cost);
-        *self.stats.lock() += stats;
+        drop(state);
         *self.total.lock() += stats;
     }
 
@@ -305,22 +321,12 @@ impl Executable for TsExecutable {
             Ok(program) => program,
             Err(error) => return Some(Err(error)),
         };
-        Some(Ok(Arc::new(TsExecutable {
-            cost: Mutex::new((0, cost::of(&program))),
-            trial: Trial::default(),
-            program: Arc::new(program),
-            config: self.config.clone(),
-            as_recorded: OnceLock::new(),
-            meter: self.meter.clone(),
-            profile: self.profile.clone(),
-            frame: Mutex::default(),
-            stats: Mutex::default(),
-            total: self.total.clone(),
-        })))
+        let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
+        Some(Ok(Arc::new(TsExecutable::new(program, self.config.clone(), meter, profile, total))))
     }
 
     fn cost(&self) -> Option<RunCost> {
-        let cost = self.cost.lock().1;
+        let cost = self.state.lock().cost;
         let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
         // A configured number is the executor thread's alone.
         let is_same = threads == 1 || self.config.threads.is_none_or(|n| usize::from(n) == threads);

@@ -94,7 +94,7 @@ fn inputs_that_do_not_fit_are_errors() {
     let good = rig.buffer(&ramp(&[4]));
     let fails = |params: Vec<Input>, numbers: Vec<u64>, expected: &str| {
         let mut told = Told::default();
-        rig.program.execute(Inputs { params, numbers }, &mut told);
+        rig.program.execute(Inputs::new(params, numbers), &mut told);
         for output in 0..2 {
             assert!(told.error(output).message.contains(expected), "{}", told.error(output));
         }

@@ -147,7 +147,7 @@ fn other_sizes_take_the_program_over() {
         let resized = rig.program.resized(&graph).expect("sizes do not matter").expect("it lowers");
         let (x, y) = (ramp(&[n, 512]).sin(), ramp(&[n, 512]).cos());
         let mut told = Told::default();
-        resized.execute(Inputs { params: vec![keep(rig.buffer(&x)), keep(rig.buffer(&y))], numbers }, &mut told);
+        resized.execute(Inputs::new(vec![keep(rig.buffer(&x)), keep(rig.buffer(&y))], numbers), &mut told);
         let all = Tensor::cat(&[-&x, y.shallow_clone(), y.relu()], 1);
         assert_same(&told.tensor(0), &(&all + &all));
         assert_eq!(resized.text().contains("room for"), n == 512, "small ones are not worth it");

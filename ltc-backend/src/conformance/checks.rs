@@ -69,17 +69,15 @@ pub fn wrong_input_counts_fail_the_outputs(backend: &dyn Backend) {
     let (graph, numbers) = g.finish(&[z]);
     let program = backend.compile(DEVICE, &graph).unwrap_or_else(|e| panic!("compile: {e}"));
     let one = || keep(upload(backend, &layout, &[1.0, 2.0]));
-    for inputs in [
-        Inputs { params: vec![one()], numbers: numbers.clone() },
-        Inputs { params: vec![one(), one()], numbers: vec![] },
-        Inputs::default(),
-    ] {
+    for inputs in
+        [Inputs::new(vec![one()], numbers.clone()), Inputs::new(vec![one(), one()], vec![]), Inputs::default()]
+    {
         let mut told = Told::default();
         program.execute(inputs, &mut told);
         assert!(told.get(0).is_err());
     }
     let mut told = Told::default();
-    program.execute(Inputs { params: vec![one(), one()], numbers }, &mut told);
+    program.execute(Inputs::new(vec![one(), one()], numbers), &mut told);
     assert_eq!(output(backend, &told, 0, &layout), [2.0, 4.0], "and the program still works");
 }
 
@@ -118,7 +116,7 @@ pub fn numbers_come_with_each_run(backend: &dyn Backend) {
     for factor in [2.0f64, -0.5, 0.0] {
         let mut told = Told::default();
         let params = vec![keep(upload(backend, &layout, &[1.0, 4.0]))];
-        program.execute(Inputs { params, numbers: vec![factor.to_bits()] }, &mut told);
+        program.execute(Inputs::new(params, vec![factor.to_bits()]), &mut told);
         assert_eq!(output(backend, &told, 0, &layout), [factor as f32, 4.0 * factor as f32]);
     }
 }

@@ -107,7 +107,7 @@ pub(super) fn keep(buffer: Buffer) -> Input {
 pub(super) fn run(backend: &dyn Backend, (graph, numbers): &(Arc<Graph>, Vec<u64>), params: Vec<Input>) -> Told {
     let program = backend.compile(DEVICE, graph).unwrap_or_else(|e| panic!("compile: {e}\n{graph}"));
     let mut told = Told::default();
-    program.execute(Inputs { params, numbers: numbers.clone() }, &mut told);
+    program.execute(Inputs::new(params, numbers.clone()), &mut told);
     assert_eq!(told.0.len(), graph.outputs().len(), "every output is told");
     told
 }

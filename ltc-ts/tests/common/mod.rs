@@ -161,7 +161,7 @@ impl Rig {
 
     pub(crate) fn execute(&self, params: Vec<Input>) -> Told {
         let mut told = Told::default();
-        self.program.execute(Inputs { params, numbers: self.numbers.clone() }, &mut told);
+        self.program.execute(Inputs::new(params, self.numbers.clone()), &mut told);
         assert_eq!(told.0.len(), self.program.program().graph().outputs().len(), "every output is told");
         told
     }

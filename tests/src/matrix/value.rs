@@ -62,7 +62,7 @@ pub fn on_backend(backend: &dyn Backend, row: &Row, made: &Made) -> Result<Optio
         Err(e) => return Err(e.to_string()),
     };
     let mut told = Outputs::default();
-    program.execute(Inputs { params, numbers: made.numbers.to_vec() }, &mut told);
+    program.execute(Inputs::new(params, made.numbers.to_vec()), &mut told);
     let each = told.0.into_iter().zip(&results).map(|(result, layout)| {
         let buffer = result.ok_or("an output was not told")?.map_err(|e| e.to_string())?;
         backend.download(device, &buffer, layout).map_err(|e| e.to_string())
