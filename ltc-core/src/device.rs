@@ -290,10 +290,10 @@ impl Device {
         taken.set = trace.release();
         let session = &self.0.session;
         metrics::add(&session.counters.reused_nodes, taken.reused);
-        if session.config.reuse_nodes {
-            taken.leave(&self.0.tape);
+        if !session.reuse_nodes.load(Ordering::Relaxed) {
+            taken.set.clear();
         }
-        taken.set.clear();
+        taken.leave(&self.0.tape);
         sent
     }
 

@@ -1,6 +1,12 @@
 //! A session owns everything: there are no globals.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
 use ltc_ir::{Graph, SiteId};
@@ -30,6 +36,7 @@ pub(crate) struct Inner {
     pub(crate) families: Mutex<Families>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) reuse_nodes: AtomicBool,
     resolver: RwLock<Option<Arc<dyn SiteResolver>>>,
 }
 
@@ -61,6 +68,7 @@ impl Session {
             backend,
             cache: Mutex::new(Cache::new(config.cache_entries, config.cache_bytes)),
             families: Mutex::new(Families::new(config.cache_entries)),
+            reuse_nodes: AtomicBool::new(config.reuse_nodes),
             config,
             counters: Arc::default(),
             events: Arc::default(),
@@ -96,6 +104,11 @@ impl Session {
     /// Sets counters and timings to zero.
     pub fn reset_metrics(&self) {
         self.inner.counters.reset();
+    }
+
+    /// Whether steps from the next cut on are recorded into the nodes of the one before ([`Config::reuse_nodes`] to begin with).
+    pub fn set_reuse_nodes(&self, on: bool) {
+        self.inner.reuse_nodes.store(on, Relaxed);
     }
 
     /// Starts (with an empty log) or stops keeping events.

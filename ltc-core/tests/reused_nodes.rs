@@ -138,6 +138,26 @@ fn a_step_like_the_last_one_is_recorded_into_its_nodes() -> Result<(), Error> {
 }
 
 #[test]
+fn reuse_can_be_switched_while_a_session_runs() -> Result<(), Error> {
+    let (_, session) = session(true);
+    let dev = session.device(0)?;
+    let x = tensor(dev);
+    let mut reused = Vec::new();
+    for on in [true, true, false, false, true, true] {
+        session.set_reuse_nodes(on);
+        let before = session.metrics().reused_nodes;
+        let y = step(&x, CALLS);
+        dev.sync()?;
+        drop(y);
+        reused.push(session.metrics().reused_nodes - before);
+    }
+    // What one step leaves is for the next one.
+    let all = CALLS as u64 - 1;
+    assert_eq!(reused, [0, all, all, 0, 0, all]);
+    Ok(())
+}
+
+#[test]
 fn results_that_are_never_used_and_several_results_do_not_shift_the_others() -> Result<(), Error> {
     let (_, session) = session(true);
     let dev = session.device(0)?;

@@ -46,8 +46,9 @@ def through_a_fallback(x, i):
 
 @pytest.mark.parametrize("body", [lambda x, i: x + i, alternate, normalise, through_a_fallback])
 @pytest.mark.parametrize("reuse", [False, True])
-def test_equal_steps_are_compiled_once(body, reuse):
+def test_equal_steps_are_compiled_once(body, reuse, request):
     torch_ltc.config.set_reuse_ir(reuse)
+    request.addfinalizer(lambda: torch_ltc.config.set_reuse_ir(True))
     torch_ltc.ir_cache.reset()
     torch_ltc.metrics.reset()
     expected = steps("cpu", body)
@@ -56,6 +57,22 @@ def test_equal_steps_are_compiled_once(body, reuse):
         for e, g in zip(expected, steps("ltc", body), strict=True):
             assert torch.equal(g, e)
     assert "UncachedCompile" not in counters() and counters()["CachedCompile"] >= 8, counters()
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+def test_nodes_are_recorded_again_unless_told_otherwise(reuse):
+    x = on(torch.ones(3))
+    torch_ltc.config.set_reuse_ir(reuse)
+    try:
+        torch_ltc.mark_step()
+        torch_ltc.metrics.reset()
+        for _ in range(4):
+            y = (x * 2 + 1).relu()
+            torch_ltc.mark_step()
+        assert torch.equal(y.cpu(), torch.full((3,), 3.0))
+        assert (counters().get("IrNodeReused", 0) > 0) == reuse, counters()
+    finally:
+        torch_ltc.config.set_reuse_ir(True)
 
 
 def test_counters_are_empty_after_a_reset():

@@ -21,6 +21,8 @@ enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
 
 // ---- operator properties: the same numbers as ltc-ir/src/op.rs ----
 enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DEPENDENT = 8 };
+// Told by define_op besides: each element of a result follows from one element of each operand.
+enum { LTC_ELEMENTWISE = 1 << 16 };
 
 // ---- why an operator runs eagerly: ltc-backend's FallbackReason ----
 enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
@@ -123,6 +125,7 @@ typedef struct LtcVTable {
                  const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply, LtcError* err);
   int32_t device_count;
   int32_t expect_calls;  // compare a call with what came next the last time before looking it up
+  int32_t small_probes;  // run elementwise kernels on one element where that tells as much as all of them
 } LtcVTable;
 
 // ---- implemented in C++ ----
@@ -201,7 +204,7 @@ typedef struct {
 } LtcPoolStats;
 // ---- calls (infer.cpp): how the calling thread's calls found their result layouts ----
 typedef struct LtcCalls {
-  uint64_t expected, looked_up, inferred;
+  uint64_t expected, looked_up, inferred, probed;
 } LtcCalls;
 void ltc_calls(LtcCalls* out);
 

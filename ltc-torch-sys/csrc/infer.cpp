@@ -70,6 +70,8 @@ Cache& cache() {
   return *mine;
 }
 
+void count_probe() { cache().calls.probed++; }
+
 using StorageMap = std::unordered_map<LazyStorage*, c10::Storage>;
 // A meta tensor of the same layout; lazy tensors that share a storage give meta tensors that do, so that libtorch's
 // overlap checks work.
@@ -100,7 +102,7 @@ void ask_rule(const OpInfo& o, const Flat& f, ShapeEntry& e, bool& answered) {
   LtcRecord call = f.record(o);
   LtcError err;
   int rc = V.infer(V.ctx, o.rust, &call, dims.data(), &results, &err);
-  if (rc == 2) return;
+  if (rc == 2 || (rc && o.structured)) return;  // its meta function says what is wrong in its own words
   check(rc, err);
   size_t next = 0;
   for (size_t i = 0; i < o.rets.size(); i++) {
@@ -282,10 +284,66 @@ bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack, const Flat&
   }
 }
 
+// A written argument shares memory with another one: whether that is allowed only the kernel knows.
+bool writes_shared_memory(const Flat& f) {
+  for (size_t i = 0; i < f.operands.size(); i++)
+    for (size_t j = 0; j < f.operands.size(); j++)
+      if (i != j && (f.operands[i].flags & LTC_MUT) && f.operands[i].slot == f.operands[j].slot) return true;
+  return false;
+}
+
+// The tensors whose layouts an elementwise call's new results have: the first argument's. Empty unless those of all arguments have
+// the same sizes and lie one element after the other.
+std::vector<Tensor> all_alike(const OpInfo& o, const Stack& stack) {
+  std::vector<Tensor> like;
+  for (size_t i = 0, base = stack.size() - o.args.size(); i < o.args.size(); i++) {
+    const IValue& v = stack[base + i];
+    std::vector<Tensor> these;
+    if (v.isTensorList()) these = v.toTensorVector();
+    else if (v.isTensor() && v.toTensor().defined()) these = {v.toTensor()};
+    if (these.size() == 1 && !is_lazy(these[0]) && these[0].dim() == 0) continue;
+    for (auto& t : these)
+      if (!is_lazy(t) || t.strides() != IntArrayRef(c10::contiguous_strides(t.sizes()))) return {};
+    if (like.empty()) like = std::move(these);
+    else if (!these.empty() && !std::equal(like.begin(), like.end(), these.begin(), these.end(), [](auto& a, auto& b) { return a.sizes() == b.sizes(); }))
+      return {};
+  }
+  return like;
+}
+
+// Whether the kernel of an elementwise operator answered, run on one element.
+bool ask_small(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
+  if (!V.small_probes || !o.elementwise || !o.probe || o.has_view || writes_shared_memory(f)) return false;
+  const auto like = all_alike(o, stack);
+  if (like.empty()) return false;
+  try {
+    std::optional<uint8_t> eager;
+    StandIn answer = probe(o, stack, f, true, eager);
+    if (eager) return false;
+    ShapeEntry small;
+    answer.describe(o, small);
+    if (!small.resizes.empty()) return false;
+    size_t out = 0;
+    for (size_t r = 0; r < o.rets.size(); r++)
+      for (size_t i = 0; i < small.ret_count[r]; i++, out++) {
+        auto& m = small.outs[out];
+        if (m.kind == OutKind::Written) continue;
+        if (m.kind != OutKind::New || i >= like.size()) return false;
+        m.layout = Layout(m.layout.dtype, like[i].sizes(), like[i].strides());
+      }
+    e.outs = std::move(small.outs);
+    e.ret_count = std::move(small.ret_count);
+    return true;
+  } catch (...) {  // the kernel at full size says what is wrong
+    return false;
+  }
+}
+
 // Whether the kernel, run on stand-ins, answered; a call that its kernel refuses goes to the host, which has the real values: it gives the
 // real error, or succeeds where zeros do not.
 bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   if (!o.probe) return false;
+  count_probe();
   try {
     StandIn answer = probe(o, stack, f, false, e.eager);
     if (!e.eager) answer.describe(o, e);
@@ -298,17 +356,9 @@ bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& 
   return true;
 }
 
-// A written argument shares memory with another one: whether that is allowed only the kernel knows.
-bool writes_shared_memory(const Flat& f) {
-  for (size_t i = 0; i < f.operands.size(); i++)
-    for (size_t j = 0; j < f.operands.size(); j++)
-      if (i != j && (f.operands[i].flags & LTC_MUT) && f.operands[i].slot == f.operands[j].slot) return true;
-  return false;
-}
-
 void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   // Meta kernels that are not the operator's own meta function check less than the kernel and guess strides.
-  if (!o.structured && !o.has_view && ask_kernel(o, stack, f, e)) return;
+  if (!o.structured && !o.meta_is_kernel && (ask_small(o, stack, f, e) || (!o.has_view && ask_kernel(o, stack, f, e)))) return;
   StorageMap storages;
   StandIn call(o, stack, c10::kMeta, [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
   try {
@@ -329,7 +379,7 @@ void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry
     return;
   }
   call.describe(o, e);
-  if (o.structured && (o.kernel_checks_more || writes_shared_memory(f))) ask_kernel(o, stack, f, e);
+  if (o.structured && (o.kernel_checks_more || writes_shared_memory(f)) && !ask_small(o, stack, f, e)) ask_kernel(o, stack, f, e);
 }
 
 // Gives the entry its signature: results are written arguments as they are after the call, new tensors, generators.

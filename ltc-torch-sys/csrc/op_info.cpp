@@ -55,6 +55,8 @@ void correct(OpInfo& o, const std::string& base) {
   // CPU kernels that are not those their meta functions belong to: other errors, or a result that stays channels-last.
   for (auto p : {"narrow_copy", "pixel_shuffle", "pixel_unshuffle", "replication_pad2d", "replication_pad3d", "reflection_pad3d"})
     if (starts_with(base, "aten::") && base.compare(6, std::string::npos, p) == 0) o.structured = false;
+  for (auto p : {"_to_copy", "clone", "empty_like", "ones_like", "zeros_like", "ones", "zeros"})
+    o.meta_is_kernel |= o.composite && o.name == std::string("aten::") + p;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
   o.stand_in = stand_in_rule(base);
@@ -81,6 +83,8 @@ OpInfo& make(const OperatorHandle& h) {
     i.floating = is_kind(a.type(), c10::TypeKind::FloatType);
     o.kernel_checks_more |= is_kind(a.type(), c10::TypeKind::StringType);  // modes
     i.number_list = is_list_of(a.type(), c10::TypeKind::NumberType);
+    const bool tensors = i.kind == Kind::Tensor || i.kind == Kind::TensorList || i.kind == Kind::Generator;
+    o.plain_args &= tensors || i.number || i.floating || i.number_list || is_kind(a.type(), c10::TypeKind::StringType) || is_kind(a.type(), c10::TypeKind::BoolType);
     i.out = a.is_out() || (a.kwarg_only() && a.alias_info() && innermost(a.alias_info())->isWrite());
     auto* ai = innermost(a.alias_info());
     i.write = ai && ai->isWrite() && i.kind != Kind::Other;
@@ -124,6 +128,7 @@ void bind(OpInfo& o) {
   uint32_t props = (o.random ? LTC_RANDOM : 0) | (o.mutates ? LTC_MUTATES : 0) | (o.eager ? LTC_DATA_DEPENDENT : 0);
   o.rust = V.define_op(V.ctx, o.name.data(), o.name.size(), &props);
   o.overwrites = props & LTC_OVERWRITES;
+  o.elementwise = o.plain_args && (props & LTC_ELEMENTWISE || o.checks_numbers);
   o.forced = V.forced_fallback(V.ctx, o.name.data(), o.name.size());
 }
 }  // namespace

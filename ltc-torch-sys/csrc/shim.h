@@ -158,6 +158,9 @@ struct OpInfo {
   bool kernel_checks_more = false;  // than its structured meta function does
   bool probe = true;                // the kernel may be run on stand-ins: it is libtorch's own and safe for any values
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
+  bool meta_is_kernel = false;      // one kernel for all devices makes the result's layout
+  bool plain_args = true;           // tensors, numbers and modes: none that says which elements, or where results lie
+  bool elementwise = false;         // and each element of a result follows from one element of each operand
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
   std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly

@@ -12,6 +12,8 @@ pub struct Calls {
     pub looked_up: u64,
     /// Not seen before.
     pub inferred: u64,
+    /// Those for which the kernel was run once, on stand-ins of the operands' sizes.
+    pub probed: u64,
 }
 
 /// The calling thread's calls so far.

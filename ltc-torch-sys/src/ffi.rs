@@ -10,6 +10,8 @@ pub(crate) struct LtcSlot {
     pub(crate) bytes: [u64; SLOT_BYTES / 8],
 }
 
+pub(crate) const LTC_ELEMENTWISE: u32 = 1 << 16;
+
 #[repr(C)]
 pub(crate) struct LtcError {
     pub(crate) failure: *mut c_void,
@@ -112,6 +114,7 @@ pub(crate) struct LtcVTable {
     ) -> c_int,
     pub(crate) device_count: i32,
     pub(crate) expect_calls: i32,
+    pub(crate) small_probes: i32,
 }
 
 pub(crate) type EachOp = extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize);

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ltc_ir::{DType, Layout, LayoutRef, Op, OpSpec, Props, Signature, SignatureRef};
+use ltc_ir::{DType, Layout, LayoutRef, Op, OpClass, OpSpec, Props, Signature, SignatureRef};
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -160,6 +160,10 @@ pub trait Recorder: Send + Sync + 'static {
     /// Whether a call is compared with the one that came next the last time before it is looked up. Asked once.
     fn expects_calls(&self) -> bool;
 
+    /// Whether elementwise kernels that are asked for their results' layouts run on one element where that tells as much
+    /// as all of them. Asked once.
+    fn probes_small(&self) -> bool;
+
     /// Whether an operator shall never be recorded. Asked once per operator.
     fn forces_fallback(&self, op: &str) -> bool;
 
@@ -218,6 +222,7 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         service: service::<R>,
         device_count: i32::from(devices),
         expect_calls: recorder.expects_calls().into(),
+        small_probes: recorder.probes_small().into(),
     };
     let err = ErrorSlot::new();
     // SAFETY: the vtable is copied; every function in it meets abi.h, with `R::Storage` in the slots.
@@ -294,8 +299,16 @@ extern "C" fn define_op(_: Ctx, name: *const c_char, len: usize, props: *mut u32
     // SAFETY: `props` is valid for the call.
     let props = unsafe { &mut *props };
     let op = Op::intern(text(name, len), Props(*props as u16));
-    *props |= u32::from(op.spec().props().0);
+    *props |= u32::from(op.spec().props().0) | if is_elementwise(op) { ffi::LTC_ELEMENTWISE } else { 0 };
     std::ptr::from_ref(op.as_static()).cast()
+}
+
+/// Pointwise operators, and those that do the same with each tensor of a list.
+fn is_elementwise(op: Op) -> bool {
+    let Some(name) = op.name().strip_prefix("aten::_foreach_") else { return op.spec().class == OpClass::Pointwise };
+    let plain = name.split('.').next().unwrap_or(name).trim_end_matches('_');
+    let row = |overload: &str| ltc_ir::table::find(&format!("aten::{plain}{overload}"));
+    ["", ".Tensor", ".Scalar"].iter().filter_map(|o| row(o)).any(|row| row.class == OpClass::Pointwise)
 }
 
 extern "C" fn layout_new(dims: *const ffi::LtcDims) -> *const c_void {

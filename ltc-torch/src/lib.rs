@@ -75,6 +75,9 @@ pub struct Options {
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
     pub expect_calls: bool,
+    /// The first call of an elementwise operator at new sizes runs its kernel on one element, to see what comes of it, not on
+    /// as many as the call has. `LTC_SMALL_PROBES`; on.
+    pub small_probes: bool,
 }
 
 impl Options {
@@ -92,6 +95,7 @@ impl Options {
             budget_bytes: var("LTC_MEMORY_BUDGET").and_then(|v| v.trim().parse().ok()).unwrap_or(0),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
+            small_probes: switch("LTC_SMALL_PROBES"),
         }
     }
 }
@@ -157,6 +161,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
         track_sites: options.track_sites,
         expect_calls: options.expect_calls,
+        small_probes: options.small_probes,
         forced: forced.clone(),
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
@@ -324,6 +329,12 @@ pub fn after_fork() -> Result<(), Error> {
 /// Counters and timings since the start or the last [`reset_metrics`].
 pub fn metrics() -> Result<Metrics, Error> {
     Ok(runtime()?.session.metrics())
+}
+
+/// Whether steps are recorded into the nodes of the ones before them; [`Config::reuse_nodes`] to begin with.
+pub fn set_reuse_nodes(on: bool) -> Result<(), Error> {
+    runtime()?.session.set_reuse_nodes(on);
+    Ok(())
 }
 
 /// Starts or stops timing the steps of programs.

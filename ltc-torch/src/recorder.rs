@@ -21,6 +21,7 @@ pub(crate) struct LtcRecorder {
     pub(crate) generator_layout: LayoutRef,
     pub(crate) track_sites: bool,
     pub(crate) expect_calls: bool,
+    pub(crate) small_probes: bool,
     pub(crate) forced: Arc<RwLock<Forced>>,
 }
 
@@ -154,6 +155,10 @@ impl Recorder for LtcRecorder {
 
     fn expects_calls(&self) -> bool {
         self.expect_calls
+    }
+
+    fn probes_small(&self) -> bool {
+        self.small_probes
     }
 
     fn forces_fallback(&self, op: &str) -> bool {

@@ -160,6 +160,10 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
             crate::empty_cache()?;
             Reply::default()
         }
+        "reuse_nodes" => {
+            crate::set_reuse_nodes(number(0) != 0)?;
+            Reply::default()
+        }
         "profile_on" => {
             crate::set_profiling(number(0) != 0)?;
             Reply::default()

@@ -227,6 +227,47 @@ fn calls_are_expected_only_where_the_switch_allows() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
 }
 
+#[test]
+fn a_new_size_does_not_run_elementwise_kernels_to_see_what_comes_of_them() {
+    let _alone = alone();
+    let sized = |n: usize| lazy(&vec![0.5; n]).view([1, n as i64]).contiguous();
+    let calls = |a: &Tensor| {
+        let mask = a.gt(0.7);
+        let y = ((a * 1.5 - 0.25).gelu("tanh") / 2.0).masked_fill(&mask, 3.0);
+        let _ = (&y + a).g_mul_scalar_(0.5).g_add_scalar_(1).bernoulli_float_(0.5);
+        y.to_kind(Kind::Int64) * 0.5
+    };
+    let y = calls(&sized(3));
+    let x = sized(5);
+    let before = ltc_torch::calls();
+    let z = calls(&x);
+    let after = ltc_torch::calls();
+    assert!(after.inferred - before.inferred >= 9);
+    let probed = after.probed - before.probed;
+    if std::env::var("LTC_SMALL_PROBES").is_ok_and(|v| v == "0") {
+        assert!(probed >= 6, "{probed}");
+    } else {
+        assert_eq!(probed, 0);
+    }
+    assert_eq!((y.kind(), y.size(), z.kind(), z.size()), (Kind::Float, vec![1, 3], Kind::Float, vec![1, 5]));
+    // What does not lie one element after the other is asked at its own sizes.
+    let before = ltc_torch::calls().probed;
+    let across = sized(6).view([2, 3]).transpose(0, 1) * 2.0;
+    assert_eq!((across.size(), across.stride()), (vec![3, 2], vec![1, 3]));
+    assert!(ltc_torch::calls().probed > before);
+}
+
+#[test]
+fn kernels_run_on_one_element_only_where_the_switch_allows() {
+    let this = std::env::current_exe().expect("a test has an executable");
+    let run = std::process::Command::new(this)
+        .args(["--exact", "a_new_size_does_not_run_elementwise_kernels_to_see_what_comes_of_them"])
+        .env("LTC_SMALL_PROBES", "0")
+        .output()
+        .expect("the test runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+}
+
 /// Programs that run for long, compared with waking a thread, and on one thread.
 fn sorted(a: &Tensor, times: usize) -> Tensor {
     (0..times).fold(a.shallow_clone(), |t, i| (t * -1.0).sort(0, i % 2 == 0).0)

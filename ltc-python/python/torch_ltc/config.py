@@ -1,6 +1,7 @@
 """Configuration at run time (``torch._lazy.config``)."""
 
 from torch_ltc import _ltc
+from torch_ltc._runtime import service
 
 
 def get_force_fallback() -> str:
@@ -14,4 +15,5 @@ def set_force_fallback(configval: str) -> None:
 
 
 def set_reuse_ir(val: bool) -> None:
-    """Accepted for programs written for ``torch._lazy``: equal calls always share what they record."""
+    """Whether steps are recorded into the nodes of the ones before them, as they are unless told otherwise."""
+    service("reuse_nodes", numbers=[int(val)])
