@@ -201,6 +201,7 @@ int ltc_call_finish(LtcCall* call, LtcError* err);                          // r
 typedef struct {
   size_t cached, live;    // bytes kept, bytes handed out
   uint64_t reused, fresh;  // blocks handed out so far: kept ones, new ones
+  uint64_t settled;        // blocks whose pages shall be huge by now
 } LtcPoolStats;
 // ---- calls (infer.cpp): how the calling thread's calls found their result layouts ----
 typedef struct LtcCalls {

@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kSmall = 64 << 10;  // below, the system's allocator keeps memory itself
 constexpr size_t kHuge = 2 << 20;    // a huge page
 constexpr uint64_t kIdle = 256;      // runs after which a block nobody took is given back
+// Times a block is taken before its pages shall become huge. Then the kernel makes them so in the background; who touches a huge
+// page first waits until all of it is cleared, which a program that runs a few times does not earn back.
+constexpr uint32_t kSettled = 8;
 
 thread_local uint32_t t_depth = 0;
 thread_local uint64_t t_reused = 0, t_fresh = 0;
@@ -28,6 +31,11 @@ size_t rounded(size_t n) {
 struct Free {
   void* p;
   uint64_t since;
+  uint32_t taken;
+};
+struct Live {
+  size_t size;
+  uint32_t taken;
 };
 
 class Pool final : public at::Allocator {
@@ -65,7 +73,7 @@ class Pool final : public at::Allocator {
   }
   void stats(LtcPoolStats* out) {
     std::lock_guard<std::mutex> lock(mutex_);
-    *out = {cached_, live_bytes_, reused_, fresh_};
+    *out = {cached_, live_bytes_, reused_, fresh_, settled_};
   }
 
  private:
@@ -74,41 +82,43 @@ class Pool final : public at::Allocator {
       std::lock_guard<std::mutex> lock(mutex_);
       auto found = free_.find(size);
       if (found != free_.end() && !found->second.empty()) {
-        void* p = found->second.back().p;
+        auto [p, since, taken] = found->second.back();
         found->second.pop_back();
         cached_ -= size;
         reused_++;
         t_reused++;
-        hold(p, size);
+        hold(p, size, taken + 1);
+        if (taken + 1 == kSettled && size >= 2 * kHuge) settle(p, size);
         return p;
       }
     }
     void* p = system_->raw_allocate(size);
-    if (size >= 2 * kHuge) {  // fewer page faults; the kernel may decline
-      auto from = (reinterpret_cast<uintptr_t>(p) + kHuge - 1) / kHuge * kHuge;
-      auto to = (reinterpret_cast<uintptr_t>(p) + size) / kHuge * kHuge;
-      if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);
-    }
     std::lock_guard<std::mutex> lock(mutex_);
     fresh_++;
     t_fresh++;
-    hold(p, size);
+    hold(p, size, 0);
     return p;
   }
-  void hold(void* p, size_t size) {
-    live_[p] = size;
+  void hold(void* p, size_t size, uint32_t taken) {
+    live_[p] = {size, taken};
     live_bytes_ += size;
+  }
+  void settle(void* p, size_t size) {
+    auto from = (reinterpret_cast<uintptr_t>(p) + kHuge - 1) / kHuge * kHuge;
+    auto to = (reinterpret_cast<uintptr_t>(p) + size) / kHuge * kHuge;
+    madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);  // the kernel may decline
+    settled_++;
   }
   static void give(void* p);
   bool take_back(void* p) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = live_.find(p);
     if (found == live_.end()) return false;
-    size_t size = found->second;
+    auto [size, taken] = found->second;
     live_.erase(found);
     live_bytes_ -= size;
     cached_ += size;
-    free_[size].push_back({p, now_});
+    free_[size].push_back({p, now_, taken});
     shrink(limit_);
     return true;
   }
@@ -133,9 +143,9 @@ class Pool final : public at::Allocator {
   at::DeleterFnPtr raw_;
   std::mutex mutex_;
   std::unordered_map<size_t, std::vector<Free>> free_;
-  std::unordered_map<void*, size_t> live_;
+  std::unordered_map<void*, Live> live_;
   size_t limit_ = 0, cached_ = 0, live_bytes_ = 0;
-  uint64_t now_ = 0, reused_ = 0, fresh_ = 0;
+  uint64_t now_ = 0, reused_ = 0, fresh_ = 0, settled_ = 0;
 };
 
 Pool* g_pool = nullptr;  // never freed: tensors may outlive everything

@@ -23,6 +23,8 @@ pub struct PoolStats {
     pub reused: u64,
     /// Blocks that had to be asked of the system.
     pub fresh: u64,
+    /// Large blocks that have been handed out so often that the system was told to use huge pages for them.
+    pub settled: u64,
 }
 
 /// Blocks a thread asked for.

@@ -57,6 +57,24 @@ fn a_steady_program_asks_the_system_for_nothing() {
 }
 
 #[test]
+fn pages_become_huge_when_a_block_proves_to_stay() {
+    let _turn = turn();
+    let (l, mut g) = (f32s(&[3 << 20]), G::default());
+    let x = g.param(&l);
+    let y = g.relu(x, &l);
+    let rig = Rig::with(TsConfig { pool_bytes: 1 << 30, ..TsConfig::default() }, g.finish(&[y]));
+    let x = ramp(&[3 << 20]);
+    let settled = |runs: usize| {
+        let before = pool_stats().settled;
+        (0..runs).for_each(|_| assert_same(&rig.run(&[&x]).tensor(0), &x.relu()));
+        pool_stats().settled - before
+    };
+    assert_eq!(settled(4), 0);
+    assert_eq!(settled(12), 1);
+    assert_eq!(settled(12), 0, "told once");
+}
+
+#[test]
 fn the_switch_turns_the_pool_off() {
     let _turn = turn();
     let rig = program(0);
