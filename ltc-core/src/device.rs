@@ -286,6 +286,9 @@ impl Device {
     fn cut(&self, reason: SyncReason) -> Result<(), Error> {
         let Cut { taken, trace } = &mut *self.0.cut.lock();
         self.0.tape.lock().take(taken);
+        if taken.is_empty() {
+            return Ok(());
+        }
         let sent = self.send(trace, std::mem::take(&mut taken.set), reason);
         taken.set = trace.release();
         let session = &self.0.session;

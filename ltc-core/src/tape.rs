@@ -44,6 +44,11 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
+    /// Whether nothing was recorded: the nodes kept for the next step are still there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.recorded == 0
+    }
+
     /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
     pub(crate) fn leave(&mut self, tape: &Mutex<Tape>) {
         self.husks.resize_with(self.recorded, || None);

@@ -138,6 +138,21 @@ fn a_step_like_the_last_one_is_recorded_into_its_nodes() -> Result<(), Error> {
 }
 
 #[test]
+fn a_cut_of_nothing_keeps_the_nodes_for_the_next_step() -> Result<(), Error> {
+    let (_, session) = session(true);
+    let dev = session.device(0)?;
+    let x = tensor(dev);
+    for _ in 0..3 {
+        let y = step(&x, CALLS);
+        dev.sync()?;
+        dev.sync()?;
+        drop(y);
+    }
+    assert_eq!(session.metrics().reused_nodes, 2 * (CALLS as u64 - 1));
+    Ok(())
+}
+
+#[test]
 fn reuse_can_be_switched_while_a_session_runs() -> Result<(), Error> {
     let (_, session) = session(true);
     let dev = session.device(0)?;
