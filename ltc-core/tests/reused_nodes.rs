@@ -31,6 +31,15 @@ fn step(x: &LazyTensor, calls: usize) -> LazyTensor {
     })
 }
 
+/// How many nodes a step of so many calls is recorded into that another left.
+fn reused_by_a_step(session: &Session, x: &LazyTensor, calls: usize) -> Result<u64, Error> {
+    let before = session.metrics().reused_nodes;
+    let y = step(x, calls);
+    session.device(0)?.sync()?;
+    drop(y);
+    Ok(session.metrics().reused_nodes - before)
+}
+
 /// Allocations of the recording of a step, after some.
 fn allocations(reuse: bool) -> u64 {
     let (_, session) = session(reuse);
@@ -119,15 +128,10 @@ fn a_repeated_cut_allocates_places_for_its_results_and_nothing_else() -> Result<
 fn a_step_like_the_last_one_is_recorded_into_its_nodes() -> Result<(), Error> {
     for reuse in [true, false] {
         let (_, session) = session(reuse);
-        let dev = session.device(0)?;
-        let x = tensor(dev);
+        let x = tensor(session.device(0)?);
         let mut reused = Vec::new();
         for calls in [CALLS, CALLS, CALLS, 30, CALLS] {
-            let before = session.metrics().reused_nodes;
-            let y = step(&x, calls);
-            dev.sync()?;
-            drop(y);
-            reused.push(session.metrics().reused_nodes - before);
+            reused.push(reused_by_a_step(&session, &x, calls)?);
         }
         // All nodes of a step but the last, whose result is read or kept.
         let all = CALLS as u64 - 1;
@@ -142,29 +146,20 @@ fn a_cut_of_nothing_keeps_the_nodes_for_the_next_step() -> Result<(), Error> {
     let (_, session) = session(true);
     let dev = session.device(0)?;
     let x = tensor(dev);
-    for _ in 0..3 {
-        let y = step(&x, CALLS);
-        dev.sync()?;
-        dev.sync()?;
-        drop(y);
-    }
-    assert_eq!(session.metrics().reused_nodes, 2 * (CALLS as u64 - 1));
+    assert_eq!(reused_by_a_step(&session, &x, CALLS)?, 0);
+    dev.sync()?;
+    assert_eq!(reused_by_a_step(&session, &x, CALLS)?, CALLS as u64 - 1);
     Ok(())
 }
 
 #[test]
 fn reuse_can_be_switched_while_a_session_runs() -> Result<(), Error> {
     let (_, session) = session(true);
-    let dev = session.device(0)?;
-    let x = tensor(dev);
+    let x = tensor(session.device(0)?);
     let mut reused = Vec::new();
     for on in [true, true, false, false, true, true] {
         session.set_reuse_nodes(on);
-        let before = session.metrics().reused_nodes;
-        let y = step(&x, CALLS);
-        dev.sync()?;
-        drop(y);
-        reused.push(session.metrics().reused_nodes - before);
+        reused.push(reused_by_a_step(&session, &x, CALLS)?);
     }
     // What one step leaves is for the next one.
     let all = CALLS as u64 - 1;

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ltc_ir::{DType, Layout, LayoutRef, Op, OpClass, OpSpec, Props, Signature, SignatureRef};
+use ltc_ir::{DType, Layout, LayoutRef, Op, OpClass, OpSpec, Props, Signature, SignatureRef, table};
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -305,10 +305,8 @@ extern "C" fn define_op(_: Ctx, name: *const c_char, len: usize, props: *mut u32
 
 /// Pointwise operators, and those that do the same with each tensor of a list.
 fn is_elementwise(op: Op) -> bool {
-    let Some(name) = op.name().strip_prefix("aten::_foreach_") else { return op.spec().class == OpClass::Pointwise };
-    let plain = name.split('.').next().unwrap_or(name).trim_end_matches('_');
-    let row = |overload: &str| ltc_ir::table::find(&format!("aten::{plain}{overload}"));
-    ["", ".Tensor", ".Scalar"].iter().filter_map(|o| row(o)).any(|row| row.class == OpClass::Pointwise)
+    let each = table::single_form(op.name()).map_or(op, |single| Op::intern(&single, Props::NONE));
+    each.spec().class == OpClass::Pointwise
 }
 
 extern "C" fn layout_new(dims: *const ffi::LtcDims) -> *const c_void {

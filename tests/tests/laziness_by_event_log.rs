@@ -216,15 +216,18 @@ fn a_repeated_call_is_expected_not_looked_up() {
     assert!((to_cpu(&state.sum(Kind::Float)).expect("a value").double_value(&[]) - sum).abs() < 1e-4);
 }
 
+/// Runs a test again, in a process of its own, with a switch off.
+fn passes_without(switch: &str, test: &str) {
+    let this = std::env::current_exe().expect("a test has an executable");
+    let run =
+        std::process::Command::new(this).args(["--exact", test]).env(switch, "0").output().expect("the test runs");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains(" 1 passed"), "{said}");
+}
+
 #[test]
 fn calls_are_expected_only_where_the_switch_allows() {
-    let this = std::env::current_exe().expect("a test has an executable");
-    let run = std::process::Command::new(this)
-        .args(["--exact", "a_repeated_call_is_expected_not_looked_up"])
-        .env("LTC_EXPECT_CALLS", "0")
-        .output()
-        .expect("the test runs");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    passes_without("LTC_EXPECT_CALLS", "a_repeated_call_is_expected_not_looked_up");
 }
 
 #[test]
@@ -259,13 +262,7 @@ fn a_new_size_does_not_run_elementwise_kernels_to_see_what_comes_of_them() {
 
 #[test]
 fn kernels_run_on_one_element_only_where_the_switch_allows() {
-    let this = std::env::current_exe().expect("a test has an executable");
-    let run = std::process::Command::new(this)
-        .args(["--exact", "a_new_size_does_not_run_elementwise_kernels_to_see_what_comes_of_them"])
-        .env("LTC_SMALL_PROBES", "0")
-        .output()
-        .expect("the test runs");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    passes_without("LTC_SMALL_PROBES", "a_new_size_does_not_run_elementwise_kernels_to_see_what_comes_of_them");
 }
 
 /// Programs that run for long, compared with waking a thread, and on one thread.

@@ -124,6 +124,22 @@ pub fn functional(name: &str) -> Option<OpCode> {
     variants.binary_search_by(|v| v.0.cmp(name)).ok().map(|i| variants[i].1)
 }
 
+/// The operator of the table that does with one tensor what a `_foreach_` operator does with each of a list:
+/// `aten::add_.Tensor` for `aten::_foreach_add_.List`.
+pub fn single_form(name: &str) -> Option<String> {
+    let name = name.strip_prefix("aten::_foreach_")?;
+    let (base, overload) = name.split_once('.').unwrap_or((name, ""));
+    let plain = base.trim_end_matches('_');
+    let known = |overload: &str| find(&format!("aten::{plain}{overload}")).is_some();
+    let overload = match overload {
+        "List" | "Tensor" if known(".Tensor") => ".Tensor",
+        "Scalar" | "ScalarList" if known(".Scalar") => ".Scalar",
+        // Such as `addcmul`, whose only form takes a number.
+        _ => "",
+    };
+    known(overload).then(|| format!("aten::{base}{overload}"))
+}
+
 /// Class and properties of an operator that the table knows, itself or by its functional variant.
 pub(crate) fn describe(name: &str) -> Option<(OpClass, Props)> {
     let row = find(name).map(|row| (row.class, row.props));
@@ -165,6 +181,20 @@ mod tests {
         assert!(generated::VARIANTS.windows(2).all(|w| w[0].0 < w[1].0));
         assert_eq!(functional("aten::mul_.Tensor"), Some(OpCode::MulTensor));
         assert_eq!(describe("aten::add.out").map(|d| d.0), Some(OpClass::Pointwise));
+    }
+
+    #[test]
+    fn operators_over_lists_have_single_forms() {
+        for (list, single) in [
+            ("aten::_foreach_add_.List", Some("aten::add_.Tensor")),
+            ("aten::_foreach_mul.ScalarList", Some("aten::mul.Scalar")),
+            ("aten::_foreach_addcdiv_.Tensor", Some("aten::addcdiv_")),
+            ("aten::_foreach_sqrt", Some("aten::sqrt")),
+            ("aten::_foreach_frobnicate", None),
+            ("aten::add.Tensor", None),
+        ] {
+            assert_eq!(single_form(list).as_deref(), single, "{list}");
+        }
     }
 
     #[test]

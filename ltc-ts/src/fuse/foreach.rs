@@ -3,7 +3,7 @@
 //! `_foreach_add_.List` of seven tensors means seven times `add_.Tensor`. On its own each can be fused with what else
 //! happens to its tensor: an optimiser's step over lists becomes one pass over each parameter and its state.
 
-use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::number_words};
+use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::number_words, table};
 use smallvec::SmallVec;
 
 use super::{recipe::Recipe, rows};
@@ -38,20 +38,9 @@ pub(super) fn is_part(graph: &Graph, source: &Graph, origin: &[u32], node: usize
     origin.get(node).is_some_and(|&o| source.nodes()[o as usize].op() != graph.nodes()[node].op())
 }
 
-/// Name of the single form of `_foreach_` operators.
+/// Name of the single form of `_foreach_` operators, if kernels compute it.
 fn single(name: &str) -> Option<String> {
-    let name = name.strip_prefix("aten::_foreach_")?;
-    let (base, overload) = name.split_once('.').unwrap_or((name, ""));
-    let plain = base.trim_end_matches('_');
-    let overload = match overload {
-        "" => "",
-        "List" | "Tensor" if rows::find(&format!("{plain}.Tensor")).is_some() => ".Tensor",
-        "Scalar" | "ScalarList" if rows::find(&format!("{plain}.Scalar")).is_some() => ".Scalar",
-        // Such as `addcmul`, whose only form takes a number.
-        _ => "",
-    };
-    rows::find(&format!("{plain}{overload}"))?;
-    Some(format!("aten::{base}{overload}"))
+    table::single_form(name).filter(|single| single.strip_prefix("aten::").and_then(rows::find).is_some())
 }
 
 /// One node per tensor of the lists.
