@@ -402,16 +402,8 @@ impl Device {
     }
 
     /// Hands a compiled program with its data to the executor.
-    pub(crate) fn execute(
-        &self,
-        program: Arc<Program>,
-        params: Vec<(Arc<DataCell>, bool)>,
-        numbers: Vec<u64>,
-        outputs: SmallVec<[Arc<DataCell>; 4]>,
-        sites: Vec<SiteId>,
-    ) {
-        let (params, numbers, sites) = (params.into(), numbers.into(), sites.into());
-        self.submit(Job { program, params, numbers, outputs, sites }, false);
+    pub(crate) fn execute(&self, job: Job) {
+        self.submit(job, false);
     }
 
     /// The one place where a cache miss can happen.

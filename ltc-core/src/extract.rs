@@ -5,9 +5,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ltc_ir::{Graph, Hash128, LayoutRef, SiteId};
+use ltc_ir::{Graph, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
+use smallvec::SmallVec;
 
-use crate::{DataCell, TraceValue, cache::Program, device::Device, error::Error};
+use crate::{DataCell, TraceValue, cache::Program, device::Device, error::Error, executor::Job};
+
+/// Data of parameters, and whether the caller gives up its hold, which must then be the last one.
+pub type Bound = SmallVec<[(Arc<DataCell>, bool); 4]>;
 
 /// A computation over data leaves. Cheap to share; running it does not change it.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub struct Extracted {
     graph: Arc<Graph>,
     numbers: Vec<u64>,
     sites: Vec<SiteId>,
+    /// Of leaves for the outputs.
+    outputs: Vec<SignatureRef>,
     program: OnceLock<Arc<Program>>,
 }
 
@@ -23,9 +29,11 @@ impl Device {
     /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
     pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
         let trace = self.canonical_for(values);
+        let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {
             device: self.clone(),
-            graph: Arc::new(trace.to_graph()),
+            outputs: graph.outputs().iter().map(|id| Signature::data(graph.layout(*id).clone())).collect(),
+            graph,
             sites: trace.sites().collect(),
             numbers: trace.numbers,
             program: OnceLock::new(),
@@ -74,24 +82,17 @@ impl Extracted {
     }
 
     /// Data leaves for the results of one run, in flight.
-    pub fn placeholders(&self) -> Vec<TraceValue> {
-        let layout = |id: &ltc_ir::ValueId| self.graph.layout(*id).clone();
-        self.graph.outputs().iter().map(|id| TraceValue::data(layout(id), DataCell::in_flight())).collect()
+    pub fn placeholders(&self) -> SmallVec<[TraceValue; 4]> {
+        self.outputs.iter().map(|leaf| TraceValue::leaf(leaf.clone(), DataCell::in_flight())).collect()
     }
 
-    /// Runs it on other data, without waiting. `inputs`: data of the parameters' layouts, and whether the caller gives up
-    /// its hold, which must then be the last one. `results`: from [`Extracted::placeholders`], one run each.
-    pub fn run(&self, inputs: Vec<(Arc<DataCell>, bool)>, results: &[TraceValue]) -> Result<(), Error> {
-        self.run_with(inputs, self.numbers.clone(), results)
+    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts. `results`: from [`Extracted::placeholders`], one run each.
+    pub fn run(&self, inputs: Bound, results: &[TraceValue]) -> Result<(), Error> {
+        self.run_with(inputs, SmallVec::from_slice(&self.numbers), results)
     }
 
     /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`].
-    pub fn run_with(
-        &self,
-        inputs: Vec<(Arc<DataCell>, bool)>,
-        numbers: Vec<u64>,
-        results: &[TraceValue],
-    ) -> Result<(), Error> {
+    pub fn run_with(&self, inputs: Bound, numbers: SmallVec<[u64; 8]>, results: &[TraceValue]) -> Result<(), Error> {
         assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
         let program = self.program()?.clone();
         let wanted = self.graph.params().len();
@@ -100,7 +101,8 @@ impl Extracted {
         }
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
-        self.device.execute(program, inputs, numbers, outputs, self.sites.clone());
+        let sites = SmallVec::from_slice(&self.sites);
+        self.device.execute(Job { program, params: inputs, numbers, outputs, sites });
         Ok(())
     }
 

@@ -87,8 +87,13 @@ impl<D> Value<D> {
 
     /// A leaf that stands for data.
     pub fn data(layout: LayoutRef, data: D) -> Self {
+        Self::leaf(Signature::data(layout), data)
+    }
+
+    /// A leaf that stands for data; `signature`: [`Signature::data`] of its layout.
+    pub fn leaf(signature: SignatureRef, data: D) -> Self {
         Value(Arc::new(Node {
-            signature: Signature::data(layout),
+            signature,
             site: SiteId::default(),
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Data(data)),

@@ -1,7 +1,10 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
 //!
-//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), so nothing here
-//! depends on the layout of Python's tensor objects.
+//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), except those of compiled
+//! steps, whose calls shall cost little ([`step`]).
+
+mod convert;
+mod step;
 
 use ltc_torch::Error;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
@@ -171,6 +174,7 @@ fn after_fork() -> PyResult<()> {
 
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<step::Replays>()?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;
     m.add_function(wrap_pyfunction!(wait, m)?)?;

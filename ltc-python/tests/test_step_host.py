@@ -59,6 +59,18 @@ def test_adam_as_one_writes_it():
     both(lambda p: torch.optim.Adam(p, amsgrad=True, weight_decay=0.1), least=8)
 
 
+def test_a_step_that_has_its_optimiser_s_method_s_name():
+    # `opt.step()` mentions `step`, which is the function itself: the optimiser is found twice.
+    model = network()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scope = {"model": model, "opt": opt}
+    exec("def step(x):\n  opt.zero_grad()\n  model(x).sum().backward()\n  opt.step()\n  return model(x).sum()", scope)
+    call = torch_ltc.compile(scope["step"])
+    for x, _ in data(8):
+        call(x.to("ltc"))
+    assert call.counts == (5, 3), call.explain()
+
+
 def test_a_decision_that_depends_on_the_count_is_taken_again():
     # RAdam takes another formula from its sixth step on.
     both(lambda p: torch.optim.RAdam(p, lr=0.01, foreach=False), least=6, steps=16)
@@ -92,6 +104,19 @@ def test_a_learning_rate_that_a_schedule_changes_each_step(make):
 
 def test_a_learning_rate_that_stays_and_then_changes():
     both(torch.optim.Adam, least=10, steps=20, during=lambda i, opt: i == 9 and opt.param_groups[0].update(lr=0.1))
+
+
+@pytest.mark.parametrize(
+    ("change", "least"),
+    [({"betas": (0.5, 0.9)}, 10), ({"weight_decay": 0.1}, 10), ({"unheard_of": 1}, 10), ({"betas": [0.5, 0.9]}, 5)],
+)
+def test_a_setting_that_changes_once(change, least):
+    both(torch.optim.Adam, least, steps=16, during=lambda i, opt: i == 7 and opt.param_groups[0].update(change))
+
+
+def test_parameters_may_be_added_between_steps():
+    more = nn.Parameter(torch.ones(1).to("ltc"))
+    both(torch.optim.Adam, 10, steps=16, during=lambda i, opt: i == 7 and opt.add_param_group({"params": [more], "lr": 0.1}))
 
 
 def test_a_schedule_inside_the_step_is_recorded():
@@ -207,14 +232,16 @@ def test_a_replay_that_raises_leaves_the_host_as_it_was(monkeypatch):
     call = torch_ltc.compile(lambda x: x * count.add_(1))
     x = torch.ones(1).to("ltc")
     assert [call(x).item() for _ in range(5)] == [1.0, 2.0, 3.0, 4.0, 5.0] and call.counts == (2, 3)
-    service = torch_ltc._step.service
+    replays = call._replays
 
-    def fail(name, *args, **kwargs):
-        if name == "step_begin":
+    class Failing:
+        def replay(self, *_):
             raise RuntimeError("planted")
-        return service(name, *args, **kwargs)
 
-    monkeypatch.setattr(torch_ltc._step, "service", fail)
+        def __getattr__(self, name):
+            return getattr(replays, name)
+
+    monkeypatch.setattr(call, "_replays", Failing())
     with pytest.raises(RuntimeError, match="planted"):
         call(x)
     monkeypatch.undo()

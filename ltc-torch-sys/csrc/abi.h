@@ -135,6 +135,8 @@ void ltc_infer_push(void* results, const LtcDims* dims /* null: undefined */);
 
 // Tensors: every void* is an at::Tensor*.
 int ltc_tensor_to_device(const void* tensor, int32_t device /* -1: CPU */, void** out, LtcError* err);
+// The at::TensorImpl* inside, which is all an at::Tensor is: a pointer to one can be read as an at::Tensor*.
+void* ltc_tensor_impl(const void* tensor);
 int ltc_tensor_lazy_device(const void* tensor);  // device index, -1 when it is not on the lazy device
 int ltc_tensor_empty(const LtcDims* dims, int32_t device, void** out, LtcError* err);
 // The storage and view behind a lazy tensor; fails when it is not one.
@@ -142,12 +144,17 @@ int ltc_tensor_operand(const void* tensor, LtcOperand* out, LtcError* err);
 // A new tensor over a new storage of `nbytes` that takes `slot` over (also when it fails).
 int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t offset, int32_t device, void** out, LtcError* err);
 
+// A tensor that shows `view` of the storage behind another one.
+int ltc_tensor_alias(const void* base, const LtcDims* view, int64_t offset, void** out, LtcError* err);
+
 // Captures: which storages and generators this thread uses, in order of first use.
 void ltc_capture_begin(void);
 uint32_t ltc_capture_end(LtcHold** holds /* null: only count and forget */, uint32_t room);
 uint32_t ltc_capture_count(void);
 const LtcSlot* ltc_hold_slot(const LtcHold* hold);
 int ltc_hold_is_shared(const LtcHold* hold);  // somebody else holds it too
+// A tensor that shows `view` of it; fails for generators.
+int ltc_hold_tensor(const LtcHold* hold, const LtcDims* view, int64_t offset, void** out, LtcError* err);
 void ltc_hold_free(LtcHold* hold);
 
 void ltc_reply_tensor(LtcReply* reply, void* tensor /* owned at::Tensor* */);

@@ -59,5 +59,11 @@ int ltc_hold_is_shared(const LtcHold* h) {
   if (h->storage) return h->storage.use_count() > 1;
   return !h->generator.defined() || h->generator.getIntrusivePtr().use_count() > 1;
 }
+int ltc_hold_tensor(const LtcHold* h, const LtcDims* d, int64_t offset, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    TORCH_CHECK(h->storage, "a generator is no tensor");
+    *out = new Tensor(tensor_of(h->storage, *d, offset));
+  });
+}
 void ltc_hold_free(LtcHold* h) { delete h; }
 }

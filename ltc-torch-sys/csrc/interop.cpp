@@ -13,6 +13,8 @@ int ltc_tensor_to_device(const void* t, int32_t device, void** out, LtcError* er
     *out = new Tensor(static_cast<const Tensor*>(t)->to(d));
   });
 }
+static_assert(sizeof(Tensor) == sizeof(TensorImpl*), "an at::Tensor is a pointer");
+void* ltc_tensor_impl(const void* t) { return static_cast<const Tensor*>(t)->unsafeGetTensorImpl(); }
 int ltc_tensor_lazy_device(const void* t) {
   auto& x = *static_cast<const Tensor*>(t);
   return is_lazy(x) ? x.unsafeGetTensorImpl()->device().index() : -1;
@@ -33,11 +35,11 @@ int ltc_tensor_operand(const void* t, LtcOperand* out, LtcError* err) {
 int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* d, int64_t offset, int32_t device, void** out, LtcError* err) {
   return guarded(err, [&] {
     auto storage = c10::make_intrusive<LazyStorage>(nbytes, fake_data(nbytes, device), *slot);
-    Tensor t = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), DispatchKeySet(DispatchKey::PrivateUse1),
-                                                   c10::scalarTypeToTypeMeta((ScalarType)d->dtype));
-    t.unsafeGetTensorImpl()->set_sizes_and_strides({d->sizes, d->rank}, {d->strides, d->rank}, offset);
-    *out = new Tensor(std::move(t));
+    *out = new Tensor(tensor_of(c10::Storage(std::move(storage)), *d, offset));
   });
+}
+int ltc_tensor_alias(const void* base, const LtcDims* d, int64_t offset, void** out, LtcError* err) {
+  return guarded(err, [&] { *out = new Tensor(tensor_of(static_cast<const Tensor*>(base)->storage(), *d, offset)); });
 }
 const void* ltc_host_dims(const void* t, LtcDims* out) {
   auto& x = *static_cast<const Tensor*>(t);

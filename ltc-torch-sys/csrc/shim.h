@@ -124,6 +124,7 @@ LtcOperand operand_of(const Tensor& t, uint8_t flags = 0);
 Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device);
 Tensor new_uninit(const Layout& l, c10::DeviceIndex device);
 Tensor new_uninit(ScalarType dt, IntArrayRef sizes, IntArrayRef strides, c10::DeviceIndex device);
+Tensor tensor_of(c10::Storage storage, const LtcDims& d, int64_t offset);
 Tensor alias(const Tensor& base, ScalarType dt, IntArrayRef sizes, IntArrayRef strides, int64_t offset);
 void resize_storage(LazyStorage* s, size_t nbytes);
 

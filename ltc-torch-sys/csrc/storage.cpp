@@ -134,6 +134,12 @@ Tensor new_uninit(ScalarType dt, IntArrayRef sz, IntArrayRef st, c10::DeviceInde
   if (!last.rust || !last.is(dt, sz, st)) last = Layout(dt, sz, st);
   return new_uninit(last, device);
 }
+Tensor tensor_of(c10::Storage storage, const LtcDims& d, int64_t offset) {
+  Tensor t = at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(DispatchKey::PrivateUse1),
+                                                 c10::scalarTypeToTypeMeta((ScalarType)d.dtype));
+  t.unsafeGetTensorImpl()->set_sizes_and_strides({d.sizes, d.rank}, {d.strides, d.rank}, offset);
+  return t;
+}
 Tensor alias(const Tensor& base, ScalarType dt, IntArrayRef sz, IntArrayRef st, int64_t offset) {
   auto keys = base.unsafeGetTensorImpl()->key_set() - DispatchKeySet({DispatchKey::Conjugate, DispatchKey::Negative});
   Tensor t = at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, c10::Storage(base.storage()), keys,

@@ -1,13 +1,20 @@
 //! Captures: which storages and generators a thread uses.
 
-use std::{marker::PhantomData, ops::Deref};
+use std::{ops::Deref, ptr::NonNull};
 
-use crate::{error::TorchError, ffi, recorder::check_storage_type};
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+    recorder::{View, check_storage_type},
+    tensor::{dims_of, owned},
+};
 
 /// Keeps the storage of a lazy tensor, or a lazy generator, alive.
 pub struct Hold<S> {
     raw: *mut ffi::LtcHold,
-    storage: PhantomData<S>,
+    storage: NonNull<S>,
 }
 
 // SAFETY: the C++ object is a pair of atomically counted pointers, and `S` is `Send + Sync` by `Recorder::Storage`.
@@ -21,14 +28,24 @@ impl<S> Hold<S> {
         // SAFETY: `raw` is a live hold.
         unsafe { ffi::ltc_hold_is_shared(self.raw) != 0 }
     }
+
+    /// A tensor that shows `view` of it; an error where it is a generator.
+    pub fn alias(&self, view: View<'_>) -> Result<Tensor, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: `raw` is a live hold, the dims are valid for the call; on success `out` is ours.
+        unsafe {
+            err.check(ffi::ltc_hold_tensor(self.raw, &dims_of(view), view.offset, &mut out, err.as_ptr()))?;
+            Ok(owned(out))
+        }
+    }
 }
 
 impl<S> Deref for Hold<S> {
     type Target = S;
 
     fn deref(&self) -> &S {
-        // SAFETY: the slot holds an `S` (checked when the capture ended) and lives as long as the hold.
-        unsafe { &*ffi::ltc_hold_slot(self.raw).cast::<S>() }
+        // SAFETY: it is the slot of what is held: there as long as the hold, and an `S` (checked when the capture ended).
+        unsafe { self.storage.as_ref() }
     }
 }
 
@@ -65,6 +82,7 @@ pub fn capture_end<S: 'static>() -> Result<Vec<Hold<S>>, TorchError> {
         let mut raw = vec![std::ptr::null_mut(); ffi::ltc_capture_count() as usize];
         let n = ffi::ltc_capture_end(raw.as_mut_ptr(), raw.len() as u32);
         raw.truncate(n as usize);
-        Ok(raw.into_iter().map(|raw| Hold { raw, storage: PhantomData }).collect())
+        let slot = |raw| NonNull::new(ffi::ltc_hold_slot(raw).cast_mut().cast::<S>());
+        Ok(raw.into_iter().filter_map(|raw| Some(Hold { raw, storage: slot(raw)? })).collect())
     }
 }

@@ -134,6 +134,13 @@ unsafe extern "C" {
         out: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_tensor_alias(
+        base: *const c_void,
+        view: *const LtcDims,
+        offset: i64,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_forced_changed();
     pub(crate) fn ltc_default_generator_get(
         device: i32,
@@ -147,6 +154,13 @@ unsafe extern "C" {
     pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;
     pub(crate) fn ltc_hold_slot(hold: *const LtcHold) -> *const LtcSlot;
     pub(crate) fn ltc_hold_is_shared(hold: *const LtcHold) -> c_int;
+    pub(crate) fn ltc_hold_tensor(
+        hold: *const LtcHold,
+        view: *const LtcDims,
+        offset: i64,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_hold_free(hold: *mut LtcHold);
     pub(crate) fn ltc_reply_tensor(reply: *mut LtcReply, tensor: *mut c_void);
     pub(crate) fn ltc_reply_text(reply: *mut LtcReply, text: *const c_char, len: usize);
@@ -159,6 +173,7 @@ unsafe extern "C" {
         out: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_tensor_impl(t: *const c_void) -> *mut c_void;
     pub(crate) fn ltc_tensor_lazy_device(t: *const c_void) -> c_int;
     pub(crate) fn ltc_tensor_empty(d: *const LtcDims, device: i32, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;

@@ -32,9 +32,9 @@ pub use generators::{
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
-pub use service::{Borrowed, Reply, Request};
+pub use service::{Reply, Request};
 pub use team::parallel_for;
 pub use tensor::{
-    empty_host, empty_lazy, for_each_operator, host_bytes, is_sole_holder, lazy_device_of, op_schema, storage_of,
-    to_cpu, to_device, wrap,
+    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, impl_of, is_sole_holder, lazy_device_of,
+    op_schema, storage_of, to_cpu, to_device, wrap,
 };

@@ -1,17 +1,13 @@
 //! The operator `ltc::_service`: how language bindings hand tensors in and get tensors back.
 
-use std::{
-    ffi::{c_char, c_int, c_void},
-    mem::ManuallyDrop,
-    ops::Deref,
-};
+use std::ffi::{c_char, c_int, c_void};
 
 use tch::Tensor;
 
 use crate::{
     ffi,
     recorder::{Ctx, Recorder, guard, recorder, text},
-    tensor,
+    tensor::{self, Borrowed},
 };
 
 /// A named request.
@@ -25,18 +21,6 @@ pub struct Request<'a> {
     pub text: &'a str,
     /// Further numbers.
     pub numbers: &'a [i64],
-}
-
-/// A tensor of the caller's.
-#[derive(Debug)]
-pub struct Borrowed<'a>(ManuallyDrop<Tensor>, std::marker::PhantomData<&'a ()>);
-
-impl Deref for Borrowed<'_> {
-    type Target = Tensor;
-
-    fn deref(&self) -> &Tensor {
-        &self.0
-    }
 }
 
 /// An answer.
@@ -64,13 +48,10 @@ pub(crate) extern "C" fn service<R: Recorder>(
     err: *mut ffi::LtcError,
 ) -> c_int {
     guard(err, || {
-        // SAFETY: the arrays are valid for the call; each entry is a live `at::Tensor*` that stays the caller's, which is
-        // why the handle is never dropped.
+        // SAFETY: the arrays are valid for the call; each entry is an `at::Tensor*` that lives as long.
         let (tensors, numbers) = unsafe {
-            let borrow =
-                |&p: &*const c_void| Borrowed(ManuallyDrop::new(tensor::owned(p.cast_mut())), Default::default());
             (
-                tensor::slice(tensors, ntensors as usize).iter().map(borrow).collect(),
+                tensor::slice(tensors, ntensors as usize).iter().map(|&p| Borrowed::new(p)).collect(),
                 tensor::slice(numbers, nnumbers as usize),
             )
         };

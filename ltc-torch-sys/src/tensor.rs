@@ -1,6 +1,12 @@
 //! Tensors across the border: to and from the lazy device, host bytes, operator schemas.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::{
+    borrow::Borrow,
+    ffi::{CStr, CString, c_char, c_void},
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ops::Deref,
+};
 
 use ltc_ir::{DType, Layout};
 use tch::Tensor;
@@ -31,6 +37,49 @@ pub(crate) fn release(mut t: Tensor) -> *mut c_void {
     p
 }
 
+/// A tensor that is somebody else's for `'a`.
+#[derive(Debug)]
+pub struct Borrowed<'a>(ManuallyDrop<Tensor>, PhantomData<&'a ()>);
+
+impl<'a> Borrowed<'a> {
+    /// # Safety
+    /// `p` must be an `at::Tensor*` that lives for `'a`.
+    pub(crate) unsafe fn new(p: *const c_void) -> Self {
+        // SAFETY: by this function's contract; what `owned` asks for besides is for freeing it, which never happens.
+        Borrowed(ManuallyDrop::new(unsafe { owned(p.cast_mut()) }), PhantomData)
+    }
+
+    /// The tensor of an `at::TensorImpl*` ([`impl_of`]), as language bindings know their tensors.
+    ///
+    /// # Safety
+    /// `*handle` must be a live `at::TensorImpl*` for `'a`.
+    pub unsafe fn of_impl(handle: &'a *mut c_void) -> Self {
+        // SAFETY: an `at::Tensor` is a counted pointer to its `TensorImpl` and nothing else (checked when the C++ side is
+        // compiled), so the handle can be read as one; the count is not touched, as it is never dropped.
+        unsafe { Self::new(std::ptr::from_ref(handle).cast()) }
+    }
+}
+
+impl Deref for Borrowed<'_> {
+    type Target = Tensor;
+
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
+
+impl Borrow<Tensor> for Borrowed<'_> {
+    fn borrow(&self) -> &Tensor {
+        self
+    }
+}
+
+/// The `at::TensorImpl*` of a tensor, which lives as long as a tensor of it.
+pub fn impl_of(t: &Tensor) -> *mut c_void {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_tensor_impl(raw(t)) }
+}
+
 pub(crate) fn dims(layout: &Layout) -> ffi::LtcDims {
     ffi::LtcDims {
         sizes: layout.sizes().as_ptr(),
@@ -38,6 +87,11 @@ pub(crate) fn dims(layout: &Layout) -> ffi::LtcDims {
         rank: layout.rank() as u32,
         dtype: layout.dtype() as u8,
     }
+}
+
+pub(crate) fn dims_of(view: View<'_>) -> ffi::LtcDims {
+    let (sizes, strides) = (view.sizes.as_ptr(), view.strides.as_ptr());
+    ffi::LtcDims { sizes, strides, rank: view.sizes.len() as u32, dtype: view.dtype as u8 }
 }
 
 /// Copies a tensor to lazy device `device`, keeping dtype and strides; differentiable, as `Tensor.to` is.
@@ -104,18 +158,23 @@ pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) 
     crate::recorder::check_storage_type::<S>()?;
     let mut slot = std::mem::MaybeUninit::<ffi::LtcSlot>::uninit();
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
-    let dims = ffi::LtcDims {
-        sizes: view.sizes.as_ptr(),
-        strides: view.strides.as_ptr(),
-        rank: view.sizes.len() as u32,
-        dtype: view.dtype as u8,
-    };
+    let dims = dims_of(view);
     // SAFETY: the slot is large and aligned enough for `S` (checked at registration) and handed over; the dims are valid
     // for the call; on success `out` is ours.
     unsafe {
         slot.as_mut_ptr().cast::<S>().write(storage);
         let slot = slot.as_mut_ptr();
         err.check(ffi::ltc_tensor_wrap(slot, nbytes, &dims, view.offset, i32::from(device), &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
+/// A tensor that shows `view` of the memory behind another one.
+pub fn alias(base: &Tensor, view: View<'_>) -> Result<Tensor, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: `base` is a live tensor, the dims are valid for the call; on success `out` is ours.
+    unsafe {
+        err.check(ffi::ltc_tensor_alias(raw(base), &dims_of(view), view.offset, &mut out, err.as_ptr()))?;
         Ok(owned(out))
     }
 }

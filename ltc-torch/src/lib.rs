@@ -20,6 +20,7 @@
 //! make tensors on it: use [`to_lazy`], [`empty`], [`zeros`], [`full`], or libtorch's own `zeros_like` and friends.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod error;
 mod inspect;
 mod recorder;
@@ -30,6 +31,7 @@ mod step;
 
 use std::sync::{Arc, OnceLock};
 
+pub use capture::Capture;
 pub use error::Error;
 pub use inspect::{Computation, computation, value_id};
 pub use ltc_backend::FallbackReason;
@@ -44,9 +46,9 @@ pub use ltc_torch_sys::{Calls, calls};
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
-pub use replay::{Begin, Compiled, Replayer, compile};
+pub use replay::{Compiled, Replayer, compile};
 pub use sites::{SiteSource, set_site_source};
-pub use step::{Capture, HostNumbers, NotReplayable, Step};
+pub use step::{HostNumbers, NotReplayable, Step};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};

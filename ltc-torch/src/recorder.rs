@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{error::to_torch, service, sites::Sites, step};
+use crate::{capture, error::to_torch, service, sites::Sites};
 
 pub(crate) struct LtcRecorder {
     pub(crate) session: Arc<Session>,
@@ -49,7 +49,7 @@ impl LtcRecorder {
     fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
         let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
         let value = self.device(device)?.import(layout, buffer);
-        step::uploaded(&value);
+        capture::uploaded(&value);
         Ok(value)
     }
 }
@@ -66,7 +66,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn touched(&self, storage: &Storage) {
-        step::touched(storage);
+        capture::touched(storage);
     }
 
     fn service(&self, request: Request<'_>) -> Result<Reply, TorchError> {
@@ -140,7 +140,7 @@ impl Recorder for LtcRecorder {
     fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
         let dev = self.device(device)?;
         let value = src.0.read(dev, core_view(src.1), SiteId::default());
-        step::obstacle(|| format!("it reads a value ({})", value.layout()));
+        capture::obstacle(|| format!("it reads a value ({})", value.layout()));
         if value.is_pending() {
             self.sites.cut();
         }
@@ -149,7 +149,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
-        step::obstacle(|| format!("{} runs eagerly", call.op()));
+        capture::obstacle(|| format!("{} runs eagerly", call.op()));
         ltc_eager_fallback::run(self, call)
     }
 
@@ -166,7 +166,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn seed(&self, device: u16, generator: &Storage, seed: u64) -> Result<(), TorchError> {
-        step::obstacle(|| "it seeds a generator".into());
+        capture::obstacle(|| "it seeds a generator".into());
         self.device(device)?.seed(generator, seed, SiteId::default());
         Ok(())
     }

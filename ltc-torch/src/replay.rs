@@ -5,11 +5,14 @@
 //! another `key` (whatever the host program knows to matter), are captured for themselves. Whatever does not fit is
 //! recorded, which is always right.
 
+use std::borrow::Borrow;
+
+use ltc_core::Storage;
 use tch::Tensor;
 
 use crate::{
-    Error,
-    step::{Capture, HostNumbers, NotReplayable, Step},
+    Capture, Error,
+    step::{HostNumbers, NotReplayable, Step, Window},
 };
 
 /// Different inputs and keys kept per step function.
@@ -17,27 +20,15 @@ const MAX_ENTRIES: usize = 16;
 /// Captures that may differ from the one before until the step is left alone.
 const MAX_ATTEMPTS: u32 = 4;
 
-type Shapes = Vec<(i64, Vec<i64>, Vec<i64>)>;
-
 #[derive(Debug)]
 struct Entry {
     key: String,
-    shapes: Shapes,
+    /// Of each input; where it begins in its storage does not matter.
+    inputs: Vec<Window>,
     attempts: u32,
     first: Option<Step>,
     ready: Option<Step>,
     refused: Option<NotReplayable>,
-}
-
-/// What is to be done with a call.
-#[derive(Debug)]
-pub enum Begin {
-    /// It was replayed: these are its results.
-    Replayed(Vec<Tensor>),
-    /// Run the step function, then call [`Replayer::end`] (or [`Replayer::abort`] when it fails).
-    Record,
-    /// As `Record`; what the host hands over is asked for at the end.
-    Capture,
 }
 
 /// A step function's captures.
@@ -51,45 +42,82 @@ pub struct Replayer {
     records: u64,
 }
 
-fn shapes_of(inputs: &[Tensor]) -> Shapes {
-    inputs.iter().map(|t| (t.kind() as i64, t.size(), t.stride())).collect()
+impl Entry {
+    fn is_for(&self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+        if self.key != key || self.inputs.len() != inputs.len() {
+            return Ok(false);
+        }
+        for (t, window) in inputs.iter().zip(&self.inputs) {
+            if !ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |_, view| window.is_shape_of(&view))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Replayer {
-    /// Begins a call on these inputs, all on lazy device `device`. `host`: what the host program of the captured step (see
-    /// [`HostNumbers`]) computes now, nothing where there is none.
-    pub fn begin(&mut self, device: u16, key: &str, inputs: &[Tensor], host: &[u64]) -> Result<Begin, Error> {
-        self.current = None;
-        let shapes = shapes_of(inputs);
-        let found = self.entries.iter().position(|e| e.key == key && e.shapes == shapes);
-        let index = found.unwrap_or_else(|| {
-            if self.entries.len() >= MAX_ENTRIES {
-                self.entries.remove(0);
-            }
-            let key = key.to_owned();
-            self.entries.push(Entry { key, shapes, attempts: 0, first: None, ready: None, refused: None });
-            self.entries.len() - 1
-        });
-        let entry = &mut self.entries[index];
-        if let Some(step) = &entry.ready {
-            match step.run(inputs, host)? {
-                Ok(results) => {
-                    self.replays += 1;
-                    return Ok(Begin::Replayed(results));
+    /// Results of a replay on these inputs, if a step was captured for `key` and inputs like them that can be replayed.
+    /// `host`: what the host program of the captured step (see [`HostNumbers`]) computes now. `None`: nothing was done.
+    pub fn replay(
+        &mut self,
+        key: &str,
+        inputs: &[impl Borrow<Tensor>],
+        host: &[u64],
+    ) -> Result<Option<Vec<Tensor>>, Error> {
+        for entry in &mut self.entries {
+            if let Some(step) = &entry.ready
+                && entry.is_for(key, inputs)?
+            {
+                match step.run(inputs, host)? {
+                    Ok(results) => {
+                        self.replays += 1;
+                        return Ok(Some(results));
+                    }
+                    // Something changed under the step: capture it anew.
+                    Err(_) => (entry.ready, entry.first) = (None, None),
                 }
-                // Something changed under the step: capture it anew.
-                Err(_) => (entry.ready, entry.first) = (None, None),
             }
         }
+        Ok(None)
+    }
+
+    /// Begins a call on these inputs that was not replayed: run the step function, then call [`Replayer::end`], or
+    /// [`Replayer::abort`] when it fails. Whether it is captured: then what the host hands over is asked for at the end.
+    pub fn begin(&mut self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+        self.current = None;
+        let index = self.entry(key, inputs)?;
         self.records += 1;
-        let capture = (self.warm && entry.refused.is_none()).then(|| Capture::begin(device)).transpose()?;
-        let begin = if capture.is_some() { Begin::Capture } else { Begin::Record };
+        let device = inputs.iter().find_map(|t| crate::device_of(t.borrow())).unwrap_or(0);
+        let wanted = self.warm && self.entries[index].refused.is_none();
+        let capture = wanted.then(|| Capture::begin(device)).transpose()?;
+        let captures = capture.is_some();
         self.current = Some((index, capture));
-        Ok(begin)
+        Ok(captures)
+    }
+
+    fn entry(&mut self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<usize, Error> {
+        for (i, entry) in self.entries.iter().enumerate() {
+            if entry.is_for(key, inputs)? {
+                return Ok(i);
+            }
+        }
+        if self.entries.len() >= MAX_ENTRIES {
+            self.entries.remove(0);
+        }
+        let inputs = inputs.iter().map(|t| Window::shown_by(t.borrow())).collect::<Result<_, _>>()?;
+        let key = key.to_owned();
+        self.entries.push(Entry { key, inputs, attempts: 0, first: None, ready: None, refused: None });
+        Ok(self.entries.len() - 1)
     }
 
     /// Ends a recorded call; whether the next one can be a replay.
-    pub fn end(&mut self, inputs: &[Tensor], results: &[Tensor], host: HostNumbers) -> Result<bool, Error> {
+    pub fn end(
+        &mut self,
+        inputs: &[impl Borrow<Tensor>],
+        results: &[impl Borrow<Tensor>],
+        host: HostNumbers,
+    ) -> Result<bool, Error> {
         self.warm = true;
         let Some((index, Some(capture))) = self.current.take() else { return Ok(false) };
         let outcome = capture.end(inputs, results, host)?;
@@ -110,7 +138,7 @@ impl Replayer {
         match checked {
             Ok((step, true)) => {
                 step.compile()?;
-                entry.ready = Some(step);
+                (entry.ready, entry.attempts) = (Some(step), 0);
             }
             Ok((step, false)) => entry.first = Some(step),
             Err(why) => {
@@ -186,16 +214,14 @@ pub fn compile<F: FnMut(&[Tensor]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
 impl<F: FnMut(&[Tensor]) -> Vec<Tensor>> Compiled<F> {
     /// Calls the step on these inputs.
     pub fn call(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
-        let device = inputs.iter().find_map(crate::device_of).unwrap_or(0);
-        match self.replayer.begin(device, "", inputs, &[])? {
-            Begin::Replayed(results) => Ok(results),
-            Begin::Record | Begin::Capture => {
-                let results = (self.step)(inputs);
-                self.replayer.end(inputs, &results, HostNumbers::default())?;
-                crate::sync()?;
-                Ok(results)
-            }
+        if let Some(results) = self.replayer.replay("", inputs, &[])? {
+            return Ok(results);
         }
+        self.replayer.begin("", inputs)?;
+        let results = (self.step)(inputs);
+        self.replayer.end(inputs, &results, HostNumbers::default())?;
+        crate::sync()?;
+        Ok(results)
     }
 
     /// Calls replayed and calls recorded so far.

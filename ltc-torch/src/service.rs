@@ -1,23 +1,17 @@
 //! Requests of language bindings that hand in or get back tensors (the operator `ltc::_service`).
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::sync::Arc;
 
 use hashlink::LruCache;
 use ltc_backend::DeviceIndex;
-use ltc_core::DataCell;
+use ltc_core::{Bound, DataCell};
 use ltc_torch_sys::{Reply, Request};
 use ltc_ts::TchBuffer;
 use parking_lot::Mutex;
 use tch::Tensor;
 
 use crate::{
-    Begin, Error, HostNumbers, Replayer,
+    Error,
     inspect::{self, Computation},
     runtime,
 };
@@ -28,17 +22,11 @@ const COMPUTATIONS: usize = 256;
 /// What outlives a request.
 pub(crate) struct State {
     computations: Mutex<LruCache<String, Arc<Computation>>>,
-    replayers: Mutex<BTreeMap<i64, Arc<Mutex<Replayer>>>>,
-    next: AtomicI64,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State {
-            computations: Mutex::new(LruCache::new(COMPUTATIONS)),
-            replayers: Mutex::default(),
-            next: AtomicI64::new(1),
-        }
+        State { computations: Mutex::new(LruCache::new(COMPUTATIONS)) }
     }
 }
 
@@ -62,7 +50,7 @@ impl Computation {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let rt = runtime()?;
         let device = rt.session.device(self.device)?;
-        let (mut cells, mut hosts) = (Vec::new(), Vec::new());
+        let (mut cells, mut hosts) = (Bound::new(), Vec::new());
         for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
             let host = crate::to_cpu(&t.detach())?;
             let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
@@ -99,11 +87,6 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
     let tensors = owned(&request.tensors);
     let number = |i: usize| request.numbers.get(i).copied().unwrap_or_default();
     let state = &runtime()?.services;
-    let replayer = || {
-        let found = state.replayers.lock().get(&number(0)).cloned();
-        found.ok_or_else(|| Error::Tch(format!("there is no compiled step {}", number(0))))
-    };
-    let host_numbers = |from: usize| request.numbers.iter().skip(from).map(|&n| n as u64).collect::<Vec<_>>();
     let text = |text: String| Reply { text, ..Reply::default() };
     Ok(match request.name {
         "value_id" => {
@@ -185,48 +168,6 @@ pub(crate) fn answer(request: &Request<'_>) -> Result<Reply, Error> {
                     &format!("  g{i} [label=\"{hash}\\n{nodes} operations, {params} inputs, {outputs} outputs\"];\n");
             }
             text(dot + "}\n")
-        }
-        "step_new" => {
-            let handle = state.next.fetch_add(1, Ordering::Relaxed);
-            state.replayers.lock().insert(handle, Arc::default());
-            Reply { numbers: vec![handle], ..Reply::default() }
-        }
-        "step_begin" => {
-            let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
-            match replayer()?.lock().begin(device, request.text, &tensors, &host_numbers(1))? {
-                Begin::Replayed(tensors) => Reply { tensors, numbers: vec![1], ..Reply::default() },
-                Begin::Record => Reply { numbers: vec![0], ..Reply::default() },
-                Begin::Capture => Reply { numbers: vec![2], ..Reply::default() },
-            }
-        }
-        "step_end" => {
-            let inputs = usize::try_from(number(1)).unwrap_or_default().min(tensors.len());
-            let host = HostNumbers { program: request.text.to_owned(), values: host_numbers(2) };
-            let ready = replayer()?.lock().end(&tensors[..inputs], &tensors[inputs..], host)?;
-            Reply { numbers: vec![i64::from(ready)], ..Reply::default() }
-        }
-        "step_forget" => {
-            replayer()?.lock().forget(request.text);
-            Reply::default()
-        }
-        "step_refuse" => {
-            replayer()?.lock().refuse(request.text.to_owned());
-            Reply::default()
-        }
-        "step_abort" => {
-            replayer()?.lock().abort();
-            Reply::default()
-        }
-        "step_drop" => {
-            drop(state.replayers.lock().remove(&number(0)));
-            Reply::default()
-        }
-        "step_counts" => {
-            let replayer = replayer()?;
-            let replayer = replayer.lock();
-            let (replays, records) = replayer.counts();
-            let why = replayer.refusal().map(ToString::to_string).unwrap_or_default();
-            Reply { text: why, numbers: vec![replays as i64, records as i64], ..Reply::default() }
         }
         other => return Err(Error::Tch(format!("unknown request {other}"))),
     })

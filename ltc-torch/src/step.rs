@@ -7,14 +7,15 @@
 //! numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step count on the
 //! host); whoever captures must know that the others do not change, or capture again.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{borrow::Borrow, fmt, sync::Arc};
 
 use ltc_core::{DataCell, Device, Extracted, Storage, TraceValue};
-use ltc_ir::{DType, Dims, Hash128, LayoutRef};
+use ltc_ir::{DType, Dims, Hash128};
 use ltc_torch_sys::{Hold, View};
+use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{Error, runtime};
+use crate::Error;
 
 /// Why a step cannot be replayed; recording it each time stays right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,67 +33,24 @@ pub struct HostNumbers {
 
 /// How the numbers of a step follow from those of the host, as two captures show.
 #[derive(Clone, Debug, Default)]
-struct Varying {
+pub(crate) struct Varying {
     /// Number of the step, and which of the host's it can be: they must agree.
     slots: Vec<(usize, Vec<usize>)>,
     /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
     fixed: Vec<usize>,
 }
 
-/// What a capture notes on the recording side.
-#[derive(Default)]
-pub(crate) struct Log {
-    /// What each storage held at its first use, in order of first use.
-    starts: Vec<Option<TraceValue>>,
-    /// What was copied from the host: an obstacle only where it is used.
-    uploads: Vec<Arc<DataCell>>,
-    obstacle: Option<String>,
-}
-
-thread_local! {
-    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
-}
-
-/// A storage is used for the first time.
-pub(crate) fn touched(storage: &Storage) {
-    LOG.with_borrow_mut(|log| {
-        if let Some(log) = log {
-            log.starts.push(storage.current());
-        }
-    });
-}
-
-/// Something happens that a replay cannot repeat.
-pub(crate) fn obstacle(what: impl FnOnce() -> String) {
-    LOG.with_borrow_mut(|log| {
-        if let Some(log) = log
-            && log.obstacle.is_none()
-        {
-            log.obstacle = Some(what());
-        }
-    });
-}
-
-/// Data came from the host.
-pub(crate) fn uploaded(value: &TraceValue) {
-    LOG.with_borrow_mut(|log| {
-        if let Some(log) = log {
-            log.uploads.extend(cell_of(value));
-        }
-    });
-}
-
-fn cell_of(value: &TraceValue) -> Option<Arc<DataCell>> {
+pub(crate) fn cell_of(value: &TraceValue) -> Option<Arc<DataCell>> {
     value.inspect(|_, _| None, |cell| Some(cell.clone()))
 }
 
-fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
+pub(crate) fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
     a.as_ref().and_then(cell_of).is_some_and(|c| Arc::ptr_eq(&c, cell))
 }
 
 /// What a tensor shows of its storage.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Window {
+pub(crate) struct Window {
     dtype: DType,
     sizes: Dims,
     strides: Dims,
@@ -100,18 +58,40 @@ struct Window {
 }
 
 impl Window {
-    fn of(view: &View<'_>) -> Self {
+    pub(crate) fn of(view: &View<'_>) -> Self {
         Window { dtype: view.dtype, sizes: view.sizes.into(), strides: view.strides.into(), offset: view.offset }
+    }
+
+    pub(crate) fn shown_by(t: &Tensor) -> Result<Self, Error> {
+        Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |_, view| Window::of(&view))?)
     }
 
     fn view(&self) -> View<'_> {
         View { dtype: self.dtype, sizes: &self.sizes, strides: &self.strides, offset: self.offset }
     }
+
+    /// Whether a tensor has this dtype, and these sizes and strides.
+    pub(crate) fn is_shape_of(&self, view: &View<'_>) -> bool {
+        self.dtype == view.dtype && self.sizes[..] == *view.sizes && self.strides[..] == *view.strides
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Window { dtype, sizes, strides, offset } = self;
+        write!(f, "{dtype}{:?} (strides {:?}, offset {offset})", &sizes[..], &strides[..])
+    }
+}
+
+/// An input of a call: address of its storage, and what that holds.
+struct Given {
+    address: usize,
+    value: Option<TraceValue>,
 }
 
 /// Where a parameter's data comes from at a replay.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+pub(crate) enum Source {
     /// What this storage holds.
     State(usize),
     /// What the storage of this input tensor holds.
@@ -120,231 +100,49 @@ enum Source {
 
 /// A value at the end of a step.
 #[derive(Clone, Copy, Debug)]
-enum End {
+pub(crate) enum End {
     /// Output of the program.
     Output(usize),
     /// Parameter of the program, unchanged.
     Param(usize),
 }
 
+/// Whose memory a result shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory {
+    /// Its own, which holds this.
+    New(End),
+    /// That of an earlier result.
+    Result(usize),
+    /// That of an input.
+    Input(usize),
+    /// A storage the step keeps.
+    State(usize),
+}
+
 /// A captured step; see the module.
 #[derive(Debug)]
 pub struct Step {
-    device: Device,
-    extracted: Extracted,
-    sources: Vec<Source>,
+    pub(crate) device: Device,
+    pub(crate) extracted: Extracted,
+    pub(crate) sources: Vec<Source>,
     /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
-    twins: Vec<(Source, usize)>,
-    storages: Vec<Hold<Storage>>,
+    pub(crate) twins: Vec<(Source, usize)>,
+    pub(crate) storages: Vec<Hold<Storage>>,
     /// Storages the step changes.
-    targets: Vec<(usize, End)>,
+    pub(crate) targets: Vec<(usize, End)>,
     /// Tensors the step made and left behind.
-    fresh: Vec<usize>,
-    inputs: Vec<Window>,
+    pub(crate) fresh: Vec<usize>,
+    pub(crate) inputs: Vec<Window>,
     /// Which inputs share a storage: position of the first with the same one.
-    sharing: Vec<usize>,
-    results: Vec<(End, LayoutRef, Window)>,
-    host: HostNumbers,
-    varying: Varying,
+    pub(crate) sharing: Vec<usize>,
+    pub(crate) results: Vec<(Memory, Window)>,
+    pub(crate) host: HostNumbers,
+    pub(crate) varying: Varying,
 }
 
-/// A capture in progress on this thread. Dropping it forgets the capture.
-#[derive(Debug)]
-pub struct Capture {
-    device: u16,
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        LOG.take();
-        let _ = ltc_torch_sys::capture_end::<Storage>();
-    }
-}
-
-fn storage_address(t: &Tensor) -> Result<(usize, Window), Error> {
-    Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| (std::ptr::from_ref(s) as usize, Window::of(&view)))?)
-}
-
-fn sharing(addresses: &[usize]) -> Vec<usize> {
+pub(crate) fn sharing(addresses: &[usize]) -> Vec<usize> {
     addresses.iter().map(|a| addresses.iter().position(|b| a == b).unwrap_or_default()).collect()
-}
-
-impl Capture {
-    /// Begins: what is pending is sent to run, so that what the step reads is data.
-    pub fn begin(device: u16) -> Result<Capture, Error> {
-        crate::sync()?;
-        runtime()?.session.device(device)?;
-        LOG.set(Some(Log::default()));
-        ltc_torch_sys::capture_begin();
-        Ok(Capture { device })
-    }
-
-    /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
-    /// host part handed over `host`. The step itself stays recorded as usual.
-    pub fn end(
-        self,
-        inputs: &[Tensor],
-        results: &[Tensor],
-        host: HostNumbers,
-    ) -> Result<Result<Step, NotReplayable>, Error> {
-        let log = LOG.take().unwrap_or_default();
-        let holds = ltc_torch_sys::capture_end::<Storage>()?;
-        let device = runtime()?.session.device(self.device)?.clone();
-        let not = |why: &str| Ok(Err(NotReplayable(why.to_owned())));
-        if let Some(obstacle) = log.obstacle {
-            return Ok(Err(NotReplayable(obstacle)));
-        }
-        let uploads = log.uploads;
-        let strange = |cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str| {
-            let uploaded = cell.is_some_and(|cell| uploads.iter().any(|u| Arc::ptr_eq(u, cell)));
-            let from_host = || format!("it copies host data ({layout}) to the device: pass that tensor as an argument");
-            Ok(Err(NotReplayable(if uploaded { from_host() } else { else_why.to_owned() })))
-        };
-        let input_storages = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
-        let mut storages = Vec::new();
-        let mut starts = Vec::new();
-        // What only the capture holds was a temporary of the step; but what it was computed from may be looked up below.
-        let mut gone = Vec::new();
-        for (hold, start) in holds.into_iter().zip(log.starts) {
-            if hold.is_shared() {
-                storages.push(hold);
-                starts.push(start);
-            } else {
-                gone.push(start);
-            }
-        }
-        let address = |hold: &Hold<Storage>| std::ptr::from_ref::<Storage>(hold) as usize;
-        // Values at the end: those to compute, each once.
-        let mut wanted: Vec<TraceValue> = Vec::new();
-        let mut ends: Vec<(TraceValue, Option<usize>)> = Vec::new();
-        let mut end_of = |value: TraceValue| {
-            let output = value.is_pending().then(|| {
-                wanted.iter().position(|w| w.same(&value)).unwrap_or_else(|| {
-                    wanted.push(value.clone());
-                    wanted.len() - 1
-                })
-            });
-            ends.push((value, output));
-            ends.len() - 1
-        };
-        let result_storages = results.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
-        let mut changed = Vec::new();
-        let mut fresh = Vec::new();
-        for (i, (hold, start)) in storages.iter().zip(&starts).enumerate() {
-            let is_new = start.as_ref().is_none_or(TraceValue::is_pending);
-            // What is returned is the caller's: each replay returns tensors of its own.
-            if is_new && result_storages.iter().any(|(a, _)| *a == address(hold)) {
-                continue;
-            }
-            let Some(now) = hold.current() else { continue };
-            if let Some(start) = start.as_ref().filter(|_| !is_new)
-                && start.layout().storage_bytes() != now.layout().storage_bytes()
-            {
-                return not("it resizes a tensor");
-            }
-            let same = start.as_ref().is_some_and(|s| s.same(&now)) && !now.is_pending();
-            if !same {
-                changed.push((i, end_of(now)));
-                if is_new {
-                    fresh.push(i);
-                }
-            }
-        }
-        let mut returned = Vec::new();
-        for t in results {
-            let (value, window) =
-                ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| (s.current(), Window::of(&view)))?;
-            let Some(value) = value else { return not("it returns a tensor that nothing was written to") };
-            let layout = value.layout().clone();
-            returned.push((end_of(value), layout, window));
-        }
-        let (extracted, data) = device.extract(&wanted);
-        let source = |at: usize| {
-            let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
-            input.map_or(Source::State(at), Source::Input)
-        };
-        let (mut sources, mut twins) = (Vec::new(), Vec::new());
-        for (param, cell) in data.iter().enumerate() {
-            let at = starts.iter().position(|s| same_data(s, cell));
-            let Some(at) = at else {
-                let used = gone.iter().any(|s| same_data(s, cell));
-                let why = if used {
-                    "it reads a tensor that it also gives up"
-                } else {
-                    "it reads data that was made on the way"
-                };
-                return strange(Some(cell), &extracted.params()[param], why);
-            };
-            sources.push(source(at));
-            let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
-            twins.extend(others.map(|i| (source(i), param)));
-        }
-        let resolve = |end: usize| -> Option<End> {
-            let (value, output) = &ends[end];
-            if let Some(output) = output {
-                return Some(End::Output(*output));
-            }
-            let cell = cell_of(value)?;
-            data.iter().position(|c| Arc::ptr_eq(c, &cell)).map(End::Param)
-        };
-        let mut targets = Vec::new();
-        for (i, end) in changed {
-            if input_storages.iter().any(|(a, _)| *a == address(&storages[i])) {
-                return not("it writes to one of its inputs");
-            }
-            let value = &ends[end].0;
-            let Some(end) = resolve(end) else {
-                return strange(
-                    cell_of(value).as_ref(),
-                    value.layout(),
-                    "a tensor ends up with data from outside the step",
-                );
-            };
-            targets.push((i, end));
-        }
-        let mut bound = Vec::new();
-        for (end, layout, window) in returned {
-            let value = &ends[end].0;
-            let Some(end) = resolve(end) else {
-                return strange(cell_of(value).as_ref(), value.layout(), "it returns a tensor it did not compute");
-            };
-            bound.push((end, layout, window));
-        }
-        let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();
-        // Storages of inputs are the caller's: only what the step itself keeps is held on to.
-        let used = |i: &usize| {
-            let reads = |s: &Source| matches!(s, Source::State(j) if j == i);
-            sources.iter().any(reads) || twins.iter().any(|(s, _)| reads(s)) || targets.iter().any(|(j, _)| j == i)
-        };
-        let kept: Vec<usize> = (0..storages.len()).filter(used).collect();
-        let moved = |i: usize| kept.iter().position(|&k| k == i).expect("invariant: used storages are kept");
-        sources.iter_mut().chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
-            if let Source::State(i) = s {
-                *i = moved(*i);
-            }
-        });
-        targets.iter_mut().for_each(|(i, _)| *i = moved(*i));
-        fresh.iter_mut().for_each(|i| *i = moved(*i));
-        let mut index = 0;
-        storages.retain(|_| {
-            index += 1;
-            kept.contains(&(index - 1))
-        });
-        Ok(Ok(Step {
-            device,
-            extracted,
-            sources,
-            twins,
-            storages,
-            targets,
-            fresh,
-            sharing: sharing(&addresses),
-            inputs: input_storages.into_iter().map(|(_, w)| w).collect(),
-            results: bound,
-            host,
-            varying: Varying::default(),
-        }))
-    }
 }
 
 impl Step {
@@ -385,12 +183,12 @@ impl Step {
     }
 
     /// Numbers of the step for these of the host.
-    fn numbers_for(&self, host: &[u64]) -> Result<Vec<u64>, NotReplayable> {
+    fn numbers_for(&self, host: &[u64]) -> Result<SmallVec<[u64; 8]>, NotReplayable> {
         let fixed = |&i: &usize| host[i] == self.host.values[i];
         if host.len() != self.host.values.len() || !self.varying.fixed.iter().all(fixed) {
             return Err(NotReplayable("a number of the host changed that did not while it was captured".into()));
         }
-        let mut numbers = self.numbers().to_vec();
+        let mut numbers = SmallVec::from_slice(self.numbers());
         for (slot, sources) in &self.varying.slots {
             if sources.iter().any(|&s| host[s] != host[sources[0]]) {
                 return Err(NotReplayable("two numbers of the host that were equal no longer are".into()));
@@ -421,56 +219,56 @@ impl Step {
         Ok(self.extracted.compile()?)
     }
 
-    fn check_inputs(&self, given: &[(usize, Window)]) -> Result<(), NotReplayable> {
-        if given.len() != self.inputs.len() {
-            return Err(NotReplayable(format!("{} inputs, captured with {}", given.len(), self.inputs.len())));
+    /// The inputs of a call, if they are like those of the capture.
+    fn given(&self, inputs: &[impl Borrow<Tensor>]) -> Result<Result<SmallVec<[Given; 4]>, NotReplayable>, Error> {
+        let not = |why: String| Ok(Err(NotReplayable(why)));
+        if inputs.len() != self.inputs.len() {
+            return not(format!("{} inputs, captured with {}", inputs.len(), self.inputs.len()));
         }
-        for (i, ((_, now), then)) in given.iter().zip(&self.inputs).enumerate() {
-            if now != then {
-                return Err(NotReplayable(format!(
-                    "input {i} is {}{:?} (strides {:?}, offset {}), captured as {}{:?} (strides {:?}, offset {})",
-                    now.dtype,
-                    &now.sizes[..],
-                    &now.strides[..],
-                    now.offset,
-                    then.dtype,
-                    &then.sizes[..],
-                    &then.strides[..],
-                    then.offset
-                )));
-            }
+        let mut given = SmallVec::<[Given; 4]>::new();
+        for (i, (t, then)) in inputs.iter().zip(&self.inputs).enumerate() {
+            let now = ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
+                let same = then.offset == view.offset && then.is_shape_of(&view);
+                same.then(|| Given { address: std::ptr::from_ref(s) as usize, value: s.current() })
+            })?;
+            let Some(now) = now else {
+                return not(format!("input {i} is {}, captured as {then}", Window::shown_by(t.borrow())?));
+            };
+            given.push(now);
         }
-        let addresses: Vec<usize> = given.iter().map(|(a, _)| *a).collect();
-        if sharing(&addresses) != self.sharing {
-            return Err(NotReplayable("other inputs share memory than when it was captured".into()));
+        let first = |a: &Given| given.iter().position(|b| a.address == b.address);
+        if !given.iter().zip(&self.sharing).all(|(a, &then)| first(a) == Some(then)) {
+            return not("other inputs share memory than when it was captured".into());
         }
-        let is_state = |a: &usize| self.storages.iter().any(|h| std::ptr::from_ref::<Storage>(h) as usize == *a);
-        if addresses.iter().any(is_state) {
-            return Err(NotReplayable("an input is also a tensor the step keeps".into()));
+        let is_state = |a: &Given| self.storages.iter().any(|h| std::ptr::from_ref::<Storage>(h) as usize == a.address);
+        if given.iter().any(is_state) {
+            return not("an input is also a tensor the step keeps".into());
         }
-        Ok(())
+        Ok(Ok(given))
     }
 
     /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture does
     /// not hold, and nothing was done.
-    pub fn run(&self, inputs: &[Tensor], host: &[u64]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
-        let given = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
-        let numbers = match self.check_inputs(&given).and_then(|()| self.numbers_for(host)) {
+    pub fn run(
+        &self,
+        inputs: &[impl Borrow<Tensor>],
+        host: &[u64],
+    ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+        let mut given = match self.given(inputs)? {
+            Ok(given) => given,
+            Err(no) => return Ok(Err(no)),
+        };
+        let numbers = match self.numbers_for(host) {
             Ok(numbers) => numbers,
             Err(no) => return Ok(Err(no)),
         };
-        let value_of = |source: &Source| match source {
-            Source::State(i) => Ok(self.storages[*i].current()),
-            Source::Input(i) => ltc_torch_sys::storage_of::<Storage, _>(&inputs[*i], |s, _| s.current()),
-        };
-        let pending = |v: &Option<TraceValue>| v.as_ref().is_some_and(TraceValue::is_pending);
-        let mut values = self.sources.iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
-        if values.iter().any(pending) {
-            crate::sync()?;
-            values = self.sources.iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
-        }
-        let mut data = Vec::with_capacity(values.len());
-        for (i, (value, layout)) in values.into_iter().zip(self.extracted.params()).enumerate() {
+        let mut data = SmallVec::<[TraceValue; 4]>::new();
+        for (i, (source, layout)) in self.sources.iter().zip(self.extracted.params()).enumerate() {
+            // Taken, not copied: who else holds the value decides whether it may be written over.
+            let value = match *source {
+                Source::State(i) => self.storages[i].current(),
+                Source::Input(i) => given[i].value.take(),
+            };
             match value {
                 Some(v) if v.layout() == layout => data.push(v),
                 other => {
@@ -479,30 +277,49 @@ impl Step {
                 }
             }
         }
-        for (twin, param) in &self.twins {
-            let cell = cell_of(&data[*param]).expect("invariant: checked above");
-            if !same_data(&value_of(twin)?, &cell) {
+        if data.iter().any(TraceValue::is_pending) {
+            // Data from here on, under the same handles.
+            crate::sync()?;
+        }
+        for &(twin, param) in &self.twins {
+            let value = match twin {
+                Source::State(i) => self.storages[i].current(),
+                Source::Input(i) => given[i].value.take(),
+            };
+            let cell = cell_of(&data[param]).expect("invariant: synced above");
+            if !same_data(&value, &cell) {
                 return Ok(Err(NotReplayable("two tensors that held the same data no longer do".into())));
             }
         }
+        drop(given);
         let results = self.extracted.placeholders();
         let end = |e: &End| match e {
             End::Output(i) => results[*i].clone(),
             End::Param(i) => data[*i].clone(),
         };
-        let returned: Vec<TraceValue> = self.results.iter().map(|(e, ..)| end(e)).collect();
-        let new: Vec<TraceValue> = self.targets.iter().map(|(_, e)| end(e)).collect();
+        let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
+        let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
+        let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
         for ((i, _), value) in self.targets.iter().zip(new) {
             drop(self.storages[*i].replace(value));
         }
         // What nobody else holds any more may be written over.
-        let bound = data.into_iter().map(|v| (cell_of(&v).expect("invariant: checked above"), v.holders() == 1));
+        let bound = data.into_iter().map(|v| (cell_of(&v).expect("invariant: synced above"), v.holders() == 1));
         self.extracted.run_with(bound.collect(), numbers, &results)?;
-        let wrap = |value: TraceValue, window: &Window| {
-            let nbytes = value.layout().storage_bytes();
-            ltc_torch_sys::wrap(Storage::with_value(value), nbytes, window.view(), self.device.index())
-        };
-        let tensors = returned.into_iter().zip(&self.results).map(|(v, (_, _, window))| wrap(v, window));
-        Ok(Ok(tensors.collect::<Result<_, _>>()?))
+        let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
+        for (value, (memory, window)) in own.into_iter().zip(&self.results) {
+            let view = window.view();
+            tensors.push(match (value, *memory) {
+                (Some(value), _) => {
+                    let nbytes = value.layout().storage_bytes();
+                    ltc_torch_sys::wrap(Storage::with_value(value), nbytes, view, self.device.index())?
+                }
+                (None, Memory::Result(i)) => ltc_torch_sys::alias(&tensors[i], view)?,
+                (None, Memory::Input(i)) => ltc_torch_sys::alias(inputs[i].borrow(), view)?,
+                (None, Memory::State(i)) => self.storages[i].alias(view)?,
+                (None, Memory::New(_)) => unreachable!("invariant: made above"),
+            });
+        }
+        Ok(Ok(tensors))
     }
 }

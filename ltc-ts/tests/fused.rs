@@ -221,9 +221,12 @@ fn assert_close(what: &str, got: &Tensor, expected: &Tensor, dtype: DType, place
         // Where terms cancel, what counts is how large they were.
         let scale = operands.iter().map(|o| o[i].abs()).filter(|o| o.is_finite()).fold(1.0, f64::max);
         let near = (g - e).abs() <= places * last_place(dtype, e) + if places > 2.0 { 3e-7 * scale } else { 0.0 };
+        // libtorch's GELU for AVX-512 multiplies infinities by the zero its error function gives; ours is the limit.
+        let infinite = operands.first().map(|x| x[i]).filter(|x| x.is_infinite() && what.starts_with("gelu"));
+        let limit = e.is_nan() && infinite.is_some_and(|x| g == x.max(0.0));
         let same = g == e && g.is_sign_negative() == e.is_sign_negative();
         assert!(
-            same || g.is_nan() && e.is_nan() || places > 0.0 && near,
+            same || limit || g.is_nan() && e.is_nan() || places > 0.0 && near,
             "{what}: element {i} is {g:e}, libtorch {e:e}"
         );
     }

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod matrix;
 pub mod program;
 pub mod run;
+pub mod steps;
 pub mod strategy;
 pub mod subject;
 pub mod training;

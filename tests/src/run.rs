@@ -34,7 +34,7 @@ pub fn place_like(t: &Tensor, like: &Tensor) -> Tensor {
 }
 
 /// A tensor of the program's own numbers; floats include NaN, infinities and zeros of both signs.
-fn make(kind: Kind, shape: &[i64], fill: u64) -> Tensor {
+pub(crate) fn make(kind: Kind, shape: &[i64], fill: u64) -> Tensor {
     let n: i64 = shape.iter().product();
     let mut x = fill | 1;
     let values: Vec<f64> = (0..n)
@@ -57,19 +57,23 @@ fn make(kind: Kind, shape: &[i64], fill: u64) -> Tensor {
 }
 
 /// Tensors of a run. Bounded: the oldest is replaced.
-struct Slots {
-    tensors: Vec<Tensor>,
+pub(crate) struct Slots {
+    pub(crate) tensors: Vec<Tensor>,
     next: usize,
 }
 
 const SLOTS: usize = 12;
 
 impl Slots {
+    pub(crate) fn of(tensors: Vec<Tensor>) -> Self {
+        Slots { tensors, next: 0 }
+    }
+
     fn get(&self, slot: u8) -> Tensor {
         self.tensors[slot as usize % self.tensors.len()].shallow_clone()
     }
 
-    fn push(&mut self, t: Tensor) {
+    pub(crate) fn push(&mut self, t: Tensor) {
         if self.tensors.len() < SLOTS {
             self.tensors.push(t);
         } else {
@@ -113,7 +117,7 @@ fn backward(t: &Tensor) -> Result<Tensor, tch::TchError> {
 
 /// `apply`, with panics as errors: tch 0.24 frees a `Scalar` argument before it reads the error of the call, and the
 /// free panics over it.
-fn attempt(step: &Step, s: &Slots) -> Result<Tensor, tch::TchError> {
+pub(crate) fn attempt(step: &Step, s: &Slots) -> Result<Tensor, tch::TchError> {
     quiet_panics();
     QUIET.set(true);
     let result = panic::catch_unwind(panic::AssertUnwindSafe(|| apply(step, s).expect("a step that makes a tensor")));
@@ -154,7 +158,7 @@ fn clash(a: &Tensor, b: &Tensor) -> bool {
 }
 
 /// Whether elements of a view share memory with each other, or might: writing it is not defined.
-fn overlaps_itself(t: &Tensor) -> bool {
+pub(crate) fn overlaps_itself(t: &Tensor) -> bool {
     let mut dims: Vec<(i64, i64)> = t.stride().into_iter().zip(t.size()).filter(|&(_, n)| n > 1).collect();
     dims.sort_unstable();
     let mut reach = 0;
@@ -165,7 +169,7 @@ fn overlaps_itself(t: &Tensor) -> bool {
     })
 }
 
-fn undefined(step: &Step, s: &Slots) -> bool {
+pub(crate) fn undefined(step: &Step, s: &Slots) -> bool {
     let written = match step {
         Step::BinaryInPlace(_, a, _)
         | Step::Out(_, a, _, _)
@@ -220,8 +224,8 @@ fn same_gradient(expected: &Tensor, got: &Tensor, subject: &dyn Subject) -> Resu
 /// Runs the program on both with autograd as it is; gradients of leaves are compared too.
 pub fn agree_with_gradients(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
     let first = make(Kind::Float, &[2, 3], 11);
-    let mut eager = Slots { tensors: vec![first.copy()], next: 0 };
-    let mut other = Slots { tensors: vec![subject.put(&first)], next: 0 };
+    let mut eager = Slots::of(vec![first.copy()]);
+    let mut other = Slots::of(vec![subject.put(&first)]);
     tch::manual_seed(1);
     subject.seed(1);
     // Subjects that draw from the CPU's own generator must not disturb the eager run's draws.

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import operator
 import struct
 import types
 import weakref
@@ -13,11 +14,12 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._host import HostProgram, HostTape, Traced
-from torch_ltc._runtime import on_device, service
+from torch_ltc._runtime import on_device
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
-_RECORDED, _REPLAYED, _CAPTURING = range(3)
+#: Types met so far, and whether their values are plain.
+_plain_types: dict[type, bool] = {}
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Guard = Callable[[], tuple[Any, ...]]
@@ -25,6 +27,14 @@ _Guard = Callable[[], tuple[Any, ...]]
 
 def _bits(numbers: Sequence[float]) -> tuple[int, ...]:
     return struct.unpack(f"<{len(numbers)}q", struct.pack(f"<{len(numbers)}d", *numbers))
+
+
+def _is_plain(x: Any) -> bool:
+    kind = type(x)
+    known = _plain_types.get(kind)
+    if known is None:
+        known = _plain_types[kind] = issubclass(kind, _PLAIN)
+    return known
 
 
 def _reachable(fn: Any) -> list[Any]:
@@ -56,7 +66,7 @@ def _guards(objects: Iterable[Any], depth: int = 0) -> list[_Guard]:
     found: list[_Guard] = []
     for x in objects:
         if isinstance(x, torch.optim.Optimizer):
-            found.append(functools.partial(_settings, x))
+            found.append(_Settings(x))
         elif isinstance(x, torch.nn.Module):
             found.append(functools.partial(_training_flags, tuple(x.modules())))
         elif isinstance(x, (list, tuple)) and depth < 2 and len(x) <= 64:
@@ -73,30 +83,39 @@ def _training_flags(modules: tuple[torch.nn.Module, ...]) -> tuple[bool, ...]:
     return tuple([m.training for m in modules])
 
 
-#: How often an optimiser's state was replaced by `load_state_dict`: it has other tensors then.
-_replacements: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = weakref.WeakKeyDictionary()
+#: How often an optimiser's state was replaced by `load_state_dict`, in a list of one: it has other tensors then.
+_replacements: weakref.WeakKeyDictionary[torch.optim.Optimizer, list[int]] = weakref.WeakKeyDictionary()
 
 
 def _count_replacement(optimiser: torch.optim.Optimizer) -> None:
-    _replacements[optimiser] += 1
+    _replacements[optimiser][0] += 1
 
 
-def _state_version(optimiser: torch.optim.Optimizer) -> int:
-    if optimiser not in _replacements:
-        _replacements[optimiser] = 0
-        optimiser.register_load_state_dict_post_hook(_count_replacement)
-    return _replacements[optimiser]
+class _Settings:
+    """Reads what a replay depends on of an optimiser: at each call, so with as little Python as can be."""
+
+    def __init__(self, optimiser: torch.optim.Optimizer) -> None:
+        if optimiser not in _replacements:
+            _replacements[optimiser] = [0]
+            optimiser.register_load_state_dict_post_hook(_count_replacement)
+        self._optimiser, self._replaced = optimiser, _replacements[optimiser]
+        self._sizes: list[int] = []
+        self._readers: list[Callable[[dict[str, Any]], Any]] = []
+
+    def __call__(self) -> tuple[Any, ...]:
+        groups = self._optimiser.param_groups
+        if [len(group) for group in groups] != self._sizes:
+            self._sizes = [len(group) for group in groups]
+            self._readers = [_reader(group) for group in groups]
+        found = [(len(group["params"]), read(group)) for group, read in zip(groups, self._readers)]
+        return (self._replaced[0], *found)
 
 
-def _settings(optimiser: torch.optim.Optimizer) -> tuple[Any, ...]:
-    return (_state_version(optimiser), *[len(group["params"]) for group in optimiser.param_groups]) + tuple(
-        [
-            (k, tuple(v) if isinstance(v, (list, tuple)) else v)
-            for group in optimiser.param_groups
-            for k, v in group.items()
-            if k != "params" and not _is_rate(k, v) and isinstance(v, (*_PLAIN, list, tuple))
-        ]
-    )
+def _reader(group: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
+    plain = [k for k, v in group.items() if k != "params" and not _is_rate(k, v) and isinstance(v, (*_PLAIN, tuple))]
+    lists = [k for k, v in group.items() if k != "params" and isinstance(v, list)]
+    read = operator.itemgetter(*plain) if plain else lambda _: ()
+    return (lambda group: (read(group), *[tuple(group[k]) for k in lists])) if lists else read
 
 
 def _is_rate(name: str, value: Any) -> bool:
@@ -118,7 +137,8 @@ def _rates(objects: Iterable[Any], depth: int = 0) -> Iterator[dict[str, Any]]:
 @contextlib.contextmanager
 def _traced_rates(tape: HostTape | None, objects: Iterable[Any]) -> Iterator[None]:
     """While a step is captured, learning rates remember what becomes of them."""
-    lent = [(group, group["lr"], tape.setting(group, "lr")) for group in _rates(objects)] if tape else []
+    groups = {id(group): group for group in _rates(objects)} if tape else {}
+    lent = [(group, group["lr"], tape.setting(group, "lr")) for group in groups.values()] if tape else []
     for group, _, traced in lent:
         group["lr"] = traced
     try:
@@ -137,7 +157,7 @@ def _values(objects: Iterable[Any], depth: int) -> tuple[Any, ...]:
         # At each call, and mostly tensors: these are nothing to compare, and this way they cost the least.
         if type(x) in _TENSORS:
             continue
-        if isinstance(x, _PLAIN):
+        if _is_plain(x):
             found.append((type(x), x))
         else:
             found += [guard() for guard in _guards((x,), depth + 1)]
@@ -161,7 +181,7 @@ def _plain_names(fn: Any) -> _Guard:
                 x = cell.cell_contents
             except ValueError:
                 x = None
-            if type(x) not in _TENSORS and isinstance(x, _PLAIN):
+            if _is_plain(x):
                 found.append((type(x), x))
         for name in names:
             x = scope.get(name)
@@ -177,7 +197,7 @@ class CompiledStep(Generic[_P, _R]):
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
         self._fn = fn
-        self._handle = service("step_new")[2][0]
+        self._replays = _ltc.Replays()
         self._objects = _reachable(fn)
         self._guards = [_plain_names(fn), *_guards(self._objects)]
         self._keys: dict[Any, str] = {}
@@ -185,44 +205,56 @@ class CompiledStep(Generic[_P, _R]):
         self._programs: dict[str, HostProgram] = {}
         #: Of the last capture: its identity is compared with the next one's.
         self._candidates: dict[str, HostProgram | None] = {}
-        weakref.finalize(self, service, "step_drop", (), "", (self._handle,))
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Replays the step on these arguments, or records it."""
-        inputs = [x for x in args if on_device(x)]
-        outside: tuple[Any, ...] = (len(args),)
-        if kwargs or len(inputs) < len(args):
+        settings = (torch.is_grad_enabled(), *[guard() for guard in self._guards])
+        try:
+            name = self._keys.get((len(args), settings))
+        except TypeError:  # a setting that cannot be compared
+            return self._record(*args, **kwargs)
+        # Mostly all arguments are tensors on the device, which the other side tells faster.
+        if name is not None and not kwargs and name not in self._programs:
+            results = self._replays.replay(args, name, ())
+            if results is not None:
+                return self._unflatten(name, results)
+        return self._call(settings, *args, **kwargs)
+
+    def _call(self, settings: tuple[Any, ...], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        inputs: tuple[Any, ...] = args
+        outside: Any = len(args)
+        if kwargs or not all(map(on_device, args)):
             flat, spec = pytree.tree_flatten((args, kwargs))
-            inputs = [x for x in flat if on_device(x)]
+            inputs = tuple([x for x in flat if on_device(x)])
             others = [x for x in flat if not on_device(x)]
-            if not all(isinstance(x, _PLAIN) for x in others):
+            if not all(map(_is_plain, others)):
                 # Whatever cannot be compared by value is recorded each time.
                 return self._record(*args, **kwargs)
             outside = (str(spec), tuple([(type(x), x) for x in others]))
-        key = (outside, torch.is_grad_enabled(), *[guard() for guard in self._guards])
+        key = (outside, settings)
         name = self._keys.get(key)
         if name is None:
             name = self._keys[key] = str(len(self._keys))
         host = self._host_numbers(name)
-        state, results = _RECORDED, list[torch.Tensor]()
+        results = None
         try:
-            results, _, (state,) = service("step_begin", inputs, name, (self._handle, *host))
+            results = self._replays.replay(inputs, name, host)
         finally:
-            if state != _REPLAYED and name in self._programs:
+            if results is None and name in self._programs:
                 self._programs.pop(name).undo()
-        if state == _REPLAYED:
+        if results is not None:
             return self._unflatten(name, results)
-        tape = HostTape() if state == _CAPTURING else None
+        tape = HostTape() if self._replays.begin(inputs, name) else None
         try:
             with _traced_rates(tape, self._objects), tape or contextlib.nullcontext():
                 out = self._fn(*args, **kwargs)
         except BaseException:
-            service("step_abort", numbers=(self._handle,))
+            self._replays.abort()
             raise
         if tape:
             out = self._captured(name, inputs, out, tape)
         else:
-            service("step_end", inputs, numbers=(self._handle, len(inputs)))
+            self._replays.end(inputs, (), "", ())
         _ltc.mark_step(False)
         return out
 
@@ -235,28 +267,27 @@ class CompiledStep(Generic[_P, _R]):
             return _bits(program.run())
         except Exception:  # noqa: BLE001  (recorded instead: then the program itself raises)
             self._programs.pop(name).undo()
-            service("step_forget", (), name, (self._handle,))
+            self._replays.forget(name)
             return ()
 
-    def _captured(self, name: str, inputs: list[torch.Tensor], out: Any, tape: HostTape) -> Any:
+    def _captured(self, name: str, inputs: tuple[Any, ...], out: Any, tape: HostTape) -> Any:
         """Ends a capture; returns the call's result."""
         flat, spec = pytree.tree_flatten(out)
         places = [i for i, x in enumerate(flat) if on_device(x)]
         plain = [None if i in places else x for i, x in enumerate(flat)]
         if any(type(x) is Traced for x in plain):
-            service("step_refuse", (), "it returns a number that the host computes", (self._handle,))
+            self._replays.refuse("it returns a number that the host computes")
             return pytree.tree_unflatten([float(x) if type(x) is Traced else x for x in flat], spec)
-        if not all(isinstance(x, _PLAIN) for x in plain):
-            service("step_refuse", (), "it returns what is neither a tensor on ltc nor a plain value", (self._handle,))
+        if not all(map(_is_plain, plain)):
+            self._replays.refuse("it returns what is neither a tensor on ltc nor a plain value")
             return out
         self._specs[name] = None if places == [0] and out is flat[0] else (spec, plain, places)
         if tape.obstacle:
-            service("step_refuse", (), tape.obstacle, (self._handle,))
+            self._replays.refuse(tape.obstacle)
             return out
         program = self._candidates[name] = tape.program()
-        tensors = [*inputs, *[flat[i] for i in places]]
-        numbers = (self._handle, len(inputs), *_bits(tape.handed))
-        _, _, (ready,) = service("step_end", tensors, program.identity if program else "", numbers)
+        results = tuple([flat[i] for i in places])
+        ready = self._replays.end(inputs, results, program.identity if program else "", _bits(tape.handed))
         if ready and program:
             self._programs[name] = program
         return out
@@ -278,13 +309,12 @@ class CompiledStep(Generic[_P, _R]):
     @property
     def counts(self) -> tuple[int, int]:
         """``(replayed, recorded)`` calls so far."""
-        replayed, recorded = service("step_counts", numbers=[self._handle])[2]
-        return replayed, recorded
+        return self._replays.state()[:2]
 
     @property
     def refusal(self) -> str:
         """Why it is not replayed; an empty string when it is (or was not tried yet)."""
-        reason, (replayed, recorded) = service("step_counts", numbers=[self._handle])[1:]
+        replayed, recorded, reason = self._replays.state()
         if not reason and not replayed and len(self._keys) > max(4, recorded // 2):
             return "plain values it is given or uses by name change from call to call: hand in tensors instead"
         return reason

@@ -1,0 +1,73 @@
+//! Python's tensors as libtorch's and back, by what torch offers for it: nothing here depends on the layout of Python's
+//! tensor objects, or on Python's headers.
+
+use std::{ffi::c_void, marker::PhantomData};
+
+use ltc_torch_sys::{Borrowed, impl_of};
+use pyo3::{
+    intern,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyCapsule, PyList, PyTuple, PyType},
+};
+use smallvec::SmallVec;
+use tch::Tensor;
+
+/// The tensors in a tuple, which holds them for `'a`.
+pub(crate) struct Handles<'a>(SmallVec<[*mut c_void; 8]>, PhantomData<&'a ()>);
+
+// SAFETY: the pointers are only read through; libtorch's tensors may be used from any thread.
+unsafe impl Sync for Handles<'_> {}
+
+impl<'a> Handles<'a> {
+    /// Of all items; `None` where one is not a tensor on the device.
+    pub(crate) fn of(items: &'a Bound<'_, PyTuple>) -> PyResult<Option<Self>> {
+        let mut handles = Handles(SmallVec::new(), PhantomData);
+        for item in items.iter() {
+            let Some(handle) = handle_of(items.py(), &item)? else { return Ok(None) };
+            handles.0.push(handle);
+        }
+        let lazy = handles.tensors().iter().all(|t| ltc_torch::is_lazy(t));
+        Ok(lazy.then_some(handles))
+    }
+
+    pub(crate) fn tensors(&self) -> SmallVec<[Borrowed<'_>; 8]> {
+        // SAFETY: each is the `TensorImpl` of a Python tensor, which its object holds; the tuple holds that, and cannot change.
+        self.0.iter().map(|handle| unsafe { Borrowed::of_impl(handle) }).collect()
+    }
+}
+
+/// The `at::TensorImpl*` of a Python tensor; `None` for what is none.
+fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut c_void>> {
+    static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static PARAMETER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static HANDLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let (class, tensor) = (object.get_type(), TENSOR.import(py, "torch", "Tensor")?);
+    if class.is(tensor) || class.is(PARAMETER.import(py, "torch.nn", "Parameter")?) {
+        let address: usize = object.getattr(intern!(py, "_cdata"))?.extract()?;
+        return Ok(Some(address as *mut c_void));
+    }
+    if !object.is_instance(tensor)? {
+        return Ok(None);
+    }
+    // Subclasses may answer `_cdata` themselves.
+    let capsule = HANDLE.import(py, "torch._C", "_tensor_impl_raw_handle")?.call1((object,))?;
+    Ok(Some(capsule.downcast::<PyCapsule>()?.pointer()))
+}
+
+/// A list of these as Python tensors.
+pub(crate) fn list<'py>(py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyList>> {
+    static WRAP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let wrap = WRAP.import(py, "torch._C", "_wrap_tensor_impl")?;
+    let list = PyList::empty(py);
+    for t in tensors {
+        // SAFETY: a capsule without name or destructor around a pointer that is not null; torch counts the new holder
+        // before it returns, while `t` is there.
+        let capsule = unsafe {
+            let raw = pyo3::ffi::PyCapsule_New(impl_of(t), std::ptr::null(), None);
+            Bound::from_owned_ptr_or_err(py, raw)?
+        };
+        list.append(wrap.call1((capsule,))?)?;
+    }
+    Ok(list)
+}

@@ -1,0 +1,279 @@
+//! Noting what a step uses while it is recorded, so that it can be replayed.
+
+use std::{borrow::Borrow, cell::RefCell, sync::Arc};
+
+use ltc_core::{DataCell, Storage, TraceValue};
+use ltc_ir::LayoutRef;
+use ltc_torch_sys::Hold;
+use tch::Tensor;
+
+use crate::{
+    Error, runtime,
+    step::{End, HostNumbers, Memory, NotReplayable, Source, Step, Varying, Window, cell_of, same_data, sharing},
+};
+
+/// What a capture notes on the recording side.
+#[derive(Default)]
+pub(crate) struct Log {
+    /// What each storage held at its first use, in order of first use.
+    starts: Vec<Option<TraceValue>>,
+    /// What was copied from the host: an obstacle only where it is used.
+    uploads: Vec<Arc<DataCell>>,
+    obstacle: Option<String>,
+}
+
+thread_local! {
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
+/// A storage is used for the first time.
+pub(crate) fn touched(storage: &Storage) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.starts.push(storage.current());
+        }
+    });
+}
+
+/// Something happens that a replay cannot repeat.
+pub(crate) fn obstacle(what: impl FnOnce() -> String) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log
+            && log.obstacle.is_none()
+        {
+            log.obstacle = Some(what());
+        }
+    });
+}
+
+/// Data came from the host.
+pub(crate) fn uploaded(value: &TraceValue) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.uploads.extend(cell_of(value));
+        }
+    });
+}
+
+/// A capture in progress on this thread. Dropping it forgets the capture.
+#[derive(Debug)]
+pub struct Capture {
+    device: u16,
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        LOG.take();
+        let _ = ltc_torch_sys::capture_end::<Storage>();
+    }
+}
+
+fn storage_address(t: &impl Borrow<Tensor>) -> Result<(usize, Window), Error> {
+    Ok(ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
+        (std::ptr::from_ref(s) as usize, Window::of(&view))
+    })?)
+}
+
+impl Capture {
+    /// Begins: what is pending is sent to run, so that what the step reads is data.
+    pub fn begin(device: u16) -> Result<Capture, Error> {
+        crate::sync()?;
+        runtime()?.session.device(device)?;
+        LOG.set(Some(Log::default()));
+        ltc_torch_sys::capture_begin();
+        Ok(Capture { device })
+    }
+
+    /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
+    /// host part handed over `host`. The step itself stays recorded as usual.
+    pub fn end(
+        self,
+        inputs: &[impl Borrow<Tensor>],
+        results: &[impl Borrow<Tensor>],
+        host: HostNumbers,
+    ) -> Result<Result<Step, NotReplayable>, Error> {
+        let log = LOG.take().unwrap_or_default();
+        let holds = ltc_torch_sys::capture_end::<Storage>()?;
+        let device = runtime()?.session.device(self.device)?.clone();
+        let not = |why: &str| Ok(Err(NotReplayable(why.to_owned())));
+        if let Some(obstacle) = log.obstacle {
+            return Ok(Err(NotReplayable(obstacle)));
+        }
+        let uploads = log.uploads;
+        let strange = |cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str| {
+            let uploaded = cell.is_some_and(|cell| uploads.iter().any(|u| Arc::ptr_eq(u, cell)));
+            let from_host = || format!("it copies host data ({layout}) to the device: pass that tensor as an argument");
+            Ok(Err(NotReplayable(if uploaded { from_host() } else { else_why.to_owned() })))
+        };
+        let input_storages = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
+        let mut storages = Vec::new();
+        let mut starts = Vec::new();
+        // What only the capture holds was a temporary of the step; but what it was computed from may be looked up below.
+        let mut gone = Vec::new();
+        for (hold, start) in holds.into_iter().zip(log.starts) {
+            if hold.is_shared() {
+                storages.push(hold);
+                starts.push(start);
+            } else {
+                gone.push(start);
+            }
+        }
+        let address = |hold: &Hold<Storage>| std::ptr::from_ref::<Storage>(hold) as usize;
+        // Values at the end: those to compute, each once.
+        let mut wanted: Vec<TraceValue> = Vec::new();
+        let mut ends: Vec<(TraceValue, Option<usize>)> = Vec::new();
+        let mut end_of = |value: TraceValue| {
+            let output = value.is_pending().then(|| {
+                wanted.iter().position(|w| w.same(&value)).unwrap_or_else(|| {
+                    wanted.push(value.clone());
+                    wanted.len() - 1
+                })
+            });
+            ends.push((value, output));
+            ends.len() - 1
+        };
+        let result_storages = results.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
+        let mut changed = Vec::new();
+        let mut fresh = Vec::new();
+        let is_new = |start: &Option<TraceValue>| start.as_ref().is_none_or(TraceValue::is_pending);
+        for (i, (hold, start)) in storages.iter().zip(&starts).enumerate() {
+            let is_new = is_new(start);
+            // What is returned is the caller's: each replay returns tensors of its own.
+            if is_new && result_storages.iter().any(|(a, _)| *a == address(hold)) {
+                continue;
+            }
+            let Some(now) = hold.current() else { continue };
+            if let Some(start) = start.as_ref().filter(|_| !is_new)
+                && start.layout().storage_bytes() != now.layout().storage_bytes()
+            {
+                return not("it resizes a tensor");
+            }
+            let same = start.as_ref().is_some_and(|s| s.same(&now)) && !now.is_pending();
+            if !same {
+                changed.push((i, end_of(now)));
+                if is_new {
+                    fresh.push(i);
+                }
+            }
+        }
+        let mut returned = Vec::new();
+        for (i, (at, window)) in result_storages.iter().enumerate() {
+            let of = |others: &[(usize, Window)]| others.iter().position(|(a, _)| a == at);
+            let state = || storages.iter().zip(&starts).position(|(h, start)| address(h) == *at && !is_new(start));
+            let shown = of(&input_storages).map(Memory::Input).or_else(|| state().map(Memory::State));
+            let shown = shown.or_else(|| of(&result_storages[..i]).map(Memory::Result));
+            let memory = match shown {
+                Some(shown) => Ok(shown),
+                None => {
+                    let value = ltc_torch_sys::storage_of::<Storage, _>(results[i].borrow(), |s, _| s.current())?;
+                    let Some(value) = value else { return not("it returns a tensor that nothing was written to") };
+                    Err(end_of(value))
+                }
+            };
+            returned.push((memory, window.clone()));
+        }
+        let (extracted, data) = device.extract(&wanted);
+        let source = |at: usize| {
+            let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
+            input.map_or(Source::State(at), Source::Input)
+        };
+        let (mut sources, mut twins) = (Vec::new(), Vec::new());
+        for (param, cell) in data.iter().enumerate() {
+            let at = starts.iter().position(|s| same_data(s, cell));
+            let Some(at) = at else {
+                let used = gone.iter().any(|s| same_data(s, cell));
+                let why = if used {
+                    "it reads a tensor that it also gives up"
+                } else {
+                    "it reads data that was made on the way"
+                };
+                return strange(Some(cell), &extracted.params()[param], why);
+            };
+            sources.push(source(at));
+            let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
+            twins.extend(others.map(|i| (source(i), param)));
+        }
+        let resolve = |end: usize| -> Option<End> {
+            let (value, output) = &ends[end];
+            if let Some(output) = output {
+                return Some(End::Output(*output));
+            }
+            let cell = cell_of(value)?;
+            data.iter().position(|c| Arc::ptr_eq(c, &cell)).map(End::Param)
+        };
+        let mut targets = Vec::new();
+        for (i, end) in changed {
+            if input_storages.iter().any(|(a, _)| *a == address(&storages[i])) {
+                return not("it writes to one of its inputs");
+            }
+            let value = &ends[end].0;
+            let Some(end) = resolve(end) else {
+                return strange(
+                    cell_of(value).as_ref(),
+                    value.layout(),
+                    "a tensor ends up with data from outside the step",
+                );
+            };
+            targets.push((i, end));
+        }
+        let mut bound = Vec::new();
+        for (memory, window) in returned {
+            let memory = match memory {
+                Ok(shown) => shown,
+                Err(end) => {
+                    let value = &ends[end].0;
+                    let Some(end) = resolve(end) else {
+                        let why = "it returns a tensor it did not compute";
+                        return strange(cell_of(value).as_ref(), value.layout(), why);
+                    };
+                    Memory::New(end)
+                }
+            };
+            bound.push((memory, window));
+        }
+        let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();
+        // Storages of inputs are the caller's: only what the step itself keeps is held on to.
+        let used = |i: &usize| {
+            let reads = |s: &Source| matches!(s, Source::State(j) if j == i);
+            let shows = |(memory, _): &(Memory, Window)| matches!(memory, Memory::State(j) if j == i);
+            let writes = |(j, _): &(usize, End)| j == i;
+            sources.iter().any(reads)
+                || twins.iter().any(|(s, _)| reads(s))
+                || targets.iter().any(writes)
+                || bound.iter().any(shows)
+        };
+        let kept: Vec<usize> = (0..storages.len()).filter(used).collect();
+        let moved = |i: usize| kept.iter().position(|&k| k == i).expect("invariant: used storages are kept");
+        sources.iter_mut().chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
+            if let Source::State(i) = s {
+                *i = moved(*i);
+            }
+        });
+        bound.iter_mut().for_each(|(memory, _)| {
+            if let Memory::State(i) = memory {
+                *i = moved(*i);
+            }
+        });
+        targets.iter_mut().for_each(|(i, _)| *i = moved(*i));
+        fresh.iter_mut().for_each(|i| *i = moved(*i));
+        let mut index = 0;
+        storages.retain(|_| {
+            index += 1;
+            kept.contains(&(index - 1))
+        });
+        Ok(Ok(Step {
+            device,
+            extracted,
+            sources,
+            twins,
+            storages,
+            targets,
+            fresh,
+            sharing: sharing(&addresses),
+            inputs: input_storages.into_iter().map(|(_, w)| w).collect(),
+            results: bound,
+            host,
+            varying: Varying::default(),
+        }))
+    }
+}
