@@ -3,7 +3,7 @@
 
 use std::{ffi::c_void, marker::PhantomData};
 
-use ltc_torch_sys::{Borrowed, impl_of};
+use ltc_torch::{Borrowed, impl_of};
 use pyo3::{
     intern,
     prelude::*,

@@ -30,7 +30,8 @@ fn main() -> Result<(), ltc_torch::Error> {
         "{:>16} {:>10} {:>12} {:>12} {:>8} {:>12} {:>12} {:>10}",
         "what", "elements", "eager", "lazy", "ratio", "replayed", "first call", "compiled"
     );
-    // Whether every bit must be eager's; kernels' own transcendental functions differ in the last places.
+    // Whether every bit must be eager's; kernels' own transcendental functions differ in the last places, and libtorch's GELU
+    // for AVX-512 is up to 1.3e-6 off.
     type Formula = (&'static str, bool, fn(&Tensor) -> Tensor);
     let formulas: [Formula; 5] = [
         ("20 operators", true, |t| chain(t, 20)),
@@ -53,7 +54,7 @@ fn main() -> Result<(), ltc_torch::Error> {
             let first = start.elapsed().as_secs_f64() * 1e6;
             let same = |y: &Tensor| -> Result<bool, ltc_torch::Error> {
                 let (y, expected) = (ltc_torch::to_cpu(y)?, formula(&eager));
-                Ok(if exact { y.equal(&expected) } else { y.allclose(&expected, 1e-5, 1e-6, false) })
+                Ok(if exact { y.equal(&expected) } else { y.allclose(&expected, 1e-5, 3e-6, false) })
             };
             assert!(same(&y)?, "lazy and eager agree");
             // What is warm by now becomes machine code.

@@ -42,7 +42,7 @@ use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
-pub use ltc_torch_sys::{Calls, calls};
+pub use ltc_torch_sys::{Borrowed, Calls, calls, impl_of};
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};

@@ -43,6 +43,8 @@ pub struct RunStats {
     pub kernels: u64,
     /// Those of them run as machine code.
     pub compiled: u64,
+    /// Those that began as loops and ended as machine code, which was there by then.
+    pub went_over: u64,
     /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
     pub unsuited: u64,
     /// Large blocks of memory that had been kept from earlier runs.
@@ -63,6 +65,7 @@ impl std::ops::AddAssign for RunStats {
         self.donations_taken += o.donations_taken;
         self.kernels += o.kernels;
         self.compiled += o.compiled;
+        self.went_over += o.went_over;
         self.unsuited += o.unsuited;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
@@ -247,7 +250,7 @@ impl Run<'_> {
             }
         }
         let numbers = &self.numbers[as_usize(&step.numbers)];
-        let mut compiled = false;
+        let mut by = Ran::Loops;
         let values = match &step.kind {
             StepKind::Boxed(plan) | StepKind::Own(plan) | StepKind::Room(plan) | StepKind::Piece(plan) => {
                 plan.run(&held, &reusable, numbers)
@@ -261,12 +264,13 @@ impl Run<'_> {
             StepKind::Fused(fused) => {
                 let layouts = self.program.step_results(step).iter().map(|r| &r.layout);
                 fused.run(&held, &reusable, numbers, layouts).map(|(values, ran)| {
-                    compiled = ran == Ran::Compiled;
+                    by = ran;
                     values
                 })
             }
         };
-        self.stats.compiled += u64::from(compiled);
+        self.stats.compiled += u64::from(by == Ran::Compiled);
+        self.stats.went_over += u64::from(by == Ran::Both);
         let values = values.map_err(|e| self.failed(step, e))?;
         let expected = step.results.len();
         if values.len() != expected {

@@ -42,11 +42,16 @@ pub(super) const ERF_SMALL: [f32; 7] = [
     7.853_854_3e-5, -8.010_191_4e-4, 5.188_327_4e-3, -2.685_381_2e-2, 1.128_358_5e-1, -3.761_262_6e-1,
     0.128_379_17,
 ];
-/// Of the logarithm of what [`erf`] lacks to one.
+/// Of the binary logarithm of what [`erf`] lacks to one, from one to four.
 #[rustfmt::skip]
-pub(super) const ERF_LARGE: [f32; 8] = [
-    -2.168_681_4e-5, 4.413_359e-4, -4.204_559e-3, 2.520_824_9e-2, -1.084_185_6e-1, -6.332_199e-1, -1.129_578_4,
-    1.880_381_8e-4,
+pub(super) const ERF_LARGE: [f32; 7] = [
+    2.677_261_4e-4, -4.240_952e-3, 3.145_840_8e-2, -1.486_514_7e-1, -9.207_650_4e-1, -1.625_975,
+    -5.103_138e-4,
+];
+/// Of two to the power of what is left of its exponent.
+#[rustfmt::skip]
+pub(super) const EXP2: [f32; 5] = [
+    1.326_335_5e-3, 9.672_581e-3, 5.550_747e-2, 2.402_222_6e-1, 6.931_469_4e-1,
 ];
 
 /// Adding this leaves the nearest integer in the low bits of the sum.
@@ -113,10 +118,15 @@ pub(super) fn erf<const F: bool>(x: f32) -> f32 {
     let small = fma::<F>(small, x, x);
     // From here on the result is one within half a last place.
     let t = if a > 4.0 { 4.0 } else { a };
-    let log_of_rest = poly::<F, 8>(t, ERF_LARGE);
-    let large = 1.0 - exp::<F>(log_of_rest);
+    // The rest is two to the power of this, between -26 and -2: far from where exponents end.
+    let exponent = poly::<F, 7>(t, ERF_LARGE);
+    let shifted = exponent + SHIFT;
+    let part = exponent - (shifted - SHIFT);
+    let power = fma::<F>(poly::<F, 5>(part, EXP2), part, 1.0);
+    let rest = f32::from_bits(power.to_bits().wrapping_add(shifted.to_bits() << 23));
+    let large = f32::from_bits((1.0 - rest).to_bits() | x.to_bits() & 0x8000_0000);
     // NaN takes the second: it is not at least one.
-    (if a >= 1.0 { large } else { small }).copysign(x)
+    if a >= 1.0 { large } else { small }
 }
 
 /// Nearest bfloat16, ties to even.

@@ -7,7 +7,10 @@
 use std::{
     cell::RefCell,
     ops::Range,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use ltc_ir::DType;
@@ -25,6 +28,8 @@ const BLOCK_BYTES: usize = 20 << 10;
 /// Most elements of a block; fewer where there are many registers.
 pub(super) const MAX_BLOCK: usize = 1024;
 const MIN_BLOCK: usize = 64;
+/// Work, in additions of one element, after which a run looks whether its machine code is there by now: some 25 us.
+const PIECE: usize = 200_000;
 
 /// An input or output.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +96,8 @@ pub(super) struct Call {
 pub(crate) enum Ran {
     /// Tier 0.
     Loops,
+    /// Tier 0, until machine code was there.
+    Both,
     /// Machine code.
     Compiled,
 }
@@ -241,12 +248,31 @@ impl Kernel {
             parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
             return Ok(Ran::Compiled);
         }
-        // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
-        let stretch = |range: Range<usize>| unsafe { self.stretch(code, shared.get(), range) };
+        let tier = self.tier.as_ref().filter(|_| usual);
+        let piece = (PIECE / self.cost.max(1)).max(code.block);
+        let went_over = AtomicBool::new(false);
+        let stretch = |range: Range<usize>| {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start + piece);
+                // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
+                unsafe { self.stretch(code, shared.get(), start..end) };
+                start = end;
+                // A large first run need not end as it began: the code computes the same bits.
+                if let Some(compiled) = tier.filter(|_| start < range.end).and_then(|t| t.ready(shared.cells)) {
+                    let mut cells: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.cells);
+                    compiled.prepare(&mut cells);
+                    // SAFETY: as above; cells are prepared.
+                    unsafe { self.compiled(compiled, Shared { cells: &cells, ..shared.get() }, start..range.end) };
+                    went_over.store(true, Relaxed);
+                    return;
+                }
+            }
+        };
         if n > 0 {
             parallel(n, &stretch);
         }
-        Ok(Ran::Loops)
+        Ok(if went_over.into_inner() { Ran::Both } else { Ran::Loops })
     }
 
     /// The cells of the usual body.

@@ -2,7 +2,7 @@
 //! so that both tiers give the same bits.
 
 use super::{
-    super::math::{ERF_LARGE, ERF_SMALL, EXP, LOG, SHIFT, TANH},
+    super::math::{ERF_LARGE, ERF_SMALL, EXP, EXP2, LOG, SHIFT, TANH},
     vector::{Op, V, Vectors, compare},
 };
 
@@ -126,12 +126,20 @@ impl Vectors {
         let small = self.fma(small, x, x);
         let (four, one) = (self.ps(4.0), self.ps(1.0));
         let t = self.op(Op::MinPs, &[four, a]);
-        let rest = self.poly(t, &ERF_LARGE);
-        let rest = self.exp(rest);
+        let (exponent, shift) = (self.poly(t, &ERF_LARGE), self.ps(SHIFT));
+        let shifted = self.add(exponent, shift);
+        let whole = self.sub(shifted, shift);
+        let part = self.sub(exponent, whole);
+        let power = self.poly(part, &EXP2);
+        let power = self.fma(power, part, one);
+        let whole = self.op_imm(Op::ShlD, &[shifted], 23);
+        let rest = self.op(Op::AddD, &[power, whole]);
         let large = self.sub(one, rest);
+        let mask = self.d(0x8000_0000);
+        let sign = self.op(Op::And, &[mask, x]);
+        let large = self.op(Op::Or, &[large, sign]);
         let is_large = self.op_imm(Op::CmpPs, &[one, a], compare::LE);
-        let y = self.op(Op::BlendD, &[is_large, large, small]);
-        self.copysign(y, x)
+        self.op(Op::BlendD, &[is_large, large, small])
     }
 
     /// To the nearest bfloat16, ties to even.

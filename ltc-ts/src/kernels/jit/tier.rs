@@ -72,12 +72,12 @@ impl Tier {
 
     /// The code for these uniform values, if it is there. `work`: additions of one element this run is worth.
     pub(in crate::kernels) fn code(self: &Arc<Tier>, cells: &[u64], work: usize) -> Option<&Compiled> {
-        if let Some(code) = self.code.get() {
-            return code.as_ref().filter(|c| c.suits(cells));
+        if self.code.get().is_some() {
+            return self.ready(cells);
         }
         if self.jit == Jit::Now {
             self.compile(cells);
-            return self.code.get()?.as_ref().filter(|c| c.suits(cells));
+            return self.ready(cells);
         }
         let work = RUN.max(work as u64);
         let before = self.heat.fetch_add(work, Relaxed);
@@ -86,6 +86,11 @@ impl Tier {
             self.heat.store(0, Relaxed);
         }
         None
+    }
+
+    /// The code for these uniform values, if it is there by now.
+    pub(in crate::kernels) fn ready(&self, cells: &[u64]) -> Option<&Compiled> {
+        self.code.get()?.as_ref().filter(|c| c.suits(cells))
     }
 
     /// Whether the kernel runs as machine code.

@@ -212,6 +212,35 @@ fn warm_kernels_are_compiled() {
     (0..100).for_each(|_| assert_eq!(run(&off), Ran::Loops));
 }
 
+/// A large first run that is still going when its machine code is there ends with it, and no bit tells.
+#[test]
+fn a_large_run_goes_over_to_machine_code() {
+    const N: usize = 1 << 21;
+    let mut b = Builder::new(false);
+    let x = b.input(0, Lane::F32);
+    let e = b.op(Code::Exp, &[x]);
+    let y = b.op(Code::Mul, &[e, x]);
+    let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], body: b.finish(&[y]) };
+    let x: Vec<f32> = (0..N).map(|i| i as f32 / N as f32 - 0.5).collect();
+    let run = |jit| {
+        let (kernel, mut y) = (case.kernel(1, N, jit, false).expect("a kernel"), vec![0f32; N]);
+        let (to, from) = ([y.as_mut_ptr().cast()], [x.as_ptr().cast()]);
+        // SAFETY: as many elements each as the kernel goes through.
+        let ran = unsafe {
+            kernel.run(&to, &from, &[], |n, f| {
+                f(0..n / 2);
+                finish_compiling();
+                f(n / 2..n);
+            })
+        };
+        (ran.expect("few values"), y)
+    };
+    let (loops, compiled) = (run(Jit::Off), run(Jit::On));
+    assert_eq!(loops.0, Ran::Loops);
+    assert_eq!(compiled.0, if has_vectors() { Ran::Both } else { Ran::Loops });
+    assert!(loops.1.iter().zip(&compiled.1).all(|(a, b)| a.to_bits() == b.to_bits()));
+}
+
 #[test]
 fn compiled_bodies_can_be_sent_to_threads() {
     fn check<T: Send + Sync>() {}
