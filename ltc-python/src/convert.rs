@@ -1,7 +1,7 @@
 //! Python's tensors as libtorch's and back, by what torch offers for it: nothing here depends on the layout of Python's
 //! tensor objects, or on Python's headers.
 
-use std::{ffi::c_void, marker::PhantomData};
+use std::ffi::c_void;
 
 use ltc_torch::{Borrowed, impl_of};
 use pyo3::{
@@ -13,28 +13,22 @@ use pyo3::{
 use smallvec::SmallVec;
 use tch::Tensor;
 
-/// The tensors in a tuple, which holds them for `'a`.
-pub(crate) struct Handles<'a>(SmallVec<[*mut c_void; 8]>, PhantomData<&'a ()>);
+/// Tensors of a call, held. Made and let go with the interpreter's lock, which counting their Python objects wants.
+pub(crate) type Tensors = SmallVec<[Tensor; 4]>;
 
-// SAFETY: the pointers are only read through; libtorch's tensors may be used from any thread.
-unsafe impl Sync for Handles<'_> {}
-
-impl<'a> Handles<'a> {
-    /// Of all items; `None` where one is not a tensor on the device.
-    pub(crate) fn of(items: &'a Bound<'_, PyTuple>) -> PyResult<Option<Self>> {
-        let mut handles = Handles(SmallVec::new(), PhantomData);
-        for item in items.iter() {
-            let Some(handle) = handle_of(items.py(), &item)? else { return Ok(None) };
-            handles.0.push(handle);
+/// The tensors in a tuple; `None` where an item is not a tensor on the device.
+pub(crate) fn tensors(items: &Bound<'_, PyTuple>) -> PyResult<Option<Tensors>> {
+    let mut tensors = Tensors::new();
+    for item in items.iter() {
+        let Some(handle) = handle_of(items.py(), &item)? else { return Ok(None) };
+        // SAFETY: the `TensorImpl` of a Python tensor, which `item` holds.
+        let tensor = unsafe { Borrowed::of_impl(&handle) }.shallow_clone();
+        if !ltc_torch::is_lazy(&tensor) {
+            return Ok(None);
         }
-        let lazy = handles.tensors().iter().all(|t| ltc_torch::is_lazy(t));
-        Ok(lazy.then_some(handles))
+        tensors.push(tensor);
     }
-
-    pub(crate) fn tensors(&self) -> SmallVec<[Borrowed<'_>; 8]> {
-        // SAFETY: each is the `TensorImpl` of a Python tensor, which its object holds; the tuple holds that, and cannot change.
-        self.0.iter().map(|handle| unsafe { Borrowed::of_impl(handle) }).collect()
-    }
+    Ok(Some(tensors))
 }
 
 /// The `at::TensorImpl*` of a Python tensor; `None` for what is none.
@@ -52,7 +46,7 @@ fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut 
     }
     // Subclasses may answer `_cdata` themselves.
     let capsule = HANDLE.import(py, "torch._C", "_tensor_impl_raw_handle")?.call1((object,))?;
-    Ok(Some(capsule.downcast::<PyCapsule>()?.pointer()))
+    Ok(Some(capsule.downcast::<PyCapsule>()?.pointer()).filter(|p| !p.is_null()))
 }
 
 /// A list of these as Python tensors.

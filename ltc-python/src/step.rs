@@ -9,7 +9,7 @@ use pyo3::{
 };
 
 use crate::{
-    convert::{Handles, list},
+    convert::{Tensors, list, tensors},
     raise,
 };
 
@@ -17,8 +17,8 @@ use crate::{
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 pub(crate) struct Replays(Mutex<Replayer>);
 
-fn all_lazy<'a>(items: &'a Bound<'_, PyTuple>) -> PyResult<Handles<'a>> {
-    Handles::of(items)?.ok_or_else(|| PyTypeError::new_err("expected tensors on the ltc device"))
+fn all_lazy(items: &Bound<'_, PyTuple>) -> PyResult<Tensors> {
+    tensors(items)?.ok_or_else(|| PyTypeError::new_err("expected tensors on the ltc device"))
 }
 
 #[pymethods]
@@ -37,17 +37,18 @@ impl Replays {
         host: Vec<i64>,
     ) -> PyResult<Option<Bound<'py, PyList>>> {
         let py = inputs.py();
-        let Some(inputs) = Handles::of(inputs)? else { return Ok(None) };
+        let Some(inputs) = tensors(inputs)? else { return Ok(None) };
         let host: Vec<u64> = host.into_iter().map(|n| n as u64).collect();
-        let found = py.detach(|| self.0.lock().replay(key, &inputs.tensors(), &host)).map_err(raise)?;
-        found.map(|tensors| list(py, &tensors)).transpose()
+        let (found, _inputs) = py.detach(move || (self.0.lock().replay(key, &inputs, &host), inputs));
+        found.map_err(raise)?.map(|results| list(py, &results)).transpose()
     }
 
     /// Begins a call that was not replayed; whether it is to be captured.
     fn begin(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<bool> {
         let py = inputs.py();
         let inputs = all_lazy(inputs)?;
-        py.detach(|| self.0.lock().begin(key, &inputs.tensors())).map_err(raise)
+        let (captures, _inputs) = py.detach(move || (self.0.lock().begin(key, &inputs), inputs));
+        captures.map_err(raise)
     }
 
     /// Ends a call that returned these results, whose host part is `program` and handed over `host`; whether the next one
@@ -62,7 +63,9 @@ impl Replays {
         let py = inputs.py();
         let (inputs, results) = (all_lazy(inputs)?, all_lazy(results)?);
         let host = HostNumbers { program, values: host.into_iter().map(|n| n as u64).collect() };
-        py.detach(|| self.0.lock().end(&inputs.tensors(), &results.tensors(), host)).map_err(raise)
+        let end = move || (self.0.lock().end(&inputs, &results, host), inputs, results);
+        let (ready, _inputs, _results) = py.detach(end);
+        ready.map_err(raise)
     }
 
     /// The call in progress failed.

@@ -119,6 +119,39 @@ def test_parameters_may_be_added_between_steps():
     both(torch.optim.Adam, 10, steps=16, during=lambda i, opt: i == 7 and opt.add_param_group({"params": [more], "lr": 0.1}))
 
 
+def test_a_step_within_a_step_is_part_of_it():
+    def run(compiled):
+        wrap = torch_ltc.compile if compiled else lambda f: f
+        model = network()
+        model.insert(2, nn.Dropout(0.5))
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        loss = wrap(lambda x, t: ((model(x) - t) ** 2).mean())
+
+        @wrap
+        def update():
+            opt.step()
+
+        @wrap
+        def step(x, t):
+            opt.zero_grad()
+            value = loss(x, t)
+            value.backward()
+            update()
+            return value.detach()
+
+        torch.manual_seed(3)
+        losses = []
+        for i, (x, t) in enumerate(data(20)):
+            if i == 10:
+                model.eval()  # only the inner step mentions the model
+            losses.append(step(x.to("ltc"), t.to("ltc")).item())
+        return losses, step
+
+    (recorded, _), (replayed, step) = run(False), run(True)
+    assert recorded == replayed, step.explain()
+    assert step.counts[0] >= 12, step.explain()
+
+
 def test_a_schedule_inside_the_step_is_recorded():
     def run(compiled):
         model = network()

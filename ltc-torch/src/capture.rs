@@ -26,6 +26,11 @@ thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
+/// Whether this thread captures a step: others within it are part of it.
+pub(crate) fn is_open() -> bool {
+    LOG.with_borrow(Option::is_some)
+}
+
 /// A storage is used for the first time.
 pub(crate) fn touched(storage: &Storage) {
     LOG.with_borrow_mut(|log| {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ltc_tests::{alone, cases, seed, steps::agree_as_a_step, strategy};
+use ltc_tests::{alone, cases, seed, steps::agree_as_a_step, strategy, subject::Lazy};
 use ltc_torch::{to_cpu, to_lazy};
 use proptest::prelude::*;
 use tch::{Device, Kind, Tensor};
@@ -34,7 +34,8 @@ fn random_steps_agree_with_eager() {
 }
 
 fn ones(n: i64) -> Tensor {
-    ltc_torch::init().expect("the device registers");
+    // As the random steps have it, which are compared bit by bit: one process has one device.
+    let _ = Lazy::new();
     to_lazy(&Tensor::ones([n], (Kind::Float, Device::Cpu))).expect("to the device")
 }
 
@@ -96,4 +97,25 @@ fn what_a_capture_assumed_is_looked_at_in_each_call() {
     assert_eq!(call(&at(2), &b), (4, 8), "captured there");
     assert_eq!(call(&at(2), &at(2)), (4, 9), "inputs share memory");
     assert_eq!(call(&w, &b).0, 4, "an input the step keeps");
+}
+
+#[test]
+fn a_step_within_a_step_is_part_of_it() {
+    let _alone = alone();
+    let w = ones(4);
+    let mut inner = ltc_torch::compile(|x: &[Tensor]| {
+        let mut w = w.shallow_clone();
+        let _ = w.g_add_(&x[0]);
+        vec![&w * 2.0]
+    });
+    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+        let y = inner.call(x).expect("a step").remove(0);
+        vec![y + 1.0]
+    });
+    let x = ones(4);
+    for call in 0..8 {
+        let y = step.call(&[x.shallow_clone()]).expect("a step").remove(0);
+        assert_eq!(first(&y), 2.0 * (f64::from(call) + 2.0) + 1.0);
+    }
+    assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());
 }

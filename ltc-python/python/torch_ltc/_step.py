@@ -4,6 +4,7 @@ import contextlib
 import functools
 import operator
 import struct
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,8 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Types met so far, and whether their values are plain.
 _plain_types: dict[type, bool] = {}
+#: Whether this thread captures a step: others within it are part of it.
+_capturing = threading.local()
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Guard = Callable[[], tuple[Any, ...]]
@@ -74,6 +77,8 @@ def _guards(objects: Iterable[Any], depth: int = 0) -> list[_Guard]:
             found.append(functools.partial(_values, x, depth))
         elif isinstance(x, dict) and depth < 2 and len(x) <= 64:
             found.append(functools.partial(_values, x.values(), depth))
+        elif isinstance(x, CompiledStep):
+            found += x._guards
         elif isinstance(x, types.FunctionType) and depth < 1:
             found += _guards(_reachable(x), depth + 1)
     return found
@@ -130,6 +135,8 @@ def _rates(objects: Iterable[Any], depth: int = 0) -> Iterator[dict[str, Any]]:
             yield from (group for group in x.param_groups if _is_rate("lr", group.get("lr")))
         elif isinstance(x, (list, tuple, dict)) and depth < 2 and len(x) <= 64:
             yield from _rates(x.values() if isinstance(x, dict) else x, depth + 1)
+        elif isinstance(x, CompiledStep):
+            yield from _rates(x._objects, depth)
         elif isinstance(x, types.FunctionType) and depth < 1:
             yield from _rates(_reachable(x), depth + 1)
 
@@ -207,7 +214,9 @@ class CompiledStep(Generic[_P, _R]):
         self._candidates: dict[str, HostProgram | None] = {}
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Replays the step on these arguments, or records it."""
+        """Replays the step on these arguments, or records it. Within a step that is being captured it is part of that."""
+        if getattr(_capturing, "now", False):
+            return self._fn(*args, **kwargs)
         settings = (torch.is_grad_enabled(), *[guard() for guard in self._guards])
         try:
             name = self._keys.get((len(args), settings))
@@ -245,12 +254,15 @@ class CompiledStep(Generic[_P, _R]):
         if results is not None:
             return self._unflatten(name, results)
         tape = HostTape() if self._replays.begin(inputs, name) else None
+        _capturing.now = tape is not None
         try:
             with _traced_rates(tape, self._objects), tape or contextlib.nullcontext():
                 out = self._fn(*args, **kwargs)
         except BaseException:
             self._replays.abort()
             raise
+        finally:
+            _capturing.now = False
         if tape:
             out = self._captured(name, inputs, out, tape)
         else:
@@ -338,7 +350,7 @@ def compile(fn: Any = None) -> Any:
     captured, and if both were the same the program is replayed from then on. Settings of optimisers, training flags of
     modules and plain values that ``fn`` uses by name are compared at each call; Python code in ``fn`` does not run in a
     replay. What cannot be replayed is recorded each time, which is always right: see :meth:`CompiledStep.explain`.
-    What ``fn`` does to CPU tensors and computes from them and from learning rates, is replayed on the host.
+    Steps within steps are captured as parts of the outer one. What ``fn`` does to CPU tensors and computes from them and from learning rates, is replayed on the host.
     """
     if fn is None:
         return compile
