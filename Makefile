@@ -5,6 +5,8 @@
 
 DATA ?=
 ARGS ?=
+# Of `make python`; `release` builds faster.
+PROFILE ?= wheel
 
 .PHONY: help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
@@ -23,7 +25,7 @@ test: setup
 
 python: setup
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" -r ltc-python/requirements-test.txt
-	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --release
+	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --profile $(PROFILE)
 
 bench: python
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/benches/requirements.txt
