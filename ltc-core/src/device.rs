@@ -361,7 +361,7 @@ impl Device {
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
-    fn submit(&self, job: Job, awaited: bool) {
+    pub(crate) fn submit(&self, job: Job, awaited: bool) {
         let session = &self.0.session;
         let config = &session.config;
         metrics::add(&session.counters.executions, 1);
@@ -399,11 +399,6 @@ impl Device {
         let mut set = self.0.tape.lock().pending();
         set.retain(|v| v.is_reached(reached));
         ltc_ir::canonicalize_for(set, values, self.next_epoch())
-    }
-
-    /// Hands a compiled program with its data to the executor.
-    pub(crate) fn execute(&self, job: Job) {
-        self.submit(job, false);
     }
 
     /// The one place where a cache miss can happen.

@@ -86,7 +86,8 @@ impl Extracted {
         self.outputs.iter().map(|leaf| TraceValue::leaf(leaf.clone(), DataCell::in_flight())).collect()
     }
 
-    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts. `results`: from [`Extracted::placeholders`], one run each.
+    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts. `results`: from
+    /// [`Extracted::placeholders`], one run each.
     pub fn run(&self, inputs: Bound, results: &[TraceValue]) -> Result<(), Error> {
         self.run_with(inputs, SmallVec::from_slice(&self.numbers), results)
     }
@@ -102,7 +103,7 @@ impl Extracted {
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
         let sites = SmallVec::from_slice(&self.sites);
-        self.device.execute(Job { program, params: inputs, numbers, outputs, sites });
+        self.device.submit(Job { program, params: inputs, numbers, outputs, sites }, false);
         Ok(())
     }
 

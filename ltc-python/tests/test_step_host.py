@@ -114,9 +114,21 @@ def test_a_setting_that_changes_once(change, least):
     both(torch.optim.Adam, least, steps=16, during=lambda i, opt: i == 7 and opt.param_groups[0].update(change))
 
 
-def test_parameters_may_be_added_between_steps():
-    more = nn.Parameter(torch.ones(1).to("ltc"))
-    both(torch.optim.Adam, 10, steps=16, during=lambda i, opt: i == 7 and opt.add_param_group({"params": [more], "lr": 0.1}))
+@pytest.mark.parametrize("as_a_group", [True, False])
+def test_parameters_may_be_added_between_steps(as_a_group):
+    later = []
+
+    def make(parameters):
+        later[:] = parameters
+        return torch.optim.Adam([later.pop(0)], lr=0.01)
+
+    def during(i, opt):
+        if i == 7 and as_a_group:
+            opt.add_param_group({"params": later})
+        elif i == 7:
+            opt.param_groups[0]["params"] += later
+
+    both(make, 9, steps=16, during=during)
 
 
 def test_a_step_within_a_step_is_part_of_it():
