@@ -134,6 +134,24 @@ pub trait Backend: Send + Sync {
     /// Copies a host tensor to the device.
     fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError>;
 
+    /// Whether [`Backend::part`] is there. Then a parameter of a graph may stand for part of a value, which begins
+    /// elsewhere from run to run; otherwise such parts are views in the graph, of which each offset makes another.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
+    /// What this layout, which is dense, shows of a buffer's memory from element `offset` on. It may share that memory:
+    /// nobody writes to either while both are there.
+    fn part(
+        &self,
+        _device: DeviceIndex,
+        _buffer: &Buffer,
+        layout: &LayoutRef,
+        offset: i64,
+    ) -> Result<Buffer, BackendError> {
+        Err(BackendError::BufferMismatch(format!("no part {layout} from {offset} on: {} makes none", self.name())))
+    }
+
     /// Copies a buffer of this layout to the host.
     fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError>;
 

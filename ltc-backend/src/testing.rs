@@ -87,6 +87,15 @@ impl Backend for RecordingBackend {
         Ok(Buffer::new(()))
     }
 
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn part(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef, offset: i64) -> Result<Buffer, BackendError> {
+        self.log(format!("part {layout} from {offset}"));
+        Ok(Buffer::new(()))
+    }
+
     fn download(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
         self.log(format!("download {layout}"));
         Ok(HostTensor { layout: layout.clone(), bytes: vec![0; layout.storage_bytes()] })

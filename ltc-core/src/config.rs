@@ -26,6 +26,9 @@ pub struct Config {
     pub reuse_nodes: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
+    /// Take dense parts of data (a batch, as a slice of a data set) as parameters of programs, so that the same program
+    /// serves them wherever they begin. `LTC_PARTS`; on.
+    pub parts: bool,
     /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or `auto`;
     /// on.
     pub symbolic: bool,
@@ -47,6 +50,7 @@ impl Default for Config {
             inline_execution: true,
             reuse_nodes: true,
             donation: true,
+            parts: true,
             symbolic: true,
             check_cache: false,
             force_fallback: Vec::new(),
@@ -89,6 +93,7 @@ impl Config {
         switch("LTC_INLINE", &mut c.inline_execution);
         switch("LTC_REUSE_NODES", &mut c.reuse_nodes);
         switch("LTC_DONATION", &mut c.donation);
+        switch("LTC_PARTS", &mut c.parts);
         switch("LTC_SYMBOLIC", &mut c.symbolic);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {

@@ -24,7 +24,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
-    DataCell, TraceValue,
+    Argument, DataCell, TraceValue,
     cache::Program,
     error::Error,
     event::{Event, SyncReason},
@@ -329,7 +329,7 @@ impl Device {
         }
         let session = &self.0.session;
         let start = Instant::now();
-        trace.fill(set, self.next_epoch());
+        trace.fill(set, self.next_epoch(), self.takes_parts());
         if !session.config.donation {
             trace.params.iter_mut().for_each(|p| p.donated = false);
         }
@@ -340,7 +340,9 @@ impl Device {
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&session.counters.syncs, 1);
         metrics::add(&session.counters.recorded, trace.node_count() as u64);
+        let parts = trace.params.iter().filter(|p| p.part_at.is_some()).count();
         metrics::add(&session.counters.donated, donated as u64);
+        metrics::add(&session.counters.parts, parts as u64);
         session.events.push(|| Event::Sync {
             reason,
             nodes: trace.node_count(),
@@ -392,13 +394,18 @@ impl Device {
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs.
-    pub(crate) fn canonical_for(&self, values: &[TraceValue]) -> Canonical<Arc<DataCell>> {
+    pub(crate) fn canonical_for(&self, values: &[TraceValue], parts: bool) -> Canonical<Arc<DataCell>> {
         let _cut = self.0.cut.lock();
         let reached = self.next_epoch();
         drop(ltc_ir::reachable(values, reached));
         let mut set = self.0.tape.lock().pending();
         set.retain(|v| v.is_reached(reached));
-        ltc_ir::canonicalize_for(set, values, self.next_epoch())
+        ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts)
+    }
+
+    /// Whether parameters of programs may be parts of data.
+    pub(crate) fn takes_parts(&self) -> bool {
+        self.0.session.config.parts && self.0.session.backend.has_parts()
     }
 
     /// The one place where a cache miss can happen.
@@ -454,7 +461,7 @@ impl Device {
         for (value, cell) in trace.outputs.iter().zip(&outputs) {
             value.resolve(cell.clone());
         }
-        let params = trace.params.drain(..).map(|p| (p.data, p.donated)).collect();
+        let params = trace.params.drain(..).map(Argument::from).collect();
         let numbers = trace.numbers.as_slice().into();
         Job { program, params, numbers, outputs, sites }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs, OutputSink};
-use ltc_ir::{ErrorClass, SiteId};
+use ltc_ir::{ErrorClass, LayoutRef, SiteId};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
@@ -19,6 +19,7 @@ use crate::{
     cache::Program,
     cell::DataCell,
     event::{Event, EventLog},
+    extract::{Argument, Arguments},
     handover::Handover,
     metrics::{self, Counters},
 };
@@ -26,7 +27,7 @@ use crate::{
 /// One program with everything it runs on.
 pub(crate) struct Job {
     pub(crate) program: Arc<Program>,
-    pub(crate) params: SmallVec<[(Arc<DataCell>, bool); 4]>,
+    pub(crate) params: Arguments,
     pub(crate) numbers: SmallVec<[u64; 8]>,
     pub(crate) outputs: SmallVec<[Arc<DataCell>; 4]>,
     pub(crate) sites: SmallVec<[SiteId; 8]>,
@@ -179,10 +180,8 @@ impl Shared {
     fn run(&self, job: Job) -> Instant {
         let Job { program, params, numbers, outputs, sites } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
-        let params = params
-            .into_iter()
-            .map(|(cell, donated)| Input { buffer: if donated { cell.take() } else { cell.wait() }, donated })
-            .collect();
+        let layouts = program.graph.params();
+        let params = params.into_iter().zip(layouts).map(|(argument, layout)| self.input(argument, layout)).collect();
         let _turn = self.turn.lock();
         let start = Instant::now();
         let mut sink = Sink { shared: self, outputs: &outputs, sites: &sites, noted: Vec::new() };
@@ -213,6 +212,22 @@ impl Shared {
             self.idle.notify_all();
         }
         end
+    }
+
+    fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {
+        let Argument { data, donated, part_at } = argument;
+        let buffer = if donated { data.take() } else { data.wait() };
+        let part = |offset, buffer: Buffer| {
+            self.backend.part(self.device, &buffer, layout, offset).map_err(|e| {
+                let (op, class, message) = ("part".into(), ErrorClass::Runtime, e.to_string());
+                Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+            })
+        };
+        let buffer = match part_at {
+            Some(offset) => buffer.and_then(|whole| part(offset, whole)),
+            None => buffer,
+        };
+        Input { buffer, donated }
     }
 
     fn note(&self, error: Arc<ExecError>) -> Arc<ExecError> {

@@ -5,13 +5,38 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ltc_ir::{Graph, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
+use ltc_ir::{Graph, Hash128, LayoutRef, ParamBinding, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{DataCell, TraceValue, cache::Program, device::Device, error::Error, executor::Job};
 
-/// Data of parameters, and whether the caller gives up its hold, which must then be the last one.
-pub type Bound = SmallVec<[(Arc<DataCell>, bool); 4]>;
+/// What a parameter stands for in a run.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The data, or what it is a part of.
+    pub data: Arc<DataCell>,
+    /// The caller gives up its hold, which must then be the last one; not for parts.
+    pub donated: bool,
+    /// It is the part that the parameter's layout shows from this element of the data's memory on.
+    pub part_at: Option<i64>,
+}
+
+/// One argument per parameter.
+pub type Arguments = SmallVec<[Argument; 4]>;
+
+impl Argument {
+    /// All of the data, which the caller keeps.
+    pub fn whole(data: Arc<DataCell>) -> Self {
+        Argument { data, donated: false, part_at: None }
+    }
+}
+
+impl From<ParamBinding<Arc<DataCell>>> for Argument {
+    fn from(binding: ParamBinding<Arc<DataCell>>) -> Self {
+        let ParamBinding { data, donated, part_at, .. } = binding;
+        Argument { data, donated, part_at }
+    }
+}
 
 /// A computation over data leaves. Cheap to share; running it does not change it.
 #[derive(Debug)]
@@ -28,7 +53,13 @@ pub struct Extracted {
 impl Device {
     /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
     pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
-        let trace = self.canonical_for(values);
+        let (extracted, arguments) = self.extract_bound(values, false);
+        (extracted, arguments.into_iter().map(|a| a.data).collect())
+    }
+
+    /// As [`Device::extract`]. `parts`: parameters may be parts of data of which the computation reads nothing else.
+    pub fn extract_bound(&self, values: &[TraceValue], parts: bool) -> (Extracted, Arguments) {
+        let trace = self.canonical_for(values, parts && self.takes_parts());
         let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {
             device: self.clone(),
@@ -38,7 +69,7 @@ impl Device {
             numbers: trace.numbers,
             program: OnceLock::new(),
         };
-        (extracted, trace.params.into_iter().map(|p| p.data).collect())
+        (extracted, trace.params.into_iter().map(Argument::from).collect())
     }
 }
 
@@ -86,14 +117,19 @@ impl Extracted {
         self.outputs.iter().map(|leaf| TraceValue::leaf(leaf.clone(), DataCell::in_flight())).collect()
     }
 
-    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts. `results`: from
+    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts, or parts that are. `results`: from
     /// [`Extracted::placeholders`], one run each.
-    pub fn run(&self, inputs: Bound, results: &[TraceValue]) -> Result<(), Error> {
+    pub fn run(&self, inputs: Arguments, results: &[TraceValue]) -> Result<(), Error> {
         self.run_with(inputs, SmallVec::from_slice(&self.numbers), results)
     }
 
     /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`].
-    pub fn run_with(&self, inputs: Bound, numbers: SmallVec<[u64; 8]>, results: &[TraceValue]) -> Result<(), Error> {
+    pub fn run_with(
+        &self,
+        inputs: Arguments,
+        numbers: SmallVec<[u64; 8]>,
+        results: &[TraceValue],
+    ) -> Result<(), Error> {
         assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
         let program = self.program()?.clone();
         let wanted = self.graph.params().len();

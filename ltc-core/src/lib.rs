@@ -32,7 +32,7 @@ pub use config::Config;
 pub use device::Device;
 pub use error::Error;
 pub use event::{Event, SyncReason};
-pub use extract::{Bound, Extracted};
+pub use extract::{Argument, Arguments, Extracted};
 pub use metrics::{Metrics, TimingSummary};
 pub use session::{Session, SiteResolver};
 pub use storage::{Storage, View};

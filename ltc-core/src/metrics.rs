@@ -27,6 +27,7 @@ pub(crate) struct Counters {
     pub(crate) upload_bytes: AtomicU64,
     pub(crate) downloads: AtomicU64,
     pub(crate) donated: AtomicU64,
+    pub(crate) parts: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) canonicalize: Timing,
     pub(crate) resize: Timing,
@@ -126,6 +127,8 @@ pub struct Metrics {
     pub downloads: u64,
     /// Inputs whose memory programs could reuse.
     pub donated: u64,
+    /// Inputs that were parts of values, at offsets of their own.
+    pub parts: u64,
     /// Operations that failed while running.
     pub failures: u64,
     /// Time from trace to canonical form.
@@ -157,6 +160,7 @@ impl Metrics {
             ("TransferToDevice", self.uploads),
             ("TransferFromDevice", self.downloads),
             ("DonatedInputs", self.donated),
+            ("PartialInputs", self.parts),
             ("AutoCut", self.auto_cuts),
             ("FailedOperations", self.failures),
         ];
@@ -200,6 +204,7 @@ impl Counters {
             upload_bytes: get(&self.upload_bytes),
             downloads: get(&self.downloads),
             donated: get(&self.donated),
+            parts: get(&self.parts),
             failures: get(&self.failures),
             canonicalize: self.canonicalize.summary(),
             resize: self.resize.summary(),
@@ -226,6 +231,7 @@ impl Counters {
             &self.upload_bytes,
             &self.downloads,
             &self.donated,
+            &self.parts,
             &self.failures,
         ] {
             c.store(0, Relaxed);

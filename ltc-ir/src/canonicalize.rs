@@ -10,14 +10,19 @@
 //! **Outputs** are the nodes someone outside the set still holds, told by reference counts. Nobody can gain a reference
 //! to a node without holding one already, so what is not an output now can never be asked for later.
 //! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
+//! **Parts**: data of which the set reads dense parts only (batches, slices of one data set) gives a parameter for each
+//! part, so that the structure is the same wherever it begins; its offset is part of the binding.
 //!
 //! Parameters are numbered by first use, never by value; two equal buffers are two parameters.
 
 use rustc_hash::FxHashMap;
 
 use crate::{
+    args::{Arg, ArgReader},
     graph::{Graph, GraphBuilder, GraphHasher, ValueId},
     hash::Hash128,
+    layout::LayoutRef,
+    op::Op,
     trace::Value,
 };
 
@@ -28,7 +33,18 @@ pub struct ParamBinding<D> {
     pub data: D,
     /// Nobody outside the canonicalised set holds the leaf: its buffer may be reused.
     pub donated: bool,
-    layout: crate::layout::LayoutRef,
+    /// The parameter is a part of the data: what its layout shows from this element of the memory on.
+    pub part_at: Option<i64>,
+    layout: LayoutRef,
+}
+
+/// Data a set uses.
+#[derive(Debug)]
+struct Leaf<D> {
+    value: Value<D>,
+    /// How often; not counted for parts.
+    uses: u32,
+    part: Option<(LayoutRef, i64)>,
 }
 
 /// A canonicalised trace.
@@ -40,8 +56,7 @@ pub struct Canonical<D> {
     /// Per place in the set: graph value of its (first) result, and how often the set uses it.
     ids: Vec<ValueId>,
     uses: Vec<u32>,
-    /// Data the set uses, and how often.
-    leaves: Vec<(Value<D>, u32)>,
+    leaves: Vec<Leaf<D>>,
     /// Places in the set of those that become graph nodes.
     nodes: Vec<u32>,
     operands: Vec<ValueId>,
@@ -108,19 +123,47 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
 /// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     let mut canonical = Canonical::default();
-    canonical.fill(set, epoch);
+    canonical.fill(set, epoch, false);
     canonical
 }
 
-/// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated.
-pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32) -> Canonical<D> {
+/// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated. `parts`:
+/// whether parameters may be parts of data.
+pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32, parts: bool) -> Canonical<D> {
     let mut canonical = Canonical::default();
-    canonicalize_with(&mut canonical, set, Some(outputs), epoch);
+    canonicalize_with(&mut canonical, set, Some(outputs), epoch, parts);
     canonical
 }
 
-fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs: Option<&[Value<D>]>, epoch: u32) {
+/// Data that was taken for one read in parts is needed whole.
+struct NeededWhole;
+
+fn canonicalize_with<D: Clone>(
+    c: &mut Canonical<D>,
+    set: Vec<Value<D>>,
+    outputs: Option<&[Value<D>]>,
+    epoch: u32,
+    parts: bool,
+) {
     c.release();
+    if walk(c, &set, outputs, epoch, parts).is_err() {
+        c.release();
+        for value in &set {
+            value.inspect(|operands, _| operands.iter().for_each(|o| o.set_mark(UNMARKED, 0)), |_| ());
+            value.set_mark(UNMARKED, 0);
+        }
+        assert!(walk(c, &set, outputs, epoch, false).is_ok(), "invariant: without parts nothing is needed whole");
+    }
+    c.set = set;
+}
+
+fn walk<D: Clone>(
+    c: &mut Canonical<D>,
+    set: &[Value<D>],
+    outputs: Option<&[Value<D>]>,
+    epoch: u32,
+    parts: bool,
+) -> Result<(), NeededWhole> {
     let Canonical { ids, uses, leaves, .. } = c;
     ids.reserve(set.len());
     uses.resize(set.len(), 0);
@@ -130,15 +173,25 @@ fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs
     let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
+        if parts
+            && value.op() == Op::read_view()
+            && let Some(param) = part_read(leaves, value, epoch)
+        {
+            ids.push(param);
+            value.set_mark(epoch, position as u32);
+            continue;
+        }
         let first_operand = c.operands.len();
         let result_index = value.result_index();
+        let mut needed_whole = false;
         value.inspect(
             |operands, numbers| {
                 for operand in operands {
                     let id = match operand.marked(epoch) {
                         Some(mark) if mark & LEAF != 0 => {
-                            let p = (mark & !LEAF) as usize;
-                            leaves[p].1 += 1;
+                            needed_whole |= mark & IN_PARTS != 0;
+                            let p = (mark & !(LEAF | IN_PARTS)) as usize;
+                            leaves[p].uses += 1;
                             ValueId::param(p)
                         }
                         Some(mark) => {
@@ -147,7 +200,7 @@ fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs
                         }
                         None => {
                             operand.set_mark(epoch, leaves.len() as u32 | LEAF);
-                            leaves.push((operand.clone(), 1));
+                            leaves.push(Leaf { value: operand.clone(), uses: 1, part: None });
                             ValueId::param(leaves.len() - 1)
                         }
                     };
@@ -157,6 +210,9 @@ fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs
             },
             |_| unreachable!("invariant: the set holds pending nodes only"),
         );
+        if needed_whole {
+            return Err(NeededWhole);
+        }
         value.set_mark(epoch, position as u32);
         if let Some(index) = result_index {
             let base =
@@ -170,26 +226,67 @@ fn canonicalize_with<D: Clone>(c: &mut Canonical<D>, set: Vec<Value<D>>, outputs
         c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
         c.nodes.push(position as u32);
     }
+    let (output_ids, out) = (&mut c.output_ids, &mut c.outputs);
+    let mut output = |position: usize| {
+        // Somebody holds the part itself.
+        ids[position].as_result().ok_or(NeededWhole)?;
+        output_ids.push(ids[position]);
+        out.push(set[position].clone());
+        Ok(())
+    };
     for value in outputs.unwrap_or_default() {
-        let position = value.marked(epoch).expect("invariant: outputs are in the set") as usize;
-        c.output_ids.push(ids[position]);
-        c.outputs.push(value.clone());
+        output(value.marked(epoch).expect("invariant: outputs are in the set") as usize)?;
     }
     for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
         // Held by `set` and by its users within the set.
         let ours = 1 + uses[position] as usize;
         if value.holders() > ours {
-            c.output_ids.push(ids[position]);
-            c.outputs.push(value.clone());
+            output(position)?;
         }
     }
-    c.params.extend(leaves.drain(..).map(|(leaf, uses)| ParamBinding {
-        donated: outputs.is_none() && leaf.holders() == 1 + uses as usize,
-        data: leaf.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone),
-        layout: leaf.layout().clone(),
+    c.params.extend(leaves.drain(..).map(|Leaf { value, uses, part }| {
+        let data = value.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone);
+        match part {
+            Some((layout, at)) => ParamBinding { data, donated: false, part_at: Some(at), layout },
+            None => {
+                let donated = outputs.is_none() && value.holders() == 1 + uses as usize;
+                ParamBinding { data, donated, part_at: None, layout: value.layout().clone() }
+            }
+        }
     }));
     c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
-    c.set = set;
+    Ok(())
+}
+
+/// The parameter that this view reads, if it is a dense part of data that the set has not used whole so far.
+fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Option<ValueId> {
+    let layout = view.layout();
+    let Some(Arg::Int(offset)) = ArgReader::new(view.words()).last() else { return None };
+    view.inspect(
+        |operands, _| {
+            let base = operands.first()?;
+            let mark = base.marked(epoch);
+            if mark.is_some_and(|mark| mark & IN_PARTS == 0) {
+                return None;
+            }
+            let is_part = layout.storage_bytes() < base.layout().storage_bytes();
+            if !is_part || layout.numel() == 0 || layout.dtype() != base.layout().dtype() || !layout.is_dense() {
+                return None;
+            }
+            let same =
+                |l: &Leaf<D>| l.value.same(base) && l.part.as_ref().is_some_and(|p| p.0 == *layout && p.1 == offset);
+            if let Some(known) = mark.and_then(|_| leaves.iter().position(same)) {
+                return Some(ValueId::param(known));
+            }
+            if leaves.iter().filter(|l| l.part.is_some()).count() >= MAX_PARTS {
+                return None;
+            }
+            base.set_mark(epoch, leaves.len() as u32 | LEAF | IN_PARTS);
+            leaves.push(Leaf { value: base.clone(), uses: 0, part: Some((layout.clone(), offset)) });
+            Some(ValueId::param(leaves.len() - 1))
+        },
+        |_| unreachable!("invariant: the set holds pending nodes only"),
+    )
 }
 
 /// Bytes of the leaves that only `pending` holds: data the program has dropped but its pending work still needs.
@@ -216,12 +313,19 @@ pub fn retained_bytes<D>(pending: &[Value<D>], epoch: u32) -> usize {
     only_ours.map(|(leaf, _)| leaf.layout().storage_bytes()).sum()
 }
 
+/// Marks of data, the second one of such that is read in parts.
 const LEAF: u32 = 1 << 31;
+const IN_PARTS: u32 = 1 << 30;
+/// An epoch that marks nothing.
+const UNMARKED: u32 = 0;
+/// Parts that are parameters; further ones are views in the graph, as each is a buffer to make before the program runs.
+const MAX_PARTS: usize = 32;
 
 impl<D: Clone> Canonical<D> {
-    /// Makes this the canonical form of another set, as [`canonicalize`] does.
-    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32) {
-        canonicalize_with(self, set, None, epoch);
+    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts of
+    /// data.
+    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool) {
+        canonicalize_with(self, set, None, epoch, parts);
     }
 }
 

@@ -164,6 +164,8 @@ void ltc_reply_numbers(LtcReply* reply, const int64_t* numbers, uint32_t n);
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);
 int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
+// What `part` shows of a host tensor's memory, from its element `offset` on; shares it. Must lie within.
+int ltc_host_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
 int ltc_host_is_sole_holder(const void* tensor);
 
 // Call plans: one graph node made ready for execution on host or CUDA tensors, below autograd.

@@ -52,6 +52,17 @@ int ltc_host_new(const LtcDims* d, void** out, LtcError* err) {
     *out = new Tensor(at::detail::empty_strided_cpu({d->sizes, d->rank}, {d->strides, d->rank}, (ScalarType)d->dtype));
   });
 }
+int ltc_host_part(const void* t, const LtcDims* d, int64_t offset, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    auto& base = *static_cast<const Tensor*>(t);
+    IntArrayRef sizes{d->sizes, d->rank}, strides{d->strides, d->rank};
+    auto start = offset + base.storage_offset();
+    auto bytes = at::detail::computeStorageNbytes(sizes, strides, base.itemsize(), start);
+    TORCH_CHECK(base.scalar_type() == (ScalarType)d->dtype && offset >= 0 && bytes <= base.storage().nbytes(), "sizes ",
+                sizes, " from element ", offset, " on are no part of ", base.toString(), base.sizes());
+    *out = new Tensor(alias(base, base.scalar_type(), sizes, strides, start));
+  });
+}
 int ltc_host_is_sole_holder(const void* t) {
   auto& x = *static_cast<const Tensor*>(t);
   return x.use_count() == 1 && x.storage().use_count() == 1;

@@ -179,6 +179,13 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_host_part(
+        base: *const c_void,
+        part: *const LtcDims,
+        offset: i64,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_host_is_sole_holder(t: *const c_void) -> c_int;
 
     pub(crate) fn ltc_plan_new(

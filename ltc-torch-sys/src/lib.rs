@@ -35,6 +35,6 @@ pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, f
 pub use service::{Reply, Request};
 pub use team::parallel_for;
 pub use tensor::{
-    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, impl_of, is_sole_holder, lazy_device_of,
-    op_schema, storage_of, to_cpu, to_device, wrap,
+    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_sole_holder,
+    lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
 };

@@ -139,6 +139,17 @@ pub fn empty_host(layout: &Layout) -> Result<Tensor, TorchError> {
     }
 }
 
+/// What this layout shows of a host tensor's memory, from its element `offset` on; it shares that memory. Fails where
+/// that is not within it, or of another dtype.
+pub fn host_part(base: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+    // SAFETY: `base` is a live tensor, the dims point into `layout` for the call; on success `out` is ours.
+    unsafe {
+        err.check(ffi::ltc_host_part(raw(base), &dims(layout), offset, &mut out, err.as_ptr()))?;
+        Ok(owned(out))
+    }
+}
+
 /// Runs `f` on the storage and view behind a lazy tensor. `S` must be the registered recorder's storage type.
 pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
     crate::recorder::check_storage_type::<S>()?;

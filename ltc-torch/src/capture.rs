@@ -2,14 +2,14 @@
 
 use std::{borrow::Borrow, cell::RefCell, sync::Arc};
 
-use ltc_core::{DataCell, Storage, TraceValue};
+use ltc_core::{Argument, DataCell, Storage, TraceValue};
 use ltc_ir::LayoutRef;
 use ltc_torch_sys::Hold;
 use tch::Tensor;
 
 use crate::{
     Error, runtime,
-    step::{End, HostNumbers, Memory, NotReplayable, Source, Step, Varying, Window, cell_of, same_data, sharing},
+    step::{End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, Window, cell_of, same_data, sharing},
 };
 
 /// What a capture notes on the recording side.
@@ -177,13 +177,16 @@ impl Capture {
             };
             returned.push((memory, window.clone()));
         }
-        let (extracted, data) = device.extract(&wanted);
+        // What stays as it is must be a parameter itself, not some part of it.
+        let parts = ends.iter().all(|(_, output)| output.is_some());
+        let (extracted, data) = device.extract_bound(&wanted, parts);
         let source = |at: usize| {
             let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
             input.map_or(Source::State(at), Source::Input)
         };
-        let (mut sources, mut twins) = (Vec::new(), Vec::new());
-        for (param, cell) in data.iter().enumerate() {
+        let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();
+        let (mut reads, mut twins) = (Vec::new(), Vec::new());
+        for (param, Argument { data: cell, part_at, .. }) in data.iter().enumerate() {
             let at = starts.iter().position(|s| same_data(s, cell));
             let Some(at) = at else {
                 let used = gone.iter().any(|s| same_data(s, cell));
@@ -194,7 +197,9 @@ impl Capture {
                 };
                 return strange(Some(cell), &extracted.params()[param], why);
             };
-            sources.push(source(at));
+            let read = source(at);
+            let begins = if let Source::Input(i) = read { input_storages[i].1.offset() } else { 0 };
+            reads.push(Read { source: read, part_at: part_at.map(|at| at - begins) });
             let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
             twins.extend(others.map(|i| (source(i), param)));
         }
@@ -204,7 +209,7 @@ impl Capture {
                 return Some(End::Output(*output));
             }
             let cell = cell_of(value)?;
-            data.iter().position(|c| Arc::ptr_eq(c, &cell)).map(End::Param)
+            data.iter().position(|a| Arc::ptr_eq(&a.data, &cell)).map(End::Param)
         };
         let mut targets = Vec::new();
         for (i, end) in changed {
@@ -236,20 +241,19 @@ impl Capture {
             };
             bound.push((memory, window));
         }
-        let addresses: Vec<usize> = input_storages.iter().map(|(a, _)| *a).collect();
         // Storages of inputs are the caller's: only what the step itself keeps is held on to.
         let used = |i: &usize| {
-            let reads = |s: &Source| matches!(s, Source::State(j) if j == i);
+            let shown = |s: &Source| matches!(s, Source::State(j) if j == i);
             let shows = |(memory, _): &(Memory, Window)| matches!(memory, Memory::State(j) if j == i);
             let writes = |(j, _): &(usize, End)| j == i;
-            sources.iter().any(reads)
-                || twins.iter().any(|(s, _)| reads(s))
+            reads.iter().any(|r| shown(&r.source))
+                || twins.iter().any(|(s, _)| shown(s))
                 || targets.iter().any(writes)
                 || bound.iter().any(shows)
         };
         let kept: Vec<usize> = (0..storages.len()).filter(used).collect();
         let moved = |i: usize| kept.iter().position(|&k| k == i).expect("invariant: used storages are kept");
-        sources.iter_mut().chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
+        reads.iter_mut().map(|r| &mut r.source).chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
             if let Source::State(i) = s {
                 *i = moved(*i);
             }
@@ -269,12 +273,13 @@ impl Capture {
         Ok(Ok(Step {
             device,
             extracted,
-            sources,
+            reads,
             twins,
             storages,
             targets,
             fresh,
             sharing: sharing(&addresses),
+            moves: Vec::new(),
             inputs: input_storages.into_iter().map(|(_, w)| w).collect(),
             results: bound,
             host,

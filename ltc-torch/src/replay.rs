@@ -8,6 +8,7 @@
 use std::borrow::Borrow;
 
 use ltc_core::Storage;
+use ltc_torch_sys::View;
 use tch::Tensor;
 
 use crate::{
@@ -23,8 +24,8 @@ const MAX_ATTEMPTS: u32 = 4;
 #[derive(Debug)]
 struct Entry {
     key: String,
-    /// Of each input; where it begins in its storage does not matter.
-    inputs: Vec<Window>,
+    /// Of each input, and whether it is all of its memory; where other ones begin does not matter.
+    inputs: Vec<(Window, bool)>,
     attempts: u32,
     first: Option<Step>,
     ready: Option<Step>,
@@ -42,13 +43,19 @@ pub struct Replayer {
     records: u64,
 }
 
+fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
+    let bytes = view.sizes.iter().product::<i64>() as usize * view.dtype.size_of();
+    view.offset == 0 && bytes == storage.nbytes()
+}
+
 impl Entry {
     fn is_for(&self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
         if self.key != key || self.inputs.len() != inputs.len() {
             return Ok(false);
         }
-        for (t, window) in inputs.iter().zip(&self.inputs) {
-            if !ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |_, view| window.is_shape_of(&view))? {
+        for (t, (window, fills)) in inputs.iter().zip(&self.inputs) {
+            let same = |s: &Storage, view: View<'_>| window.is_shape_of(&view) && *fills == fills_memory(s, &view);
+            if !ltc_torch_sys::storage_of(t.borrow(), same)? {
                 return Ok(false);
             }
         }
@@ -74,8 +81,8 @@ impl Replayer {
                         self.replays += 1;
                         return Ok(Some(results));
                     }
-                    // Something changed under the step: capture it anew.
-                    Err(_) => (entry.ready, entry.first) = (None, None),
+                    // Something changed under the step: it is captured anew, and may turn out to be the same.
+                    Err(_) => entry.first = entry.ready.take(),
                 }
             }
         }
@@ -105,7 +112,8 @@ impl Replayer {
         if self.entries.len() >= MAX_ENTRIES {
             self.entries.remove(0);
         }
-        let inputs = inputs.iter().map(|t| Window::shown_by(t.borrow())).collect::<Result<_, _>>()?;
+        let kind = |s: &Storage, view: View<'_>| (Window::of(&view), fills_memory(s, &view));
+        let inputs = inputs.iter().map(|t| ltc_torch_sys::storage_of(t.borrow(), kind)).collect::<Result<_, _>>()?;
         let key = key.to_owned();
         self.entries.push(Entry { key, inputs, attempts: 0, first: None, ready: None, refused: None });
         Ok(self.entries.len() - 1)

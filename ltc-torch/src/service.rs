@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashlink::LruCache;
 use ltc_backend::DeviceIndex;
-use ltc_core::{Bound, DataCell};
+use ltc_core::{Argument, Arguments, DataCell};
 use ltc_torch_sys::{Reply, Request};
 use ltc_ts::TchBuffer;
 use parking_lot::Mutex;
@@ -50,7 +50,7 @@ impl Computation {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let rt = runtime()?;
         let device = rt.session.device(self.device)?;
-        let (mut cells, mut hosts) = (Bound::new(), Vec::new());
+        let (mut cells, mut hosts) = (Arguments::new(), Vec::new());
         for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
             let host = crate::to_cpu(&t.detach())?;
             let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
@@ -60,7 +60,7 @@ impl Computation {
             hosts.push(host.shallow_clone());
             let buffer = rt.backend.wrap(DeviceIndex(self.device), host).map_err(ltc_core::Error::from)?;
             let value = device.import(layout.clone(), buffer);
-            cells.push((value.inspect(|_, _| unreachable!("invariant: data"), Arc::clone), false));
+            cells.push(Argument::whole(value.inspect(|_, _| unreachable!("invariant: data"), Arc::clone)));
         }
         let results = self.extracted.placeholders();
         self.extracted.run(cells, &results)?;

@@ -9,8 +9,8 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use ltc_core::{DataCell, Device, Extracted, Storage, TraceValue};
-use ltc_ir::{DType, Dims, Hash128};
+use ltc_core::{Argument, DataCell, Device, Extracted, Storage, TraceValue};
+use ltc_ir::{DType, Dims, Hash128, Layout};
 use ltc_torch_sys::{Hold, View};
 use smallvec::SmallVec;
 use tch::Tensor;
@@ -66,8 +66,13 @@ impl Window {
         Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |_, view| Window::of(&view))?)
     }
 
-    fn view(&self) -> View<'_> {
-        View { dtype: self.dtype, sizes: &self.sizes, strides: &self.strides, offset: self.offset }
+    /// Where it begins in the storage, in elements.
+    pub(crate) fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    fn view(&self, moved: i64) -> View<'_> {
+        View { dtype: self.dtype, sizes: &self.sizes, strides: &self.strides, offset: self.offset + moved }
     }
 
     /// Whether a tensor has this dtype, and these sizes and strides.
@@ -83,10 +88,11 @@ impl fmt::Display for Window {
     }
 }
 
-/// An input of a call: address of its storage, and what that holds.
+/// An input of a call: address of its storage, what that holds, and where the input begins in it.
 struct Given {
     address: usize,
     value: Option<TraceValue>,
+    offset: i64,
 }
 
 /// Where a parameter's data comes from at a replay.
@@ -96,6 +102,14 @@ pub(crate) enum Source {
     State(usize),
     /// What the storage of this input tensor holds.
     Input(usize),
+}
+
+/// What a parameter stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub(crate) source: Source,
+    /// The part from this element on, counted from where an input begins.
+    pub(crate) part_at: Option<i64>,
 }
 
 /// A value at the end of a step.
@@ -125,7 +139,7 @@ pub(crate) enum Memory {
 pub struct Step {
     pub(crate) device: Device,
     pub(crate) extracted: Extracted,
-    pub(crate) sources: Vec<Source>,
+    pub(crate) reads: Vec<Read>,
     /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
     pub(crate) twins: Vec<(Source, usize)>,
     pub(crate) storages: Vec<Hold<Storage>>,
@@ -136,6 +150,8 @@ pub struct Step {
     pub(crate) inputs: Vec<Window>,
     /// Which inputs share a storage: position of the first with the same one.
     pub(crate) sharing: Vec<usize>,
+    /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal graphs.
+    pub(crate) moves: Vec<bool>,
     pub(crate) results: Vec<(Memory, Window)>,
     pub(crate) host: HostNumbers,
     pub(crate) varying: Varying,
@@ -143,6 +159,13 @@ pub struct Step {
 
 pub(crate) fn sharing(addresses: &[usize]) -> Vec<usize> {
     addresses.iter().map(|a| addresses.iter().position(|b| a == b).unwrap_or_default()).collect()
+}
+
+/// Whether memory of one layout has room for what another shows from an element on.
+fn holds_part(whole: &Layout, part: &Layout, offset: i64) -> bool {
+    let size = part.dtype().size_of();
+    let end = usize::try_from(offset).ok().map(|at| at * size + part.storage_bytes());
+    whole.dtype() == part.dtype() && end.is_some_and(|end| end <= whole.storage_bytes())
 }
 
 impl Step {
@@ -170,14 +193,25 @@ impl Step {
         }
         varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
         let address = |s: &Step, i: usize| std::ptr::from_ref::<Storage>(&s.storages[i]) as usize;
-        let same_source = |(a, b): (&Source, &Source)| match (*a, *b) {
+        let same_source = |a: Source, b: Source| match (a, b) {
             (Source::State(a), Source::State(b)) => address(self, a) == address(other, b),
             (Source::Input(a), Source::Input(b)) => a == b,
             _ => false,
         };
-        if !self.sources.iter().zip(&other.sources).all(same_source) {
-            return not("it reads other tensors each time");
+        let same_read = |(a, b): (&Read, &Read)| a.part_at == b.part_at && same_source(a.source, b.source);
+        if !self.reads.iter().zip(&other.reads).all(same_read) {
+            return not("it reads other tensors each time, or other parts of them");
         }
+        let begins = |s: &Step, (memory, window): &(Memory, Window)| match *memory {
+            Memory::Input(i) => window.offset - s.inputs[i].offset,
+            _ => window.offset,
+        };
+        if self.results.len() != other.results.len()
+            || !self.results.iter().zip(&other.results).all(|(a, b)| begins(self, a) == begins(other, b))
+        {
+            return not("it returns other parts of tensors each time");
+        }
+        self.moves = self.inputs.iter().zip(&other.inputs).map(|(a, b)| a.offset != b.offset).collect();
         self.varying = varying;
         Ok(())
     }
@@ -228,8 +262,9 @@ impl Step {
         let mut given = SmallVec::<[Given; 4]>::new();
         for (i, (t, then)) in inputs.iter().zip(&self.inputs).enumerate() {
             let now = ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
-                let same = then.offset == view.offset && then.is_shape_of(&view);
-                same.then(|| Given { address: std::ptr::from_ref(s) as usize, value: s.current() })
+                let given =
+                    || Given { address: std::ptr::from_ref(s) as usize, value: s.current(), offset: view.offset };
+                then.is_shape_of(&view).then(given)
             })?;
             let Some(now) = now else {
                 return not(format!("input {i} is {}, captured as {then}", Window::shown_by(t.borrow())?));
@@ -239,6 +274,13 @@ impl Step {
         let first = |a: &Given| given.iter().position(|b| a.address == b.address);
         if !given.iter().zip(&self.sharing).all(|(a, &then)| first(a) == Some(then)) {
             return not("other inputs share memory than when it was captured".into());
+        }
+        for (i, then) in self.inputs.iter().enumerate() {
+            let moved = |i: usize| given[i].offset - self.inputs[i].offset;
+            let first = self.sharing[i];
+            if moved(i) != moved(first) || (moved(i) != 0 && !self.moves[first]) {
+                return not(format!("input {i} begins at {} in its memory, captured as {then}", given[i].offset));
+            }
         }
         let is_state = |a: &Given| self.storages.iter().any(|h| std::ptr::from_ref::<Storage>(h) as usize == a.address);
         if given.iter().any(is_state) {
@@ -254,7 +296,7 @@ impl Step {
         inputs: &[impl Borrow<Tensor>],
         host: &[u64],
     ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
-        let mut given = match self.given(inputs)? {
+        let given = match self.given(inputs)? {
             Ok(given) => given,
             Err(no) => return Ok(Err(no)),
         };
@@ -262,40 +304,46 @@ impl Step {
             Ok(numbers) => numbers,
             Err(no) => return Ok(Err(no)),
         };
-        let mut data = SmallVec::<[TraceValue; 4]>::new();
-        for (i, (source, layout)) in self.sources.iter().zip(self.extracted.params()).enumerate() {
-            // Taken, not copied: who else holds the value decides whether it may be written over.
-            let value = match *source {
-                Source::State(i) => self.storages[i].current(),
-                Source::Input(i) => given[i].value.take(),
+        let mut data = SmallVec::<[(TraceValue, Option<i64>); 4]>::new();
+        for (i, (read, layout)) in self.reads.iter().zip(self.extracted.params()).enumerate() {
+            let (value, begins) = match read.source {
+                Source::State(i) => (self.storages[i].current(), 0),
+                Source::Input(i) => (given[i].value.clone(), given[i].offset),
+            };
+            let fits = |v: &TraceValue| match read.part_at {
+                Some(at) => holds_part(v.layout(), layout, begins + at),
+                None => v.layout() == layout,
             };
             match value {
-                Some(v) if v.layout() == layout => data.push(v),
+                Some(v) if fits(&v) => data.push((v, read.part_at.map(|at| begins + at))),
                 other => {
                     let now = other.map_or("nothing".into(), |v| v.layout().to_string());
                     return Ok(Err(NotReplayable(format!("tensor {i} it reads holds {now}, captured as {layout}"))));
                 }
             }
         }
-        if data.iter().any(TraceValue::is_pending) {
+        if data.iter().any(|(v, _)| v.is_pending()) {
             // Data from here on, under the same handles.
             crate::sync()?;
         }
         for &(twin, param) in &self.twins {
             let value = match twin {
                 Source::State(i) => self.storages[i].current(),
-                Source::Input(i) => given[i].value.take(),
+                Source::Input(i) => given[i].value.clone(),
             };
-            let cell = cell_of(&data[param]).expect("invariant: synced above");
+            let cell = cell_of(&data[param].0).expect("invariant: synced above");
             if !same_data(&value, &cell) {
                 return Ok(Err(NotReplayable("two tensors that held the same data no longer do".into())));
             }
         }
+        let moved: SmallVec<[i64; 4]> =
+            given.iter().zip(&self.inputs).map(|(now, then)| now.offset - then.offset).collect();
+        // Who else holds a value decides whether it may be written over.
         drop(given);
         let results = self.extracted.placeholders();
         let end = |e: &End| match e {
             End::Output(i) => results[*i].clone(),
-            End::Param(i) => data[*i].clone(),
+            End::Param(i) => data[*i].0.clone(),
         };
         let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
@@ -304,11 +352,15 @@ impl Step {
             drop(self.storages[*i].replace(value));
         }
         // What nobody else holds any more may be written over.
-        let bound = data.into_iter().map(|v| (cell_of(&v).expect("invariant: synced above"), v.holders() == 1));
+        let bound = data.into_iter().map(|(v, part_at)| Argument {
+            data: cell_of(&v).expect("invariant: synced above"),
+            donated: part_at.is_none() && v.holders() == 1,
+            part_at,
+        });
         self.extracted.run_with(bound.collect(), numbers, &results)?;
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
         for (value, (memory, window)) in own.into_iter().zip(&self.results) {
-            let view = window.view();
+            let view = window.view(if let Memory::Input(i) = *memory { moved[i] } else { 0 });
             tensors.push(match (value, *memory) {
                 (Some(value), _) => {
                     let nbytes = value.layout().storage_bytes();

@@ -190,6 +190,27 @@ impl Backend for TsBackend {
         Ok(interp::wrap(Held::Tensor(tensor), &host.layout, meter, host.bytes.len()))
     }
 
+    fn has_parts(&self) -> bool {
+        true
+    }
+
+    fn part(
+        &self,
+        device: DeviceIndex,
+        buffer: &Buffer,
+        layout: &LayoutRef,
+        offset: i64,
+    ) -> Result<Buffer, BackendError> {
+        let base = buffer.get::<TchBuffer>().map(TchBuffer::held);
+        let Some(Held::Tensor(base)) = base else {
+            return Err(BackendError::BufferMismatch("not a tensor of this backend".into()));
+        };
+        let part = ltc_torch_sys::host_part(base, layout, offset);
+        let part = part.map_err(|e| BackendError::BufferMismatch(e.message))?;
+        // Its memory is counted as the buffer's.
+        Ok(interp::wrap(Held::Tensor(part), layout, self.meter(device)?, 0))
+    }
+
     fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
         self.meter(device)?;
         let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);

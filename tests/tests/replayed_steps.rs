@@ -87,16 +87,72 @@ fn what_a_capture_assumed_is_looked_at_in_each_call() {
     }
     assert_eq!(call(&a, &b), (1, 3));
     assert_eq!(call(&other.slice(0, 0, 4, 1), &b), (2, 3), "another tensor like it");
-    assert_eq!(call(&ones(4), &b), (2, 4), "of memory of another size");
-    for _ in 0..2 {
-        let _ = call(&a, &b);
+    assert_eq!(call(&ones(4), &b), (2, 4), "all of its memory: another kind of input");
+    assert_eq!(call(&ones(4), &b), (2, 5));
+    assert_eq!(call(&ones(4), &b), (3, 5), "captured as that");
+    assert_eq!(call(&a, &b), (4, 5), "and what was captured before is still there");
+    assert_eq!(call(&at(2), &b), (4, 6), "further on in its memory, where no capture has seen it yet");
+    assert_eq!(call(&at(4), &b), (5, 6), "the step was the same there: it may begin anywhere");
+    assert_eq!(call(&ones(6).slice(0, 1, 5, 1), &b), (6, 6), "in memory of any size");
+    assert_eq!(call(&at(2), &at(2)), (6, 7), "inputs share memory");
+    assert_eq!(call(&w, &b).0, 6, "an input the step keeps");
+}
+
+#[test]
+fn batches_that_are_slices_are_replayed() {
+    let _alone = alone();
+    let range = |n: i64| Tensor::arange(n, (Kind::Float, Device::Cpu));
+    let w = ones(3);
+    let data = to_lazy(&range(60).view([20, 3])).expect("to the device");
+    // As the tokens of a language model: what follows is what comes one later, in the same memory.
+    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+        let mut w = w.shallow_clone();
+        let _ = w.g_add_(&x[0].sum_dim_intlist(0i64, false, Kind::Float));
+        vec![(&x[0] * &x[1]).sum(Kind::Float), x[1].select(0, 0)]
+    });
+    let programs = || ltc_torch::metrics().map(|m| m.compiles + m.resizes).expect("metrics");
+    for batch in 0..9 {
+        let x = [data.narrow(0, batch * 2, 2), data.narrow(0, batch * 2 + 1, 2)];
+        ltc_torch::sync().expect("a cut");
+        let before = programs();
+        let mut r = step.call(&x).expect("a step");
+        // Recorded, and from the second capture on replayed: one program for all batches each.
+        assert!([0, 2].contains(&batch) || programs() == before, "a program for batch {batch}");
+        let host = |from: i64| range(60).view([20, 3]).narrow(0, batch * 2 + from, 2);
+        let expected = (host(0) * host(1)).sum(Kind::Float).double_value(&[]);
+        assert_eq!(first(&r[0].view([1])), expected);
+        assert_eq!(first(&r[1]), 6.0 * batch as f64 + 3.0);
+        // A result that is part of an input, wherever that begins.
+        let _ = r[1].fill_(0.0);
+        assert_eq!(to_cpu(&data).expect("a value").double_value(&[batch * 2 + 1, 1]), 0.0);
+        let _ = r[1].copy_(&to_lazy(&host(1).select(0, 0)).expect("to the device"));
     }
-    assert_eq!(call(&a, &b), (3, 6), "captured again");
-    assert_eq!(call(&at(2), &b), (3, 7), "further on in its memory");
-    let _ = call(&at(2), &b);
-    assert_eq!(call(&at(2), &b), (4, 8), "captured there");
-    assert_eq!(call(&at(2), &at(2)), (4, 9), "inputs share memory");
-    assert_eq!(call(&w, &b).0, 4, "an input the step keeps");
+    let total: f64 = (0..18).map(|row| 3.0 * f64::from(row)).sum();
+    assert_eq!(first(&w), 1.0 + total);
+    assert_eq!(step.counts(), (6, 3), "{:?}", step.refusal());
+    // The distance of two inputs in one memory was captured too.
+    let r = step.call(&[data.narrow(0, 0, 2), data.narrow(0, 4, 2)]).expect("a step");
+    assert_eq!(first(&r[1]), 12.0);
+    assert_eq!(step.counts(), (6, 4));
+}
+
+/// What a step cuts out of the tensors it keeps is not told by its inputs.
+#[test]
+fn a_step_that_takes_other_parts_by_itself_is_not_replayed() {
+    let _alone = alone();
+    let x = ones(4);
+    let data = to_lazy(&Tensor::arange(40, (Kind::Float, Device::Cpu))).expect("to the device");
+    let at = std::cell::Cell::new(0);
+    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+        at.set(at.get() + 4);
+        vec![data.narrow(0, at.get(), 4) + &x[0]]
+    });
+    for call in 1..9 {
+        let r = step.call(&[x.shallow_clone()]).expect("a step");
+        assert_eq!(first(&r[0]), 4.0 * f64::from(call) + 1.0);
+    }
+    assert_eq!(step.counts().0, 0);
+    assert!(step.refusal().expect("a reason").0.contains("other parts"), "{:?}", step.refusal());
 }
 
 #[test]

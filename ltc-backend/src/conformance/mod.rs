@@ -41,6 +41,7 @@ macro_rules! conformance {
             failures_poison_only_what_depends_on_them,
             views_read_what_they_show,
             views_write_what_they_show,
+            parts_show_what_views_show,
             draws_follow_generator_states,
             programs_are_compiled_on_any_thread,
             pointwise_operators_compute_their_expressions,
