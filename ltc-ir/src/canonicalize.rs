@@ -261,7 +261,6 @@ fn walk<D: Clone>(
 /// The parameter that this view reads, if it is a dense part of data that the set has not used whole so far.
 fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Option<ValueId> {
     let layout = view.layout();
-    let Some(Arg::Int(offset)) = ArgReader::new(view.words()).last() else { return None };
     view.inspect(
         |operands, _| {
             let base = operands.first()?;
@@ -273,6 +272,7 @@ fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Optio
             if !is_part || layout.numel() == 0 || layout.dtype() != base.layout().dtype() || !layout.is_dense() {
                 return None;
             }
+            let Some(Arg::Int(offset)) = ArgReader::new(view.words()).last() else { return None };
             let same =
                 |l: &Leaf<D>| l.value.same(base) && l.part.as_ref().is_some_and(|p| p.0 == *layout && p.1 == offset);
             if let Some(known) = mark.and_then(|_| leaves.iter().position(same)) {

@@ -164,7 +164,7 @@ def main():
     p.add_argument("--seconds", type=float, default=3.0, help="time per row for the steady state")
     p.add_argument("--threads", type=int, default=os.cpu_count(), help="of each way; default: all processors")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds after which a row is given up")
-    p.add_argument("--json", type=Path, help="also write the rows here")
+    p.add_argument("--json", type=Path, help="also write the rows here, after each case")
     p.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = p.parse_args()
     if options.child:
@@ -185,8 +185,8 @@ def main():
         ways = [way for way in options.ways.split(",") if way != "jax" or case in jax_cases]
         found[case] = {way: in_child(case, way, options) for way in ways}
         print(table(case, found[case]), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps({"load": load, "threads": options.threads, "cases": found}, indent=1))
+        if options.json:  # after each case: a run that is stopped has what it measured
+            options.json.write_text(json.dumps({"load": load, "threads": options.threads, "cases": found}, indent=1))
 
 
 if __name__ == "__main__":

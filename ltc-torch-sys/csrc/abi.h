@@ -161,6 +161,13 @@ void ltc_reply_tensor(LtcReply* reply, void* tensor /* owned at::Tensor* */);
 void ltc_reply_text(LtcReply* reply, const char* text, size_t len);
 void ltc_reply_numbers(LtcReply* reply, const int64_t* numbers, uint32_t n);
 
+// Threads that kernels called from this thread may use (at least 1), and oneMKL's products alone (0: as many as kernels). What
+// is negative is left as it is, on the way in; on the way out, was not changed.
+typedef struct LtcThreads {
+  int kernels, products;
+} LtcThreads;
+LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
+
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);
 int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);

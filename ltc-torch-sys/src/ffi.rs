@@ -39,6 +39,13 @@ pub(crate) struct LtcCall {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub(crate) struct LtcThreads {
+    pub(crate) kernels: c_int,
+    pub(crate) products: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LtcDims {
     pub(crate) sizes: *const i64,
     pub(crate) strides: *const i64,
@@ -179,6 +186,7 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_host_part(
         base: *const c_void,
         part: *const LtcDims,

@@ -12,6 +12,30 @@ use crate::{
     ffi,
 };
 
+/// What starts no threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Narrow {
+    /// Matrix products, if this libtorch computes them by oneMKL.
+    Products,
+    /// Those, and all other kernels.
+    Kernels,
+}
+
+/// Runs `f`, in which what this thread calls uses no other threads.
+pub fn on_one_thread<R>(what: Narrow, f: impl FnOnce() -> R) -> R {
+    struct Restore(ffi::LtcThreads);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: sets numbers of this thread's.
+            unsafe { ffi::ltc_threads(self.0) };
+        }
+    }
+    let kernels = if what == Narrow::Kernels { 1 } else { -1 };
+    // SAFETY: as above.
+    let _restore = Restore(unsafe { ffi::ltc_threads(ffi::LtcThreads { kernels, products: 1 }) });
+    f()
+}
+
 /// Calls `body` with ranges that together cover `0..n` once, on the threads libtorch's kernels would use here, each range
 /// of at least about `grain`. Fails if libtorch does, or if `body` panics.
 pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) -> Result<(), TorchError> {

@@ -73,6 +73,9 @@ pub struct Options {
     /// Bytes a program may have alive at once, if the order of its steps and making cheap values again can keep to it.
     /// `LTC_MEMORY_BUDGET`, 0 for no budget; none.
     pub budget_bytes: usize,
+    /// Run on one thread what is too small for several, though libtorch would start them ([`TsConfig::narrow`]).
+    /// `LTC_NARROW`; on.
+    pub narrow: bool,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
@@ -95,6 +98,7 @@ impl Options {
             rewrites: var("LTC_REWRITES").map(|text| rewrites(&text)).unwrap_or_default(),
             pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
             budget_bytes: var("LTC_MEMORY_BUDGET").and_then(|v| v.trim().parse().ok()).unwrap_or(0),
+            narrow: switch("LTC_NARROW"),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
@@ -151,6 +155,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         rewrites: options.rewrites.clone(),
         pool_bytes: options.pool_bytes,
         budget_bytes: options.budget_bytes,
+        narrow: options.narrow,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

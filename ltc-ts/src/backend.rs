@@ -10,7 +10,7 @@ use ltc_backend::{
     RunCost,
 };
 use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
-use ltc_torch_sys::{Generator, Held, Pooled, pool_stats, set_pool_limit};
+use ltc_torch_sys::{Generator, Held, Narrow, Pooled, on_one_thread, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -72,6 +72,9 @@ pub struct TsConfig {
     /// Bytes a program may have alive at once, as far as the order of its steps and making cheap values again can help;
     /// 0: steps run as recorded ([`crate::MemoryPlan`]).
     pub budget_bytes: usize,
+    /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels, and small
+    /// matrix products in others. Only with [`Fusion::Full`], as sums may have other bits then.
+    pub narrow: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
@@ -86,8 +89,15 @@ impl Default for TsConfig {
             rewrites: Switches::default(),
             pool_bytes: 1 << 30,
             budget_bytes: 0,
+            narrow: true,
             threads: None,
         }
+    }
+}
+
+impl TsConfig {
+    pub(crate) fn narrows(&self) -> bool {
+        self.narrow && self.fusion == Fusion::Full
     }
 }
 
@@ -306,11 +316,14 @@ impl TsExecutable {
 impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
-        let mut frame = std::mem::take(&mut self.state.lock().frame);
+        let (mut frame, wide) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.frame), state.cost.wide)
+        };
         let suits = self.program.suits(&inputs.numbers);
         let program = if suits { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
-        let mut stats = match program {
+        let run = || match program {
             Ok(program) => {
                 let forks = program.forks() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
                 let helper = (forks && self.trial.next()).then(Helper::take).flatten();
@@ -324,6 +337,9 @@ impl Executable for TsExecutable {
                 RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
             }
         };
+        let narrow = self.config.narrows() && suits && !wide && self.program.forks() == 0;
+        let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
+        stats.narrow += u64::from(narrow);
         let blocks = pooled.leave();
         (stats.blocks_reused, stats.blocks_new) =
             (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ltc_ir::{LayoutRef, OpClass};
+use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass};
 
 use crate::program::{Program, Step, StepKind};
 
@@ -13,6 +13,10 @@ const PRODUCTS: u64 = 4096;
 /// oneMKL starts threads for any product of matrices with more rows or columns than this, whether they gain or not (counted in
 /// `/proc/self/task` before and after a process's first product).
 const ROWS: i64 = 16;
+
+/// Multiplications of a product from which on two threads gain something (`MKL_Set_Num_Threads_Local` around products of square
+/// matrices: even at this number, a third faster at twice as many, 5 to 20 % slower at half).
+const SMALL_PRODUCT: i64 = 1 << 18;
 
 /// What is known of a program before it ran.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +46,17 @@ pub(crate) fn of(program: &Program) -> Cost {
     Cost { time: Duration::from_nanos(nanoseconds), wide }
 }
 
+/// Whether a node is a product of matrices that gains nothing by several threads. Its scalars are of a dtype whose products
+/// are oneMKL's.
+pub(crate) fn is_small_product(graph: &Graph, node: &GraphNode) -> bool {
+    let [.., a, b] = node.operands[..] else { return false };
+    let (a, b, result) = (graph.layout(a), graph.layout(b), &node.results()[0]);
+    let is_matrix = |l: &LayoutRef| matches!(l.dtype(), DType::F32 | DType::F64) && (2..4).contains(&l.rank());
+    node.op().spec().class == OpClass::Matmul
+        && [a, b, result].into_iter().all(is_matrix)
+        && result.numel() * a.sizes().last().unwrap_or(&1) <= SMALL_PRODUCT
+}
+
 /// Products of matrices of some size, and batches of any; products with a vector run on one thread.
 fn is_threaded_product(program: &Program, step: &Step) -> bool {
     let class = program.lowered.nodes()[step.node as usize].op().spec().class;
@@ -67,6 +82,7 @@ pub(crate) fn step(program: &Program, step: &Step) -> Of {
     }
     let class = node.op().spec().class;
     let of_class = match class {
+        _ if matches!(step.kind, StepKind::Product(_)) => false,
         OpClass::Convolution | OpClass::Linalg => true,
         OpClass::Matmul => elements > PRODUCTS,
         _ => node.op().name().contains("linalg"),

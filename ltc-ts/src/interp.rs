@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Instant};
 
 use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId, ValueId};
-use ltc_torch_sys::{Held, TorchError, empty_host};
+use ltc_torch_sys::{Held, Narrow, TorchError, empty_host, on_one_thread};
 use smallvec::SmallVec;
 
 use crate::{
@@ -45,6 +45,10 @@ pub struct RunStats {
     pub compiled: u64,
     /// Those that began as loops and ended as machine code, which was there by then.
     pub went_over: u64,
+    /// Matrix products that were too small for several threads.
+    pub small_products: u64,
+    /// Executions with nothing that gains by several threads.
+    pub narrow: u64,
     /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
     pub unsuited: u64,
     /// Large blocks of memory that had been kept from earlier runs.
@@ -66,6 +70,8 @@ impl std::ops::AddAssign for RunStats {
         self.kernels += o.kernels;
         self.compiled += o.compiled;
         self.went_over += o.went_over;
+        self.small_products += o.small_products;
+        self.narrow += o.narrow;
         self.unsuited += o.unsuited;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
@@ -254,6 +260,10 @@ impl Run<'_> {
         let values = match &step.kind {
             StepKind::Boxed(plan) | StepKind::Own(plan) | StepKind::Room(plan) | StepKind::Piece(plan) => {
                 plan.run(&held, &reusable, numbers)
+            }
+            StepKind::Product(plan) => {
+                self.stats.small_products += 1;
+                on_one_thread(Narrow::Products, || plan.run(&held, &reusable, numbers))
             }
             StepKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
                 p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.step_results(step)),

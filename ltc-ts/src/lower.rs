@@ -12,6 +12,7 @@ use crate::{
     backend::{Fusion, TsConfig},
     branches,
     budget::{self, MemoryPlan},
+    cost,
     fuse::{self, Draft, Fused},
     kernels::MaxPool,
     program::{Fate, Program, Step, StepKind, StepResult},
@@ -203,7 +204,7 @@ impl<'a> Lender<'a> {
     fn call(&self, at: usize, node: &GraphNode) -> Option<Arc<Plan>> {
         let same = self.program.lowered.nodes()[at].signature == node.signature;
         match &self.step(at).filter(|_| same)?.kind {
-            StepKind::Boxed(plan) | StepKind::Bernoulli(plan) => Some(plan.clone()),
+            StepKind::Boxed(plan) | StepKind::Product(plan) | StepKind::Bernoulli(plan) => Some(plan.clone()),
             _ => None,
         }
     }
@@ -262,7 +263,11 @@ impl Lowering<'_> {
             None => {
                 let lent = self.like.as_ref().and_then(|l| l.call(at, node));
                 let plan = lent.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
-                if self.draws(node) { StepKind::Bernoulli(plan) } else { StepKind::Boxed(plan) }
+                match () {
+                    () if self.draws(node) => StepKind::Bernoulli(plan),
+                    () if self.config.narrows() && cost::is_small_product(self.graph, node) => StepKind::Product(plan),
+                    () => StepKind::Boxed(plan),
+                }
             }
         };
         let is_view = node.op() == Op::read_view();

@@ -65,6 +65,8 @@ pub(crate) struct Step {
 pub(crate) enum StepKind {
     /// The node's operator, as a boxed call through libtorch's dispatcher.
     Boxed(Arc<Plan>),
+    /// The same for a matrix product that is too small for several threads; libtorch would use them.
+    Product(Arc<Plan>),
     /// A copy of the operand with memory of its own, so that it does not hold a larger one.
     Own(Arc<Plan>),
     /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.

@@ -74,7 +74,9 @@ impl Program {
             StepKind::Own(_) => "own".into(),
             StepKind::Room(_) => "room".into(),
             StepKind::Piece(_) => "piece".into(),
-            StepKind::Boxed(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_) => name(step.node).into(),
+            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_) => {
+                name(step.node).into()
+            }
         };
         if let Some(result) = self.step_results(step).first() {
             let _ = write!(text, " {}", result.layout);
@@ -94,7 +96,7 @@ impl Program {
             }
         }
         let _ = match step.kind {
-            StepKind::Boxed(_) | StepKind::Bernoulli(_) => {
+            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) => {
                 write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start))
             }
             StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),

@@ -37,7 +37,7 @@ fn part_of(memory: &Tensor, like: &Tensor, call: u64) -> Tensor {
 /// Memory in which a tensor is a part, for every other of those that can be.
 fn memory_around(i: usize, t: &Tensor, call: u64) -> Option<Tensor> {
     let edge = |n: u64| Tensor::ones([n as i64], (t.kind(), t.device()));
-    (i % 2 == 0 && t.numel() > 0).then(|| Tensor::cat(&[edge(call + 1), t.flatten(0, -1), edge(2)], 0))
+    (i.is_multiple_of(2) && t.numel() > 0).then(|| Tensor::cat(&[edge(call + 1), t.flatten(0, -1), edge(2)], 0))
 }
 
 /// Calls the program's operators as one step that reads and writes every other of its tensors, is given the rest, and

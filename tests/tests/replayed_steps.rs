@@ -125,7 +125,7 @@ fn batches_that_are_slices_are_replayed() {
         // A result that is part of an input, wherever that begins.
         let _ = r[1].fill_(0.0);
         assert_eq!(to_cpu(&data).expect("a value").double_value(&[batch * 2 + 1, 1]), 0.0);
-        let _ = r[1].copy_(&to_lazy(&host(1).select(0, 0)).expect("to the device"));
+        r[1].copy_(&to_lazy(&host(1).select(0, 0)).expect("to the device"));
     }
     let total: f64 = (0..18).map(|row| 3.0 * f64::from(row)).sum();
     assert_eq!(first(&w), 1.0 + total);

@@ -1,0 +1,81 @@
+//! What is too small for several threads starts none. Alone in its process, whose threads it counts.
+
+mod common;
+
+use std::thread;
+
+use common::*;
+use ltc_backend::Executable as _;
+use ltc_ir::ArgWriter;
+use ltc_ts::{Fusion, RunStats, TsConfig};
+use tch::{Device, Kind, Tensor};
+
+/// Threads of this process, where the system tells.
+fn threads() -> Option<usize> {
+    std::fs::read_dir("/proc/self/task").ok().map(Iterator::count)
+}
+
+struct Ran {
+    value: Tensor,
+    stats: RunStats,
+    /// Threads that were started.
+    started: Option<usize>,
+    /// As many as it may use, as it says itself, and what its thread was left with.
+    cost: usize,
+    left: i32,
+}
+
+/// Runs `softmax(a @ b)` on a thread of its own, which has no team of threads yet.
+fn run(config: TsConfig, a: &Tensor, b: &Tensor) -> Ran {
+    let (a, b) = (a.copy(), b.copy());
+    thread::spawn(move || {
+        tch::set_num_threads(2);
+        let mut g = G::default();
+        let (rows, columns) = (a.size()[0], b.size()[1]);
+        let (x, y, result) = (g.param(&f32s(&a.size())), g.param(&f32s(&b.size())), f32s(&[rows, columns]));
+        let product = g.one("aten::mm", ArgWriter::new().tensor().tensor(), &[x, y], &result);
+        // libtorch's kernel starts threads for the smallest tensors.
+        let softmax = g.one("aten::_softmax", ArgWriter::new().tensor().int(1).bool(false), &[product], &result);
+        let rig = Rig::with(config, g.finish(&[softmax]));
+        let (inputs, before) = ([&a, &b].map(|t| keep(rig.buffer(t))), threads());
+        let value = rig.execute(inputs.into()).tensor(0);
+        let started = threads().zip(before).map(|(now, before)| now - before);
+        let cost = rig.program.cost().expect("a program of the CPU").threads;
+        Ran { value, stats: rig.stats(), started, cost, left: tch::get_num_threads() }
+    })
+    .join()
+    .expect("it runs")
+}
+
+#[test]
+fn small_programs_start_no_threads_and_small_products_none_in_any() {
+    tch::set_num_threads(2);
+    let normal = |sizes: &[i64]| Tensor::randn(sizes, (Kind::Float, Device::Cpu));
+    let (a, b) = (normal(&[32, 64]), normal(&[64, 48]));
+    let expected = a.mm(&b).softmax(1, Kind::Float);
+    let with = |fusion, narrow| TsConfig { fusion, narrow, ..TsConfig::default() };
+    for (fusion, narrow, is_narrow) in
+        [(Fusion::Full, true, true), (Fusion::Full, false, false), (Fusion::Exact, true, false)]
+    {
+        let ran = run(with(fusion, narrow), &a, &b);
+        let stats = (ran.stats.narrow, ran.stats.small_products);
+        assert_eq!(stats, if is_narrow { (1, 1) } else { (0, 0) }, "{fusion:?}");
+        assert_eq!((ran.cost, ran.left), (if is_narrow { 1 } else { 2 }, 2), "{fusion:?}");
+        if let Some(started) = ran.started {
+            assert_eq!(started == 0, is_narrow, "{fusion:?}: {started} threads");
+        }
+        assert!(ran.value.allclose(&expected, 1e-5, 1e-6, false));
+        if fusion == Fusion::Exact {
+            assert_same(&ran.value, &expected);
+        }
+    }
+    // Where several threads gain something they are used.
+    let (a, b) = (normal(&[128, 128]), normal(&[128, 128]));
+    let ran = run(with(Fusion::Full, true), &a, &b);
+    assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 0, 2));
+    assert!(ran.started.is_none_or(|n| n > 0));
+    // A small product in a program that uses several threads elsewhere is the same product.
+    let (a, b) = (normal(&[1024, 2]), normal(&[2, 64]));
+    let ran = run(with(Fusion::Full, true), &a, &b);
+    assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 1, 2));
+}
