@@ -18,7 +18,8 @@ use std::{
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
 use ltc_ir::{
-    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
+    Arg, ArgReader, ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef,
+    SiteId,
 };
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -193,9 +194,27 @@ impl Device {
     /// program per step, and a wait for just this value.
     pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
         if value.is_pending() {
+            if let Some(part) = self.part_of_data(value) {
+                return part;
+            }
             self.cut(SyncReason::Read)?;
         }
         self.wait_for(value)
+    }
+
+    /// A value that is a dense part of data: there is nothing to compute, so nothing is cut.
+    fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
+        let layout = value.layout();
+        if value.op() != Op::read_view() || !self.takes_parts() || layout.numel() == 0 || !layout.is_dense() {
+            return None;
+        }
+        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None)?;
+        let Some(Arg::Int(offset)) = ArgReader::new(value.words()).last() else { return None };
+        if base.is_pending() || base.layout().dtype() != layout.dtype() {
+            return None;
+        }
+        let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, layout, offset)?);
+        Some(self.wait_for(&base).and_then(part))
     }
 
     /// The data of values: sends what they need and nothing else, and waits for them.

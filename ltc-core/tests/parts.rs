@@ -125,6 +125,36 @@ fn what_is_no_dense_part_or_not_read_in_parts_only_stays_a_view() {
     assert_eq!(parts_of(&mut || many(33)), 0, "more buffers than are worth making one by one");
 }
 
+#[test]
+fn reading_a_part_of_data_runs_nothing() {
+    for parts in [true, false] {
+        let (backend, session) = session(with(parts));
+        let dev = session.device(0).expect("a device");
+        let data = numbers(dev, 64);
+        let other = negated(dev, &read(dev, &data, window(&[64], &[1], 0)));
+        backend.take_log();
+        dev.download(&read(dev, &data, window(&[4], &[1], 8))).expect("a value");
+        let log = backend.take_log();
+        if parts {
+            assert_eq!(log, ["part f32[4] from 8", "download f32[4]"]);
+        } else {
+            assert!(log.iter().any(|l| l.starts_with("execute")), "{log:?}");
+        }
+        assert_eq!(other.is_pending(), parts, "what else is recorded waits for its turn");
+        // A column is computed.
+        dev.download(&read(dev, &data, window(&[4], &[8], 1))).expect("a value");
+        assert!(backend.take_log().iter().any(|l| l.starts_with("execute")));
+    }
+    let session = Session::new(Arc::new(ReferenceBackend), Config::default()).expect("a session");
+    let dev = session.device(0).expect("a device");
+    let data = numbers(dev, 12);
+    for at in [0, 5, 9] {
+        let host = dev.download(&read(dev, &data, window(&[3], &[1], at))).expect("a value");
+        assert_eq!(host.bytes[..4], (at as f32).to_ne_bytes());
+    }
+    assert_eq!(session.metrics().executions, 0);
+}
+
 /// Writing to a part needs the whole, whose memory is to be reused.
 #[test]
 fn a_part_that_is_written_back_is_no_parameter() {
