@@ -18,8 +18,7 @@ use std::{
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
 use ltc_ir::{
-    Arg, ArgReader, ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef,
-    SiteId,
+    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
 };
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -204,16 +203,9 @@ impl Device {
 
     /// A value that is a dense part of data: there is nothing to compute, so nothing is cut.
     fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
-        let layout = value.layout();
-        if value.op() != Op::read_view() || !self.takes_parts() || layout.numel() == 0 || !layout.is_dense() {
-            return None;
-        }
-        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None)?;
-        let Some(Arg::Int(offset)) = ArgReader::new(value.words()).last() else { return None };
-        if base.is_pending() || base.layout().dtype() != layout.dtype() {
-            return None;
-        }
-        let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, layout, offset)?);
+        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None).filter(|b| !b.is_pending())?;
+        let offset = ltc_ir::part_offset(value, &base).filter(|_| self.takes_parts())?;
+        let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, value.layout(), offset)?);
         Some(self.wait_for(&base).and_then(part))
     }
 

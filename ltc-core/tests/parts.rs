@@ -140,6 +140,9 @@ fn reading_a_part_of_data_runs_nothing() {
         } else {
             assert!(log.iter().any(|l| l.starts_with("execute")), "{log:?}");
         }
+        dev.download(&read(dev, &data, window(&[8, 8], &[1, 8], 0))).expect("a value");
+        let log = backend.take_log();
+        assert_eq!(log.iter().any(|l| l.starts_with("execute")), !parts, "all of it in another shape: {log:?}");
         assert_eq!(other.is_pending(), parts, "what else is recorded waits for its turn");
         // A column is computed.
         dev.download(&read(dev, &data, window(&[4], &[8], 1))).expect("a value");

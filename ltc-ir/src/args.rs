@@ -374,6 +374,11 @@ pub struct ArgReader<'a> {
     error: bool,
 }
 
+/// Where a view begins in its base, in elements: the one integer among the arguments of `ltc::read_view` and `ltc::write_view`.
+pub fn view_offset(words: &[u64]) -> Option<i64> {
+    ArgReader::new(words).find_map(|a| if let Arg::Int(offset) = a { Some(offset) } else { None })
+}
+
 impl<'a> ArgReader<'a> {
     /// A reader at the first argument.
     pub fn new(words: &'a [u64]) -> Self {

@@ -18,7 +18,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    args::{Arg, ArgReader},
+    args::view_offset,
     graph::{Graph, GraphBuilder, GraphHasher, ValueId},
     hash::Hash128,
     layout::LayoutRef,
@@ -258,6 +258,13 @@ fn walk<D: Clone>(
     Ok(())
 }
 
+/// Where a read through a view begins in its base, if it shows one dense block of it, as elements of the same type.
+pub fn part_offset<D>(view: &Value<D>, base: &Value<D>) -> Option<i64> {
+    let layout = view.layout();
+    let is_block = layout.numel() != 0 && layout.dtype() == base.layout().dtype() && layout.is_dense();
+    (is_block && view.op() == Op::read_view()).then(|| view_offset(view.words()))?
+}
+
 /// The parameter that this view reads, if it is a dense part of data that the set has not used whole so far.
 fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Option<ValueId> {
     let layout = view.layout();
@@ -268,11 +275,10 @@ fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Optio
             if mark.is_some_and(|mark| mark & IN_PARTS == 0) {
                 return None;
             }
-            let is_part = layout.storage_bytes() < base.layout().storage_bytes();
-            if !is_part || layout.numel() == 0 || layout.dtype() != base.layout().dtype() || !layout.is_dense() {
+            if layout.storage_bytes() >= base.layout().storage_bytes() {
                 return None;
             }
-            let Some(Arg::Int(offset)) = ArgReader::new(view.words()).last() else { return None };
+            let offset = part_offset(view, base)?;
             let same =
                 |l: &Leaf<D>| l.value.same(base) && l.part.as_ref().is_some_and(|p| p.0 == *layout && p.1 == offset);
             if let Some(known) = mark.and_then(|_| leaves.iter().position(same)) {

@@ -33,8 +33,8 @@ pub mod text;
 pub mod trace;
 pub mod verify;
 
-pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag};
-pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, reachable};
+pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag, view_offset};
+pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, part_offset, reachable};
 pub use dot::dot;
 pub use dtype::DType;
 pub use expr::{Expr, Func};

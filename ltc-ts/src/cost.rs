@@ -54,7 +54,7 @@ pub(crate) fn is_small_product(graph: &Graph, node: &GraphNode) -> bool {
     let is_matrix = |l: &LayoutRef| matches!(l.dtype(), DType::F32 | DType::F64) && (2..4).contains(&l.rank());
     node.op().spec().class == OpClass::Matmul
         && [a, b, result].into_iter().all(is_matrix)
-        && result.numel() * a.sizes().last().unwrap_or(&1) <= SMALL_PRODUCT
+        && a.numel() * b.sizes().last().unwrap_or(&1) <= SMALL_PRODUCT
 }
 
 /// Products of matrices of some size, and batches of any; products with a vector run on one thread.

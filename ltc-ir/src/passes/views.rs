@@ -2,7 +2,7 @@
 //! never change, so one buffer serves both until somebody writes.
 
 use crate::{
-    args::{Arg, ArgFlags, ArgWriter},
+    args::{Arg, ArgFlags, ArgWriter, view_offset},
     graph::{Graph, GraphNode, ValueId},
     layout::Layout,
     op::Op,
@@ -27,15 +27,10 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
     (times > 0).then(|| (rewriting.finish(), times))
 }
 
-/// The offset of a read through a view.
-fn offset(node: &GraphNode) -> Option<i64> {
-    node.args().find_map(|a| if let Arg::Int(offset) = a { Some(offset) } else { None })
-}
-
 fn view(rewriting: &mut Rewriting<'_>, index: usize, node: &GraphNode) -> Option<()> {
     let (result, layout) = (node.result_ids().next()?, node.results().first()?);
     let mut base = rewriting.value(*node.operands.first()?);
-    let mut skip = offset(node)?;
+    let mut skip = view_offset(node.words())?;
     if layout.dtype() != rewriting.layout(base).dtype() {
         return None;
     }
@@ -46,7 +41,7 @@ fn view(rewriting: &mut Rewriting<'_>, index: usize, node: &GraphNode) -> Option
             if rewriting.layout(below).dtype() != layout.dtype() {
                 break;
             }
-            (base, skip) = (below, skip + offset(inner)?);
+            (base, skip) = (below, skip + view_offset(inner.words())?);
         } else if let Some(value) = written(rewriting, inner, layout, skip) {
             (base, skip) = (value, 0);
         } else {
@@ -81,7 +76,9 @@ fn written(rewriting: &Rewriting<'_>, node: &GraphNode, region: &Layout, skip: i
         words.is_some_and(|w| w.iter().map(|&x| x as i64).eq(dims.iter().copied()))
     };
     let value = *node.operands.get(1)?;
-    let there = same(ints.next(), region.sizes()) && same(ints.next(), region.strides()) && offset(node) == Some(skip);
+    let there = same(ints.next(), region.sizes())
+        && same(ints.next(), region.strides())
+        && view_offset(node.words()) == Some(skip);
     // A dense region has each element once, so what was written last is what was written.
     (there && region.is_dense() && **rewriting.layout(value) == *region).then_some(value)
 }

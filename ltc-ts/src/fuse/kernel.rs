@@ -49,7 +49,7 @@ fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
     let layout = graph.layout(value);
     let (mut base, mut skip) = (value, 0);
     while let Some(node) = graph.definition(base).filter(|n| n.op() == Op::read_view()) {
-        let offset = node.args().find_map(|a| if let ltc_ir::Arg::Int(offset) = a { Some(offset) } else { None });
+        let offset = ltc_ir::view_offset(node.words());
         let inner = node.operands[0];
         let Some(offset) = offset.and_then(|o| usize::try_from(o).ok()) else { break };
         if graph.layout(inner).dtype() != layout.dtype() {
