@@ -68,12 +68,14 @@ pub struct Inputs {
     pub params: SmallVec<[Input; 4]>,
     /// Runtime numbers, as many words as the graph's `number_count`.
     pub numbers: SmallVec<[u64; 8]>,
+    /// Use one thread: its caller is at work beside it. Only where [`RunCost::narrows`] allows it.
+    pub narrow: bool,
 }
 
 impl Inputs {
-    /// Inputs of these parameters and numbers.
+    /// Inputs of these parameters and numbers, for a run on any number of threads.
     pub fn new(params: impl IntoIterator<Item = Input>, numbers: impl IntoIterator<Item = u64>) -> Self {
-        Inputs { params: params.into_iter().collect(), numbers: numbers.into_iter().collect() }
+        Inputs { params: params.into_iter().collect(), numbers: numbers.into_iter().collect(), narrow: false }
     }
 }
 
@@ -90,6 +92,8 @@ pub struct RunCost {
     pub time: std::time::Duration,
     /// Most threads it uses at once; 1 starts none.
     pub threads: usize,
+    /// It may be run on one thread instead ([`Inputs::narrow`]): nobody relies on bits that the number of threads decides.
+    pub narrows: bool,
 }
 
 /// A compiled program.

@@ -22,6 +22,9 @@ pub struct Config {
     pub async_execution: bool,
     /// Run short programs on the caller's thread when the device is idle: a hand-over costs more. `LTC_INLINE`; on.
     pub inline_execution: bool,
+    /// Run programs that could use every processor on one, beside their caller, where steps are faster so, by their own measured
+    /// times. `LTC_OVERLAP`; on.
+    pub overlap: bool,
     /// Record a step into the nodes of the last one (LTC: `torch_lazy_reuse_ir`). `LTC_REUSE_NODES`; on.
     pub reuse_nodes: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
@@ -48,6 +51,7 @@ impl Default for Config {
             queue_depth: 2,
             async_execution: true,
             inline_execution: true,
+            overlap: true,
             reuse_nodes: true,
             donation: true,
             parts: true,
@@ -91,6 +95,7 @@ impl Config {
         };
         switch("LTC_ASYNC", &mut c.async_execution);
         switch("LTC_INLINE", &mut c.inline_execution);
+        switch("LTC_OVERLAP", &mut c.overlap);
         switch("LTC_REUSE_NODES", &mut c.reuse_nodes);
         switch("LTC_DONATION", &mut c.donation);
         switch("LTC_PARTS", &mut c.parts);

@@ -374,7 +374,7 @@ impl Device {
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
-    pub(crate) fn submit(&self, job: Job, awaited: bool) {
+    pub(crate) fn submit(&self, mut job: Job, awaited: bool) {
         let session = &self.0.session;
         let config = &session.config;
         metrics::add(&session.counters.executions, 1);
@@ -382,15 +382,20 @@ impl Device {
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
-        let here = || match handover.place(&program, awaited) {
+        let mut here = || match handover.place(&program, awaited, config.overlap) {
             Place::Executor => false,
+            Place::Narrow => {
+                job.narrow = true;
+                metrics::add(&session.counters.overlapped_executions, 1);
+                false
+            }
             Place::HereIfIdle => self.0.executor.is_idle(),
             Place::Here => {
                 self.0.executor.finish();
                 true
             }
         };
-        let now = if !config.async_execution {
+        let time = if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job)
         } else if config.inline_execution && here() {
@@ -401,7 +406,7 @@ impl Device {
             event(false);
             self.0.executor.submit(job)
         };
-        handover.sent(&program, now);
+        handover.sent(&program, time);
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs.
@@ -474,7 +479,7 @@ impl Device {
         }
         let params = trace.params.drain(..).map(Argument::from).collect();
         let numbers = trace.numbers.as_slice().into();
-        Job { program, params, numbers, outputs, sites }
+        Job { program, params, numbers, outputs, sites, narrow: false }
     }
 
     /// Nothing of this cut can be computed: its outputs say why.

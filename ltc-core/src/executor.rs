@@ -1,6 +1,7 @@
 //! Runs programs of one device, one at a time, in program order, off the recording threads.
 
 use std::{
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -31,6 +32,8 @@ pub(crate) struct Job {
     pub(crate) numbers: SmallVec<[u64; 8]>,
     pub(crate) outputs: SmallVec<[Arc<DataCell>; 4]>,
     pub(crate) sites: SmallVec<[SiteId; 8]>,
+    /// It is to use one thread.
+    pub(crate) narrow: bool,
 }
 
 /// A job, and the [`Backend::thread_state`] of who hands it over.
@@ -83,8 +86,8 @@ impl Executor {
         Executor { shared: Arc::new(shared), handover: Handover::default(), queue_depth, thread: Mutex::new(None) }
     }
 
-    /// Queues a job; waits while the queue is full. Tells when that was done.
-    pub(crate) fn submit(&self, job: Job) -> Instant {
+    /// Queues a job; waits while the queue is full. Tells when.
+    pub(crate) fn submit(&self, job: Job) -> Range<Instant> {
         let sleeps = {
             let mut progress = self.shared.progress.lock();
             progress.in_flight += 1;
@@ -108,7 +111,7 @@ impl Executor {
         if sleeps && started {
             self.handover.wake.note(end - start);
         }
-        end
+        start..end
     }
 
     /// The thread did not come along into a forked child.
@@ -123,8 +126,8 @@ impl Executor {
         self.shared.progress.lock().in_flight == 0
     }
 
-    /// Runs a job here and now. Tells when that was done.
-    pub(crate) fn run_inline(&self, job: Job) -> Instant {
+    /// Runs a job here and now. Tells when.
+    pub(crate) fn run_inline(&self, job: Job) -> Range<Instant> {
         self.shared.progress.lock().in_flight += 1;
         self.shared.run(job)
     }
@@ -177,15 +180,15 @@ impl Shared {
         }
     }
 
-    fn run(&self, job: Job) -> Instant {
-        let Job { program, params, numbers, outputs, sites } = job;
+    fn run(&self, job: Job) -> Range<Instant> {
+        let Job { program, params, numbers, outputs, sites, narrow } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
         let layouts = program.graph.params();
         let params = params.into_iter().zip(layouts).map(|(argument, layout)| self.input(argument, layout)).collect();
         let _turn = self.turn.lock();
         let start = Instant::now();
         let mut sink = Sink { shared: self, outputs: &outputs, sites: &sites, noted: Vec::new() };
-        let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers }, &mut sink));
+        let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, narrow }, &mut sink));
         if catch_unwind(run).is_err() {
             let message = "the backend panicked; see stderr".to_owned();
             let error = ExecError {
@@ -203,7 +206,9 @@ impl Shared {
         let end = Instant::now();
         let time = end - start;
         self.counters.execute.add(time);
-        program.pace.run.note(time);
+        if !narrow {
+            program.pace.run.note(time);
+        }
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();
@@ -211,7 +216,7 @@ impl Shared {
         if progress.in_flight == 0 {
             self.idle.notify_all();
         }
-        end
+        start..end
     }
 
     fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {

@@ -139,7 +139,7 @@ impl Extracted {
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
         let sites = SmallVec::from_slice(&self.sites);
-        self.device.submit(Job { program, params: inputs, numbers, outputs, sites }, false);
+        self.device.submit(Job { program, params: inputs, numbers, outputs, sites, narrow: false }, false);
         Ok(())
     }
 

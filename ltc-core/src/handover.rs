@@ -8,9 +8,13 @@
 //! the kernels what it gains. Besides, libtorch keeps a team of threads for every thread that runs kernels, and two teams that
 //! together have more threads than there are processors sleep between kernels instead of spinning, which costs more than
 //! most kernels. Programs that use more than half of the processors but not all are always handed over: one team, the executor's.
+//!
+//! On one thread such a program leaves processors to its caller, and libtorch starts no team. Where the caller has enough to do
+//! meanwhile to make that worth a trial, steps are timed both ways ([`crate::overlap`]).
 
 use std::{
     num::NonZero,
+    ops::Range,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -22,7 +26,7 @@ use std::{
 use ltc_backend::RunCost;
 use parking_lot::Mutex;
 
-use crate::cache::Program;
+use crate::{cache::Program, overlap::Trial};
 
 /// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the thread
 /// had to wait for a processor) counts as twice as long.
@@ -45,10 +49,21 @@ impl Mean {
 /// What is known of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// How long it runs.
+    /// How long it runs, on as many threads as it takes.
     pub(crate) run: Mean,
     /// How long its caller goes on before somebody waits, or the next program comes.
     slack: Mean,
+    overlap: Trial,
+}
+
+impl Pace {
+    /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but one:
+    /// several threads seldom take off a program all that they could.
+    fn has_company(&self, processors: usize) -> bool {
+        let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
+        let enough = |run: Duration, slack: Duration| slack >= (run / 4).saturating_mul(several);
+        several > 0 && self.run.get().zip(self.slack.get()).is_some_and(|(run, slack)| enough(run, slack))
+    }
 }
 
 /// What is known of one device's hand-overs.
@@ -65,6 +80,8 @@ pub(crate) struct Handover {
 pub(crate) enum Place {
     /// On the executor thread.
     Executor,
+    /// There, and on no other.
+    Narrow,
     /// On the caller's thread, if the executor has nothing to do.
     HereIfIdle,
     /// On the caller's thread, once the executor has nothing to do.
@@ -98,18 +115,22 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
 }
 
 impl Handover {
-    /// Where a program is to run; `awaited`: somebody is waiting for it already.
-    pub(crate) fn place(&self, program: &Program, awaited: bool) -> Place {
-        place(program.executable.cost(), processors(), |estimate| {
-            let run = program.pace.run.get().unwrap_or(estimate);
+    /// Where a program is to run; `awaited`: somebody is waiting for it already; `overlap`: on one thread, too.
+    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool) -> Place {
+        let (cost, pace) = (program.executable.cost(), &program.pace);
+        let place = place(cost, processors(), |estimate| {
+            let run = pace.run.get().unwrap_or(estimate);
             let wake = self.wake.get().unwrap_or(WAKE);
-            !awaited && is_gain(run, wake, program.pace.slack.get())
-        })
+            !awaited && is_gain(run, wake, pace.slack.get())
+        });
+        let may = place == Place::Here && overlap && !awaited && cost.is_some_and(|cost| cost.narrows);
+        let narrow = may && pace.has_company(processors()) && pace.overlap.next(Instant::now);
+        if narrow { Place::Narrow } else { place }
     }
 
-    /// A program was sent, or run, and its caller goes on.
-    pub(crate) fn sent(&self, program: &Arc<Program>, now: Instant) {
-        self.needed_then(Some(Arc::downgrade(program)), now);
+    /// A program was sent, or run, in this time, and its caller goes on.
+    pub(crate) fn sent(&self, program: &Arc<Program>, time: Range<Instant>) {
+        self.needed_then(Some((Arc::downgrade(program), time.end)), time.start);
     }
 
     /// Somebody waits.
@@ -117,10 +138,10 @@ impl Handover {
         self.needed_then(None, now);
     }
 
-    fn needed_then(&self, next: Option<Weak<Program>>, now: Instant) {
-        let last = std::mem::replace(&mut *self.last.lock(), next.map(|program| (program, now)));
+    fn needed_then(&self, next: Option<(Weak<Program>, Instant)>, now: Instant) {
+        let last = std::mem::replace(&mut *self.last.lock(), next);
         if let Some((program, since)) = last.and_then(|(program, since)| Some((program.upgrade()?, since))) {
-            program.pace.slack.note(now - since);
+            program.pace.slack.note(now.saturating_duration_since(since));
         }
     }
 }
@@ -142,7 +163,7 @@ mod tests {
 
     #[test]
     fn programs_that_take_every_processor_are_not_handed_over() {
-        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads });
+        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads, narrows: false });
         assert_eq!(place(of(4), 4, |_| true), Place::Here);
         assert_eq!(place(of(4), 8, |_| true), Place::Executor, "others are left");
         assert_eq!(place(of(4), 8, |_| false), Place::HereIfIdle, "as many for a second team");

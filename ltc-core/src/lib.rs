@@ -21,6 +21,7 @@ mod family;
 mod handover;
 mod metrics;
 pub mod nn;
+mod overlap;
 mod session;
 mod storage;
 mod tape;

@@ -23,6 +23,7 @@ pub(crate) struct Counters {
     pub(crate) compiles: AtomicU64,
     pub(crate) executions: AtomicU64,
     pub(crate) inline_executions: AtomicU64,
+    pub(crate) overlapped_executions: AtomicU64,
     pub(crate) uploads: AtomicU64,
     pub(crate) upload_bytes: AtomicU64,
     pub(crate) downloads: AtomicU64,
@@ -119,6 +120,8 @@ pub struct Metrics {
     pub executions: u64,
     /// Those of them that ran on the caller's thread because they are short.
     pub inline_executions: u64,
+    /// Those that could have used every processor and ran on one, beside their caller.
+    pub overlapped_executions: u64,
     /// Host tensors taken to the device.
     pub uploads: u64,
     /// Their bytes.
@@ -157,6 +160,7 @@ impl Metrics {
             ("FailedGuards", self.guard_failures),
             ("UncachedCompile", self.compiles),
             ("ExecuteComputation", self.executions),
+            ("OverlappedComputation", self.overlapped_executions),
             ("TransferToDevice", self.uploads),
             ("TransferFromDevice", self.downloads),
             ("DonatedInputs", self.donated),
@@ -200,6 +204,7 @@ impl Counters {
             compiles: get(&self.compiles),
             executions: get(&self.executions),
             inline_executions: get(&self.inline_executions),
+            overlapped_executions: get(&self.overlapped_executions),
             uploads: get(&self.uploads),
             upload_bytes: get(&self.upload_bytes),
             downloads: get(&self.downloads),
@@ -227,6 +232,7 @@ impl Counters {
             &self.compiles,
             &self.executions,
             &self.inline_executions,
+            &self.overlapped_executions,
             &self.uploads,
             &self.upload_bytes,
             &self.downloads,
@@ -257,6 +263,7 @@ impl fmt::Display for Metrics {
             ("compiles", self.compiles),
             ("executions", self.executions),
             ("executions inline", self.inline_executions),
+            ("executions overlapped", self.overlapped_executions),
             ("uploads", self.uploads),
             ("upload bytes", self.upload_bytes),
             ("values read", self.downloads),

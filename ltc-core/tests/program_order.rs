@@ -55,7 +55,7 @@ impl Executable for Program {
     }
 
     fn cost(&self) -> Option<RunCost> {
-        (self.nodes > 1).then_some(RunCost { time: Duration::from_millis(1), threads: 1 << 20 })
+        (self.nodes > 1).then_some(RunCost { time: Duration::from_millis(1), threads: 1 << 20, narrows: false })
     }
 
     fn text(&self) -> String {

@@ -82,6 +82,12 @@ class Runner:
         return time.perf_counter() - start
 
 
+def _block_size(runner):
+    """Steps of a block: enough that what the other way's left behind (caches, threads that still spin) and the wait at the end
+    are a small part of it."""
+    return max(10, min(1000, int(0.05 / (runner.block(5) / 5))))
+
+
 def measure(case, way, seconds, threads):
     """The row of one case and way."""
     import torch
@@ -91,15 +97,15 @@ def measure(case, way, seconds, threads):
     row = {"eager_first": eager.block(1), "first": other.block(1)}
     for _ in range(3):
         eager.block(2), other.block(2)
-    size = max(1, min(1000, int(0.02 / max(eager.block(3) / 3, other.block(3) / 3))))
+    sizes = [_block_size(runner) for runner in (eager, other)]
     fallbacks = _fallbacks(way)
     pairs, end = [], time.monotonic() + seconds
     while len(pairs) < 5 or time.monotonic() < end:
-        pairs.append((eager.block(size) / size, other.block(size) / size))
-    row["fallbacks"] = (_fallbacks(way) - fallbacks) / (size * len(pairs))
+        pairs.append(tuple(runner.block(size) / size for runner, size in zip((eager, other), sizes)))
+    row["fallbacks"] = (_fallbacks(way) - fallbacks) / (sizes[1] * len(pairs))
     row["eager"], row["steady"] = (statistics.median(column) for column in zip(*pairs))
     row["ratio"] = statistics.median(a / b for a, b in pairs)
-    row["blocks"], row["steps"] = len(pairs), size
+    row["blocks"], row["steps"] = len(pairs), sizes[1]
     row["note"] = other.compiled.explain() if other.compiled else ""
     return row
 

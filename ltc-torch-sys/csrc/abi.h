@@ -167,6 +167,8 @@ typedef struct LtcThreads {
   int kernels, products;
 } LtcThreads;
 LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
+// Whether libtorch is to use deterministic algorithms only.
+int ltc_is_deterministic(void);
 
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);

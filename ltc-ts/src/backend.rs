@@ -10,7 +10,7 @@ use ltc_backend::{
     RunCost,
 };
 use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
-use ltc_torch_sys::{Generator, Held, Narrow, Pooled, on_one_thread, pool_stats, set_pool_limit};
+use ltc_torch_sys::{Generator, Held, Narrow, Pooled, is_deterministic, on_one_thread, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -73,7 +73,9 @@ pub struct TsConfig {
     /// 0: steps run as recorded ([`crate::MemoryPlan`]).
     pub budget_bytes: usize,
     /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels, and small
-    /// matrix products in others. Only with [`Fusion::Full`], as sums may have other bits then.
+    /// matrix products in others; and programs beside which their caller is at work, if that asks for it
+    /// ([`ltc_backend::Inputs::narrow`]) and libtorch is not told to be deterministic. Only with [`Fusion::Full`], as sums
+    /// may have other bits then.
     pub narrow: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
@@ -302,6 +304,11 @@ impl TsExecutable {
         })
     }
 
+    /// Whether it may run on one thread where libtorch would use several.
+    fn narrows(&self) -> bool {
+        self.config.narrows() && self.program.forks() == 0
+    }
+
     /// The lowered graph.
     pub fn program(&self) -> &Program {
         &self.program
@@ -320,7 +327,7 @@ impl Executable for TsExecutable {
             let mut state = self.state.lock();
             (std::mem::take(&mut state.frame), state.cost.wide)
         };
-        let suits = self.program.suits(&inputs.numbers);
+        let (suits, narrow) = (self.program.suits(&inputs.numbers), inputs.narrow);
         let program = if suits { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let run = || match program {
@@ -337,7 +344,7 @@ impl Executable for TsExecutable {
                 RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
             }
         };
-        let narrow = self.config.narrows() && suits && !wide && self.program.forks() == 0;
+        let narrow = (narrow || suits && !wide) && self.narrows();
         let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
         stats.narrow += u64::from(narrow);
         let blocks = pooled.leave();
@@ -367,7 +374,7 @@ impl Executable for TsExecutable {
         let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
         // A configured number is the executor thread's alone.
         let is_same = threads == 1 || self.config.threads.is_none_or(|n| usize::from(n) == threads);
-        is_same.then_some(RunCost { time: cost.time, threads })
+        is_same.then_some(RunCost { time: cost.time, threads, narrows: self.narrows() && !is_deterministic() })
     }
 
     fn text(&self) -> String {

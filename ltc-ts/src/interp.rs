@@ -127,7 +127,7 @@ pub(crate) fn run(
         (0..program.lowered.outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
         return stats;
     }
-    let Inputs { params, mut numbers } = inputs;
+    let Inputs { params, mut numbers, .. } = inputs;
     numbers.extend_from_slice(&program.constants);
     let Frame { slots, other } = frame;
     slots.resize_with(program.slots, Slot::default);

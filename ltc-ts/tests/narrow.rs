@@ -22,11 +22,12 @@ struct Ran {
     started: Option<usize>,
     /// As many as it may use, as it says itself, and what its thread was left with.
     cost: usize,
+    narrows: bool,
     left: i32,
 }
 
-/// Runs `softmax(a @ b)` on a thread of its own, which has no team of threads yet.
-fn run(config: TsConfig, a: &Tensor, b: &Tensor) -> Ran {
+/// Runs `softmax(a @ b)` on a thread of its own, which has no team of threads yet; `asked`: on one thread.
+fn run(config: TsConfig, a: &Tensor, b: &Tensor, asked: bool) -> Ran {
     let (a, b) = (a.copy(), b.copy());
     thread::spawn(move || {
         tch::set_num_threads(2);
@@ -38,10 +39,11 @@ fn run(config: TsConfig, a: &Tensor, b: &Tensor) -> Ran {
         let softmax = g.one("aten::_softmax", ArgWriter::new().tensor().int(1).bool(false), &[product], &result);
         let rig = Rig::with(config, g.finish(&[softmax]));
         let (inputs, before) = ([&a, &b].map(|t| keep(rig.buffer(t))), threads());
-        let value = rig.execute(inputs.into()).tensor(0);
+        let value = rig.execute_on(inputs.into(), asked).tensor(0);
         let started = threads().zip(before).map(|(now, before)| now - before);
-        let cost = rig.program.cost().expect("a program of the CPU").threads;
-        Ran { value, stats: rig.stats(), started, cost, left: tch::get_num_threads() }
+        let cost = rig.program.cost().expect("a program of the CPU");
+        let (cost, narrows) = (cost.threads, cost.narrows);
+        Ran { value, stats: rig.stats(), started, cost, narrows, left: tch::get_num_threads() }
     })
     .join()
     .expect("it runs")
@@ -57,7 +59,7 @@ fn small_programs_start_no_threads_and_small_products_none_in_any() {
     for (fusion, narrow, is_narrow) in
         [(Fusion::Full, true, true), (Fusion::Full, false, false), (Fusion::Exact, true, false)]
     {
-        let ran = run(with(fusion, narrow), &a, &b);
+        let ran = run(with(fusion, narrow), &a, &b, false);
         let stats = (ran.stats.narrow, ran.stats.small_products);
         assert_eq!(stats, if is_narrow { (1, 1) } else { (0, 0) }, "{fusion:?}");
         assert_eq!((ran.cost, ran.left), (if is_narrow { 1 } else { 2 }, 2), "{fusion:?}");
@@ -71,11 +73,21 @@ fn small_programs_start_no_threads_and_small_products_none_in_any() {
     }
     // Where several threads gain something they are used.
     let (a, b) = (normal(&[128, 128]), normal(&[128, 128]));
-    let ran = run(with(Fusion::Full, true), &a, &b);
+    let ran = run(with(Fusion::Full, true), &a, &b, false);
     assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 0, 2));
     assert!(ran.started.is_none_or(|n| n > 0));
+    // Unless they are asked not to be, and bits may differ.
+    let expected = a.mm(&b).softmax(1, Kind::Float);
+    for (fusion, narrow, may) in
+        [(Fusion::Full, true, true), (Fusion::Full, false, false), (Fusion::Exact, true, false)]
+    {
+        let ran = run(with(fusion, narrow), &a, &b, true);
+        assert_eq!((ran.narrows, ran.stats.narrow, ran.left), (may, u64::from(may), 2), "{fusion:?}");
+        assert!(ran.started.is_none_or(|n| (n == 0) == may), "{fusion:?}: {:?} threads", ran.started);
+        assert!(ran.value.allclose(&expected, 1e-5, 1e-6, false));
+    }
     // A small product in a program that uses several threads elsewhere is the same product.
     let (a, b) = (normal(&[1024, 2]), normal(&[2, 64]));
-    let ran = run(with(Fusion::Full, true), &a, &b);
+    let ran = run(with(Fusion::Full, true), &a, &b, false);
     assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 1, 2));
 }

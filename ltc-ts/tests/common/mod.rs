@@ -160,8 +160,13 @@ impl Rig {
     }
 
     pub(crate) fn execute(&self, params: Vec<Input>) -> Told {
+        self.execute_on(params, false)
+    }
+
+    /// `narrow`: on one thread.
+    pub(crate) fn execute_on(&self, params: Vec<Input>, narrow: bool) -> Told {
         let mut told = Told::default();
-        self.program.execute(Inputs::new(params, self.numbers.clone()), &mut told);
+        self.program.execute(Inputs { narrow, ..Inputs::new(params, self.numbers.clone()) }, &mut told);
         assert_eq!(told.0.len(), self.program.program().graph().outputs().len(), "every output is told");
         told
     }

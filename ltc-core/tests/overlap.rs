@@ -1,0 +1,131 @@
+//! A program that could take every processor runs on one, beside a caller that has much to do meanwhile, where that is faster.
+
+use std::{
+    sync::Arc,
+    thread::{self, ThreadId, available_parallelism},
+    time::{Duration, Instant},
+};
+
+use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, RunCost};
+use ltc_core::{Config, Error, LazyTensor, Session};
+use ltc_ir::{Graph, LayoutRef};
+use parking_lot::Mutex;
+
+/// How each program ran: on one thread, and where.
+type Log = Arc<Mutex<Vec<(bool, ThreadId)>>>;
+
+/// A backend without numerics whose programs could take every processor.
+struct Wide {
+    log: Log,
+    narrows: bool,
+}
+
+struct Program {
+    log: Log,
+    narrows: bool,
+    outputs: usize,
+}
+
+impl Backend for Wide {
+    fn name(&self) -> &str {
+        "wide"
+    }
+
+    fn device_count(&self) -> usize {
+        1
+    }
+
+    fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
+        Ok(Arc::new(Program { log: self.log.clone(), narrows: self.narrows, outputs: graph.outputs().len() }))
+    }
+
+    fn upload(&self, _: DeviceIndex, _: &HostTensor) -> Result<Buffer, BackendError> {
+        Ok(Buffer::new(()))
+    }
+
+    fn download(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
+        Ok(HostTensor { layout: layout.clone(), bytes: vec![0; layout.storage_bytes()] })
+    }
+}
+
+impl Executable for Program {
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
+        work(RUN);
+        self.log.lock().push((inputs.narrow, thread::current().id()));
+        (0..self.outputs).for_each(|i| sink.output(i, Ok(Buffer::new(()))));
+    }
+
+    fn cost(&self) -> Option<RunCost> {
+        Some(RunCost { time: Duration::from_millis(1), threads: 1 << 20, narrows: self.narrows })
+    }
+
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+/// How long a program runs.
+const RUN: Duration = Duration::from_micros(100);
+
+fn work(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+fn processors() -> u32 {
+    available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// What a step does after its program was sent.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    /// The caller is busy for as long as all processors together could take off a program.
+    Works,
+    Reads,
+}
+
+/// How the programs of 64 equal steps ran, and how many overlapped as the metrics have it.
+fn run(narrows: bool, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId)>, u64), Error> {
+    let log = Log::default();
+    let session = Session::new(Arc::new(Wide { log: log.clone(), narrows }), config)?;
+    let dev = session.device(0)?;
+    let mut x = LazyTensor::from_slice(dev, &[1.0f32, 2.0], &[2])?;
+    for _ in 0..64 {
+        x = (&x * 2.0).relu()?;
+        dev.sync()?;
+        match then {
+            Then::Works => work(RUN * processors()),
+            Then::Reads => drop(x.to_host()?),
+        }
+    }
+    dev.wait()?;
+    let ran = std::mem::take(&mut *log.lock());
+    assert_eq!(ran.len(), 64);
+    Ok((ran, session.metrics().overlapped_executions))
+}
+
+#[test]
+fn both_ways_are_tried_beside_a_busy_caller_only() -> Result<(), Error> {
+    let here = thread::current().id();
+    let several = processors() > 1;
+    let mut off = Config::default();
+    off.overlap = false;
+    for (narrows, config, then) in [
+        (true, Config::default(), Then::Works),
+        (false, Config::default(), Then::Works),
+        (true, off, Then::Works),
+        (true, Config::default(), Then::Reads),
+    ] {
+        let may = several && narrows && config.overlap && then == Then::Works;
+        let (ran, counted) = run(narrows, config, then)?;
+        let overlapped = ran.iter().filter(|(narrow, _)| *narrow).count();
+        assert_eq!(overlapped as u64, counted);
+        assert_eq!(overlapped > 0, may, "{overlapped} of {}", ran.len());
+        assert!(ran.iter().any(|(narrow, _)| !narrow), "the first ones are not");
+        // On another thread if on one, else here.
+        assert!(ran.iter().all(|(narrow, at)| *narrow == (*at != here)), "{ran:?}");
+    }
+    Ok(())
+}
