@@ -4,7 +4,7 @@ For every case and way a process of its own runs both: first each one's first st
 whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1: faster than
 eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile, `ltc` is this device,
 `ltc.compile` its compiled steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that does not work here is reported
-with its reason.
+with its reason. First steps are one sample; of `ltc`, whose next process has no cache to find on disk, the median of several.
 """
 
 import argparse
@@ -21,12 +21,13 @@ HERE = Path(__file__).parent
 
 
 class Runner:
-    """A way of running a case: `block(n)` runs `n` steps to their end and returns seconds."""
+    """A way of running a case: `block(n)` runs `n` steps to their end and returns seconds; `read`: and reads each's number."""
 
-    def __init__(self, case, way):
+    def __init__(self, case, way, read=False):
         import cases
         import torch
 
+        self.read = read
         if way == "jax":
             import jax
             import jax_cases
@@ -76,6 +77,8 @@ class Runner:
         start = time.perf_counter()
         for _ in range(steps):
             kept = self.step()
+            if self.read:
+                (kept[0] if isinstance(kept, tuple | list) else kept).sum().item()
             self.sync()
         self.wait()
         self.kept = kept
@@ -88,13 +91,15 @@ def _block_size(runner):
     return max(10, min(1000, int(0.05 / (runner.block(5) / 5))))
 
 
-def measure(case, way, seconds, threads):
-    """The row of one case and way."""
+def measure(case, way, seconds, threads, read):
+    """The row of one case and way; for no seconds, of the first steps alone."""
     import torch
 
     torch.set_num_threads(threads)
-    eager, other = Runner(case, "eager"), Runner(case, way)
+    eager, other = Runner(case, "eager", read), Runner(case, way, read)
     row = {"eager_first": eager.block(1), "first": other.block(1)}
+    if not seconds:
+        return row
     for _ in range(3):
         eager.block(2), other.block(2)
     sizes = [_block_size(runner) for runner in (eager, other)]
@@ -128,9 +133,10 @@ def _fallbacks(way):
     return torch_ltc.fallback_count()
 
 
-def in_child(case, way, options):
+def in_child(case, way, options, seconds):
     """`measure` in a process of its own, or {"error": why}."""
-    command = [sys.executable, __file__, "--child", case, way, "--seconds", str(options.seconds), "--threads", str(options.threads)]
+    command = [sys.executable, __file__, "--child", case, way, "--seconds", str(seconds), "--threads", str(options.threads)]
+    command += ["--read"] * options.read
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "PYTHONWARNINGS": "ignore"}
     if way == "jax":
         environment |= {"JAX_PLATFORMS": "cpu", "NPROC": str(options.threads)}
@@ -145,6 +151,17 @@ def in_child(case, way, options):
     # The line that names the exception, not the hints some errors print after it.
     named = [line for line in lines if not line.startswith(" ") and "Error" in line.split(":")[0]]
     return {"error": (named or lines)[-1][:160]}
+
+
+def row_of(case, way, options):
+    """`measure`, its first steps those of the process whose ratio is the median."""
+    row = in_child(case, way, options, options.seconds)
+    if way == "ltc" and "error" not in row:
+        samples = [row, *(in_child(case, way, options, 0) for _ in range(options.firsts - 1))]
+        samples = sorted((s for s in samples if "error" not in s), key=lambda s: s["first"] / s["eager_first"])
+        middle = samples[len(samples) // 2]
+        row |= {key: middle[key] for key in ("first", "eager_first")}
+    return row
 
 
 def table(case, rows):
@@ -169,12 +186,14 @@ def main():
     p.add_argument("--ways", default=",".join(WAYS), help="comma-separated")
     p.add_argument("--seconds", type=float, default=3.0, help="time per row for the steady state")
     p.add_argument("--threads", type=int, default=os.cpu_count(), help="of each way; default: all processors")
+    p.add_argument("--read", action="store_true", help="read a number of each step's result, as loops do that print their loss")
+    p.add_argument("--firsts", type=int, default=3, help="processes whose first steps are measured, for `ltc`")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds after which a row is given up")
     p.add_argument("--json", type=Path, help="also write the rows here, after each case")
     p.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = p.parse_args()
     if options.child:
-        print(json.dumps(measure(*options.child, options.seconds, options.threads)))
+        print(json.dumps(measure(*options.child, options.seconds, options.threads, options.read)))
         return
     import cases
 
@@ -189,7 +208,7 @@ def main():
     found = {}
     for case in wanted:
         ways = [way for way in options.ways.split(",") if way != "jax" or case in jax_cases]
-        found[case] = {way: in_child(case, way, options) for way in ways}
+        found[case] = {way: row_of(case, way, options) for way in ways}
         print(table(case, found[case]), flush=True)
         if options.json:  # after each case: a run that is stopped has what it measured
             options.json.write_text(json.dumps({"load": load, "threads": options.threads, "cases": found}, indent=1))

@@ -79,6 +79,8 @@ def add_step_closure(closure: Callable[..., object], args: Sequence[Any] = (), r
 def run_step_closures() -> DeviceContext:
     """Runs the closures added since the last step; returns the device's context."""
     context = get_device_context()
+    if not (context.async_step_closures or context.step_closures):
+        return context
     asynchronous, context.async_step_closures = context.async_step_closures, []
     if asynchronous:
         context.async_closure_handler = context.async_closure_handler or AsyncClosureHandler()

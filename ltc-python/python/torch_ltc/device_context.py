@@ -27,5 +27,7 @@ class DeviceContext:
 def get_device_context(device: str | torch.device | None = None) -> DeviceContext:
     """The context of a device (``ltc``)."""
     device = "ltc" if device is None else str(device)
+    if context := DeviceContext._CONTEXTS.get(device):  # each step asks; entries are only ever added
+        return context
     with DeviceContext._CONTEXTS_LOCK:
         return DeviceContext._CONTEXTS.setdefault(device, DeviceContext(device))
