@@ -100,8 +100,7 @@ def measure(case, way, seconds, threads, read):
     row = {"eager_first": eager.block(1), "first": other.block(1)}
     if not seconds:
         return row
-    for _ in range(20):  # as many as our device needs to try its ways of running a program
-        eager.block(2), other.block(2)
+    eager.block(40), other.block(40)  # in one go: our device times its ways of running a program meanwhile
     sizes = [_block_size(runner) for runner in (eager, other)]
     fallbacks = _fallbacks(way)
     pairs, end = [], time.monotonic() + seconds
