@@ -382,10 +382,11 @@ impl Device {
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
+        let mut narrow = false;
         let mut here = || match handover.place(&program, awaited, config.overlap) {
             Place::Executor => false,
             Place::Narrow => {
-                job.narrow = true;
+                narrow = true;
                 metrics::add(&session.counters.overlapped_executions, 1);
                 false
             }
@@ -404,9 +405,10 @@ impl Device {
             self.0.executor.run_inline(job)
         } else {
             event(false);
+            job.narrow = narrow;
             self.0.executor.submit(job)
         };
-        handover.sent(&program, time);
+        handover.sent(&program, narrow, time);
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs.

@@ -209,6 +209,7 @@ impl Shared {
         if !narrow {
             program.pace.run.note(time);
         }
+        program.pace.overlap.ran(narrow, time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();

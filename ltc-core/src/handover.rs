@@ -10,7 +10,7 @@
 //! most kernels. Programs that use more than half of the processors but not all are always handed over: one team, the executor's.
 //!
 //! On one thread such a program leaves processors to its caller, and libtorch starts no team. Where the caller has enough to do
-//! meanwhile to make that worth a trial, steps are timed both ways ([`crate::overlap`]).
+//! meanwhile to make that worth a trial, both ways are timed ([`crate::overlap`]).
 
 use std::{
     num::NonZero,
@@ -53,7 +53,7 @@ pub(crate) struct Pace {
     pub(crate) run: Mean,
     /// How long its caller goes on before somebody waits, or the next program comes.
     slack: Mean,
-    overlap: Trial,
+    pub(crate) overlap: Trial,
 }
 
 impl Pace {
@@ -71,8 +71,17 @@ impl Pace {
 pub(crate) struct Handover {
     /// How long it takes to wake the executor thread.
     pub(crate) wake: Mean,
-    /// The last program sent, and when its caller went on.
-    last: Mutex<Option<(Weak<Program>, Instant)>>,
+    last: Mutex<Option<Sent>>,
+}
+
+/// The last program sent.
+#[derive(Debug)]
+struct Sent {
+    program: Weak<Program>,
+    /// It is to use one thread.
+    narrow: bool,
+    /// When its caller went on.
+    at: Instant,
 }
 
 /// Where a program is better run.
@@ -124,13 +133,13 @@ impl Handover {
             !awaited && is_gain(run, wake, pace.slack.get())
         });
         let may = place == Place::Here && overlap && !awaited && cost.is_some_and(|cost| cost.narrows);
-        let narrow = may && pace.has_company(processors()) && pace.overlap.next(Instant::now);
+        let narrow = may && pace.has_company(processors()) && pace.overlap.next();
         if narrow { Place::Narrow } else { place }
     }
 
     /// A program was sent, or run, in this time, and its caller goes on.
-    pub(crate) fn sent(&self, program: &Arc<Program>, time: Range<Instant>) {
-        self.needed_then(Some((Arc::downgrade(program), time.end)), time.start);
+    pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>) {
+        self.needed_then(Some(Sent { program: Arc::downgrade(program), narrow, at: time.end }), time.start);
     }
 
     /// Somebody waits.
@@ -138,10 +147,12 @@ impl Handover {
         self.needed_then(None, now);
     }
 
-    fn needed_then(&self, next: Option<(Weak<Program>, Instant)>, now: Instant) {
+    fn needed_then(&self, next: Option<Sent>, now: Instant) {
         let last = std::mem::replace(&mut *self.last.lock(), next);
-        if let Some((program, since)) = last.and_then(|(program, since)| Some((program.upgrade()?, since))) {
-            program.pace.slack.note(now.saturating_duration_since(since));
+        if let Some((sent, program)) = last.and_then(|sent| sent.program.upgrade().map(|program| (sent, program))) {
+            let slack = now.saturating_duration_since(sent.at);
+            program.pace.slack.note(slack);
+            program.pace.overlap.had(sent.narrow, slack);
         }
     }
 }

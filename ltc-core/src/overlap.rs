@@ -1,95 +1,147 @@
 //! Whether a program that could take every processor makes steps faster on one, beside its caller.
 //!
 //! What several threads take off the program against what the caller does meanwhile: neither is known before, so both ways
-//! are tried and steps are timed, from program to program.
+//! are tried, and both times taken. Not those of whole steps: a caller that stops now and then to do something else would
+//! count against the way it stops in.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 
 /// Runs of one way in a row.
 const BLOCK: u32 = 8;
-/// Those of them that are not timed: programs of the other way may still wait in the queue.
-const SETTLE: u32 = 3;
-/// Blocks, of either way in turn, of which the fastest decides.
+/// Blocks, of either way in turn.
 const BLOCKS: u32 = 4;
 /// Runs after which both are tried again: soon, when kernels have become machine code, then now and then.
 const AGAIN: [u32; 2] = [128, 8192];
 
-/// Steps of one program, timed.
+/// Both ways of one program, timed.
 #[derive(Debug, Default)]
-pub(crate) struct Trial(Mutex<Measured>);
+pub(crate) struct Trial {
+    measured: Mutex<Measured>,
+    /// Times are wanted.
+    open: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Measured {
     runs: u32,
     /// Both were tried before.
     again: bool,
-    /// When the timed part of this block began.
-    began: Option<Instant>,
-    /// Shortest mean time of a step, without and with overlap.
-    best: [Option<Duration>; 2],
+    /// Without and with overlap.
+    ways: [Way; 2],
+    /// What came of it.
+    overlaps: bool,
+}
+
+#[derive(Debug, Default)]
+struct Way {
+    /// How long the program ran.
+    runs: Vec<Duration>,
+    /// How long its caller went on before somebody waited, or the next program came.
+    slack: Vec<Duration>,
+}
+
+fn median(times: &mut [Duration]) -> Option<Duration> {
+    let middle = times.len() / 2;
+    (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
 }
 
 impl Trial {
-    /// Whether the next run, of which the caller is about to dispose, should be on one thread.
-    pub(crate) fn next(&self, now: impl FnOnce() -> Instant) -> bool {
-        let measured = &mut *self.0.lock();
+    /// Whether the next run should be on one thread.
+    pub(crate) fn next(&self) -> bool {
+        let measured = &mut *self.measured.lock();
         if measured.runs >= AGAIN[usize::from(measured.again)] {
             *measured = Measured { again: true, ..Measured::default() };
         }
-        let (block, run) = (measured.runs / BLOCK, measured.runs % BLOCK);
+        let block = measured.runs / BLOCK;
         measured.runs += 1;
-        let overlaps = block % 2 == 1;
         if block >= BLOCKS {
-            return matches!(measured.best, [Some(alone), Some(beside)] if beside < alone);
+            if self.open.swap(false, Relaxed) {
+                measured.overlaps = is_faster(std::mem::take(&mut measured.ways));
+            }
+            return measured.overlaps;
         }
-        if run == SETTLE {
-            measured.began = Some(now());
-        } else if let Some(began) = measured.began.take_if(|_| run == BLOCK - 1) {
-            let step = (now() - began) / (BLOCK - 1 - SETTLE);
-            let best = &mut measured.best[usize::from(overlaps)];
-            *best = Some(best.map_or(step, |b| b.min(step)));
-        }
-        overlaps
+        self.open.store(true, Relaxed);
+        block % 2 == 1
     }
+
+    /// The program ran for so long, on one thread or not.
+    pub(crate) fn ran(&self, narrow: bool, time: Duration) {
+        self.note(|ways| ways[usize::from(narrow)].runs.push(time));
+    }
+
+    /// So long was there something to do beside it, or after it.
+    pub(crate) fn had(&self, narrow: bool, slack: Duration) {
+        self.note(|ways| ways[usize::from(narrow)].slack.push(slack));
+    }
+
+    fn note(&self, push: impl FnOnce(&mut [Way; 2])) {
+        if self.open.load(Relaxed) {
+            push(&mut self.measured.lock().ways);
+        }
+    }
+}
+
+/// Whether the part of a step that may overlap is shorter with it: as long as the longer of both, not as both together.
+fn is_faster(ways: [Way; 2]) -> bool {
+    let [alone, beside] = ways.map(|mut way| median(&mut way.runs).zip(median(&mut way.slack)));
+    alone.zip(beside).is_some_and(|((alone, after), (run, slack))| run.max(slack) < alone + after)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The ways of so many runs where steps take these times.
-    fn ways(trial: &Trial, runs: u32, alone: u64, beside: u64) -> Vec<bool> {
-        let mut clock = Instant::now();
-        let step = |_| {
-            let overlaps = trial.next(|| clock);
-            clock += Duration::from_micros(if overlaps { beside } else { alone });
-            overlaps
+    /// The ways of so many runs of a program that takes these times, on all threads and on one, microseconds, and whose
+    /// caller is then busy for as long.
+    fn ways(trial: &Trial, runs: u32, times: [u64; 2], busy: impl Fn(u32) -> u64) -> Vec<bool> {
+        let step = |i| {
+            let narrow = trial.next();
+            trial.ran(narrow, Duration::from_micros(times[usize::from(narrow)]));
+            trial.had(narrow, Duration::from_micros(busy(i)));
+            narrow
         };
         (0..runs).map(step).collect()
     }
 
     #[test]
     fn the_faster_way_is_kept() {
-        for (alone, beside) in [(100, 60), (60, 100)] {
+        for (times, busy, beside) in [([100, 150], 60, true), ([100, 170], 60, false), ([100, 120], 160, true)] {
             let trial = Trial::default();
-            let tried = ways(&trial, BLOCK * BLOCKS, alone, beside);
+            let tried = ways(&trial, BLOCK * BLOCKS, times, |_| busy);
             assert_eq!(tried.iter().filter(|&&o| o).count() as u32, BLOCK * BLOCKS / 2, "both are tried");
-            let kept = ways(&trial, AGAIN[0] - BLOCK * BLOCKS, alone, beside);
-            assert!(kept.iter().all(|&overlaps| overlaps == (beside < alone)), "{alone} {beside}");
+            let kept = ways(&trial, AGAIN[0] - BLOCK * BLOCKS, times, |_| busy);
+            assert!(kept.iter().all(|&overlaps| overlaps == beside), "{times:?} {busy}");
+        }
+    }
+
+    #[test]
+    fn a_caller_who_stops_now_and_then_counts_against_neither() {
+        for often in 3..12 {
+            for (times, beside) in [([100, 150], true), ([100, 170], false)] {
+                let trial = Trial::default();
+                // Every so many steps it does something else, or waits.
+                let busy = |i| if i % often == 0 { [50_000, 0][i as usize % 2] } else { 60 };
+                ways(&trial, BLOCK * BLOCKS, times, busy);
+                assert!(ways(&trial, 50, times, busy).iter().all(|&overlaps| overlaps == beside), "{often} {times:?}");
+            }
         }
     }
 
     #[test]
     fn both_are_tried_again() {
         let trial = Trial::default();
-        ways(&trial, AGAIN[0], 100, 60);
+        ways(&trial, AGAIN[0], [100, 150], |_| 60);
         // Kernels became machine code.
-        ways(&trial, BLOCK * BLOCKS, 40, 60);
-        assert!(ways(&trial, AGAIN[1] - BLOCK * BLOCKS, 40, 60).iter().all(|&overlaps| !overlaps));
-        let tried = ways(&trial, BLOCK * BLOCKS, 40, 30);
+        ways(&trial, BLOCK * BLOCKS, [40, 120], |_| 60);
+        let rest = ways(&trial, AGAIN[1] - BLOCK * BLOCKS, [40, 120], |_| 60);
+        assert!(rest.iter().all(|&overlaps| !overlaps));
+        let tried = ways(&trial, BLOCK * BLOCKS, [40, 80], |_| 60);
         assert!(tried.contains(&true) && tried.contains(&false));
-        assert!(ways(&trial, 100, 40, 30).iter().all(|&overlaps| overlaps));
+        assert!(ways(&trial, 100, [40, 80], |_| 60).iter().all(|&overlaps| overlaps));
     }
 }
