@@ -17,6 +17,8 @@ const BLOCK: u32 = 8;
 const BLOCKS: u32 = 4;
 /// Runs after which both are tried again: soon, when kernels have become machine code, then now and then.
 const AGAIN: [u32; 2] = [128, 8192];
+/// Times kept of each kind: those of all runs of one way.
+const TIMES: usize = (BLOCK * BLOCKS / 2) as usize;
 
 /// Both ways of one program, timed.
 #[derive(Debug, Default)]
@@ -71,17 +73,22 @@ impl Trial {
 
     /// The program ran for so long, on one thread or not.
     pub(crate) fn ran(&self, narrow: bool, time: Duration) {
-        self.note(|ways| ways[usize::from(narrow)].runs.push(time));
+        self.note(narrow, |way| &mut way.runs, time);
     }
 
     /// So long was there something to do beside it, or after it.
     pub(crate) fn had(&self, narrow: bool, slack: Duration) {
-        self.note(|ways| ways[usize::from(narrow)].slack.push(slack));
+        self.note(narrow, |way| &mut way.slack, slack);
     }
 
-    fn note(&self, push: impl FnOnce(&mut [Way; 2])) {
+    fn note(&self, narrow: bool, kind: impl FnOnce(&mut Way) -> &mut Vec<Duration>, time: Duration) {
         if self.open.load(Relaxed) {
-            push(&mut self.measured.lock().ways);
+            let measured = &mut *self.measured.lock();
+            let times = kind(&mut measured.ways[usize::from(narrow)]);
+            // The program may run on with its trial interrupted, for as long as its caller has nothing else to do.
+            if times.len() < TIMES {
+                times.push(time);
+            }
         }
     }
 }
@@ -130,6 +137,18 @@ mod tests {
                 assert!(ways(&trial, 50, times, busy).iter().all(|&overlaps| overlaps == beside), "{often} {times:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_interrupted_trial_keeps_no_more_times() {
+        let trial = Trial::default();
+        ways(&trial, BLOCK, [100, 150], |_| 60);
+        for _ in 0..10 * TIMES {
+            trial.ran(false, Duration::from_micros(100));
+            trial.had(false, Duration::ZERO);
+        }
+        let measured = trial.measured.lock();
+        assert_eq!([measured.ways[0].runs.len(), measured.ways[0].slack.len()], [TIMES; 2]);
     }
 
     #[test]
