@@ -114,6 +114,16 @@ def test_a_setting_that_changes_once(change, least):
     both(torch.optim.Adam, least, steps=16, during=lambda i, opt: i == 7 and opt.param_groups[0].update(change))
 
 
+def test_a_setting_may_take_the_place_of_another():
+    def during(i, opt):
+        if i == 0:
+            opt.param_groups[0]["first"] = 1
+        if i == 7:
+            opt.param_groups[0]["second"] = opt.param_groups[0].pop("first")
+
+    both(torch.optim.Adam, least=9, steps=16, during=during)
+
+
 @pytest.mark.parametrize("as_a_group", [True, False])
 def test_parameters_may_be_added_between_steps(as_a_group):
     later = []

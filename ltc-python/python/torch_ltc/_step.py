@@ -106,14 +106,24 @@ class _Settings:
         self._optimiser, self._replaced = optimiser, _replacements[optimiser]
         self._sizes: list[int] = []
         self._readers: list[Callable[[dict[str, Any]], Any]] = []
+        #: How often there were other settings; equal ones of other names are not the same.
+        self._looks = 0
 
     def __call__(self) -> tuple[Any, ...]:
         groups = self._optimiser.param_groups
         if [len(group) for group in groups] != self._sizes:
-            self._sizes = [len(group) for group in groups]
-            self._readers = [_reader(group) for group in groups]
-        found = [(len(group["params"]), read(group)) for group, read in zip(groups, self._readers)]
-        return (self._replaced[0], *found)
+            self._look(groups)
+        try:
+            found = [(len(group["params"]), read(group)) for group, read in zip(groups, self._readers)]
+        except KeyError:  # as many as before, but others
+            self._look(groups)
+            found = [(len(group["params"]), read(group)) for group, read in zip(groups, self._readers)]
+        return (self._replaced[0], self._looks, *found)
+
+    def _look(self, groups: list[dict[str, Any]]) -> None:
+        self._looks += 1
+        self._sizes = [len(group) for group in groups]
+        self._readers = [_reader(group) for group in groups]
 
 
 def _reader(group: dict[str, Any]) -> Callable[[dict[str, Any]], Any]:
