@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch_ltc
 from torch import nn
+from torch_ltc._host import HostTape
 
 
 def data(steps):
@@ -69,6 +70,25 @@ def test_a_step_that_has_its_optimiser_s_method_s_name():
     for x, _ in data(8):
         call(x.to("ltc"))
     assert call.counts == (5, 3), call.explain()
+
+
+@pytest.mark.parametrize("number", [1, 0, -3, 1 << 24, 0.1, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_counting_with_a_number_that_is_a_tensor_already(dtype, number):
+    if dtype is torch.int64 and type(number) is float:
+        number = 2
+    expected = torch.tensor([-0.0, 7, 1e9]).to(dtype)
+    count = expected.clone()
+    with HostTape() as tape:
+        count += number
+    program = tape.program()
+    for _ in range(3):
+        program.run()
+    for _ in range(4):
+        expected += number
+    assert count.dtype == dtype and torch.equal(count, expected) and count.signbit().equal(expected.signbit())
+    converted = any(type(c) is torch.Tensor and c is not count for c in tape._constants.values())
+    assert converted == (dtype.is_floating_point and dtype is not torch.bfloat16 and type(number) is int and number < 1 << 24)
 
 
 def test_a_decision_that_depends_on_the_count_is_taken_again():

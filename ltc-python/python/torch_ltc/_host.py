@@ -6,6 +6,7 @@ operator of the device it is one of the program's results: a replay puts the num
 that depends on one becomes a check, and a replay for which it fails is recorded instead.
 """
 
+import functools
 import operator
 import re
 import types
@@ -106,6 +107,21 @@ def _plain(x: Any) -> Any:
     return float.__float__(x) if type(x) is Traced else x
 
 
+@functools.lru_cache(256)
+def _number(value: int, dtype: torch.dtype) -> torch.Tensor:
+    """The one tensor for a number: captures are compared by it."""
+    return torch.tensor(value, dtype=dtype)
+
+
+def _with_tensor(func: Any, args: Any) -> Any:
+    """``t += 1`` with a tensor for the number: libtorch makes one at each call, which takes twice as long as the sum."""
+    if func is not torch.Tensor.add_ or len(args) != 2 or type(args[1]) is not int or abs(args[1]) >= 1 << 24:
+        return args
+    t, number = args
+    # Exact in these, so that it is the same whenever it is converted.
+    return (t, _number(number, t.dtype)) if t.dtype in (torch.float32, torch.float64) else args
+
+
 def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
@@ -188,7 +204,7 @@ class HostTape(TorchFunctionMode):
             memory = t.untyped_storage()
             if memory._cdata in self._older:
                 self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
-        texts = [self._text(a) for a in args] + [f"{k}={self._text(a)}" for k, a in kwargs.items()]
+        texts = [self._text(a) for a in _with_tensor(func, args)] + [f"{k}={self._text(a)}" for k, a in kwargs.items()]
         call = f"{self._constant(func)}({', '.join(texts)})"
         results = list(out) if isinstance(out, (list, tuple)) else [out]
         if changed or any(map(_is_host, results)):
