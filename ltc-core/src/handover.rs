@@ -67,9 +67,9 @@ impl Pace {
 }
 
 /// What is known of one device's hand-overs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Handover {
-    /// How long it takes to wake the executor thread.
+    /// How long it takes to wake the executor thread. Measured only when it is woken: one slow time must not be the last.
     pub(crate) wake: Mean,
     last: Mutex<Option<Sent>>,
 }
@@ -120,6 +120,14 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
         // Two teams of them would have enough.
         Some(cost) if 2 * cost.threads <= processors + 1 && !gains(cost.time) => Place::HereIfIdle,
         _ => Place::Executor,
+    }
+}
+
+impl Default for Handover {
+    fn default() -> Self {
+        let wake = Mean::default();
+        wake.note(WAKE);
+        Handover { wake, last: Mutex::default() }
     }
 }
 
@@ -183,6 +191,14 @@ mod tests {
         assert_eq!(place(of(1), 1, |_| true), Place::Executor, "it starts none, and there is other work");
         assert_eq!(place(of(1), 1, |_| false), Place::HereIfIdle);
         assert_eq!(place(None, 1, |_| false), Place::Executor, "another device's work");
+    }
+
+    #[test]
+    fn one_slow_wake_does_not_end_hand_overs() {
+        let handover = Handover::default();
+        handover.wake.note(Duration::from_millis(5));
+        let wake = handover.wake.get().expect("assumed before it is measured");
+        assert!(is_gain(Duration::from_micros(300), wake, Some(Duration::from_micros(600))), "{wake:?}");
     }
 
     #[test]
