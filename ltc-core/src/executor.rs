@@ -109,7 +109,7 @@ impl Executor {
         }
         let end = Instant::now();
         if sleeps && started {
-            self.handover.wake.note(end - start);
+            self.handover.woke(end - start);
         }
         start..end
     }

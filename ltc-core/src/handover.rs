@@ -67,10 +67,10 @@ impl Pace {
 }
 
 /// What is known of one device's hand-overs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Handover {
-    /// How long it takes to wake the executor thread. Measured only when it is woken: one slow time must not be the last.
-    pub(crate) wake: Mean,
+    /// How long it takes to wake the executor thread.
+    wake: Mean,
     last: Mutex<Option<Sent>>,
 }
 
@@ -123,26 +123,27 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
     }
 }
 
-impl Default for Handover {
-    fn default() -> Self {
-        let wake = Mean::default();
-        wake.note(WAKE);
-        Handover { wake, last: Mutex::default() }
-    }
-}
-
 impl Handover {
     /// Where a program is to run; `awaited`: somebody is waiting for it already; `overlap`: on one thread, too.
     pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool) -> Place {
         let (cost, pace) = (program.executable.cost(), &program.pace);
         let place = place(cost, processors(), |estimate| {
             let run = pace.run.get().unwrap_or(estimate);
-            let wake = self.wake.get().unwrap_or(WAKE);
-            !awaited && is_gain(run, wake, pace.slack.get())
+            !awaited && is_gain(run, self.wake(), pace.slack.get())
         });
         let may = place == Place::Here && overlap && !awaited && cost.is_some_and(|cost| cost.narrows);
         let narrow = may && pace.has_company(processors()) && pace.overlap.next();
         if narrow { Place::Narrow } else { place }
+    }
+
+    fn wake(&self) -> Duration {
+        self.wake.get().unwrap_or(WAKE)
+    }
+
+    /// The executor thread was woken. If the first time were a slow one and counted in full, there might be no second: nothing
+    /// would be handed over.
+    pub(crate) fn woke(&self, time: Duration) {
+        self.wake.note(time.min(2 * self.wake()));
     }
 
     /// A program was sent, or run, in this time, and its caller goes on.
@@ -196,9 +197,9 @@ mod tests {
     #[test]
     fn one_slow_wake_does_not_end_hand_overs() {
         let handover = Handover::default();
-        handover.wake.note(Duration::from_millis(5));
-        let wake = handover.wake.get().expect("assumed before it is measured");
-        assert!(is_gain(Duration::from_micros(300), wake, Some(Duration::from_micros(600))), "{wake:?}");
+        handover.woke(Duration::from_millis(5));
+        let (run, slack) = (Duration::from_micros(300), Duration::from_micros(600));
+        assert!(is_gain(run, handover.wake(), Some(slack)), "{:?}", handover.wake());
     }
 
     #[test]
