@@ -17,12 +17,14 @@ fn main() {
         "register",
         "interop",
         "capture",
+        "state",
         "service",
         "recurrent",
         "team",
         "stand_in",
         "attention",
         "pool",
+        "ambient",
     ];
     let mut build = cc::Build::new();
     build

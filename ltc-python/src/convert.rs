@@ -5,10 +5,10 @@ use std::ffi::c_void;
 
 use ltc_torch::{Borrowed, impl_of};
 use pyo3::{
-    intern,
+    ffi, intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyCapsule, PyList, PyTuple, PyType},
+    types::{PyCapsule, PyDict, PyList, PyTuple, PyType},
 };
 use smallvec::SmallVec;
 use tch::Tensor;
@@ -49,6 +49,12 @@ fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut 
     Ok(Some(capsule.downcast::<PyCapsule>()?.pointer()).filter(|p| !p.is_null()))
 }
 
+/// A Python tensor of any device, held; `None` for what is none.
+pub(crate) fn any_tensor(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    // SAFETY: the `TensorImpl` of a Python tensor, which `object` holds.
+    Ok(handle_of(py, object)?.map(|handle| unsafe { Borrowed::of_impl(&handle) }.shallow_clone()))
+}
+
 /// A list of these as Python tensors.
 pub(crate) fn list<'py>(py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'py, PyList>> {
     static WRAP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -58,10 +64,103 @@ pub(crate) fn list<'py>(py: Python<'py>, tensors: &[Tensor]) -> PyResult<Bound<'
         // SAFETY: a capsule without name or destructor around a pointer that is not null; torch counts the new holder
         // before it returns, while `t` is there.
         let capsule = unsafe {
-            let raw = pyo3::ffi::PyCapsule_New(impl_of(t), std::ptr::null(), None);
+            let raw = ffi::PyCapsule_New(impl_of(t), std::ptr::null(), None);
             Bound::from_owned_ptr_or_err(py, raw)?
         };
         list.append(wrap.call1((capsule,))?)?;
     }
     Ok(list)
+}
+
+// Functions of CPython that are exported by every version and not declared for extensions that serve several.
+unsafe extern "C" {
+    fn _PyType_Lookup(class: *mut ffi::PyTypeObject, name: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyFunction_GetCode(function: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyFunction_GetDefaults(function: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyFunction_GetKwDefaults(function: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyObject_GenericGetDict(object: *mut ffi::PyObject, context: *mut c_void) -> *mut ffi::PyObject;
+}
+
+/// Python's minor version, where this module knows how that version lays out its objects; else 0.
+fn known_layout(py: Python<'_>) -> u8 {
+    static KNOWN: PyOnceLock<u8> = PyOnceLock::new();
+    *KNOWN.get_or_init(py, || {
+        let version = py.version_info();
+        if version.major == 3 && version.minor == 11 && size_of::<usize>() == 8 { version.minor } else { 0 }
+    })
+}
+
+/// A number that is another one after each change of a dict; `None` where this Python does not keep one.
+pub(crate) fn dict_version(dict: &Bound<'_, PyDict>) -> Option<u64> {
+    /// `PyDictObject` of Python 3.11, as far as it is read here.
+    #[repr(C)]
+    struct Head {
+        object: [usize; 2],
+        used: isize,
+        version: u64,
+    }
+    // SAFETY: a live dict, of a Python whose dicts begin so.
+    (known_layout(dict.py()) == 11).then(|| unsafe { (*dict.as_ptr().cast::<Head>()).version })
+}
+
+/// A number that is another one after each change of a class or its bases; `None` where there is none at the moment.
+pub(crate) fn class_version(class: &Bound<'_, PyType>) -> Option<u64> {
+    /// Where `tp_flags` and `tp_version_tag` stand in a `PyTypeObject` of Python 3.11, in bytes.
+    const FLAGS: usize = 168;
+    const VERSION: usize = 384;
+    const IS_VALID: u64 = 1 << 19;
+    if known_layout(class.py()) != 11 {
+        return None;
+    }
+    // SAFETY: a live class, of a Python whose classes are laid out so; both offsets lie within and are aligned.
+    let (flags, version) = unsafe {
+        let at = class.as_ptr().cast::<u8>();
+        (*at.add(FLAGS).cast::<u64>(), *at.add(VERSION).cast::<u32>())
+    };
+    (flags & IS_VALID != 0 && version != 0).then_some(u64::from(version))
+}
+
+/// What a class or its bases have under a name, without binding it.
+pub(crate) fn lookup<'py>(class: &Bound<'py, PyType>, name: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: a live class and a string; the result is borrowed from the class and held here before anything else runs.
+    unsafe { Bound::from_borrowed_ptr_or_opt(class.py(), _PyType_Lookup(class.as_ptr().cast(), name.as_ptr())) }
+}
+
+/// Code, defaults and keyword defaults of a Python function.
+pub(crate) fn parts_of_function<'py>(function: &Bound<'py, PyAny>) -> [Option<Bound<'py, PyAny>>; 3] {
+    let (py, f) = (function.py(), function.as_ptr());
+    // SAFETY: the functions check that it is a Python function; what they return is borrowed from it, or null.
+    let parts = unsafe { [PyFunction_GetCode(f), PyFunction_GetDefaults(f), PyFunction_GetKwDefaults(f)] };
+    // SAFETY: as above; `function` holds them.
+    parts.map(|p| unsafe { Bound::from_borrowed_ptr_or_opt(py, p) })
+}
+
+/// The dict with an object's attributes.
+pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a live object; the result is new, or null with an exception set.
+    unsafe {
+        let dict = PyObject_GenericGetDict(object.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(object.py(), dict)
+    }
+}
+
+/// Address of the function that a frame runs; 0 where this Python's frames are not known.
+pub(crate) fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
+    /// `PyFrameObject` of Python 3.11, as far as it is read here.
+    #[repr(C)]
+    struct Head {
+        object: [usize; 2],
+        back: *const c_void,
+        frame: *const usize,
+    }
+    if known_layout(frame.py()) != 11 {
+        return 0;
+    }
+    // SAFETY: a frame object (the caller is a profile function), of a Python whose frames begin so, with the function first.
+    unsafe { *(*frame.as_ptr().cast::<Head>()).frame }
+}
+
+/// Whether [`function_of_frame`] tells anything.
+pub(crate) fn knows_frames(py: Python<'_>) -> bool {
+    known_layout(py) == 11
 }

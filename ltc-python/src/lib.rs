@@ -4,7 +4,9 @@
 //! steps, whose calls shall cost little ([`step`]).
 
 mod convert;
+mod older;
 mod step;
+mod watch;
 
 use ltc_torch::Error;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
@@ -172,9 +174,38 @@ fn after_fork() -> PyResult<()> {
     ltc_torch::after_fork().map_err(raise)
 }
 
+/// The thread's state that operators and autograd depend on besides their arguments, to be asked what differs later.
+#[pyclass(frozen, module = "torch_ltc._ltc")]
+struct Ambient(ltc_torch::Ambient);
+
+#[pymethods]
+impl Ambient {
+    #[new]
+    fn new() -> Self {
+        Ambient(ltc_torch::ambient())
+    }
+
+    /// What is different now, in words; empty where nothing is.
+    fn changed(&self) -> &'static str {
+        self.0.difference(&ltc_torch::ambient()).unwrap_or_default()
+    }
+}
+
+/// The `id` of the function that a frame runs; 0 where this Python is not known (`KNOWS_FRAMES`). Only a profile function
+/// has frames to ask about.
+#[pyfunction]
+fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
+    convert::function_of_frame(frame)
+}
+
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<step::Replays>()?;
+    m.add_class::<watch::Watch>()?;
+    m.add_class::<older::Older>()?;
+    m.add_class::<Ambient>()?;
+    m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
+    m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;
     m.add_function(wrap_pyfunction!(wait, m)?)?;

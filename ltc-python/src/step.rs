@@ -1,92 +1,402 @@
-//! Compiled steps as Python objects; see `ltc_torch::Replayer`.
+//! Compiled steps as Python objects: what was captured, for which inputs and in which state, and replays of it. When to
+//! capture is decided in `_step.py`.
 
-use ltc_torch::{HostNumbers, Replayer};
+use std::{collections::HashMap, sync::Arc};
+
+use ltc_torch::{Ambient, Capture, HostNumbers, Signature, Step};
 use parking_lot::Mutex;
 use pyo3::{
-    exceptions::PyTypeError,
+    exceptions::{PyRuntimeError, PyTypeError},
+    intern,
     prelude::*,
     types::{PyList, PyTuple},
 };
+use tch::Tensor;
 
 use crate::{
-    convert::{Tensors, list, tensors},
+    convert::{Tensors, any_tensor, list, tensors},
     raise,
+    watch::Watch,
 };
+
+/// Kinds of inputs kept per step function; the one that was not used for longest goes first.
+const MAX_CLASSES: usize = 64;
+/// States of the program kept per kind of inputs.
+const MAX_STATES: usize = 8;
+
+/// A captured step with what has to hold for a replay, and what a replay has to do besides running the program.
+struct Ready {
+    step: Arc<Step>,
+    watch: Py<Watch>,
+    /// The step's host part, a `HostProgram`.
+    host: Option<Py<PyAny>>,
+    marks: Mutex<Marks>,
+    /// What Python keeps of it.
+    record: Py<PyAny>,
+}
+
+/// A tensor that gradients are for.
+enum Leaf {
+    /// One the step finds itself.
+    Own(Tensor),
+    /// An input, by position.
+    Input(usize),
+}
+
+impl Leaf {
+    fn of<'a>(&'a self, inputs: &'a Tensors) -> &'a Tensor {
+        match self {
+            Leaf::Own(t) => t,
+            Leaf::Input(i) => &inputs[*i],
+        }
+    }
+}
+
+/// What a step does to tensors besides their values.
+struct Marks {
+    /// Leaves whose gradients are inputs, after those of the call.
+    with_grad: Vec<Leaf>,
+    /// Leaves that get the last results as gradients.
+    gets_grad: Vec<Leaf>,
+    /// Leaves whose gradients go.
+    loses_grad: Vec<Leaf>,
+    /// Results with a history that the step has used up: what it is called, and what it says when somebody goes back.
+    spent: Vec<(usize, String, String)>,
+    /// Tensors that are written, and how often; inputs by position.
+    written: Vec<(Tensor, u32)>,
+    written_inputs: Vec<(usize, u32)>,
+}
+
+impl Marks {
+    /// Leaves gradients, histories and versions as the step would have.
+    fn leave(&self, results: &[Tensor], grads: &[Tensor], inputs: &Tensors) -> Result<(), ltc_torch::Error> {
+        for (leaf, grad) in self.gets_grad.iter().zip(grads) {
+            ltc_torch::set_grad(leaf.of(inputs), Some(grad))?;
+        }
+        for leaf in &self.loses_grad {
+            ltc_torch::set_grad(leaf.of(inputs), None)?;
+        }
+        for (i, name, why) in &self.spent {
+            ltc_torch::set_spent(&results[*i], name, why)?;
+        }
+        self.written.iter().for_each(|(t, by)| ltc_torch::bump_version(t, *by));
+        self.written_inputs.iter().for_each(|&(i, by)| ltc_torch::bump_version(&inputs[i], by));
+        Ok(())
+    }
+}
+
+/// Calls with one key and inputs of one kind.
+struct Class {
+    id: u64,
+    key: String,
+    ambient: Ambient,
+    inputs: Signature,
+    ready: Vec<Arc<Ready>>,
+    used: u64,
+}
+
+#[derive(Default)]
+struct Store {
+    classes: Vec<Class>,
+    /// Captures that were not confirmed yet.
+    steps: HashMap<u64, Arc<Step>>,
+    /// What was ready and no longer fitted, by class: the next capture may show why.
+    fallen: HashMap<u64, (u64, Py<Watch>)>,
+    last_id: u64,
+    clock: u64,
+    replays: u64,
+}
+
+impl Store {
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    fn find(&mut self, key: &str, ambient: Ambient, inputs: &Tensors) -> PyResult<Option<&mut Class>> {
+        self.clock += 1;
+        let mut at = None;
+        for (i, class) in self.classes.iter().enumerate() {
+            if class.key == key && class.ambient == ambient && class.inputs.matches(inputs).map_err(raise)? {
+                at = Some(i);
+                break;
+            }
+        }
+        let clock = self.clock;
+        Ok(at.map(|i| {
+            self.classes[i].used = clock;
+            &mut self.classes[i]
+        }))
+    }
+}
 
 /// A step function's captures.
 #[pyclass(frozen, module = "torch_ltc._ltc")]
-pub(crate) struct Replays(Mutex<Replayer>);
+#[derive(Default)]
+pub(crate) struct Replays {
+    store: Mutex<Store>,
+    current: Mutex<Option<SendCapture>>,
+}
+
+/// A capture in progress, which belongs to the thread that began it.
+struct SendCapture(Capture, std::thread::ThreadId);
 
 fn all_lazy(items: &Bound<'_, PyTuple>) -> PyResult<Tensors> {
     tensors(items)?.ok_or_else(|| PyTypeError::new_err("expected tensors on the ltc device"))
+}
+
+fn some(py: Python<'_>, items: &Bound<'_, PyList>) -> PyResult<Tensors> {
+    let one = |x: Bound<'_, PyAny>| any_tensor(py, &x)?.ok_or_else(|| PyTypeError::new_err("expected tensors"));
+    items.iter().map(one).collect()
+}
+
+/// Tensors, and positions of inputs.
+fn leaves(py: Python<'_>, items: &Bound<'_, PyList>) -> PyResult<Vec<Leaf>> {
+    let one = |x: Bound<'_, PyAny>| match any_tensor(py, &x)? {
+        Some(t) => Ok(Leaf::Own(t)),
+        None => x.extract().map(Leaf::Input),
+    };
+    items.iter().map(one).collect()
+}
+
+fn bits(numbers: &[f64]) -> Vec<u64> {
+    numbers.iter().map(|x| x.to_bits()).collect()
 }
 
 #[pymethods]
 impl Replays {
     #[new]
     fn new() -> Self {
-        Replays(Mutex::default())
+        Self::default()
     }
 
-    /// Results of a replay of what was captured under `key`, if there is such a thing and all inputs are tensors on the
-    /// device. Otherwise nothing was done.
+    /// A replay of what was captured for this key, inputs like these, the thread's state and all that the step reads as
+    /// they are: what Python keeps of it, and the results. `None`: there is no such thing, and nothing was done.
     fn replay<'py>(
         &self,
         inputs: &Bound<'py, PyTuple>,
         key: &str,
-        host: Vec<i64>,
-    ) -> PyResult<Option<Bound<'py, PyList>>> {
+    ) -> PyResult<Option<(Py<PyAny>, Bound<'py, PyList>)>> {
+        let py = inputs.py();
+        let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
+        let found = match self.store.lock().find(key, ltc_torch::ambient(), &inputs)? {
+            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
+            None => return Ok(None),
+        };
+        for (class, ready) in found {
+            if !ready.watch.get().holds(py) {
+                continue;
+            }
+            let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
+            let marks = ready.marks.lock();
+            for leaf in &marks.with_grad {
+                let Some(grad) = ltc_torch::grad_of(leaf.of(&inputs)) else { return Ok(None) };
+                inputs.push(grad);
+            }
+            let step = ready.step.clone();
+            let (ran, inputs) = py.detach(move || (step.run(&inputs, &host), inputs));
+            let undo = || match &ready.host {
+                Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
+                None => Ok(()),
+            };
+            let mut results = match ran {
+                Ok(Ok(results)) => results,
+                Ok(Err(_)) => {
+                    undo()?;
+                    self.falls(class, &ready);
+                    return Ok(None);
+                }
+                Err(e) => {
+                    undo()?;
+                    return Err(raise(e));
+                }
+            };
+            let grads = results.split_off(results.len() - marks.gets_grad.len());
+            marks.leave(&results, &grads, &inputs).map_err(raise)?;
+            self.store.lock().replays += 1;
+            return Ok(Some((ready.record.clone_ref(py), list(py, &results)?)));
+        }
+        Ok(None)
+    }
+
+    /// What a replay would be checked against: the capture that fits, and its watch.
+    fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
         let Some(inputs) = tensors(inputs)? else { return Ok(None) };
-        let host: Vec<u64> = host.into_iter().map(|n| n as u64).collect();
-        let (found, _inputs) = py.detach(move || (self.0.lock().replay(key, &inputs, &host), inputs));
-        found.map_err(raise)?.map(|results| list(py, &results)).transpose()
+        let Some(ready) = self.store.lock().find(key, ltc_torch::ambient(), &inputs)?.map(|class| class.ready.clone())
+        else {
+            return Ok(None);
+        };
+        let fits = |r: &&Arc<Ready>| r.watch.get().holds(py);
+        Ok(ready.iter().find(fits).map(|r| (r.watch.clone_ref(py), r.record.clone_ref(py))))
     }
 
-    /// Begins a call that was not replayed; whether it is to be captured.
-    fn begin(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<bool> {
-        let py = inputs.py();
+    /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does not.
+    fn differs(&self, step: u64, watch: &Bound<'_, Watch>) -> PyResult<String> {
+        let mut store = self.store.lock();
+        let step = store.steps.remove(&step).and_then(Arc::into_inner);
+        let Some(mut step) = step else { return Err(PyRuntimeError::new_err("no such capture")) };
+        let ready = store.classes.iter().flat_map(|c| &c.ready).find(|r| r.watch.is(watch));
+        let Some(ready) = ready else { return Ok(String::new()) };
+        Ok(match step.confirm(&ready.step) {
+            Ok(()) => String::new(),
+            Err(why) => why.0,
+        })
+    }
+
+    /// The number of a class of calls: this key, inputs like these, the thread's state as it is. And the number of one
+    /// that was forgotten for it, or 0.
+    fn classify(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<(u64, u64)> {
         let inputs = all_lazy(inputs)?;
-        let (captures, _inputs) = py.detach(move || (self.0.lock().begin(key, &inputs), inputs));
-        captures.map_err(raise)
+        let ambient = ltc_torch::ambient();
+        let mut store = self.store.lock();
+        if let Some(class) = store.find(key, ambient, &inputs)? {
+            return Ok((class.id, 0));
+        }
+        let mut gone = 0;
+        if store.classes.len() >= MAX_CLASSES {
+            let oldest = store.classes.iter().enumerate().min_by_key(|(_, c)| c.used).map(|(i, _)| i);
+            gone = oldest.map_or(0, |i| store.classes.swap_remove(i).id);
+            store.fallen.remove(&gone);
+        }
+        let (id, used) = (store.next_id(), store.clock);
+        let inputs = Signature::of(&inputs).map_err(raise)?;
+        store.classes.push(Class { id, key: key.to_owned(), ambient, inputs, ready: Vec::new(), used });
+        Ok((id, gone))
     }
 
-    /// Ends a call that returned these results, whose host part is `program` and handed over `host`; whether the next one
-    /// can be a replay.
+    /// Begins the capture of a call on these inputs.
+    fn begin(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let inputs = all_lazy(inputs)?;
+        let device = inputs.iter().find_map(ltc_torch::device_of).unwrap_or(0);
+        drop(inputs);
+        let capture = py.detach(|| Capture::begin(device)).map_err(raise)?;
+        *self.current.lock() = Some(SendCapture(capture, std::thread::current().id()));
+        Ok(())
+    }
+
+    /// Ends the capture of a call that returned these results, whose host part is `program` and handed over `host`: a
+    /// number for it, or 0 and why it cannot be replayed.
     fn end(
         &self,
         inputs: &Bound<'_, PyTuple>,
         results: &Bound<'_, PyTuple>,
         program: String,
-        host: Vec<i64>,
-    ) -> PyResult<bool> {
+        host: Vec<f64>,
+    ) -> PyResult<(u64, String)> {
         let py = inputs.py();
         let (inputs, results) = (all_lazy(inputs)?, all_lazy(results)?);
-        let host = HostNumbers { program, values: host.into_iter().map(|n| n as u64).collect() };
-        let end = move || (self.0.lock().end(&inputs, &results, host), inputs, results);
-        let (ready, _inputs, _results) = py.detach(end);
-        ready.map_err(raise)
+        let host = HostNumbers { program, values: bits(&host) };
+        let mine = |c: &SendCapture| c.1 == std::thread::current().id();
+        let Some(SendCapture(capture, _)) = self.current.lock().take().filter(mine) else {
+            return Ok((0, "its capture was interrupted".into()));
+        };
+        let end = move || (capture.end(&inputs, &results, host), inputs, results);
+        let (step, _inputs, _results) = py.detach(end);
+        match step.map_err(raise)? {
+            Ok(step) => {
+                let mut store = self.store.lock();
+                let id = store.next_id();
+                store.steps.insert(id, Arc::new(step));
+                Ok((id, String::new()))
+            }
+            Err(why) => Ok((0, why.0)),
+        }
     }
 
-    /// The call in progress failed.
+    /// Whether two captures are of the same step: empty, or why not. The earlier one is forgotten.
+    fn confirm(&self, step: u64, earlier: u64) -> String {
+        let mut store = self.store.lock();
+        let earlier = store.steps.remove(&earlier);
+        let (Some(earlier), Some(step)) = (earlier, store.steps.get_mut(&step).and_then(Arc::get_mut)) else {
+            return "its capture was interrupted".into();
+        };
+        if earlier.left_behind() > 0 {
+            return "it keeps the tensors it makes".into();
+        }
+        step.confirm(&earlier).err().map(|why| why.0).unwrap_or_default()
+    }
+
+    /// A confirmed capture is replayed from here on.
+    #[expect(clippy::too_many_arguments, reason = "what a replay has to do, in one call from Python")]
+    fn ready(
+        &self,
+        py: Python<'_>,
+        class: u64,
+        step: u64,
+        watch: Py<Watch>,
+        host: Option<Py<PyAny>>,
+        grads: (Bound<'_, PyList>, Bound<'_, PyList>, Bound<'_, PyList>),
+        written: (Bound<'_, PyList>, Vec<u32>, Vec<(usize, u32)>),
+        spent: Vec<(usize, String, String)>,
+        record: Py<PyAny>,
+    ) -> PyResult<()> {
+        let Some(step) = self.store.lock().steps.remove(&step) else { return Ok(()) };
+        let compiled = step.clone();
+        py.detach(move || compiled.compile()).map_err(raise)?;
+        let (with_grad, gets_grad, loses_grad) = (leaves(py, &grads.0)?, leaves(py, &grads.1)?, leaves(py, &grads.2)?);
+        let (tensors, times, written_inputs) = written;
+        let written = some(py, &tensors)?.into_iter().zip(times).collect();
+        let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs });
+        let ready = Ready { step, watch, host, marks, record };
+        let mut store = self.store.lock();
+        if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
+            class.ready.insert(0, Arc::new(ready));
+            class.ready.truncate(MAX_STATES);
+        }
+        Ok(())
+    }
+
+    /// A capture that was ready in a class and did not fit the last call, which may show why; its watch.
+    fn fallen(&self, class: u64) -> Option<(u64, Py<Watch>)> {
+        self.store.lock().fallen.remove(&class)
+    }
+
+    /// A capture is not needed any more.
+    fn forget(&self, step: u64) {
+        self.store.lock().steps.remove(&step);
+    }
+
+    /// The call in progress is not captured after all.
     fn abort(&self) {
-        self.0.lock().abort();
+        let gone = self.current.lock().take();
+        drop(gone);
     }
 
-    /// The call in progress did what a replay cannot repeat.
-    fn refuse(&self, why: String) {
-        self.0.lock().refuse(why);
+    /// Calls replayed so far.
+    fn replayed(&self) -> u64 {
+        self.store.lock().replays
+    }
+}
+
+impl Replays {
+    /// What the host part of a step computes now; `None` where it would go another way than when it was captured.
+    fn host_numbers(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>) -> PyResult<Option<Vec<u64>>> {
+        let Some(program) = &ready.host else { return Ok(Some(Vec::new())) };
+        // Whatever it raises: the step is recorded instead, and then raises it itself.
+        match program.call_method0(py, intern!(py, "run")).and_then(|numbers| numbers.extract::<Vec<f64>>(py)) {
+            Ok(numbers) => Ok(Some(bits(&numbers))),
+            Err(_) => {
+                program.call_method0(py, intern!(py, "undo"))?;
+                self.take(class, ready);
+                Ok(None)
+            }
+        }
     }
 
-    /// What calls with this key depend on besides has changed.
-    fn forget(&self, key: &str) {
-        self.0.lock().forget(key);
+    fn take(&self, class: u64, ready: &Arc<Ready>) {
+        let mut store = self.store.lock();
+        if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
+            class.ready.retain(|r| !Arc::ptr_eq(r, ready));
+        }
     }
 
-    /// Calls replayed, calls recorded, why it is not replayed.
-    fn state(&self) -> (u64, u64, String) {
-        let replayer = self.0.lock();
-        let (replayed, recorded) = replayer.counts();
-        (replayed, recorded, replayer.refusal().map(ToString::to_string).unwrap_or_default())
+    /// Something changed under a step: it is captured anew, and may turn out to be the same.
+    fn falls(&self, class: u64, ready: &Arc<Ready>) {
+        self.take(class, ready);
+        let mut store = self.store.lock();
+        let id = store.next_id();
+        store.steps.insert(id, ready.step.clone());
+        store.fallen.insert(class, (id, Python::attach(|py| ready.watch.clone_ref(py))));
     }
 }

@@ -144,6 +144,25 @@ int ltc_tensor_operand(const void* tensor, LtcOperand* out, LtcError* err);
 // A new tensor over a new storage of `nbytes` that takes `slot` over (also when it fails).
 int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t offset, int32_t device, void** out, LtcError* err);
 
+// What a tensor is besides its values. Addresses tell what is the same, and are not to be followed.
+enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2 };
+typedef struct LtcTensorState {
+  const void* storage;  // null where there is none
+  const void* grad;     // null where there is none
+  const void* history;  // the node that made it; null for leaves
+  uint64_t keys;        // dispatch keys: conjugation, negation, subclasses among them
+  uint64_t layout;      // a hash of dtype, sizes, strides and offset
+  uint64_t hooks;       // a hash of what is called when its gradient comes
+  uint32_t version;
+  uint32_t flags;
+} LtcTensorState;
+void ltc_tensor_state(const void* tensor, LtcTensorState* out);
+void ltc_tensor_bump(const void* tensor, uint32_t by);  // its version, as so many writes do
+void* ltc_tensor_grad(const void* tensor);               // owned; null where there is none
+int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, LtcError* err);
+// Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
+int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
+
 // A tensor that shows `view` of the storage behind another one.
 int ltc_tensor_alias(const void* base, const LtcDims* view, int64_t offset, void** out, LtcError* err);
 
@@ -169,6 +188,16 @@ typedef struct LtcThreads {
 LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
 // Whether libtorch is to use deterministic algorithms only.
 int ltc_is_deterministic(void);
+
+// ---- ambient state (ambient.cpp) of the calling thread and the process; words that are to be compared ----
+typedef struct LtcAmbient {
+  uint64_t keys_included, keys_excluded;  // dispatch keys
+  uint64_t autograd, anomaly, autocast;
+  uint64_t modes;         // how many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms
+  uint64_t mode_objects;  // and which
+  uint64_t default_dtype, determinism, numerics, threads;
+} LtcAmbient;
+void ltc_ambient(LtcAmbient* out);
 
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);

@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::state::TensorState;
+
 pub(crate) const SLOT_BYTES: usize = 48;
 
 #[repr(C)]
@@ -156,6 +158,18 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_default_generator_set(device: i32, state: *const c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_state(tensor: *const c_void, out: *mut TensorState);
+    pub(crate) fn ltc_tensor_bump(tensor: *const c_void, by: u32);
+    pub(crate) fn ltc_tensor_grad(tensor: *const c_void) -> *mut c_void;
+    pub(crate) fn ltc_tensor_set_grad(tensor: *const c_void, grad: *const c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_set_spent(
+        tensor: *const c_void,
+        name: *const c_char,
+        n: usize,
+        why: *const c_char,
+        m: usize,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_capture_begin();
     pub(crate) fn ltc_capture_count() -> u32;
     pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;
@@ -188,6 +202,7 @@ unsafe extern "C" {
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_is_deterministic() -> c_int;
+    pub(crate) fn ltc_ambient(out: *mut crate::ambient::Ambient);
     pub(crate) fn ltc_host_part(
         base: *const c_void,
         part: *const LtcDims,

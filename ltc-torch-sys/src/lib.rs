@@ -9,6 +9,7 @@
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
 
+mod ambient;
 mod calls;
 mod capture;
 mod eager;
@@ -19,9 +20,11 @@ mod plan;
 mod pool;
 mod recorder;
 mod service;
+mod state;
 mod team;
 mod tensor;
 
+pub use ambient::{Ambient, ambient};
 pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
@@ -33,6 +36,7 @@ pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Reply, Request};
+pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{Narrow, is_deterministic, on_one_thread, parallel_for};
 pub use tensor::{
     Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_sole_holder,

@@ -66,9 +66,9 @@ fn main() -> Result<(), ltc_torch::Error> {
             let on_cpu = median(repetitions, || drop(formula(&eager)));
             let recorded = median(repetitions, || drop(run()));
             let ratio = recorded / on_cpu;
-            let mut step = ltc_torch::compile(|x: &[Tensor]| vec![formula(&x[0])]);
+            let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| vec![formula(&x[0])]);
             let mut replay = || -> Result<Tensor, ltc_torch::Error> {
-                let y = step.call(std::slice::from_ref(&lazy))?.remove(0);
+                let y = step.call(std::slice::from_ref(&lazy), &[])?.remove(0);
                 ltc_torch::wait()?;
                 Ok(y)
             };

@@ -9,7 +9,10 @@ use tch::Tensor;
 
 use crate::{
     Error, runtime,
-    step::{End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, Window, cell_of, same_data, sharing},
+    step::{
+        End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, Window, cell_of, is_all_of_memory,
+        same_data, sharing,
+    },
 };
 
 /// What a capture notes on the recording side.
@@ -111,6 +114,7 @@ impl Capture {
             Ok(Err(NotReplayable(if uploaded { from_host() } else { else_why.to_owned() })))
         };
         let input_storages = inputs.iter().map(storage_address).collect::<Result<Vec<_>, _>>()?;
+        let fills = inputs.iter().map(|t| is_all_of_memory(t.borrow())).collect::<Result<Vec<_>, _>>()?;
         let mut storages = Vec::new();
         let mut starts = Vec::new();
         // What only the capture holds was a temporary of the step; but what it was computed from may be looked up below.
@@ -213,8 +217,11 @@ impl Capture {
         };
         let mut targets = Vec::new();
         for (i, end) in changed {
-            if input_storages.iter().any(|(a, _)| *a == address(&storages[i])) {
-                return not("it writes to one of its inputs");
+            let target = source(i);
+            if let Source::Input(i) = target
+                && !fills[i]
+            {
+                return not("it writes to a part of one of its inputs");
             }
             let value = &ends[end].0;
             let Some(end) = resolve(end) else {
@@ -224,7 +231,7 @@ impl Capture {
                     "a tensor ends up with data from outside the step",
                 );
             };
-            targets.push((i, end));
+            targets.push((target, end));
         }
         let mut bound = Vec::new();
         for (memory, window) in returned {
@@ -245,7 +252,7 @@ impl Capture {
         let used = |i: &usize| {
             let shown = |s: &Source| matches!(s, Source::State(j) if j == i);
             let shows = |(memory, _): &(Memory, Window)| matches!(memory, Memory::State(j) if j == i);
-            let writes = |(j, _): &(usize, End)| j == i;
+            let writes = |(s, _): &(Source, End)| shown(s);
             reads.iter().any(|r| shown(&r.source))
                 || twins.iter().any(|(s, _)| shown(s))
                 || targets.iter().any(writes)
@@ -253,7 +260,9 @@ impl Capture {
         };
         let kept: Vec<usize> = (0..storages.len()).filter(used).collect();
         let moved = |i: usize| kept.iter().position(|&k| k == i).expect("invariant: used storages are kept");
-        reads.iter_mut().map(|r| &mut r.source).chain(twins.iter_mut().map(|(s, _)| s)).for_each(|s| {
+        let written = targets.iter_mut().map(|(s, _)| s);
+        let twin = twins.iter_mut().map(|(s, _)| s);
+        reads.iter_mut().map(|r| &mut r.source).chain(twin).chain(written).for_each(|s| {
             if let Source::State(i) = s {
                 *i = moved(*i);
             }
@@ -263,7 +272,6 @@ impl Capture {
                 *i = moved(*i);
             }
         });
-        targets.iter_mut().for_each(|(i, _)| *i = moved(*i));
         fresh.iter_mut().for_each(|i| *i = moved(*i));
         let mut index = 0;
         storages.retain(|_| {

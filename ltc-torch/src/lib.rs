@@ -42,13 +42,16 @@ use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
-pub use ltc_torch_sys::{Borrowed, Calls, calls, impl_of};
+pub use ltc_torch_sys::{
+    Ambient, Borrowed, Calls, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad, set_spent,
+    state_of,
+};
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
-pub use replay::{Compiled, Replayer, compile};
+pub use replay::{Compiled, Replayer, compile, compile_frozen};
 pub use sites::{SiteSource, set_site_source};
-pub use step::{HostNumbers, NotReplayable, Step};
+pub use step::{HostNumbers, NotReplayable, Signature, Step};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};

@@ -7,25 +7,23 @@
 
 use std::borrow::Borrow;
 
-use ltc_core::Storage;
-use ltc_torch_sys::View;
 use tch::Tensor;
 
 use crate::{
-    Capture, Error, capture,
-    step::{HostNumbers, NotReplayable, Step, Window},
+    Ambient, Capture, Error, capture,
+    step::{HostNumbers, NotReplayable, Signature, Step},
 };
 
 /// Different inputs and keys kept per step function.
-const MAX_ENTRIES: usize = 16;
+const MAX_ENTRIES: usize = 64;
 /// Captures that may differ from the one before until the step is left alone.
 const MAX_ATTEMPTS: u32 = 4;
 
 #[derive(Debug)]
 struct Entry {
     key: String,
-    /// Of each input, and whether it is all of its memory; where other ones begin does not matter.
-    inputs: Vec<(Window, bool)>,
+    ambient: Ambient,
+    inputs: Signature,
     attempts: u32,
     first: Option<Step>,
     ready: Option<Step>,
@@ -43,23 +41,9 @@ pub struct Replayer {
     records: u64,
 }
 
-fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
-    let bytes = view.sizes.iter().product::<i64>() as usize * view.dtype.size_of();
-    view.offset == 0 && bytes == storage.nbytes()
-}
-
 impl Entry {
     fn is_for(&self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
-        if self.key != key || self.inputs.len() != inputs.len() {
-            return Ok(false);
-        }
-        for (t, (window, fills)) in inputs.iter().zip(&self.inputs) {
-            let same = |s: &Storage, view: View<'_>| window.is_shape_of(&view) && *fills == fills_memory(s, &view);
-            if !ltc_torch_sys::storage_of(t.borrow(), same)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(self.key == key && self.ambient == crate::ambient() && self.inputs.matches(inputs)?)
     }
 }
 
@@ -112,10 +96,9 @@ impl Replayer {
         if self.entries.len() >= MAX_ENTRIES {
             self.entries.remove(0);
         }
-        let kind = |s: &Storage, view: View<'_>| (Window::of(&view), fills_memory(s, &view));
-        let inputs = inputs.iter().map(|t| ltc_torch_sys::storage_of(t.borrow(), kind)).collect::<Result<_, _>>()?;
-        let key = key.to_owned();
-        self.entries.push(Entry { key, inputs, attempts: 0, first: None, ready: None, refused: None });
+        let (key, inputs) = (key.to_owned(), Signature::of(inputs)?);
+        let ambient = crate::ambient();
+        self.entries.push(Entry { key, ambient, inputs, attempts: 0, first: None, ready: None, refused: None });
         Ok(self.entries.len() - 1)
     }
 
@@ -187,50 +170,74 @@ impl Replayer {
     }
 }
 
-/// A step function that is replayed where that is safe; see the module.
-///
-/// ```
-/// # fn main() -> Result<(), ltc_torch::Error> {
-/// use tch::{Device, Kind, Tensor};
-/// ltc_torch::init()?;
-/// let w = ltc_torch::to_lazy(&Tensor::ones([3], (Kind::Float, Device::Cpu)))?;
-/// let mut step = ltc_torch::compile(|x: &[Tensor]| {
-///     let mut w = w.shallow_clone();
-///     let _ = w.g_add_(&x[0]);
-///     vec![w.sum(Kind::Float)]
-/// });
-/// let x = ltc_torch::to_lazy(&Tensor::ones([3], (Kind::Float, Device::Cpu)))?;
-/// for k in 0..6 {
-///     assert_eq!(step.call(&[x.shallow_clone()])?[0].double_value(&[]), 3.0 * f64::from(k + 2));
-/// }
-/// assert_eq!(step.counts(), (3, 3), "replayed, recorded");
-/// # Ok(())
-/// # }
-/// ```
+/// A step function that is replayed where that is safe; see [`compile`].
 #[derive(Debug)]
 pub struct Compiled<F> {
     step: F,
     replayer: Replayer,
 }
 
-/// Makes a step function replay itself: one that does the same to the same tensors each time, given its inputs. Numbers
-/// it computes on the host must not change from call to call (checked while it is captured, not afterwards).
-pub fn compile<F: FnMut(&[Tensor]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
+/// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they are
+/// (a learning rate) may be others at each call.
+///
+/// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be handed
+/// in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode, autocast, ...), which
+/// inputs require gradients, and whether gradients that the step left are still there, is compared at each call. Results with
+/// a history are recorded each time: return `detach()`.
+///
+/// ```
+/// # fn main() -> Result<(), ltc_torch::Error> {
+/// use tch::{Device, Kind, Tensor, nn, nn::OptimizerConfig};
+/// ltc_torch::init()?;
+/// let mut vs = nn::VarStore::new(Device::Cpu);
+/// let layer = nn::linear(vs.root(), 3, 1, Default::default());
+/// ltc_torch::lazify(&mut vs)?;
+/// let mut opt = nn::Sgd::default().build(&vs, 0.1)?;
+/// let mut step = ltc_torch::compile(|x: &[Tensor], numbers: &[f64]| {
+///     opt.set_lr(numbers[0]);
+///     let loss = x[0].apply(&layer).square().mean(Kind::Float);
+///     opt.backward_step(&loss);
+///     vec![loss.detach()]
+/// });
+/// let x = ltc_torch::to_lazy(&Tensor::ones([2, 3], (Kind::Float, Device::Cpu)))?;
+/// for k in 0..8 {
+///     step.call(&[x.shallow_clone()], &[0.1 / f64::from(k + 1)])?;
+/// }
+/// assert_eq!(step.counts(), (5, 3), "replayed, recorded: {:?}", step.refusal());
+/// # Ok(())
+/// # }
+/// ```
+pub fn compile<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
     Compiled { step, replayer: Replayer::default() }
 }
 
-impl<F: FnMut(&[Tensor]) -> Vec<Tensor>> Compiled<F> {
-    /// Calls the step on these inputs. Within a step that is being captured it is part of that.
-    pub fn call(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+/// [`compile`] for a step that takes no numbers: all that it computes with, besides tensors, is frozen at the capture.
+pub fn compile_frozen(
+    mut step: impl FnMut(&[Tensor]) -> Vec<Tensor>,
+) -> Compiled<impl FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> {
+    compile(move |inputs: &[Tensor], _: &[f64]| step(inputs))
+}
+
+impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
+    /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
+    pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
         if capture::is_open() {
-            return Ok((self.step)(inputs));
+            return Ok((self.step)(inputs, numbers));
         }
-        if let Some(results) = self.replayer.replay("", inputs, &[])? {
+        let host: Vec<u64> = numbers.iter().map(|n| n.to_bits()).collect();
+        if let Some(results) = self.replayer.replay("", inputs, &host)? {
             return Ok(results);
         }
+        let ambient = crate::ambient();
         self.replayer.begin("", inputs)?;
-        let results = (self.step)(inputs);
-        self.replayer.end(inputs, &results, HostNumbers::default())?;
+        let results = (self.step)(inputs, numbers);
+        if let Some(what) = ambient.difference(&crate::ambient()) {
+            self.replayer.refuse(format!("it changes {what}"));
+        } else if results.iter().any(Tensor::requires_grad) {
+            self.replayer
+                .refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());
+        }
+        self.replayer.end(inputs, &results, HostNumbers { program: String::new(), values: host })?;
         crate::sync()?;
         Ok(results)
     }

@@ -11,7 +11,7 @@ use std::{borrow::Borrow, fmt, sync::Arc};
 
 use ltc_core::{Argument, DataCell, Device, Extracted, Storage, TraceValue};
 use ltc_ir::{DType, Dims, Hash128, Layout};
-use ltc_torch_sys::{Hold, View};
+use ltc_torch_sys::{Hold, TensorKind, View};
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -88,6 +88,48 @@ impl fmt::Display for Window {
     }
 }
 
+/// What calls have in common that may run one captured step: dtypes, sizes and strides of their inputs, and what else of a
+/// tensor decides how it is recorded (whether it requires a gradient, is conjugated, has hooks). Where an input begins in
+/// its memory does not matter, only whether it is all of it.
+#[derive(Clone, Debug)]
+pub struct Signature(Vec<(Window, bool, TensorKind)>);
+
+fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
+    let bytes = view.sizes.iter().product::<i64>() as usize * view.dtype.size_of();
+    view.offset == 0 && bytes == storage.nbytes()
+}
+
+/// Whether a tensor is all of its memory.
+pub(crate) fn is_all_of_memory(t: &Tensor) -> Result<bool, Error> {
+    Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| fills_memory(s, &view))?)
+}
+
+impl Signature {
+    /// Of these inputs, all on the device.
+    pub fn of(inputs: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
+        let one = |t: &Tensor| -> Result<_, Error> {
+            let shown = |s: &Storage, view: View<'_>| (Window::of(&view), fills_memory(s, &view));
+            let (window, fills) = ltc_torch_sys::storage_of(t, shown)?;
+            Ok((window, fills, ltc_torch_sys::state_of(t).kind()))
+        };
+        Ok(Signature(inputs.iter().map(|t| one(t.borrow())).collect::<Result<_, _>>()?))
+    }
+
+    /// Whether these inputs have it.
+    pub fn matches(&self, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+        if self.0.len() != inputs.len() {
+            return Ok(false);
+        }
+        for (t, (window, fills, kind)) in inputs.iter().zip(&self.0) {
+            let same = |s: &Storage, view: View<'_>| window.is_shape_of(&view) && *fills == fills_memory(s, &view);
+            if !ltc_torch_sys::storage_of(t.borrow(), same)? || *kind != ltc_torch_sys::state_of(t.borrow()).kind() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// An input of a call: address of its storage, what that holds, and where the input begins in it.
 struct Given {
     address: usize,
@@ -143,8 +185,8 @@ pub struct Step {
     /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
     pub(crate) twins: Vec<(Source, usize)>,
     pub(crate) storages: Vec<Hold<Storage>>,
-    /// Storages the step changes.
-    pub(crate) targets: Vec<(usize, End)>,
+    /// Storages the step changes; those of inputs only where the input is all of its memory.
+    pub(crate) targets: Vec<(Source, End)>,
     /// Tensors the step made and left behind.
     pub(crate) fresh: Vec<usize>,
     pub(crate) inputs: Vec<Window>,
@@ -175,7 +217,7 @@ impl Step {
     pub fn confirm(&mut self, other: &Step) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
         if self.extracted.graph() != other.extracted.graph() {
-            return not("two captures recorded different graphs");
+            return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
         }
         if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
             return not("the host computes in another way each time");
@@ -214,6 +256,13 @@ impl Step {
         self.moves = self.inputs.iter().zip(&other.inputs).map(|(a, b)| a.offset != b.offset).collect();
         self.varying = varying;
         Ok(())
+    }
+
+    /// The first line in which the graphs of two captures differ, for messages; empty where they do not.
+    fn difference(&self, other: &Step) -> String {
+        let (here, there) = (self.extracted.graph().to_string(), other.extracted.graph().to_string());
+        let differs = here.lines().zip(there.lines()).find(|(a, b)| a != b);
+        differs.map_or_else(String::new, |(a, b)| format!(": recorded now `{}`, replayed `{}`", a.trim(), b.trim()))
     }
 
     /// Numbers of the step for these of the host.
@@ -296,6 +345,11 @@ impl Step {
         inputs: &[impl Borrow<Tensor>],
         host: &[u64],
     ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+        if self.left_behind() < self.fresh.len() {
+            return Ok(Err(NotReplayable(
+                "tensors that it left behind are gone (gradients that were dropped outside)".into(),
+            )));
+        }
         let given = match self.given(inputs)? {
             Ok(given) => given,
             Err(no) => return Ok(Err(no)),
@@ -348,8 +402,13 @@ impl Step {
         let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
-        for ((i, _), value) in self.targets.iter().zip(new) {
-            drop(self.storages[*i].replace(value));
+        for ((target, _), value) in self.targets.iter().zip(new) {
+            match *target {
+                Source::State(i) => drop(self.storages[i].replace(value)),
+                Source::Input(i) => {
+                    drop(ltc_torch_sys::storage_of::<Storage, _>(inputs[i].borrow(), |s, _| s.replace(value))?)
+                }
+            }
         }
         // What nobody else holds any more may be written over.
         let bound = data.into_iter().map(|(v, part_at)| Argument {

@@ -64,7 +64,7 @@ pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreemen
     let body: Program = program.iter().filter(is_call).cloned().collect();
     let outcomes: RefCell<Vec<Outcome>> = RefCell::default();
     let unexpected = RefCell::new(None);
-    let mut step = ltc_torch::compile(|inputs: &[Tensor]| {
+    let mut step = ltc_torch::compile_frozen(|inputs: &[Tensor]| {
         let mut slots = Slots::of(copy(lazy_state.iter().chain(inputs)));
         for (step, works) in outcomes.borrow().iter() {
             match (attempt(step, &slots), works) {
@@ -105,7 +105,7 @@ pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreemen
         }
         *outcomes.borrow_mut() = now;
         let expected = slots.tensors;
-        let got = step.call(&lazy_inputs).map_err(|e| differ(e.to_string()))?;
+        let got = step.call(&lazy_inputs, &[]).map_err(|e| differ(e.to_string()))?;
         if let Some(what) = unexpected.take() {
             return Err(differ(what));
         }

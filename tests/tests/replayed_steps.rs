@@ -47,14 +47,14 @@ fn first(t: &Tensor) -> f64 {
 fn results_share_the_memory_that_recorded_ones_share() {
     let _alone = alone();
     let (w, x) = (ones(4), ones(4));
-    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
         let mut w = w.shallow_clone();
         let _ = w.g_add_(&x[0]);
         let y = &w * &x[0];
         vec![w.view([2, 2]), y.view([2, 2]), y, x[0].slice(0, 1, None, 1)]
     });
     for call in 0..8 {
-        let mut r = step.call(&[x.shallow_clone()]).expect("a step");
+        let mut r = step.call(&[x.shallow_clone()], &[]).expect("a step");
         assert_eq!(first(&w), f64::from(call) + 2.0);
         let _ = r[1].fill_(7.0);
         assert_eq!(first(&r[2]), 7.0, "two results of one memory");
@@ -65,7 +65,7 @@ fn results_share_the_memory_that_recorded_ones_share() {
         let _ = r[3].fill_(1.0);
     }
     assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());
-    let mut r = step.call(&[x.shallow_clone()]).expect("a step");
+    let mut r = step.call(&[x.shallow_clone()], &[]).expect("a step");
     let _ = r[3].fill_(5.0);
     assert_eq!(to_cpu(&x).expect("a value").double_value(&[3]), 5.0, "a result that is an input");
 }
@@ -74,11 +74,11 @@ fn results_share_the_memory_that_recorded_ones_share() {
 fn what_a_capture_assumed_is_looked_at_in_each_call() {
     let _alone = alone();
     let w = ones(4);
-    let mut step = ltc_torch::compile(|x: &[Tensor]| vec![&x[0] * 2.0 + &w, x[1].shallow_clone() + 1.0]);
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| vec![&x[0] * 2.0 + &w, x[1].shallow_clone() + 1.0]);
     let (memory, other, b) = (ones(8), ones(8), ones(4));
     let (a, at) = (memory.slice(0, 0, 4, 1), |from: i64| memory.slice(0, from, from + 4, 1));
     let mut call = |a: &Tensor, b: &Tensor| {
-        let r = step.call(&[a.shallow_clone(), b.shallow_clone()]).expect("a step");
+        let r = step.call(&[a.shallow_clone(), b.shallow_clone()], &[]).expect("a step");
         assert_eq!((first(&r[0]), first(&r[1])), (3.0, 2.0));
         step.counts()
     };
@@ -105,7 +105,7 @@ fn batches_that_are_slices_are_replayed() {
     let w = ones(3);
     let data = to_lazy(&range(60).view([20, 3])).expect("to the device");
     // As the tokens of a language model: what follows is what comes one later, in the same memory.
-    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
         let mut w = w.shallow_clone();
         let _ = w.g_add_(&x[0].sum_dim_intlist(0i64, false, Kind::Float));
         vec![(&x[0] * &x[1]).sum(Kind::Float), x[1].select(0, 0)]
@@ -115,7 +115,7 @@ fn batches_that_are_slices_are_replayed() {
         let x = [data.narrow(0, batch * 2, 2), data.narrow(0, batch * 2 + 1, 2)];
         ltc_torch::sync().expect("a cut");
         let before = programs();
-        let mut r = step.call(&x).expect("a step");
+        let mut r = step.call(&x, &[]).expect("a step");
         // Recorded, and from the second capture on replayed: one program for all batches each.
         assert!([0, 2].contains(&batch) || programs() == before, "a program for batch {batch}");
         let host = |from: i64| range(60).view([20, 3]).narrow(0, batch * 2 + from, 2);
@@ -131,7 +131,7 @@ fn batches_that_are_slices_are_replayed() {
     assert_eq!(first(&w), 1.0 + total);
     assert_eq!(step.counts(), (6, 3), "{:?}", step.refusal());
     // The distance of two inputs in one memory was captured too.
-    let r = step.call(&[data.narrow(0, 0, 2), data.narrow(0, 4, 2)]).expect("a step");
+    let r = step.call(&[data.narrow(0, 0, 2), data.narrow(0, 4, 2)], &[]).expect("a step");
     assert_eq!(first(&r[1]), 12.0);
     assert_eq!(step.counts(), (6, 4));
 }
@@ -143,12 +143,12 @@ fn a_step_that_takes_other_parts_by_itself_is_not_replayed() {
     let x = ones(4);
     let data = to_lazy(&Tensor::arange(40, (Kind::Float, Device::Cpu))).expect("to the device");
     let at = std::cell::Cell::new(0);
-    let mut step = ltc_torch::compile(|x: &[Tensor]| {
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
         at.set(at.get() + 4);
         vec![data.narrow(0, at.get(), 4) + &x[0]]
     });
     for call in 1..9 {
-        let r = step.call(&[x.shallow_clone()]).expect("a step");
+        let r = step.call(&[x.shallow_clone()], &[]).expect("a step");
         assert_eq!(first(&r[0]), 4.0 * f64::from(call) + 1.0);
     }
     assert_eq!(step.counts().0, 0);
@@ -159,18 +159,18 @@ fn a_step_that_takes_other_parts_by_itself_is_not_replayed() {
 fn a_step_within_a_step_is_part_of_it() {
     let _alone = alone();
     let w = ones(4);
-    let mut inner = ltc_torch::compile(|x: &[Tensor]| {
+    let mut inner = ltc_torch::compile_frozen(|x: &[Tensor]| {
         let mut w = w.shallow_clone();
         let _ = w.g_add_(&x[0]);
         vec![&w * 2.0]
     });
-    let mut step = ltc_torch::compile(|x: &[Tensor]| {
-        let y = inner.call(x).expect("a step").remove(0);
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
+        let y = inner.call(x, &[]).expect("a step").remove(0);
         vec![y + 1.0]
     });
     let x = ones(4);
     for call in 0..8 {
-        let y = step.call(&[x.shallow_clone()]).expect("a step").remove(0);
+        let y = step.call(&[x.shallow_clone()], &[]).expect("a step").remove(0);
         assert_eq!(first(&y), 2.0 * (f64::from(call) + 2.0) + 1.0);
     }
     assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());

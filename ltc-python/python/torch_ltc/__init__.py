@@ -39,12 +39,13 @@ from torch_ltc import (  # noqa: E402
 )
 from torch_ltc._dynamo import backend as _backend  # noqa: E402,F401  (registers torch.compile's backend)
 from torch_ltc._runtime import on_device, service  # noqa: E402
-from torch_ltc._step import CompiledStep, compile  # noqa: E402
+from torch_ltc._step import CompiledStep, StaleStep, compile  # noqa: E402
 from torch_ltc.closure import add_step_closure, run_step_closures  # noqa: E402
 from torch_ltc.extract_compiled_graph import extract_compiled_graph  # noqa: E402
 
 __all__ = [
     "CompiledStep",
+    "StaleStep",
     "add_step_closure",
     "closure",
     "compile",

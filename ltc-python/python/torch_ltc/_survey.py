@@ -1,0 +1,648 @@
+"""What the Python code of a step reads, found while it runs.
+
+A replay is right only if everything that the captured Python read is as it was. :class:`Survey` sees every Python frame and
+every call of a C function (``sys.setprofile``). From what a frame can reach by the names in its code (locals, cells,
+globals, then attributes, members of containers, class attributes) it takes down what is older than the step: places to
+watch, which ``_ltc.Watch`` compares at each call. What cannot be watched, and C functions that are not known to depend on
+their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
+"""
+
+import dis
+import functools
+import gc
+import itertools
+import re
+import sys
+import threading
+import types
+import weakref
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import torch
+
+from torch_ltc import _ltc
+
+_DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+#: Builtins that take the name of an attribute.
+_BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+
+#: Values that never change, and are compared by value where they are read.
+_ATOMS: frozenset[type] = frozenset(
+    (
+        *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
+        *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
+        *(types.CodeType, types.MappingProxyType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
+        *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType),
+        *(property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
+        *(type(threading.RLock()), type(torch.autograd.variable.Variable._execution_engine), types.TracebackType),
+    )
+)
+#: Iterators: fine when the step makes them, a hidden position when they are older.
+_ITERATORS = tuple(
+    type(x)
+    for x in (iter([]), iter(()), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""), iter(range(0)))
+) + (zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType)
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+#: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
+_OPEN_BASES = frozenset(
+    (
+        *(object, dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict, int, float, str, bytes, complex, type),
+        *(types.ModuleType, BaseException, Exception, torch._C.TensorBase, torch._C._FunctionBase, torch.Generator),
+    )
+)
+
+#: Modules whose functions depend on their arguments (and on what the key of a capture holds) only.
+_PURE_MODULES = (
+    *("math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc", "_weakref", "_struct", "_thread"),
+    *("_contextvars", "_sre", "_string", "_warnings", "_bisect", "_heapq", "_stat", "_codecs", "atexit", "gc"),
+)
+_IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
+_IMPURE_TORCH = frozenset("manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split())
+#: Python of the standard library and of torch that reads nothing a program changes, but caches of its own.
+_QUIET_MODULES = (
+    *("typing", "typing_extensions", "abc", "_collections_abc", "functools", "warnings", "importlib", "logging", "re", "enum", "inspect", "types"),
+    *("_weakrefset", "weakref", "torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
+    *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library", "torch.utils._python_dispatch"),
+    *("torch_ltc", "sympy", "torch._subclasses", "torch._guards", "torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
+)
+
+
+class _Code(NamedTuple):
+    """What a code object can read by name."""
+
+    attributes: frozenset[str]
+    globals: tuple[str, ...]
+    modules: tuple[str, ...]
+    #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``.
+    may_lack: frozenset[str]
+    all_attributes: bool
+    quiet: bool
+    serial: int
+
+
+_codes: dict[types.CodeType, _Code] = {}
+
+
+def _is_quiet(module: str) -> bool:
+    return module.startswith("namedtuple_") or any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)
+
+
+def _code(code: types.CodeType, scope: dict[str, Any]) -> _Code:
+    known = _codes.get(code)
+    if known is None:
+        attributes, names, modules, strings = set(), [], [], set()
+        for step in dis.get_instructions(code):
+            if step.opname in _DEREFERENCED:
+                attributes.add(step.argval)
+            elif step.opname in _GLOBAL:
+                names.append(step.argval)
+            elif step.opname == "IMPORT_NAME":
+                modules.append(step.argval)
+        for constant in code.co_consts:
+            strings.update(x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier())
+        by_name = _BY_NAME.intersection(names) or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
+        guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
+        whole = "__dict__" in attributes or "vars" in names
+        quiet = _is_quiet(scope.get("__name__") or "")
+        known = _codes[code] = _Code(
+            frozenset(attributes | guarded), tuple(dict.fromkeys(names)), tuple(modules), guarded, whole, quiet, len(_codes)
+        )
+    return known
+
+
+def _line_of(code: types.CodeType, name: str) -> int:
+    for step in dis.get_instructions(code):
+        if step.argval == name and step.positions and step.positions.lineno:
+            return step.positions.lineno
+    return code.co_firstlineno
+
+
+class Place(NamedTuple):
+    """Somewhere the step reads: ``kind`` says how, as ``_ltc.Watch`` knows it."""
+
+    kind: str
+    holder: Any
+    name: Any
+    reader: types.CodeType | None
+
+    def __str__(self) -> str:
+        what = _title(self.holder, self.name)
+        if self.reader is None:
+            return what
+        return f"{what} (read in {self.reader.co_qualname}, {self.reader.co_filename}:{_line_of(self.reader, self.name)})"
+
+
+def _title(holder: Any, name: Any) -> str:
+    if type(holder) is types.FunctionType:
+        return f"the function {holder.__qualname__}"
+    if type(holder) is types.CellType:
+        return f"the variable {name}" if name else "a variable of an enclosing function"
+    if isinstance(holder, type):
+        return f"{holder.__qualname__}.{name}"
+    owner = _owners.get(id(holder)) if isinstance(holder, dict) else None
+    if isinstance(holder, dict) and "__name__" in holder and "__builtins__" in holder:
+        return f"the global {name}"
+    if owner is not None and name is not None:
+        return f"{owner}.{name}"
+    kind = type(holder).__qualname__
+    return f"an entry {name!r} of a {kind}" if name is not None else f"the contents of a {kind}"
+
+
+#: Names of the classes whose instances own these dicts, for messages.
+_owners: dict[int, str] = {}
+
+
+def _namespace(x: Any) -> dict[str, Any] | None:
+    try:
+        found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
+    except (AttributeError, TypeError):
+        return None
+    return found if type(found) is dict else None
+
+
+@functools.lru_cache(4096)
+def _is_open(kind: type) -> bool:
+    """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
+    for base in kind.__mro__:
+        if base in _OPEN_BASES:
+            continue
+        module = sys.modules.get(base.__module__)
+        source = getattr(module, "__file__", None) or ""
+        if not (base.__module__ == "__main__" or source.endswith((".py", ".pyc")) or (module is None and base.__flags__ & 1 << 9)):
+            return False
+    return True
+
+
+class Survey:
+    """Takes down what a step reads, while it is the profile function of this thread."""
+
+    def __init__(self, except_for: Iterable[Any] = ()) -> None:
+        #: Arguments and gradients: other objects at each call.
+        self._except = set(map(id, except_for))
+        #: Why the step cannot be replayed; empty where it can.
+        self.obstacle = ""
+        #: Whether gradients are read or made.
+        self.uses_grads = False
+        self._older: _ltc.Older | None = None
+        self._seen: set[tuple[int, int]] = set()
+        self._untracked: list[Any] = []
+        self._suspects: list[tuple[Any, str]] = []
+        self._found: dict[tuple[str, int, Any], Place] = {}
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._frames: set[tuple[types.CodeType, int]] = set()
+        self._globals: set[tuple[types.CodeType, int]] = set()
+        self._collects = False
+        self._class_values: dict[tuple[type, int], list[Any]] = {}
+        self._on_class: dict[tuple[type, str], Any] = {}
+
+    def __enter__(self) -> "Survey":
+        if sys.getprofile() is not None:
+            self.obstacle = "a profile function is installed (sys.setprofile)"
+            return self
+        # Finalisers of other objects would run within the step.
+        self._collects = gc.isenabled()
+        gc.disable()
+        self._older = _ltc.Older()
+        sys.setprofile(self._see)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if sys.getprofile() == self._see:
+            sys.setprofile(None)
+        elif not self.obstacle:
+            self.obstacle = "it installs a profile function"
+        if self._collects:
+            gc.enable()
+        self._untracked = []
+        ours = Counter(id(x) for x, _ in self._suspects)
+        for x, at in self._suspects:
+            # Names of it: one in each tuple, the loop's, and the argument.
+            if sys.getrefcount(x) > ours[id(x)] + 2:
+                self.refuse(f"it uses a {type(x).__qualname__}, which cannot be watched ({at})")
+        self._suspects = []
+        if not self.obstacle:
+            self._look_at_functions()
+        self._seen = set()
+        if self._older is not None:
+            self._older.release()
+
+    def is_older(self, x: Any) -> bool:
+        """Whether an object that is alive was there before the step."""
+        return self._older is not None and x in self._older
+
+    def places(self) -> tuple[list[Place], list[torch.Tensor]]:
+        """What to watch. What only the survey holds was made and dropped by the step."""
+        all_places = list(self._found.values())
+        self._found.clear()
+        ours = Counter(id(p.holder) for p in all_places)
+        # What is not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one as argument.
+        is_left = lambda x: gc.is_tracked(x) or sys.getrefcount(x) > ours[id(x)] + 2
+        return [p for p in all_places if is_left(p.holder)], list(self._tensors.values())
+
+    def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
+        """The first reason is the one that is told."""
+        if not self.obstacle:
+            while frame is not None and _is_quiet(frame.f_globals.get("__name__") or "") and frame.f_back is not None:
+                frame = frame.f_back
+            at = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
+            self.obstacle = why + at
+
+    # ---- events ----
+
+    def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if self.obstacle:
+            return
+        try:
+            if event == "c_call":
+                self._c_call(frame, argument)
+            elif event == "call":
+                self._enter(frame)
+            elif event == "return":
+                self._leave(frame, argument)
+        except Exception as e:  # noqa: BLE001  (of code we look at: properties, comparisons)
+            self.refuse(f"what it reads could not be looked at: {type(e).__name__}: {e}", frame)
+
+    def _enter(self, frame: types.FrameType) -> None:
+        code = frame.f_code
+        info = _code(code, frame.f_globals)
+        if info.quiet:
+            return
+        if code.co_flags & (0x80 | 0x200):
+            return self.refuse("it runs a coroutine", frame)
+        self._frames.add((code, _ltc.function_of_frame(frame)))
+        if (code, id(frame.f_globals)) not in self._globals:
+            self._globals.add((code, id(frame.f_globals)))
+            self._look_at_globals(frame, info)
+        special = _MODELS.get(code)
+        if special is not None:
+            return special(self, frame)
+        for value in frame.f_locals.values():
+            self._look(value, info, frame)
+
+    def _leave(self, frame: types.FrameType, result: Any) -> None:
+        info = _code(frame.f_code, frame.f_globals)
+        if not info.quiet and frame.f_code not in _MODELS:
+            for value in frame.f_locals.values():
+                self._look(value, info, frame)
+            self._look(result, info, frame)
+        caller = frame.f_back
+        if caller is not None and type(result) not in _ATOMS:
+            outer = _code(caller.f_code, caller.f_globals)
+            if not outer.quiet:
+                self._look(result, outer, caller)
+
+    def _c_call(self, frame: types.FrameType, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
+        name = function.__name__
+        if type(owner) is types.ModuleType:
+            module = owner.__name__
+            if module == "builtins":
+                if name in _IMPURE_BUILTINS and not _code(frame.f_code, frame.f_globals).quiet:
+                    self.refuse(f"it calls {name}()", frame)
+                elif name in _BY_NAME or name == "vars":
+                    self._by_name(frame, name)
+                return
+        else:
+            module = getattr(function, "__module__", None) or type(owner).__module__
+            if owner is not None and not module.startswith("torch"):
+                return self._method(frame, function, owner, name)
+        if module.startswith(("torch._C", "torch")):
+            if name in _IMPURE_TORCH:
+                self.refuse(f"it calls {name}()", frame)
+            elif name == "run_backward":
+                self.uses_grads = True
+        elif not (module in _PURE_MODULES or _code(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
+            self.refuse(f"it calls {module}.{name}()", frame)
+
+    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
+        kind = type(owner)
+        if isinstance(owner, type):
+            # A class's own constructor and class methods: of classes that hold nothing hidden.
+            if name in ("__new__", "fromkeys", "fromhex", "mro", "__prepare__", "__subclasses__", "__subclasscheck__", "__instancecheck__"):
+                return
+            if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
+                self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
+        elif name in ("__setattr__", "__delattr__", "__getattribute__"):
+            info = _code(frame.f_code, frame.f_globals)
+            self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
+        elif kind in _ATOMS or _is_open(kind) or kind in _ITERATORS or kind in _VIEWS:
+            if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
+                self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
+        elif kind.__module__ in _PURE_MODULES or kind in (weakref.ref, ContextVar, functools.partial):
+            pass
+        elif kind.__module__ == "builtins":
+            pass
+        elif not _code(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
+            self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
+
+    def _by_name(self, frame: types.FrameType, function: str) -> None:
+        """``getattr`` and its kin: a name that is a constant is known; else everything the object has may be read."""
+        info = _code(frame.f_code, frame.f_globals)
+        if info.quiet or frame.f_code in _MODELS:
+            return
+        if function != "vars" and _has_constant_name(frame.f_code, frame.f_lasti):
+            return
+        everything = info._replace(all_attributes=True, serial=-1 - info.serial)
+        for value in frame.f_locals.values():
+            self._look(value, everything, frame)
+
+    # ---- what is reached ----
+
+    def _look_at_globals(self, frame: types.FrameType, info: _Code) -> None:
+        scope, builtins = frame.f_globals, frame.f_builtins
+        for name in info.globals:
+            self._place("entry", scope, name, frame.f_code)
+            if name in scope:
+                self._look(scope[name], info, frame)
+            else:
+                self._place("entry", builtins, name, frame.f_code)
+        for name in info.modules:
+            module = sys.modules.get(name)
+            if module is not None:
+                self._place("entry", sys.modules, name, frame.f_code)
+                self._look(module, info, frame)
+
+    def _place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        key = (kind, id(holder), name)
+        if key not in self._found:
+            self._found[key] = Place(kind, holder, name, reader)
+
+    def _look(self, start: Any, info: _Code, frame: types.FrameType) -> None:
+        if type(start) in _ATOMS:
+            return
+        stack, made, older = [start], set(), self._older
+        assert older is not None
+        while stack:
+            x = stack.pop()
+            kind = type(x)
+            if kind in _ATOMS or isinstance(x, _ATOMIC_BASES) or kind.__module__.startswith("torch_ltc"):
+                continue
+            key = (id(x), info.serial)
+            old = True
+            if id(x) in self._except:
+                old = False
+                if key in made:
+                    continue
+                made.add(key)
+            elif x not in older:
+                # What has no references is not tracked, and neither are dicts and tuples of such.
+                old = not gc.is_tracked(x)
+                if old:
+                    self._untracked.append(x)
+                elif key in made:
+                    continue
+                else:
+                    made.add(key)
+            if old:
+                if key in self._seen:
+                    continue
+                self._seen.add(key)
+            stack += self._reach(x, kind, info, frame, old)
+
+    def _reach(self, x: Any, kind: type, info: _Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        code = frame.f_code
+        if isinstance(x, torch.Tensor):
+            return self._tensor(x, kind, info, code, old)
+        if isinstance(x, dict):
+            if old and not ("__name__" in x and "__builtins__" in x):
+                self._place("dict", x, None, code)
+            inside = [*x.keys(), *x.values()] if len(x) <= _MANY else self.refuse(_too_many(x), frame) or []
+            return inside if kind in (dict, OrderedDict, defaultdict) else [*inside, *self._instance(x, kind, info, code, old)]
+        if isinstance(x, (list, tuple, set, frozenset, deque)):
+            if old and not isinstance(x, (tuple, frozenset)):
+                self._place("members", x, None, code)
+            inside = list(x) if len(x) <= _MANY else self.refuse(_too_many(x), frame) or []
+            return inside if kind in (list, tuple, set, frozenset, deque) else [*inside, *self._instance(x, kind, info, code, old)]
+        if kind is types.FunctionType:
+            return self._function(x, info, code, old)
+        if kind is types.MethodType:
+            return (x.__self__, x.__func__)
+        if kind.__name__ == "instancemethod":  # of pybind11's classes
+            return (x.__func__,)
+        if kind is types.CellType:
+            if old:
+                self._place("cell", x, None, code)
+            try:
+                return (x.cell_contents,)
+            except ValueError:
+                return ()
+        if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
+            owner = x.__self__
+            return () if type(owner) is types.ModuleType else (owner,)
+        if isinstance(x, types.ModuleType):
+            return self._attributes(x.__dict__, info, code, True)
+        if isinstance(x, type):
+            found = self._class_attributes(x, info, code)
+            return found if type(x) is type else [*found, *self._class_attributes(type(x), info, code)]
+        if isinstance(x, functools.partial):
+            return (x.func, x.args, x.keywords)
+        if isinstance(x, weakref.ref):
+            if old:
+                self._place("referent", x, None, code)
+            return (x(),)
+        if kind is ContextVar:
+            self._place("variable", x, None, code)
+            return (x.get(None),)
+        if kind is super:
+            return (x.__self__,)
+        if kind in _VIEWS:
+            return gc.get_referents(x)
+        if kind in _ITERATORS and not kind.__flags__ & 1 << 14:
+            self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))  # whose it is shows who holds it afterwards
+            return ()
+        if kind in _ITERATORS:
+            return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
+        if isinstance(x, threading.local):
+            self._place("thread", x, None, code)
+            return self._instance(x, kind, info, code, old)
+        if kind.__module__.startswith("numpy"):
+            return self._array(x, kind, old, frame)
+        if _is_open(kind):
+            return self._instance(x, kind, info, code, old)
+        if kind.__module__.startswith("torch"):
+            # Handles of libtorch's own: what changes of them is part of the key, or is noted where tensors are.
+            return self._instance(x, kind, info, code, old)
+        return self._hidden(x, old, frame)
+
+    def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        if old:
+            self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
+        return ()
+
+    def _array(self, x: Any, kind: type, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        if kind.__name__ == "ndarray" and old:
+            if x.nbytes > 1 << 16 or x.dtype.hasobject:
+                self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
+            else:
+                self._place("bytes", x, None, frame.f_code)
+        elif kind.__name__ not in ("ndarray", "ufunc", "dtype") and not hasattr(x, "itemsize"):
+            return self._hidden(x, old, frame)
+        return ()
+
+    def _tensor(self, x: torch.Tensor, kind: type, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        if not old:
+            return ()
+        if "grad" in info.attributes:
+            self.uses_grads = True
+        self._tensors[id(x)] = x
+        # Attributes that Python code gave it, and hooks.
+        found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
+        hooks = x._backward_hooks if kind in (torch.Tensor, torch.nn.Parameter) else None
+        return found if hooks is None else [*found, hooks]
+
+    def _function(self, x: types.FunctionType, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        if old:
+            self._place("function", x)
+        return self._attributes(x.__dict__, info, code, old) if x.__dict__ else ()
+
+    def _instance(self, x: Any, kind: type, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        found: list[Any] = []
+        old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
+        if old:
+            self._place("class", x, None, code)
+        space = _namespace(x)
+        on_class = self._class_attributes(kind, info, code)
+        if space is not None:
+            if old:
+                _owners[id(space)] = kind.__qualname__
+                if not isinstance(x, threading.local):
+                    self._place("namespace", x, None, code)
+            if info.all_attributes:
+                if old:
+                    self._place("dict", space, None, code)
+                found += space.values()
+            else:
+                found += self._attributes(space, info, code, old, kind)
+        for name in info.attributes:
+            slot = self._lookup(kind, name)
+            if type(slot) is types.MemberDescriptorType and hasattr(x, name):
+                if old:
+                    self._place("slot", x, slot, code)
+                found.append(getattr(x, name))
+        return [*found, *on_class]
+
+    def _attributes(
+        self, space: dict[str, Any], info: _Code, code: types.CodeType, old: bool, kind: type | None = None
+    ) -> list[Any]:
+        found = []
+        for name in info.attributes:
+            if name in space:
+                if old:
+                    self._place("entry", space, name, code)
+                found.append(space[name])
+            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not _NOTHING)):
+                self._place("entry", space, name, code)
+        return found
+
+    def _lookup(self, kind: type, name: str) -> Any:
+        key = (kind, name)
+        if key not in self._on_class:
+            self._on_class[key] = _lookup(kind, name)
+        return self._on_class[key]
+
+    def _class_attributes(self, kind: type, info: _Code, code: types.CodeType) -> list[Any]:
+        key = (kind, info.serial)
+        if key not in self._class_values:
+            self._class_values[key] = self._look_at_class(kind, info, code)
+        return self._class_values[key]
+
+    def _look_at_class(self, kind: type, info: _Code, code: types.CodeType) -> list[Any]:
+        if not kind.__flags__ & 1 << 9:  # classes written in C do not change
+            return []
+        found = []
+        for name in (*info.attributes, *_special_names(kind)):
+            value = self._lookup(kind, name)
+            if value is not _NOTHING:
+                self._place("lookup", kind, name, code)
+                # What a descriptor written in Python reads, its frames show.
+                if not hasattr(type(value), "__get__"):
+                    found.append(value)
+        return found
+
+    def _look_at_functions(self) -> None:
+        """The functions behind the frames that ran: their code, defaults and cells."""
+        if self._older is None:
+            return
+        codes = {code for code, _ in self._frames}
+        # Where frames do not tell which function they ran, it may have been any of this code.
+        known = self._older.at([at for _, at in self._frames]) if _ltc.KNOWS_FRAMES else self._older.of_class(types.FunctionType)
+        for function in known:
+            if type(function) is types.FunctionType and function.__code__ in codes:
+                code = function.__code__
+                self._place("function", function)
+                for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+                    self._place("cell", cell, name, code)
+                if function.__kwdefaults__:
+                    self._place("dict", function.__kwdefaults__)
+                for value in function.__defaults__ or ():
+                    if isinstance(value, (list, set, deque)):
+                        self._place("members", value)
+                    elif isinstance(value, dict):
+                        self._place("dict", value)
+
+
+_NOTHING = object()
+#: Members of a container that are looked at; more refuse the step.
+_MANY = 100_000
+_ATOMIC_BASES = (torch.Size,)
+
+
+def _too_many(x: Any) -> str:
+    return f"it reaches a {type(x).__qualname__} of {len(x)} members"
+
+
+def _lookup(kind: type, name: str) -> Any:
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _NOTHING
+
+
+@functools.lru_cache(4096)
+def _special_names(kind: type) -> tuple[str, ...]:
+    """Special methods that a Python class defines: looked up without being named."""
+    names = {name for base in kind.__mro__ if base.__flags__ & 1 << 9 for name in base.__dict__ if name.startswith("__")}
+    return tuple(n for n in names if callable(_lookup(kind, n)) and n not in ("__class__", "__init_subclass__", "__subclasshook__"))
+
+
+@functools.lru_cache(16384)
+def _has_constant_name(code: types.CodeType, at: int) -> bool:
+    """Whether the call of ``getattr`` (or its kin) at this offset names its attribute by a constant."""
+    before: list[dis.Instruction] = []
+    for step in dis.get_instructions(code):
+        if step.offset >= at:
+            break
+        if step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL", "KW_NAMES"):
+            before.append(step)
+    # The default, if there is one, is one instruction in all but odd cases: those count as computed.
+    return any(s.opname == "LOAD_CONST" and type(s.argval) is str and s.argval.isidentifier() for s in before[-2:])
+
+
+def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
+    """``torch.nn.Module.__getattr__``: reads a name in three dicts of the module, and nothing else of it."""
+    module, name = frame.f_locals["self"], frame.f_locals["name"]
+    if not survey.is_older(module):
+        return
+    space = _namespace(module) or {}
+    survey._place("namespace", module, None, frame.f_code)
+    _owners[id(space)] = type(module).__qualname__
+    for kind in ("_parameters", "_buffers", "_modules"):
+        survey._place("entry", space, kind)
+        members = space.get(kind)
+        if members is not None:
+            _owners[id(members)] = type(module).__qualname__
+            survey._place("entry", members, name)
+            if name in members:
+                caller = frame.f_back
+                if caller is not None:
+                    survey._look(members[name], _code(caller.f_code, caller.f_globals), caller)
+                break
+
+
+_MODELS: dict[types.CodeType, Callable[[Survey, types.FrameType], None]] = {
+    torch.nn.Module.__getattr__.__code__: _module_getattr,
+}

@@ -1,0 +1,80 @@
+// What a tensor is besides its values: what a compiled step has to find as it was, and what it has to leave.
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "shim.h"
+
+namespace ltc {
+namespace {
+const Tensor& tensor(const void* t) { return *static_cast<const Tensor*>(t); }
+uint64_t mix(uint64_t h, uint64_t x) {
+  h ^= x + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  return h * 0xff51afd7ed558ccdull;
+}
+// Hooks of a tensor and of the node that adds up its gradient: which there are, by address.
+uint64_t hooks_of(const torch::autograd::AutogradMeta& meta) {
+  uint64_t h = meta.retains_grad_ + 1;
+  for (auto& hook : meta.hooks_) h = mix(h, (uint64_t)hook.get());
+  if (meta.cpp_hooks_list_) h = mix(h, meta.cpp_hooks_list_->size());
+  if (meta.post_acc_grad_hooks_) h = mix(h, (uint64_t)meta.post_acc_grad_hooks_.get());
+  if (auto node = meta.grad_accumulator_.lock()) {
+    h = mix(h, node->pre_hooks().size());
+    h = mix(h, node->post_hooks().size());
+  }
+  return h;
+}
+// The history of a result of a replay whose graph the step has used up: it says what the graph would.
+struct Spent final : torch::autograd::Node {
+  std::string called, why;
+  Spent(std::string called, std::string why) : called(std::move(called)), why(std::move(why)) {}
+  std::string name() const override { return called; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { TORCH_CHECK(false, why); }
+};
+}  // namespace
+}  // namespace ltc
+
+using namespace ltc;
+
+extern "C" {
+void ltc_tensor_state(const void* t, LtcTensorState* out) {
+  auto* impl = tensor(t).unsafeGetTensorImpl();
+  *out = {};
+  out->keys = impl->key_set().raw_repr();
+  if (impl->is_inference()) out->flags |= LTC_INFERENCE;
+  else out->version = impl->version_counter().current_version();
+  if (impl->has_storage() && !impl->key_set().has_any(c10::sparse_ks)) {
+    out->storage = impl->unsafe_storage().unsafeGetStorageImpl();
+    uint64_t h = (uint64_t)c10::typeMetaToScalarType(impl->dtype());
+    h = mix(h, impl->storage_offset());
+    for (int64_t n : impl->sizes()) h = mix(h, n);
+    for (int64_t n : impl->strides()) h = mix(h, n);
+    out->layout = h;
+  }
+  auto* meta = torch::autograd::impl::get_autograd_meta(tensor(t));
+  if (!meta) return;
+  if (meta->requires_grad_ || meta->grad_fn_) out->flags |= LTC_REQUIRES_GRAD;
+  out->history = meta->grad_fn_.get();
+  out->grad = meta->grad_.defined() ? meta->grad_.unsafeGetTensorImpl() : nullptr;
+  out->hooks = hooks_of(*meta);
+}
+void ltc_tensor_bump(const void* t, uint32_t by) {
+  auto* impl = tensor(t).unsafeGetTensorImpl();
+  if (impl->is_inference()) return;
+  while (by--) impl->bump_version();
+}
+void* ltc_tensor_grad(const void* t) {
+  auto* meta = torch::autograd::impl::get_autograd_meta(tensor(t));
+  return meta && meta->grad_.defined() ? new Tensor(meta->grad_) : nullptr;
+}
+int ltc_tensor_set_grad(const void* t, const void* grad, LtcError* err) {
+  return guarded(err, [&] { tensor(t).mutable_grad() = grad ? tensor(grad) : Tensor(); });
+}
+int ltc_tensor_set_spent(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
+  return guarded(err, [&] {
+    auto node = std::make_shared<Spent>(std::string(name, n), std::string(why, m));
+    node->add_input_metadata(tensor(t));
+    torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
+  });
+}
+}

@@ -1,0 +1,127 @@
+//! What a tensor is besides its values: what a compiled step has to find as it was, and what it has to leave.
+
+use std::ffi::c_void;
+
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+    tensor::{owned, raw},
+};
+
+const REQUIRES_GRAD: u32 = 1;
+const INFERENCE: u32 = 2;
+
+/// Dispatch keys (conjugation, subclasses), flags, hooks, and whether it has a history or a gradient.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorKind {
+    keys: u64,
+    hooks: u64,
+    flags: u32,
+    history: bool,
+    grad: bool,
+}
+
+/// What a tensor is besides its values. Equal states of one tensor at two times mean that whoever uses it, or differentiates
+/// through it, does the same at both.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorState {
+    storage: *const c_void,
+    grad: *const c_void,
+    history: *const c_void,
+    keys: u64,
+    layout: u64,
+    hooks: u64,
+    version: u32,
+    flags: u32,
+}
+
+// SAFETY: the addresses are compared and never followed.
+unsafe impl Send for TensorState {}
+// SAFETY: as above.
+unsafe impl Sync for TensorState {}
+
+impl TensorState {
+    /// How often it was written in place.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whether operators on it are recorded for differentiation.
+    pub fn requires_grad(&self) -> bool {
+        self.flags & REQUIRES_GRAD != 0
+    }
+
+    /// Whether it was made in inference mode.
+    pub fn is_inference(&self) -> bool {
+        self.flags & INFERENCE != 0
+    }
+
+    /// Whether an operator made it that gradients flow through.
+    pub fn has_history(&self) -> bool {
+        !self.history.is_null()
+    }
+
+    /// The same, but with a gradient or without.
+    pub fn with_grad(self, has: bool) -> Self {
+        TensorState { grad: if has { std::ptr::dangling() } else { std::ptr::null() }, ..self }
+    }
+
+    /// Whether it has a gradient.
+    pub fn has_grad(&self) -> bool {
+        !self.grad.is_null()
+    }
+
+    /// What an input must have in common with the one of a capture.
+    pub fn kind(&self) -> TensorKind {
+        let (history, grad) = (self.has_history(), self.has_grad());
+        TensorKind { keys: self.keys, hooks: self.hooks, flags: self.flags, history, grad }
+    }
+
+    /// The same at another time, but for gradient and version, which steps may change.
+    pub fn is_like(&self, other: &TensorState) -> bool {
+        TensorState { grad: other.grad, version: other.version, ..*self } == *other
+    }
+}
+
+/// What a tensor is besides its values.
+pub fn state_of(t: &Tensor) -> TensorState {
+    let mut state = std::mem::MaybeUninit::uninit();
+    // SAFETY: `t` is a live tensor; all of the state is filled in.
+    unsafe {
+        ffi::ltc_tensor_state(raw(t), state.as_mut_ptr());
+        state.assume_init()
+    }
+}
+
+/// Counts so many writes to a tensor and what shares its memory as a view; of inference tensors nothing is counted.
+pub fn bump_version(t: &Tensor, by: u32) {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_tensor_bump(raw(t), by) }
+}
+
+/// The gradient a leaf has.
+pub fn grad_of(t: &Tensor) -> Option<Tensor> {
+    // SAFETY: `t` is a live tensor; what is not null is a new tensor that is ours.
+    unsafe {
+        let grad = ffi::ltc_tensor_grad(raw(t));
+        (!grad.is_null()).then(|| owned(grad))
+    }
+}
+
+/// Gives a leaf this gradient, or takes the one it has.
+pub fn set_grad(t: &Tensor, grad: Option<&Tensor>) -> Result<(), TorchError> {
+    let err = ErrorSlot::new();
+    // SAFETY: both are live tensors.
+    unsafe { err.check(ffi::ltc_tensor_set_grad(raw(t), grad.map_or(std::ptr::null(), raw), err.as_ptr())) }
+}
+
+/// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
+pub fn set_spent(t: &Tensor, name: &str, why: &str) -> Result<(), TorchError> {
+    let err = ErrorSlot::new();
+    let (name, n, why, m) = (name.as_ptr().cast(), name.len(), why.as_ptr().cast(), why.len());
+    // SAFETY: `t` is a live tensor; the strings are valid for the call, which copies them.
+    unsafe { err.check(ffi::ltc_tensor_set_spent(raw(t), name, n, why, m, err.as_ptr())) }
+}
