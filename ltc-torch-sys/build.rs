@@ -23,6 +23,7 @@ fn main() {
         "stand_in",
         "attention",
         "pool",
+        "ambient",
     ];
     let mut build = cc::Build::new();
     build

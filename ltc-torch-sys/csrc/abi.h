@@ -170,6 +170,16 @@ LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
 // Whether libtorch is to use deterministic algorithms only.
 int ltc_is_deterministic(void);
 
+// ---- ambient state (ambient.cpp) of the calling thread and the process; words that are to be compared ----
+typedef struct LtcAmbient {
+  uint64_t keys_included, keys_excluded;  // dispatch keys
+  uint64_t autograd, anomaly, autocast;
+  uint64_t modes;         // how many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms
+  uint64_t mode_objects;  // and which
+  uint64_t default_dtype, determinism, numerics, threads;
+} LtcAmbient;
+void ltc_ambient(LtcAmbient* out);
+
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);
 int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);

@@ -47,6 +47,8 @@ using torch::jit::Stack;
 constexpr auto kLazy = c10::DeviceType::PrivateUse1;
 extern LtcVTable V;
 
+uint64_t layout_ambient();  // ambient.cpp
+
 // ---- errors ----
 [[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {

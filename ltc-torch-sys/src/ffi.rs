@@ -188,6 +188,7 @@ unsafe extern "C" {
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_is_deterministic() -> c_int;
+    pub(crate) fn ltc_ambient(out: *mut crate::ambient::Ambient);
     pub(crate) fn ltc_host_part(
         base: *const c_void,
         part: *const LtcDims,

@@ -9,6 +9,7 @@
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
 
+mod ambient;
 mod calls;
 mod capture;
 mod eager;
@@ -22,6 +23,7 @@ mod service;
 mod team;
 mod tensor;
 
+pub use ambient::{Ambient, ambient};
 pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};

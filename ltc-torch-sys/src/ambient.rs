@@ -1,0 +1,89 @@
+//! Ambient state: what no argument says and what a call, or a step of many calls, may depend on all the same.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::ffi;
+
+/// Ambient state of a thread and its process, to be compared with that of another time. Random generators are not in it.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Ambient {
+    keys_included: u64,
+    keys_excluded: u64,
+    autograd: u64,
+    anomaly: u64,
+    autocast: u64,
+    modes: u64,
+    mode_objects: u64,
+    default_dtype: u64,
+    determinism: u64,
+    numerics: u64,
+    threads: u64,
+}
+
+impl Ambient {
+    /// A number for it: equal for equal states, and of this process only.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether Python modes, functorch's transforms or hooks of saved tensors are active. These are objects of the user
+    /// with state of their own: two equal states of this kind need not act equally, and a new object may have the address of an old one.
+    pub fn has_modes(&self) -> bool {
+        self.modes != 0
+    }
+
+    /// What differs between two states, in a user's words; the first such thing.
+    pub fn difference(&self, other: &Ambient) -> Option<&'static str> {
+        let parts: [(&'static str, fn(&Ambient) -> u64); 11] = [
+            ("grad or inference mode", |a| a.autograd),
+            ("autocast", |a| a.autocast),
+            ("the default dtype", |a| a.default_dtype),
+            ("deterministic algorithms", |a| a.determinism),
+            ("anomaly detection", |a| a.anomaly),
+            ("the number of threads", |a| a.threads),
+            ("the precision or choice of kernels", |a| a.numerics),
+            ("a mode, a function transform or hooks of saved tensors", |a| a.modes),
+            ("a mode, a function transform or hooks of saved tensors", |a| a.mode_objects),
+            ("dispatch keys", |a| a.keys_included),
+            ("dispatch keys", |a| a.keys_excluded),
+        ];
+        parts.iter().find(|(_, part)| part(self) != part(other)).map(|(name, _)| *name)
+    }
+}
+
+/// The calling thread's ambient state.
+pub fn ambient() -> Ambient {
+    let mut ambient = Ambient::default();
+    // SAFETY: `Ambient` is laid out like LtcAmbient and is written before the call returns.
+    unsafe { ffi::ltc_ambient(&mut ambient) };
+    ambient
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grad_mode_is_told_and_told_apart() {
+        let before = ambient();
+        assert_eq!(ambient(), before);
+        assert!(!before.has_modes());
+        let within = tch::no_grad(ambient);
+        assert_eq!(before.difference(&within), Some("grad or inference mode"));
+        assert_ne!(before.fingerprint(), within.fingerprint());
+        assert_eq!(ambient().difference(&before), None);
+    }
+
+    #[test]
+    fn the_number_of_threads_is_told() {
+        let before = ambient();
+        let threads = tch::get_num_threads();
+        tch::set_num_threads(threads + 1);
+        let more = ambient();
+        tch::set_num_threads(threads);
+        assert_eq!(before.difference(&more), Some("the number of threads"));
+    }
+}
