@@ -24,6 +24,7 @@ fn main() {
         "attention",
         "pool",
         "ambient",
+        "warnings",
     ];
     let mut build = cc::Build::new();
     build

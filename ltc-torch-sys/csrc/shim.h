@@ -49,6 +49,13 @@ extern LtcVTable V;
 
 uint64_t layout_ambient();  // ambient.cpp
 
+// ---- warnings (warnings.cpp) ----
+struct WarningKeeper final : c10::WarningHandler {
+  void process(const c10::Warning& w) override;
+};
+WarningKeeper& warning_keeper();  // keeps what kernels warn of
+void give_warnings();             // what was kept, to the handler of this thread
+
 // ---- errors ----
 [[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {
@@ -163,6 +170,7 @@ struct OpInfo {
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
   bool meta_is_kernel = false;      // one kernel for all devices makes the result's layout
   bool plain_args = true;           // tensors, numbers and modes: none that says which elements, or where results lie
+  bool counts_changes = false;      // of what it writes: nobody above the recording kernel does
   bool elementwise = false;         // and each element of a result follows from one element of each operand
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
