@@ -60,7 +60,7 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
         if (!is_lazy(t)) return t;
         const size_t mine = at++;
         for (size_t j = 0; o.args[i].out && j < call.lazy.size(); j++)
-          if (j != mine && !call.written[j] && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
+          if (j != mine && !call.written[j] && !call.lazy[j]->is_same(t) && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
         return t;
       });
   LtcError err;
@@ -82,6 +82,16 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
     const OpInfo& o = c->o;
     const size_t n = o.args.size(), base = c->stack->size() - n;
     size_t next = 0;
+    // A tensor that is several arguments, of which one is written, stays one tensor: kernels ask whether it is.
+    std::unordered_map<const TensorImpl*, Tensor> writable;
+    for (size_t i = 0; i < c->lazy.size(); i++) {
+      auto& copy = writable[c->lazy[i]->unsafeGetTensorImpl()];
+      if (!c->written[i] || copy.defined()) continue;
+      const auto& host = *static_cast<const Tensor*>(hosts[i]);
+      copy = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
+                               host.options()).copy_(host);
+      c->mutated.emplace_back(c->lazy[i], copy);
+    }
     for (size_t i = 0; i < n; i++) {
       const IValue& v = (*c->stack)[base + i];
       if (o.args[i].kind == Kind::Device) {
@@ -106,11 +116,7 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
         if (!is_lazy(t)) return t;
         const Tensor *lazy = c->lazy[next], *overlapping = c->overlapping[next];
         Tensor host = *static_cast<const Tensor*>(hosts[next++]);
-        if (o.args[i].write) {
-          host = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
-                                   host.options()).copy_(host);
-          c->mutated.emplace_back(lazy, host);
-        }
+        if (auto& copy = writable[lazy->unsafeGetTensorImpl()]; copy.defined()) host = copy;
         c->inputs[host.storage().unsafeGetStorageImpl()] = lazy;
         if (overlapping) return host.as_strided(overlapping->sizes(), overlapping->strides(), 0);
         return host;

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "flat.h"
 
@@ -300,6 +301,25 @@ bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   return false;
 }
 
+// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses stand-ins of full size. Asked once for each
+// operator and its dtypes, as that costs what the call costs.
+bool refuses(const OpInfo& o, const Stack& stack, const Flat& f) {
+  thread_local std::unordered_set<uint64_t> taken;
+  uint64_t key = o.id;
+  for (auto& x : f.operands) key = (key ^ x.dims.dtype) * 0x9E3779B97F4A7C15ull + 1;
+  if (taken.count(key)) return false;
+  try {
+    std::optional<uint8_t> eager;
+    probe(o, stack, f, false, eager);
+    taken.insert(key);
+    return false;
+  } catch (const c10::Error& e) {
+    return std::string(e.what_without_backtrace()).find(kTooLarge) == std::string::npos;
+  } catch (...) {
+    return true;
+  }
+}
+
 bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
   try {
     std::optional<uint8_t> eager;
@@ -310,7 +330,7 @@ bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
     std::string what = e.what_without_backtrace();
     for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for"})
       if (what.find(p) != std::string::npos) return true;
-    return false;  // a size of 1 does not fit this call: the probe says nothing
+    return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
   } catch (...) {
     return false;
   }
@@ -484,6 +504,8 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
     e->only_views &= m.kind == OutKind::View;
   }
   e->plain = !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
+  // Such calls may be changed before they are recorded.
+  if (e->plain && e->outs[0].layout.dtype == at::kBool) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
   if (!e->eager && !e->only_views) sign(o, f, *e);
   return cache().put(std::move(e));
 }

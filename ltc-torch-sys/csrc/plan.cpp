@@ -242,23 +242,26 @@ void LtcPlan::run_pseudo(void* const* operands, const uint8_t* reusable, const u
 // Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
 // call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
 void LtcPlan::in_recorded_dtype(Stack& stack) const {
-  const auto value = c10::toRealValueType(results[0].dtype);
+  // Comparisons in another default dtype than libtorch's own are recorded so that it is of no account (record.cpp).
+  const auto value = results[0].dtype == at::kBool ? at::kFloat : c10::toRealValueType(results[0].dtype);
   if (C10_LIKELY(!c10::isFloatingType(value) || value == c10::get_default_dtype_as_scalartype())) return;
   const auto& args = o->handle->schema().arguments();
   auto is_float = [](const Tensor& t) { return c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()); };
-  bool wrapped = false;
+  bool wrapped = false, number = results[0].dtype != at::kBool;
   for (size_t i = 0; i < o->args.size(); i++) {
     const IValue& v = stack[i];
     if (v.isTensorList() || v.isOptionalTensorList()) return;
     if (v.isTensor() && v.toTensor().defined() && is_float(v.toTensor())) {
       if (!v.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) return;
-      wrapped = true;
+      wrapped = number = true;
     }
+    number |= v.isDouble();
     if (args[i].name() == "dtype") {
       if (v.isNone()) stack[i] = (int64_t)results[0].dtype;
       return;
     }
   }
+  if (!number) return;
   for (size_t i = 0; i < o->args.size(); i++) {
     if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write) continue;
     Tensor t = stack[i].toTensor();

@@ -315,6 +315,29 @@ void count_changes(const Flat& f) {
       f.tensors[i]->unsafeGetTensorImpl()->bump_version();
 }
 
+// Integers beside a float number compare in the default dtype, which the result does not tell. Where it is not libtorch's own,
+// the integers are converted to it at the call. Returns whether there were any.
+bool convert_compared(const OpInfo& o, const ShapeEntry& e, const Flat& f, Stack* stack) {
+  const auto dtype = c10::get_default_dtype_as_scalartype();
+  if (C10_LIKELY(dtype == at::kFloat) || !o.elementwise || e.outs.size() != 1) return false;
+  if (e.outs[0].kind != OutKind::New || e.outs[0].layout.dtype != at::kBool) return false;
+  for (auto& x : f.operands)
+    if (!c10::isIntegralType((ScalarType)x.dims.dtype, true)) return false;
+  const size_t base = stack->size() - o.args.size();
+  bool number = false;
+  for (size_t i = 0; i < o.args.size(); i++) {
+    const IValue& v = (*stack)[base + i];
+    number |= v.isDouble() || (v.isTensor() && !is_lazy(v.toTensor()) && v.toTensor().unsafeGetTensorImpl()->is_wrapped_number() &&
+                               c10::isFloatingType(v.toTensor().scalar_type()));
+  }
+  if (!number) return false;
+  for (size_t i = 0; i < o.args.size(); i++) {
+    IValue& v = (*stack)[base + i];
+    if (v.isTensor() && is_lazy(v.toTensor())) v = v.toTensor().to(dtype);
+  }
+  return true;
+}
+
 void resolve_bits(const OpInfo& o, Stack* stack) {
   const size_t base = stack->size() - o.args.size();
   for (size_t i = 0; i < o.args.size(); i++) {
@@ -351,6 +374,7 @@ void run(const OpInfo& o, Stack* stack) {
 
   const ShapeEntry& e = infer(o, *stack, f);
   if (C10_UNLIKELY(e.eager.has_value())) return run_eager(o, stack, *e.eager);
+  if (C10_UNLIKELY(convert_compared(o, e, f, stack))) return run(o, stack);
   if (e.only_views) return push_results(o, e, f, nullptr, stack);
   if (C10_UNLIKELY(!e.resizes.empty())) apply_resizes(e, f);
 
