@@ -159,6 +159,17 @@ def test_lists_written_in_place_count_their_versions(op, mode):
     agree(versions)
 
 
+def test_lists_written_by_an_eager_call_count_their_versions():
+    tensors = [torch.ones(2, device="ltc"), torch.ones(1, device="ltc").expand(3)]
+    torch_ltc.config.set_force_fallback("_foreach_add_")
+    try:
+        torch._foreach_add_(tensors[:1], 1.0)
+    finally:
+        torch_ltc.config.set_force_fallback("")
+    torch._foreach_zero_(tensors)
+    assert [t._version for t in tensors] == [2, 1]
+
+
 def test_a_step_between_forward_and_backward_is_found():
     def run(d):
         w = torch.ones(3, device=d, requires_grad=True)

@@ -147,6 +147,9 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       }
       write_host(*lazy, host);
     }
+    if (o.counts_changes)
+      for (size_t i = 0; i < c->lazy.size(); i++)
+        if (c->written[i]) count_change(c->overlapping[i] ? *c->overlapping[i] : *c->lazy[i]);
     std::vector<IValue> outs;
     for (size_t i = 0; i < o.rets.size(); i++) {
       const RetInfo& r = o.rets[i];

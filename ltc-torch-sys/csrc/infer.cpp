@@ -301,7 +301,15 @@ bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   return false;
 }
 
-// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses stand-ins of full size. Asked once for each
+bool names_dtypes(const c10::Error& e) {
+  const std::string what = e.what_without_backtrace();
+  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for",
+                 "deterministic implementation"})
+    if (what.find(p) != std::string::npos) return true;
+  return false;
+}
+
+// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses such stand-ins of full size. Asked once for each
 // operator and its dtypes, as that costs what the call costs.
 bool refuses(const OpInfo& o, const Stack& stack, const Flat& f) {
   thread_local std::unordered_set<uint64_t> taken;
@@ -311,13 +319,12 @@ bool refuses(const OpInfo& o, const Stack& stack, const Flat& f) {
   try {
     std::optional<uint8_t> eager;
     probe(o, stack, f, false, eager);
-    taken.insert(key);
-    return false;
   } catch (const c10::Error& e) {
-    return std::string(e.what_without_backtrace()).find(kTooLarge) == std::string::npos;
-  } catch (...) {
-    return true;
+    if (names_dtypes(e)) return true;
+  } catch (...) {  // says nothing of dtypes
   }
+  taken.insert(key);
+  return false;
 }
 
 bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
@@ -327,9 +334,7 @@ bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
     return !eager && o.structured && differs_from_meta(o, stack, ran);
   } catch (const c10::Error& e) {
     if (o.checks_numbers) return true;
-    std::string what = e.what_without_backtrace();
-    for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for"})
-      if (what.find(p) != std::string::npos) return true;
+    if (names_dtypes(e)) return true;
     return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
   } catch (...) {
     return false;

@@ -307,14 +307,6 @@ void push_results(const OpInfo& o, const ShapeEntry& e, const Flat& f, LtcSlot* 
   for (auto& v : results) stack->push_back(std::move(v));
 }
 
-// Eager's kernels of such operators (`_foreach_add_`) change tensors by operators that count the change, below which ours are.
-void count_changes(const Flat& f) {
-  if (c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView)) return;
-  for (size_t i = 0; i < f.operands.size(); i++)
-    if ((f.operands[i].flags & LTC_MUT) && f.tensors[i] && f.tensors[i]->key_set().has(DispatchKey::ADInplaceOrView))
-      f.tensors[i]->unsafeGetTensorImpl()->bump_version();
-}
-
 // Integers beside a float number compare in the default dtype, which the result does not tell. Where it is not libtorch's own,
 // the integers are converted to it at the call. Returns whether there were any.
 bool convert_compared(const OpInfo& o, const ShapeEntry& e, const Flat& f, Stack* stack) {
@@ -359,6 +351,11 @@ void setup_thread() {
   }
 }
 
+void count_change(const Tensor& t) {
+  if (c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView)) return;
+  if (t.key_set().has(DispatchKey::ADInplaceOrView)) t.unsafeGetTensorImpl()->bump_version();
+}
+
 void run(const OpInfo& o, Stack* stack) {
   setup_thread();
   if (o.eager) return run_eager(o, stack, *o.eager);
@@ -384,7 +381,9 @@ void run(const OpInfo& o, Stack* stack) {
   c10::SmallVector<LtcSlot, 4> slots(e.fresh);
   LtcError err;
   check(V.record(V.ctx, &call, slots.data(), &err), err);
-  if (o.counts_changes) count_changes(f);
+  if (o.counts_changes)
+    for (size_t i = 0; i < f.operands.size(); i++)
+      if ((f.operands[i].flags & LTC_MUT) && f.tensors[i]) count_change(*f.tensors[i]);
   push_results(o, e, f, slots.data(), stack);
 }
 

@@ -239,6 +239,8 @@ const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the ca
 // ---- recording (record.cpp) ----
 void setup_thread();  // before the first call of a thread is recorded
 void run(const OpInfo& o, Stack* stack);
+// What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that count.
+void count_change(const Tensor& t);
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
 // Registers a kernel that takes arguments as libtorch has them, where tensors and numbers give one tensor.
 bool register_plain(torch::Library& m, const char* name, const OpInfo& o);
