@@ -44,4 +44,6 @@ fn main() {
     println!("cargo:rustc-link-search=native={}", torch.lib().display());
     println!("cargo:rustc-link-lib=dylib=torch_cpu");
     println!("cargo:rustc-link-lib=dylib=c10");
+    // Tests find libtorch when they run.
+    ltc_build::link_args();
 }
