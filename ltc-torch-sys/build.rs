@@ -25,6 +25,10 @@ fn main() {
         "attention",
         "pool",
         "ambient",
+<<<<<<< HEAD
+=======
+        "warnings",
+>>>>>>> roots
     ];
     let mut build = cc::Build::new();
     build
@@ -44,4 +48,6 @@ fn main() {
     println!("cargo:rustc-link-search=native={}", torch.lib().display());
     println!("cargo:rustc-link-lib=dylib=torch_cpu");
     println!("cargo:rustc-link-lib=dylib=c10");
+    // Tests find libtorch when they run.
+    ltc_build::link_args();
 }

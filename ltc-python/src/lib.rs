@@ -8,8 +8,14 @@ mod older;
 mod step;
 mod watch;
 
+use std::ffi::CString;
+
 use ltc_torch::Error;
-use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyUserWarning},
+    prelude::*,
+    types::PyDict,
+};
 
 fn raise(e: Error) -> PyErr {
     PyRuntimeError::new_err(e.to_string())
@@ -49,13 +55,23 @@ fn mark_step(py: Python<'_>, wait: bool) -> PyResult<()> {
         ltc_torch::sync()?;
         if wait { ltc_torch::wait() } else { Ok(()) }
     })
-    .map_err(raise)
+    .map_err(raise)?;
+    warn(py)
+}
+
+/// What kernels warned of, as warnings of Python's.
+fn warn(py: Python<'_>) -> PyResult<()> {
+    for text in ltc_torch::take_warnings() {
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text)?, 1)?;
+    }
+    Ok(())
 }
 
 /// Waits until the devices have done what was sent to them.
 #[pyfunction]
 fn wait(py: Python<'_>) -> PyResult<()> {
-    py.detach(ltc_torch::wait).map_err(raise)
+    py.detach(ltc_torch::wait).map_err(raise)?;
+    warn(py)
 }
 
 /// Counters and timings as text.

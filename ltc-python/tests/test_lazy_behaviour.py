@@ -351,12 +351,12 @@ def test_extracted_graphs(module):
             assert a == b if isinstance(a, int) else torch.equal(a.detach(), b)
 
 
-def test_an_extracted_graph_warns_of_operators_that_run_eagerly():
+def test_a_graph_with_operators_that_run_eagerly_is_not_extracted():
     class Masked(nn.Module):
         def forward(self, x):
             return x[x > 0].sum() + x
 
-    with pytest.warns(UserWarning, match="aten::index"):
+    with pytest.raises(RuntimeError, match="aten::index"):
         torch_ltc.extract_compiled_graph(fx.symbolic_trace(Masked()), [torch.tensor([1.0, -1.0])])
 
 

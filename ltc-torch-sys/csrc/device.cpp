@@ -46,7 +46,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void*) const override {}
   void synchronizeDevice(const c10::DeviceIndex i) const override {
     LtcError err;
-    check(V.synchronize(V.ctx, i, &err), err);
+    const int rc = V.synchronize(V.ctx, i, &err);
+    give_warnings();
+    check(rc, err);
   }
 };
 

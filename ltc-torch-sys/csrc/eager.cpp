@@ -16,6 +16,7 @@ struct LtcCall {
   int32_t device;
   std::vector<const Tensor*> lazy;  // lazy tensors among the arguments, each argument position once
   std::vector<bool> written;
+  std::vector<const Tensor*> overlapping;  // per lazy tensor: the argument whose elements lie upon each other, if it is written; null else
   Stack host;                       // the call on the host, then its results
   std::vector<std::pair<const Tensor*, Tensor>> mutated;
   std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
@@ -40,6 +41,11 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
     map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
       if (is_lazy(t)) {
         held.push_back(t);
+        auto* ti = t.unsafeGetTensorImpl();
+        const bool overlaps = o.args[i].write && !ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes;
+        call.overlapping.push_back(overlaps ? &held.back() : nullptr);
+        // Whether that is allowed is for the kernel to say: it is given such a tensor, over all elements there are.
+        if (overlaps) held.push_back(alias(t, t.scalar_type(), {storage_elements(t.sizes(), t.strides())}, {1}, t.storage_offset()));
         call.lazy.push_back(&held.back());
         call.written.push_back(o.args[i].write);
         if (call.device < 0) call.device = t.device().index();
@@ -54,11 +60,12 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
         if (!is_lazy(t)) return t;
         const size_t mine = at++;
         for (size_t j = 0; o.args[i].out && j < call.lazy.size(); j++)
-          if (j != mine && !call.written[j] && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
+          if (j != mine && !call.written[j] && !call.lazy[j]->is_same(t) && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
         return t;
       });
   LtcError err;
   int rc = V.fallback(V.ctx, &call, o.name.data(), o.name.size(), reason, call.device, &err);
+  give_warnings();
   if (rc && call.cause) std::rethrow_exception(call.cause);
   check(rc, err);
 }
@@ -75,6 +82,16 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
     const OpInfo& o = c->o;
     const size_t n = o.args.size(), base = c->stack->size() - n;
     size_t next = 0;
+    // A tensor that is several arguments, of which one is written, stays one tensor: kernels ask whether it is.
+    std::unordered_map<const TensorImpl*, Tensor> writable;
+    for (size_t i = 0; i < c->lazy.size(); i++) {
+      auto& copy = writable[c->lazy[i]->unsafeGetTensorImpl()];
+      if (!c->written[i] || copy.defined()) continue;
+      const auto& host = *static_cast<const Tensor*>(hosts[i]);
+      copy = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
+                               host.options()).copy_(host);
+      c->mutated.emplace_back(c->lazy[i], copy);
+    }
     for (size_t i = 0; i < n; i++) {
       const IValue& v = (*c->stack)[base + i];
       if (o.args[i].kind == Kind::Device) {
@@ -97,14 +114,11 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
       }
       c->host.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
         if (!is_lazy(t)) return t;
-        const Tensor* lazy = c->lazy[next];
+        const Tensor *lazy = c->lazy[next], *overlapping = c->overlapping[next];
         Tensor host = *static_cast<const Tensor*>(hosts[next++]);
-        if (o.args[i].write) {
-          host = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
-                                   host.options()).copy_(host);
-          c->mutated.emplace_back(lazy, host);
-        }
+        if (auto& copy = writable[lazy->unsafeGetTensorImpl()]; copy.defined()) host = copy;
         c->inputs[host.storage().unsafeGetStorageImpl()] = lazy;
+        if (overlapping) return host.as_strided(overlapping->sizes(), overlapping->strides(), 0);
         return host;
       }));
     }
@@ -133,6 +147,9 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       }
       write_host(*lazy, host);
     }
+    if (o.counts_changes)
+      for (size_t i = 0; i < c->lazy.size(); i++)
+        if (c->written[i]) count_change(c->overlapping[i] ? *c->overlapping[i] : *c->lazy[i]);
     std::vector<IValue> outs;
     for (size_t i = 0; i < o.rets.size(); i++) {
       const RetInfo& r = o.rets[i];

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "flat.h"
 
@@ -94,7 +95,8 @@ void ask_rule(const OpInfo& o, const Flat& f, ShapeEntry& e, bool& answered) {
     if (r.view_arg >= 0) return;
     new_results |= r.write_arg < 0;
   }
-  if (!new_results) return;
+  // The rules count with libtorch's own default dtype.
+  if (!new_results || c10::get_default_dtype_as_scalartype() != at::kFloat) return;
   c10::SmallVector<LtcDims, 8> dims;
   for (auto& x : f.operands)
     if (!(x.flags & LTC_FRESH)) dims.push_back(x.dims);
@@ -170,6 +172,12 @@ struct SharedStorages {
   }
 };
 
+Dims at_most_one(IntArrayRef sizes) {
+  Dims tiny(sizes);
+  for (auto& s : tiny) s = std::min<int64_t>(s, 1);
+  return tiny;
+}
+
 Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
   auto options = at::TensorOptions().dtype(t.scalar_type());
   bool one = at::isFloatingType(t.scalar_type()) || at::isComplexType(t.scalar_type());
@@ -181,9 +189,7 @@ Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
     Tensor view = at::empty({0}, options);
     return view.set_(memory->storage(), t.storage_offset(), t.sizes(), t.strides());
   }
-  Dims sizes(t.sizes());
-  for (auto& s : sizes) s = std::min<int64_t>(s, 1);
-  return at::empty(sizes, options).fill_(one);
+  return at::empty(at_most_one(t.sizes()), options).fill_(one);
 }
 
 struct KeepDefaultGenerator {  // a probe must not use up draws
@@ -268,17 +274,68 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std
   return call;
 }
 
-bool no_kernel_for_these_dtypes(const OpInfo& o, const Stack& stack, const Flat& f) {
+// Just the C++ meta function of a structured operator, by meta() + op.out(): the trailing out call is swallowed by the
+// TESTING_ONLY_GenericMode fallback (register.cpp). Errors have eager's own texts.
+void call_meta_function(const OpInfo& o, StandIn& call) {
+  BelowAutograd guard;
+  c10::impl::IncludeDispatchKeyGuard mode(DispatchKey::TESTING_ONLY_GenericMode);
+  o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
+}
+
+// Whether a kernel that ran on tiny stand-ins gave other results than its own meta function says. Those of some resize them.
+bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
+  ShapeEntry kernel, meta;
+  try {
+    StandIn call(o, stack, c10::kMeta, [](const Tensor& t) { return at::empty(at_most_one(t.sizes()), t.options().device(c10::kMeta)); });
+    call_meta_function(o, call);
+    ran.describe(o, kernel);
+    call.describe(o, meta);
+  } catch (...) {  // says nothing
+    return false;
+  }
+  if (kernel.outs.size() != meta.outs.size()) return true;
+  for (size_t i = 0; i < meta.outs.size(); i++) {
+    auto &k = kernel.outs[i], &m = meta.outs[i];
+    if (k.kind != m.kind || k.layout.dtype != m.layout.dtype || IntArrayRef(k.layout.sizes) != IntArrayRef(m.layout.sizes)) return true;
+  }
+  return false;
+}
+
+bool names_dtypes(const c10::Error& e) {
+  const std::string what = e.what_without_backtrace();
+  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for",
+                 "deterministic implementation"})
+    if (what.find(p) != std::string::npos) return true;
+  return false;
+}
+
+// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses such stand-ins of full size. Asked once for each
+// operator and its dtypes, as that costs what the call costs.
+bool refuses(const OpInfo& o, const Stack& stack, const Flat& f) {
+  thread_local std::unordered_set<uint64_t> taken;
+  uint64_t key = o.id;
+  for (auto& x : f.operands) key = (key ^ x.dims.dtype) * 0x9E3779B97F4A7C15ull + 1;
+  if (taken.count(key)) return false;
   try {
     std::optional<uint8_t> eager;
-    probe(o, stack, f, true, eager);
-    return false;
+    probe(o, stack, f, false, eager);
+  } catch (const c10::Error& e) {
+    if (names_dtypes(e)) return true;
+  } catch (...) {  // says nothing of dtypes
+  }
+  taken.insert(key);
+  return false;
+}
+
+bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
+  try {
+    std::optional<uint8_t> eager;
+    StandIn ran = probe(o, stack, f, true, eager);
+    return !eager && o.structured && differs_from_meta(o, stack, ran);
   } catch (const c10::Error& e) {
     if (o.checks_numbers) return true;
-    std::string what = e.what_without_backtrace();
-    for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for"})
-      if (what.find(p) != std::string::npos) return true;
-    return false;  // a size of 1 does not fit this call: the probe says nothing
+    if (names_dtypes(e)) return true;
+    return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
   } catch (...) {
     return false;
   }
@@ -356,25 +413,34 @@ bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& 
   return true;
 }
 
+bool reads_nothing(const Flat& f) {  // of some operand: it has no elements
+  for (size_t i = 0; i < f.operands.size(); i++)
+    if (f.tensors[i] && !(f.operands[i].flags & LTC_MUT) && f.tensors[i]->numel() == 0) return true;
+  return false;
+}
+
 void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   // Meta kernels that are not the operator's own meta function check less than the kernel and guess strides.
   if (!o.structured && !o.meta_is_kernel && (ask_small(o, stack, f, e) || (!o.has_view && ask_kernel(o, stack, f, e)))) return;
   StorageMap storages;
   StandIn call(o, stack, c10::kMeta, [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
   try {
-    BelowAutograd guard;
-    if (o.structured) {
-      // meta() + op.out(): the trailing out call is swallowed by the TESTING_ONLY_GenericMode fallback (register.cpp), so
-      // that just the C++ meta function runs, with eager's own error texts.
-      c10::impl::IncludeDispatchKeyGuard mode(DispatchKey::TESTING_ONLY_GenericMode);
-      o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
-    } else o.handle->callBoxed(&call.stack);
+    if (o.structured) call_meta_function(o, call);
+    else {
+      BelowAutograd guard;
+      o.handle->callBoxed(&call.stack);
+    }
   } catch (const c10::NotImplementedError&) {
     if (o.has_view || !ask_kernel(o, stack, f, e)) e.eager = LTC_WHY_NO_SHAPE;
     return;
   } catch (...) {
-    // Extensions' meta functions also throw where sizes depend on data. The kernel gives its own error, or succeeds.
-    if (o.handle->schema().name().rfind("aten::", 0) == 0) throw;
+    // Meta functions refuse some calls that kernels take. A structured one is mostly the kernel's own; else the real kernel gives
+    // its own error, or succeeds. No view can come from the host.
+    if (o.has_view) throw;
+    if (o.structured) {
+      if (ask_kernel(o, stack, f, e) && !e.eager) return;
+      throw;
+    }
     e.eager = LTC_WHY_NO_SHAPE;
     return;
   }
@@ -424,12 +490,14 @@ const ShapeEntry* known(const OpInfo& o, const Flat& f) { return cache().find(o.
 const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   if (auto* e = known(o, f)) return *e;
   auto e = std::make_unique<ShapeEntry>();
+  // Rules and meta functions are least sure of what has no elements, which costs its kernel nothing.
+  const bool empty = reads_nothing(f) && !o.has_view && ask_kernel(o, stack, f, *e);
   bool answered = false;
-  ask_rule(o, f, *e, answered);
-  if (!answered) ask_libtorch(o, stack, f, *e);
+  if (!empty) ask_rule(o, f, *e, answered);
+  if (!empty && !answered) ask_libtorch(o, stack, f, *e);
   // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe changes.
-  const bool unasked = answered || o.structured || o.checks_numbers;
-  if (!e->eager && !o.has_view && o.probe && unasked && no_kernel_for_these_dtypes(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
+  const bool unasked = !empty && (answered || o.structured || o.checks_numbers);
+  if (!e->eager && !o.has_view && o.probe && unasked && kernel_disagrees(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
   e->hash = f.hash(o.id);
   e->key.reserve(1 + f.words.size() + f.shapes.size());
   e->key.push_back(o.id);
@@ -441,6 +509,8 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
     e->only_views &= m.kind == OutKind::View;
   }
   e->plain = !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
+  // Such calls may be changed before they are recorded.
+  if (e->plain && e->outs[0].layout.dtype == at::kBool) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
   if (!e->eager && !e->only_views) sign(o, f, *e);
   return cache().put(std::move(e));
 }

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -45,6 +46,13 @@ void check_layout(const std::optional<c10::Layout>& l) {
   TORCH_CHECK_NOT_IMPLEMENTED(!l || *l == c10::kStrided, "ltc: only dense strided tensors are supported, not layout ", *l);
 }
 
+// New memory that nobody wrote has a value to tell it by where the user wants to have the same bits in each run.
+Tensor filled(Tensor t) {
+  auto& c = at::globalContext();
+  if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory())) at::native::fill_empty_deterministic_(t);
+  return t;
+}
+
 Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout, OptDevice device,
              std::optional<bool>, OptFormat mf) {
   check_layout(layout);
@@ -52,10 +60,10 @@ Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::option
   auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
   check_sizes(sz, d);
   auto format = mf.value_or(c10::MemoryFormat::Contiguous);
-  if (format == c10::MemoryFormat::ChannelsLast) return new_uninit(d, sz, c10::get_channels_last_strides_2d(sz), index_of(device));
-  if (format == c10::MemoryFormat::ChannelsLast3d) return new_uninit(d, sz, c10::get_channels_last_strides_3d(sz), index_of(device));
+  if (format == c10::MemoryFormat::ChannelsLast) return filled(new_uninit(d, sz, c10::get_channels_last_strides_2d(sz), index_of(device)));
+  if (format == c10::MemoryFormat::ChannelsLast3d) return filled(new_uninit(d, sz, c10::get_channels_last_strides_3d(sz), index_of(device)));
   TORCH_CHECK(format == c10::MemoryFormat::Contiguous, "unsupported memory format option ", format);
-  return new_uninit(d, sz, row_major_strides(sz), index_of(device));
+  return filled(new_uninit(d, sz, row_major_strides(sz), index_of(device)));
 }
 Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<ScalarType> dt,
                      std::optional<c10::Layout> layout, OptDevice device, std::optional<bool>) {
@@ -63,8 +71,9 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::
   auto sz = C10_AS_INTARRAYREF_SLOW(size);
   auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
   check_sizes(sz, d);
-  TORCH_CHECK(size.size() == stride.size(), "mismatch in length of strides and shape");
-  return new_uninit(d, sz, C10_AS_INTARRAYREF_SLOW(stride), index_of(device));
+  TORCH_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(), ") must match dimensionality of strides (",
+              stride.size(), ")");
+  return filled(new_uninit(d, sz, C10_AS_INTARRAYREF_SLOW(stride), index_of(device)));
 }
 Tensor as_strided(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st, std::optional<c10::SymInt> off) {
   return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st), concrete(off));
@@ -177,7 +186,10 @@ const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, OptFormat mf
   check_sizes(sz, self.scalar_type());
   if (self.sizes() != sz) {
     ti->set_sizes_contiguous(sz);
+    const int64_t before = self.storage().nbytes();
     grow(storage_of(ti), (ti->numel() + ti->storage_offset()) * ti->itemsize());
+    auto& c = at::globalContext();
+    if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory())) at::native::fill_resize_deterministic_(self, before);
   }
   if (mf && *mf != c10::MemoryFormat::Preserve) ti->empty_tensor_restride(*mf);
   return self;
@@ -210,6 +222,8 @@ Tensor& set_nothing(Tensor& self) {
   return set_metadata(self, e.storage(), 0, {0}, {1});
 }
 void record_stream(Tensor&, c10::Stream) {}
+// Copies share their value until one is written anyway.
+Tensor lazy_clone(const Tensor& self) { return self.clone(); }
 
 // Both sides are plain TensorImpl, so `param.data = lazy` may turn a CPU parameter into a lazy one in place: moving a
 // module keeps parameter identity, tied weights and optimisers built before.
@@ -262,6 +276,7 @@ void register_explicit(torch::Library& m) {
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_", set_nothing);
   m.impl("record_stream", record_stream);
+  m.impl("_lazy_clone", lazy_clone);
   m.impl("_efficientzerotensor", efficient_zeros);
   m.impl("_nested_tensor_from_mask_left_aligned", mask_left_aligned);
   m.impl("dropout", dropout);

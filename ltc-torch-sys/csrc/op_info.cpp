@@ -115,6 +115,7 @@ OpInfo& make(const OperatorHandle& h) {
   o.structured = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) &&
       std::none_of(o.args.begin(), o.args.end(), [](const ArgInfo& a) { return a.out; });
   o.composite = h.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+  o.counts_changes = o.mutates && o.composite && !h.hasKernelForDispatchKey(DispatchKey::ADInplaceOrView);
   o.random = h.hasTag(at::Tag::nondeterministic_seeded);
   o.implied_generator = o.random && !generator_arg;
   if (h.hasTag(at::Tag::dynamic_output_shape) || h.hasTag(at::Tag::data_dependent_output)) o.eager = LTC_WHY_DATA;

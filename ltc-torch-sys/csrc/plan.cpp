@@ -99,6 +99,7 @@ struct LtcPlan {
   void run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   Tensor fit(Tensor t, size_t i) const;
+  void in_recorded_dtype(Stack& stack) const;
 };
 
 std::mutex& ltc::default_generator_mutex() {
@@ -238,6 +239,36 @@ void LtcPlan::run_pseudo(void* const* operands, const uint8_t* reusable, const u
   }
 }
 
+// Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
+// call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
+void LtcPlan::in_recorded_dtype(Stack& stack) const {
+  // Comparisons in another default dtype than libtorch's own are recorded so that it is of no account (record.cpp).
+  const auto value = results[0].dtype == at::kBool ? at::kFloat : c10::toRealValueType(results[0].dtype);
+  if (C10_LIKELY(!c10::isFloatingType(value) || value == c10::get_default_dtype_as_scalartype())) return;
+  const auto& args = o->handle->schema().arguments();
+  auto is_float = [](const Tensor& t) { return c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()); };
+  bool wrapped = false, number = results[0].dtype != at::kBool;
+  for (size_t i = 0; i < o->args.size(); i++) {
+    const IValue& v = stack[i];
+    if (v.isTensorList() || v.isOptionalTensorList()) return;
+    if (v.isTensor() && v.toTensor().defined() && is_float(v.toTensor())) {
+      if (!v.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) return;
+      wrapped = number = true;
+    }
+    number |= v.isDouble();
+    if (args[i].name() == "dtype") {
+      if (v.isNone()) stack[i] = (int64_t)results[0].dtype;
+      return;
+    }
+  }
+  if (!number) return;
+  for (size_t i = 0; i < o->args.size(); i++) {
+    if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write) continue;
+    Tensor t = stack[i].toTensor();
+    if (is_float(t) == wrapped) stack[i] = t.to(c10::isComplexType(t.scalar_type()) ? results[0].dtype : value, false, /*copy=*/true);
+  }
+}
+
 // Written arguments, new results and generators as the kernel leaves them.
 void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, c10::SmallVector<Tensor, 4>& made,
                    c10::SmallVector<at::Generator, 1>& generators) const {
@@ -297,6 +328,7 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
       default: v = next_generator(f.operand);
     }
   }
+  if (!results.empty()) in_recorded_dtype(stack);
   if (drawing) {
     stack.insert(stack.begin() + drawing_at, IValue(next_generator(implied_operand)));
     drawing->callBoxed(&stack);
@@ -322,6 +354,7 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
 
 void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const {
   BelowAutograd guard;
+  c10::WarningUtils::WarningHandlerGuard warnings(&warning_keeper());
   if (pseudo != Pseudo::No) return run_pseudo(operands, reusable, numbers, outs);
   c10::SmallVector<Tensor, 4> made;
   c10::SmallVector<at::Generator, 1> generators;

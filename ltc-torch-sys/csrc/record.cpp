@@ -32,13 +32,15 @@ struct Flattener {
     f.shapes.push_back(~(bucket * 4 + (d < 0) * 2 + (d == 0)));
   }
 
-  void number(const c10::Scalar& s, bool header, bool shape) {
+  void number(const c10::Scalar& s, bool header) {
     range(s);
     if (s.isComplex()) {
       auto c = s.toComplexDouble();
       if (header) f.head(LTC_NUMBER, 0, (uint8_t)at::kComplexDouble);
-      f.numbers.push_back(bits_of(c.real()));
-      f.numbers.push_back(bits_of(c.imag()));
+      for (double part : {c.real(), c.imag()}) {
+        f.numbers.push_back(bits_of(part));
+        if (o.numbers_shape) f.shapes.push_back(bits_of(part));
+      }
       return;
     }
     uint64_t w;
@@ -48,7 +50,7 @@ struct Flattener {
     else dt = (uint8_t)at::kLong, w = (uint64_t)s.toLong();
     if (header) f.head(LTC_NUMBER, 0, dt);
     f.numbers.push_back(w);
-    if (shape) f.shapes.push_back(w);
+    if (o.numbers_shape) f.shapes.push_back(w);
   }
 
   // A number or 0-dim host tensor where the schema says tensor: a runtime number of the program.
@@ -113,7 +115,8 @@ struct Flattener {
     if (a.write) {
       f.writes++;
       flags = LTC_MUT;
-      if (!ti->is_non_overlapping_and_dense()) at::assert_no_internal_overlap(ti);
+      // Some kernels refuse such memory and some do not: it runs eagerly, where that is theirs to say.
+      if (!ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes) f.eager = LTC_WHY_ARGUMENT;
       if (!in_list && (a.out || o.overwrites) && covers_storage(ti, s)) flags |= LTC_FRESH;
     }
     if (!in_list) f.head(LTC_TENSOR, flags);
@@ -157,7 +160,7 @@ struct Flattener {
     if (v.isNone()) return f.head(LTC_NONE);
     if (v.isInt() || v.isSymInt()) {
       int64_t i = v.isInt() ? v.toInt() : v.toSymInt().guard_int(__FILE__, __LINE__);
-      if (a.number) return number(i, true, o.numbers_shape);
+      if (a.number) return number(i, true);
       if (a.floating) {
         f.head(LTC_FLOAT);
         f.numbers.push_back(bits_of((double)i));
@@ -167,14 +170,14 @@ struct Flattener {
       f.words.push_back((uint64_t)i);
     } else if (v.isDouble() || v.isSymFloat()) {
       double d = v.isDouble() ? v.toDouble() : v.toSymFloat().guard_float(__FILE__, __LINE__);
-      if (a.number) return number(d, true, o.numbers_shape);
+      if (a.number) return number(d, true);
       f.head(LTC_FLOAT);
       f.numbers.push_back(bits_of(d));
       if (o.numbers_shape) f.shapes.push_back(bits_of(d));
     } else if (v.isBool()) {
-      if (a.number) return number(v.toBool(), true, false);
+      if (a.number) return number(v.toBool(), true);
       f.head(LTC_BOOL, 0, 0, v.toBool());
-    } else if (v.isComplexDouble()) number(v.toComplexDouble(), true, false);
+    } else if (v.isComplexDouble()) number(v.toComplexDouble(), true);
     else if (v.isString()) {
       const auto& s = v.toStringRef();
       f.head(LTC_STR, 0, 0, s.size());
@@ -187,7 +190,7 @@ struct Flattener {
       for (auto& x : l) {
         auto s = x.toScalar();
         f.words.push_back((uint64_t)(s.isComplex() ? at::kComplexDouble : s.isFloatingPoint() ? at::kDouble : s.isBoolean() ? at::kBool : at::kLong));
-        number(s, false, false);
+        number(s, false);
       }
     } else if (v.isIntList() || v.isSymIntList()) {
       auto l = v.toListRef();
@@ -239,6 +242,7 @@ struct Flattener {
     TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ", V.device_count == 1 ? "is" : "are", " ",
                 V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
     if (o.implied_generator) generator(IValue());
+    f.shapes.push_back(layout_ambient());
     // Overlap between a written argument and another one is an error that the layouts alone do not show.
     if (f.writes && f.operands.size() > 1 && f.operands.size() <= 16)
       for (size_t i = 1; i < f.operands.size(); i++)
@@ -303,6 +307,29 @@ void push_results(const OpInfo& o, const ShapeEntry& e, const Flat& f, LtcSlot* 
   for (auto& v : results) stack->push_back(std::move(v));
 }
 
+// Integers beside a float number compare in the default dtype, which the result does not tell. Where it is not libtorch's own,
+// the integers are converted to it at the call. Returns whether there were any.
+bool convert_compared(const OpInfo& o, const ShapeEntry& e, const Flat& f, Stack* stack) {
+  const auto dtype = c10::get_default_dtype_as_scalartype();
+  if (C10_LIKELY(dtype == at::kFloat) || !o.elementwise || e.outs.size() != 1) return false;
+  if (e.outs[0].kind != OutKind::New || e.outs[0].layout.dtype != at::kBool) return false;
+  for (auto& x : f.operands)
+    if (!c10::isIntegralType((ScalarType)x.dims.dtype, true)) return false;
+  const size_t base = stack->size() - o.args.size();
+  bool number = false;
+  for (size_t i = 0; i < o.args.size(); i++) {
+    const IValue& v = (*stack)[base + i];
+    number |= v.isDouble() || (v.isTensor() && !is_lazy(v.toTensor()) && v.toTensor().unsafeGetTensorImpl()->is_wrapped_number() &&
+                               c10::isFloatingType(v.toTensor().scalar_type()));
+  }
+  if (!number) return false;
+  for (size_t i = 0; i < o.args.size(); i++) {
+    IValue& v = (*stack)[base + i];
+    if (v.isTensor() && is_lazy(v.toTensor())) v = v.toTensor().to(dtype);
+  }
+  return true;
+}
+
 void resolve_bits(const OpInfo& o, Stack* stack) {
   const size_t base = stack->size() - o.args.size();
   for (size_t i = 0; i < o.args.size(); i++) {
@@ -324,6 +351,11 @@ void setup_thread() {
   }
 }
 
+void count_change(const Tensor& t) {
+  if (c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView)) return;
+  if (t.key_set().has(DispatchKey::ADInplaceOrView)) t.unsafeGetTensorImpl()->bump_version();
+}
+
 void run(const OpInfo& o, Stack* stack) {
   setup_thread();
   if (o.eager) return run_eager(o, stack, *o.eager);
@@ -339,6 +371,7 @@ void run(const OpInfo& o, Stack* stack) {
 
   const ShapeEntry& e = infer(o, *stack, f);
   if (C10_UNLIKELY(e.eager.has_value())) return run_eager(o, stack, *e.eager);
+  if (C10_UNLIKELY(convert_compared(o, e, f, stack))) return run(o, stack);
   if (e.only_views) return push_results(o, e, f, nullptr, stack);
   if (C10_UNLIKELY(!e.resizes.empty())) apply_resizes(e, f);
 
@@ -348,6 +381,9 @@ void run(const OpInfo& o, Stack* stack) {
   c10::SmallVector<LtcSlot, 4> slots(e.fresh);
   LtcError err;
   check(V.record(V.ctx, &call, slots.data(), &err), err);
+  if (o.counts_changes)
+    for (size_t i = 0; i < f.operands.size(); i++)
+      if ((f.operands[i].flags & LTC_MUT) && f.tensors[i]) count_change(*f.tensors[i]);
   push_results(o, e, f, slots.data(), stack);
 }
 
@@ -362,7 +398,7 @@ void plain(Flattener& fl, const Tensor& t, const ArgInfo& a) {
 }
 void plain(Flattener& fl, const c10::Scalar& s, const ArgInfo&) {
   if (C10_UNLIKELY(s.isSymbolic())) fl.f.bits = true;
-  else fl.number(s, true, fl.o.numbers_shape && !s.isBoolean() && !s.isComplex());
+  else fl.number(s, true);
 }
 
 template <class R, class First, class... A> R record_plain(const OpInfo& o, First first, A... rest) {

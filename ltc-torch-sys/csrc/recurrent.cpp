@@ -100,6 +100,7 @@ struct Layers {
 // `sizes` as above.
 std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes, const Tensor& h0,
                                        const Tensor& c0, at::TensorList params) {
+  TORCH_CHECK(!sizes.empty(), "Expected sequence length to be larger than 0 in RNN");
   const bool cells = c0.defined();
   auto weights = layers.weights(params, cells && h0.sym_size(2) != c0.sym_size(2));
   auto h = h0.unbind(0), c = cells ? c0.unbind(0) : std::vector<Tensor>();

@@ -36,7 +36,7 @@ const std::unordered_set<std::string>& explicit_kernels() {
   static const std::unordered_set<std::string> s = {
       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold", "copy_", "_copy_from",
       "_copy_from_and_resize", "_to_copy", "_local_scalar_dense", "resize_", "set_", "set_.source_Storage",
-      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_has_compatible_shallow_copy_type",
+      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_lazy_clone", "_has_compatible_shallow_copy_type",
       "_efficientzerotensor", "_nested_tensor_from_mask_left_aligned", "histc"};
   return s;
 }
@@ -45,7 +45,7 @@ const std::unordered_set<std::string>& explicit_kernels() {
 const std::unordered_set<std::string>& native_composites() {
   static const std::unordered_set<std::string> s = {
       "clone", "empty_like", "new_empty", "new_empty_strided", "lift", "lift_fresh", "empty_permuted", "_pin_memory", "is_pinned",
-      "pin_memory", "_convolution", "empty.names", "_lazy_clone", "_print", "_resize_output", "_resize_output_", "resize",
+      "pin_memory", "_convolution", "empty.names", "_print", "_resize_output", "_resize_output_", "resize",
       "set.source_Tensor", "is_same_size", "_has_same_storage_numel", "_assert_tensor_metadata", "sym_constrain_range",
       "sym_constrain_range_for_size", "_fw_primal", "_make_dual", "resize_as_", "block_diag", "_reshape_copy", "repeat", "stack",
       "_foreach_copy_", "embedding", "_pack_padded_sequence", "_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes",

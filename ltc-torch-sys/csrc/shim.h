@@ -49,6 +49,13 @@ extern LtcVTable V;
 
 uint64_t layout_ambient();  // ambient.cpp
 
+// ---- warnings (warnings.cpp) ----
+struct WarningKeeper final : c10::WarningHandler {
+  void process(const c10::Warning& w) override;
+};
+WarningKeeper& warning_keeper();  // keeps what kernels warn of
+void give_warnings();             // what was kept, to the handler of this thread
+
 // ---- errors ----
 [[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {
@@ -163,6 +170,7 @@ struct OpInfo {
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
   bool meta_is_kernel = false;      // one kernel for all devices makes the result's layout
   bool plain_args = true;           // tensors, numbers and modes: none that says which elements, or where results lie
+  bool counts_changes = false;      // of what it writes: nobody above the recording kernel does
   bool elementwise = false;         // and each element of a result follows from one element of each operand
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
@@ -231,6 +239,8 @@ const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the ca
 // ---- recording (record.cpp) ----
 void setup_thread();  // before the first call of a thread is recorded
 void run(const OpInfo& o, Stack* stack);
+// What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that count.
+void count_change(const Tensor& t);
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
 // Registers a kernel that takes arguments as libtorch has them, where tensors and numbers give one tensor.
 bool register_plain(torch::Library& m, const char* name, const OpInfo& o);

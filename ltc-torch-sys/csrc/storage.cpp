@@ -98,6 +98,9 @@ LazyStorage::~LazyStorage() {
 c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_size_t, c10::SymInt n, c10::DataPtr p,
                                                   c10::Allocator*, bool) {
   size_t nbytes = n.guard_int(__FILE__, __LINE__);
+  // Who brings an address means memory there is.
+  TORCH_CHECK_NOT_IMPLEMENTED(!p, "ltc: a storage on the lazy device has no memory that a slice of it could share: take a view of a "
+                              "tensor over it, or copy it to the CPU");
   if (!p) p = fake_data(nbytes, current_device());
   LtcSlot slot;
   V.storage_bytes(V.ctx, nbytes, &slot);
@@ -158,7 +161,9 @@ Tensor to_host(const Tensor& t) {
   auto view = operand_of(t);
   void* out = nullptr;
   LtcError err;
-  check(V.to_host(V.ctx, t.device().index(), &view, 1, &out, &err), err);
+  const int rc = V.to_host(V.ctx, t.device().index(), &view, 1, &out, &err);
+  give_warnings();
+  check(rc, err);
   Tensor r = std::move(*static_cast<Tensor*>(out));
   delete static_cast<Tensor*>(out);
   return r;

@@ -37,7 +37,8 @@ impl Ambient {
 
     /// What differs between two states, in a user's words; the first such thing.
     pub fn difference(&self, other: &Ambient) -> Option<&'static str> {
-        let parts: [(&'static str, fn(&Ambient) -> u64); 11] = [
+        type Part = (&'static str, fn(&Ambient) -> u64);
+        let parts: [Part; 11] = [
             ("grad or inference mode", |a| a.autograd),
             ("autocast", |a| a.autocast),
             ("the default dtype", |a| a.default_dtype),

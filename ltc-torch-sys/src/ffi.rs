@@ -203,6 +203,7 @@ unsafe extern "C" {
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_is_deterministic() -> c_int;
     pub(crate) fn ltc_ambient(out: *mut crate::ambient::Ambient);
+    pub(crate) fn ltc_take_warnings(ctx: *mut c_void, each: extern "C" fn(*mut c_void, *const c_char, usize));
     pub(crate) fn ltc_host_part(
         base: *const c_void,
         part: *const LtcDims,

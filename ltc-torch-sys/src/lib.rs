@@ -23,6 +23,7 @@ mod service;
 mod state;
 mod team;
 mod tensor;
+mod warnings;
 
 pub use ambient::{Ambient, ambient};
 pub use calls::{Calls, calls};
@@ -42,3 +43,4 @@ pub use tensor::{
     Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_sole_holder,
     lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
 };
+pub use warnings::take_warnings;

@@ -287,6 +287,12 @@ pub fn wait() -> Result<(), Error> {
     Ok(())
 }
 
+/// What kernels of programs warned of since this, or a read of a tensor, last gave it. A read gives it to the handler of
+/// libtorch, which writes to standard error where no other is set.
+pub fn take_warnings() -> Vec<String> {
+    ltc_torch_sys::take_warnings()
+}
+
 /// Seeds the default generators of all lazy devices. Recorded: draws before it are not disturbed, nothing runs.
 pub fn manual_seed(seed: u64) -> Result<(), Error> {
     for index in 0..device_count()? {

@@ -163,7 +163,7 @@ def _typed_storage_from_bytes(flat: torch.Tensor, device: str, dtype: torch.dtyp
 
 
 def _patch_memory_by_address() -> None:
-    """Pickling a storage and DLPack read memory by address, which tensors on ltc do not have."""
+    """Pickling a storage, swapping its bytes and DLPack take memory by address, which tensors on ltc do not have."""
     untyped_storage: Any = torch.UntypedStorage
     typed_storage: Any = torch.storage.TypedStorage
     untyped, typed = untyped_storage.__reduce__, typed_storage.__reduce__
@@ -179,6 +179,16 @@ def _patch_memory_by_address() -> None:
         storage = self._untyped_storage
         return _typed_storage_from_bytes, (_host_bytes(storage), str(storage.device), self.dtype)
 
+    swap_bytes = untyped_storage._byteswap
+
+    def byteswap(self: Any, element_size: int) -> None:
+        if self.device.type != "ltc":
+            return swap_bytes(self, element_size)
+        host = self.cpu()
+        swap_bytes(host, element_size)
+        self.copy_(host)
+
+    untyped_storage._byteswap = byteswap
     untyped_storage.__reduce__ = reduce_untyped
     typed_storage.__reduce__ = reduce_typed
 

@@ -1,7 +1,6 @@
 """A traced module as a function that runs its compiled graph (``torch._lazy.extract_compiled_graph``)."""
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,22 +19,38 @@ def _force_device(module: fx.GraphModule) -> None:
     module.recompile()
 
 
+def _fallbacks() -> dict[str, int]:
+    """How often each operator ran eagerly so far."""
+    counts: dict[str, int] = {}
+    for name, _, count, _ in torch_ltc.fallbacks():
+        counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _reads() -> int:
+    """How often values were read so far."""
+    return torch_ltc.metrics.counter_value("TransferFromDevice") or 0
+
+
 def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Traces ``model`` once on ltc and returns a callable that runs the compiled graph on new CPU inputs.
 
     The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes in
-    place, and returns what the model returns. Operators that run eagerly are warned about: they are not part of the graph.
+    place, and returns what the model returns. A model with operators that run eagerly is refused: what follows from their values
+    would be part of the graph.
     """
     lazy_args = [x.to("ltc") if isinstance(x, torch.Tensor) else x for x in example_inputs]
     arg_ids = {torch_ltc.get_tensor_id(x): i for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)}
     lazy_model = copy.deepcopy(model).to(torch.device("ltc"))
     _force_device(lazy_model)
     torch_ltc.mark_step()
-    before = torch_ltc.fallback_count()
+    before, reads = _fallbacks(), _reads()
     out = lazy_model(*lazy_args)
-    if torch_ltc.fallback_count() > before:
-        names = sorted({name for name, *_ in torch_ltc.fallbacks()})
-        warnings.warn(f"operators that run eagerly split the graph: {', '.join(names)}", stacklevel=2)
+    eager = sorted(name for name, count in _fallbacks().items() if count > before.get(name, 0))
+    if eager:
+        raise RuntimeError(f"Fail to extract the compiled graph because of operators that run eagerly: {', '.join(eager)}")
+    if _reads() > reads:
+        raise RuntimeError("Fail to extract the compiled graph because the model reads a value, by `item` or the like")
     single = isinstance(out, torch.Tensor)
     outs = [out] if single else list(out)
     tensor_args = [(i, x) for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)]

@@ -56,6 +56,18 @@ fn rounding(dtype: DType) -> Option<Code> {
     }
 }
 
+/// Whether a tensor of this dtype has the same values in this half.
+fn fits_half(dtype: DType, half: DType) -> bool {
+    dtype == half || matches!(dtype, DType::Bool | DType::U8 | DType::I8)
+}
+
+/// Whether it takes one of two tensors' numbers, by size.
+fn is_tie(row: &str) -> bool {
+    const TIES: &[&str] =
+        &["aten::clamp.Tensor", "aten::clamp_max.Tensor", "aten::clamp_min.Tensor", "aten::maximum", "aten::minimum"];
+    TIES.contains(&row)
+}
+
 impl Recipe {
     /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
     pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
@@ -82,16 +94,21 @@ impl Recipe {
         }
         let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
         let formula = expression::formula(row, node)?;
-        let promoted = result_type(
-            letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
+        let promoted_by = |default: DType| {
+            let operands = letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
                 Letter::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
                 Letter::Number(_, dtype, _) if numbers_promote && !formula.takes_one(at) => {
                     Some((dtype, Category::Wrapped))
                 }
                 _ => None,
-            }),
-            DType::F32,
-        );
+            });
+            result_type(operands, default)
+        };
+        let promoted = promoted_by(DType::F32);
+        // Integers beside a float number are compared in the default dtype, which the result does not tell.
+        if layout.dtype() == DType::Bool && numbers_promote && promoted != promoted_by(DType::F64) {
+            return None;
+        }
         let computed = match compute {
             Compute::Moved => layout.dtype(),
             Compute::Promoted | Compute::Tensors => promoted?,
@@ -101,6 +118,15 @@ impl Recipe {
         // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the program
         // runs under rules we do not know, such as another default dtype.
         if !written && layout.dtype() != computed && layout.dtype() != DType::Bool {
+            return None;
+        }
+        // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where they lie.
+        if is_tie(row.name) && computed.is_floating() {
+            return None;
+        }
+        // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.
+        let wider = |l: &Letter| matches!(l, Letter::Operand(i) if !fits_half(dtype_of(*i), computed));
+        if compute != Compute::Moved && rounding(computed).is_some() && letters.iter().any(wider) {
             return None;
         }
         // For halves libtorch has no short cuts, which differ at infinity.

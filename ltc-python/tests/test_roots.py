@@ -1,0 +1,391 @@
+"""Calls whose answer on the CPU depends on more than their tensors' sizes and dtypes, or is an error: the same here."""
+
+import itertools
+import math
+import warnings
+
+import pytest
+import torch
+import torch_ltc
+from torch import fx, nn
+from torch.nn import functional as F
+
+NAN = math.nan
+
+
+def outcome(f, device):
+    """What a call gives, comparable: tensors as dtype, sizes and values (with the signs of zeros), errors as class and words."""
+    try:
+        leaves, structure = torch.utils._pytree.tree_flatten(f(device))
+        return [plain(x) for x in leaves], str(structure)
+    except Exception as error:
+        return type(error), str(error).splitlines()[0].split(" (raised while running")[0]
+
+
+def plain(x):
+    if not isinstance(x, torch.Tensor):
+        return x
+    x = x.detach().cpu()
+    values = ["nan" if v != v else str(v) for v in x.flatten().tolist()]
+    return x.dtype, tuple(x.shape), values
+
+
+def agree(f):
+    assert outcome(f, "ltc") == outcome(f, "cpu")
+
+
+# ---- ambient state ----
+
+
+@pytest.fixture
+def restored_dtype():
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+DEFAULT_DTYPE = {
+    "int / int": lambda d: torch.arange(4, device=d) / torch.arange(1, 5, device=d),
+    "int / 2": lambda d: torch.arange(4, device=d) / 2,
+    "sqrt(int)": lambda d: torch.arange(4, device=d).sqrt(),
+    "int * 1.1": lambda d: torch.arange(4, device=d) * 1.1,
+    "int * 1j": lambda d: torch.arange(4, device=d) * 1.1j,
+    "sigmoid(bool)": lambda d: torch.tensor([True, False], device=d).sigmoid(),
+    "zeros": lambda d: torch.zeros(3, device=d),
+    "full": lambda d: torch.full((3,), 1.1, device=d),
+    "arange": lambda d: torch.arange(0.0, 3.0, device=d),
+    "linspace": lambda d: torch.linspace(0, 3, 4, device=d),
+    "eye": lambda d: torch.eye(2, device=d),
+    "where": lambda d: torch.where(torch.tensor([True, False], device=d), 1.1, 2.2),
+    "addition": lambda d: torch.tensor(1.1, device=d) + torch.arange(3, device=d),
+    "comparison": lambda d: torch.tensor([2**24 + 1, 2**24], device=d) > float(2**24 + 1) - 0.5,
+    "mean of floats": lambda d: torch.arange(3.0, device=d).mean(),
+    "window": lambda d: torch.hann_window(5, device=d),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULT_DTYPE)
+def test_the_default_dtype_is_the_one_at_the_call(name, restored_dtype):
+    f = DEFAULT_DTYPE[name]
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        torch.set_default_dtype(dtype)
+        agree(f)
+
+
+@pytest.mark.parametrize("name", DEFAULT_DTYPE)
+@pytest.mark.parametrize("first", [torch.float32, torch.float64])
+def test_what_is_recorded_keeps_the_default_dtype_it_was_recorded_in(name, first, restored_dtype):
+    f = DEFAULT_DTYPE[name]
+    torch.set_default_dtype(first)
+    expected = f("cpu")
+    torch.ltc.synchronize()
+    recorded = f("ltc")
+    torch.set_default_dtype(torch.float64 if first == torch.float32 else torch.float32)
+    assert plain(recorded) == plain(expected)
+
+
+def test_random_numbers_come_in_the_default_dtype(restored_dtype):
+    for dtype in (torch.float32, torch.float64):
+        torch.set_default_dtype(dtype)
+        torch.manual_seed(1)
+        expected = torch.rand(3), torch.randn(20), torch.bernoulli(torch.full((4,), 0.5))
+        torch.manual_seed(1)
+        got = torch.rand(3, device="ltc"), torch.randn(20, device="ltc"), torch.bernoulli(torch.full((4,), 0.5, device="ltc"))
+        assert [plain(x) for x in got] == [plain(x) for x in expected]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.uint8, torch.bool, torch.complex64])
+def test_new_memory_has_known_values_where_that_is_asked_for(dtype):
+    def make(d):
+        grown = torch.ones(2, dtype=dtype, device=d).resize_(5)
+        like = torch.empty_like(torch.ones(2, 3, dtype=dtype, device=d))
+        return torch.empty(3, dtype=dtype, device=d), torch.empty_strided((2, 3), (1, 2), dtype=dtype, device=d), grown, like
+
+    make("ltc")
+    torch.use_deterministic_algorithms(True)
+    try:
+        agree(make)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_a_call_that_deterministic_algorithms_forbid_is_refused_after_it_was_taken():
+    f = lambda d: torch.ones(3, device=d).put_(torch.tensor([0, 0], device=d), torch.ones(2, device=d))  # noqa: E731
+    agree(f)
+    torch.use_deterministic_algorithms(True)
+    try:
+        agree(f)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    agree(f)
+
+
+@pytest.mark.parametrize("ends", list(itertools.product([False, True, 0, 1, 2, 0.0, 1.5], repeat=2)), ids=str)
+def test_numbers_that_decide_sizes_are_told_apart(ends):
+    agree(lambda d: torch.arange(*ends, device=d))
+    agree(lambda d: torch.linspace(*ends, 3, device=d))
+
+
+# ---- versions ----
+
+
+def foreach_operators():
+    for name in sorted(dir(torch.ops.aten)):
+        if name.startswith("_foreach_") and name.endswith("_") and not name.endswith("__"):
+            packet = getattr(torch.ops.aten, name)
+            for overload in packet.overloads():
+                yield getattr(packet, overload)
+
+
+def argument(kind, device):
+    made = {
+        "List[Tensor]": lambda: [torch.ones(2, device=device), torch.ones(3, device=device)],
+        "List[number]": lambda: [1.0, 2.0],
+        "number": lambda: 1.0,
+        "Tensor": lambda: torch.ones((), device=device),
+        "bool": lambda: False,
+    }
+    return made[kind]()
+
+
+@pytest.mark.parametrize("op", [op for op in foreach_operators() if not op._overloadname.endswith("out")], ids=str)
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_lists_written_in_place_count_their_versions(op, mode):
+    def versions(d):
+        args = [argument(str(a.type), d) for a in op._schema.arguments if not a.has_default_value()]
+        with mode():
+            op(*args)
+        return [[t._version for t in a] for a in args if isinstance(a, list) and isinstance(a[0], torch.Tensor)]
+
+    agree(versions)
+
+
+def test_lists_written_by_an_eager_call_count_their_versions():
+    tensors = [torch.ones(2, device="ltc"), torch.ones(1, device="ltc").expand(3)]
+    torch_ltc.config.set_force_fallback("_foreach_add_")
+    try:
+        torch._foreach_add_(tensors[:1], 1.0)
+    finally:
+        torch_ltc.config.set_force_fallback("")
+    torch._foreach_zero_(tensors)
+    assert [t._version for t in tensors] == [2, 1]
+
+
+def test_a_step_between_forward_and_backward_is_found():
+    def run(d):
+        w = torch.ones(3, device=d, requires_grad=True)
+        loss = (w * w).sum()
+        torch.optim.SGD([w], lr=0.1, foreach=True).step(lambda: loss.backward(retain_graph=True))
+        loss.backward()
+
+    for d in ("cpu", "ltc"):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation: .* is at version 1; expected version 0"):
+            run(d)
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize("cls", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (0, 0, 4), (2, 3, 4)])
+@pytest.mark.parametrize("how", [{}, {"batch_first": True}, {"bidirectional": True}, {"num_layers": 2, "bias": False}], ids=str)
+def test_recurrent_layers_of_nothing(cls, sizes, how):
+    def run(d):
+        torch.manual_seed(0)
+        net = cls(4, 5, **how).to(d)
+        out, last = net(torch.ones(sizes, device=d))
+        out.sum().backward()
+        return out, last, net.weight_ih_l0.grad
+
+    def close(d):
+        return [tuple(x.shape) for x in torch.utils._pytree.tree_leaves(run(d))]
+
+    agree(close)
+
+
+STORAGES = {
+    "swapped": lambda s: (s.byteswap(torch.int16), s.tolist())[1],
+    "swapped as complex": lambda s: (s.byteswap(torch.complex64), s.tolist())[1],
+    "element": lambda s: s[2],
+    "all": lambda s: s.tolist(),
+    "set": lambda s: (s.__setitem__(slice(1, 3), 9), s.tolist())[1],
+}
+
+
+@pytest.mark.parametrize("name", STORAGES)
+def test_storages_show_and_take_bytes(name):
+    agree(lambda d: STORAGES[name](torch.arange(16, dtype=torch.uint8, device=d).untyped_storage()))
+
+
+def test_a_slice_of_a_storage_is_refused_where_it_would_share_no_memory():
+    s = torch.arange(4, dtype=torch.uint8, device="ltc").untyped_storage()
+    with pytest.raises(NotImplementedError, match="view of a tensor"):
+        s[1:3]
+    assert torch.empty(0, dtype=torch.uint8, device="ltc").set_(s, 1, (2,)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("n", [1, 7, 100])
+def test_a_lazy_clone_is_a_clone(n):
+    agree(lambda d: torch.arange(n, device=d)._lazy_clone() + 1)
+
+
+# ---- values ----
+
+
+@pytest.mark.parametrize("n", [1, 7, 40, 70])
+@pytest.mark.parametrize("name", ["minimum", "maximum", "fmin", "fmax", "clamp_min", "clamp_max"])
+def test_of_two_zeros_the_right_one(name, n):
+    zeros, f = torch.zeros(n), getattr(torch, name)
+    for a, b in ((zeros, -zeros), (-zeros, zeros)):
+        agree(lambda d: f(a.to(d), b.to(d)))
+        agree(lambda d: f(a.to(d) * 1, b.to(d) * 1) * 2)
+    if name.startswith("clamp"):
+        agree(lambda d: f(-zeros.to(d), 0.0))
+        agree(lambda d: f(zeros.to(d), -0.0))
+
+
+@pytest.mark.parametrize("bounds", [(NAN, 1.0), (0.0, NAN), (NAN, NAN), (NAN, None), (None, NAN), (2.0, 1.0), (-0.5, None)], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 40])
+def test_clamp_with_bounds_that_are_no_numbers(bounds, n):
+    x = torch.linspace(-2, 2, n)
+    x[0] = NAN
+    agree(lambda d: x.to(d).clamp(*bounds))
+    agree(lambda d: (x.to(d) * 1).clamp_(*bounds) + 1)
+    of = lambda b, d: b if b is None else torch.full((n,), b, device=d)  # noqa: E731
+    agree(lambda d: x.to(d).clamp(of(bounds[0], d), of(bounds[1], d)))
+
+
+HALF_OPS = ["lt", "le", "gt", "ge", "eq", "ne", "add", "sub", "mul", "div", "maximum", "minimum", "logical_and"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("other", [torch.float32, torch.float64, torch.int64])
+@pytest.mark.parametrize("name", HALF_OPS)
+def test_halves_beside_wider_numbers_without_dimensions(name, dtype, other):
+    f = getattr(torch, name)
+    for v, n in itertools.product((1.0001, 0.1, 2.3, 4097), (1, 7, 40)):
+        scalar = torch.tensor(v).to(other)
+        x = torch.cat([torch.linspace(-3, 3, n).to(dtype), scalar.to(dtype)[None]])
+        agree(lambda d: f(x.to(d) * 1, scalar.to(d)))
+        agree(lambda d: f(scalar.to(d), x.to(d) * 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["add", "mul", "gt", "eq"])
+def test_halves_beside_integers(name, dtype):
+    f, integers = getattr(torch, name), torch.arange(2040, 2060)
+    agree(lambda d: f(integers.to(d), torch.full((20,), 2048.0, dtype=dtype).to(d)))
+
+
+# ---- what the CPU's kernels allow and refuse ----
+
+L = torch.long
+EMPTY = lambda d: torch.tensor([], dtype=L, device=d)  # noqa: E731
+
+
+def gradient(f):
+    def run(d):
+        x = torch.ones(5, 3, device=d, requires_grad=True)
+        f(x, d).sum().backward()
+        return x.grad
+
+    return run
+
+
+def overlapping(f):
+    return lambda d: f(torch.rand(1, device=d).expand(6), d)
+
+
+CALLS = {
+    "isin(5, b)": lambda d: torch.isin(5, torch.tensor([1, 5, 7], device=d)),
+    "isin(6, b), inverted": lambda d: torch.isin(6, torch.tensor([1, 5, 7], device=d), invert=True),
+    "convolution without channels": lambda d: F.conv1d(torch.ones(2, 0, 7, device=d), torch.ones(12, 0, 3, device=d)),
+    "convolution of nothing": lambda d: F.conv1d(torch.ones(0, 3, 7, device=d), torch.ones(12, 3, 3, device=d)),
+    "convolution of nothing at all": lambda d: F.conv1d(torch.ones(0, 0, 7, device=d), torch.ones(12, 0, 3, device=d)),
+    "conv2d of nothing": lambda d: F.conv2d(torch.ones(0, 3, 7, 7, device=d), torch.ones(4, 3, 3, 3, device=d), padding=1),
+    "index_add": lambda d: torch.ones(5, device=d).index_add(0, EMPTY(d), torch.ones(0, device=d)),
+    "index_add_": lambda d: torch.ones(3, 4, 5, device=d).index_add_(2, EMPTY(d), torch.ones(3, 4, 0, device=d)),
+    "index_reduce": lambda d: torch.ones(5, device=d).index_reduce_(0, EMPTY(d), torch.ones(0, device=d), "prod"),
+    "index_reduce_": lambda d: torch.ones(3, 4, 0, device=d).index_reduce_(2, EMPTY(d), torch.ones(3, 4, 0, device=d), "amax"),
+    "index_copy_": lambda d: torch.ones(3, 4, 5, device=d).index_copy_(2, EMPTY(d), torch.ones(3, 4, 0, device=d)),
+    "index_select backward": gradient(lambda x, d: torch.index_select(x, 0, EMPTY(d))),
+    "index backward": gradient(lambda x, d: x[EMPTY(d)]),
+    "embedding backward": gradient(lambda x, d: F.embedding(EMPTY(d), x)),
+    "adaptive pooling to nothing": gradient(lambda x, d: F.adaptive_avg_pool2d(x[None, None], 0)),
+    "layer_norm of integers": lambda d: torch.layer_norm(torch.ones(2, 3, dtype=L, device=d), [3]),
+    "addcdiv of integers": lambda d: (lambda a: torch.addcdiv(a, a, a, out=a))(torch.ones(3, dtype=torch.int32, device=d)),
+    "new_empty_strided": lambda d: torch.ones(2, device=d).new_empty_strided([1], []),
+    "fill_": overlapping(lambda x, d: x.fill_(3.0)),
+    "zero_": overlapping(lambda x, d: x.zero_()),
+    "masked_fill_": overlapping(lambda x, d: x.masked_fill_(torch.tensor([True] * 6, device=d), 2.0)),
+    "index_fill_": overlapping(lambda x, d: x.index_fill_(0, torch.tensor([1], device=d), 2.0)),
+    "index_put_": overlapping(lambda x, d: x.index_put_((torch.tensor([0, 1], device=d),), torch.ones(2, device=d))),
+    "put_": overlapping(lambda x, d: x.put_(torch.tensor([0, 1], device=d), torch.ones(2, device=d))),
+    "add_": overlapping(lambda x, d: x.add_(1)),
+    "copy_": overlapping(lambda x, d: x.copy_(torch.ones(6, device=d))),
+    "threshold_": lambda d: F.threshold(torch.ones(1, device=d).expand(3), 0.5, 0.5, inplace=True),
+    "fill_ of strides that lie upon each other": lambda d: torch.zeros(3, device=d).as_strided((2, 3), (0, 1)).fill_(7.0),
+    "mm of nothing": lambda d: torch.mm(torch.ones(3, 0, device=d), torch.ones(0, 2, device=d)),
+    "batch norm of nothing": lambda d: F.batch_norm(torch.ones(0, 3, device=d), None, None, training=True),
+    "sum of nothing": lambda d: torch.ones(0, 3, device=d).sum(0),
+    "max of nothing": lambda d: torch.ones(0, 3, device=d).max(),
+    "cross entropy of nothing": lambda d: F.cross_entropy(torch.ones(0, 3, device=d), EMPTY(d)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_gives_what_it_gives_on_the_cpu(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            agree(CALLS[name])
+
+
+@pytest.mark.parametrize("name", ["layer_norm of integers", "adaptive pooling to nothing", "addcdiv of integers"])
+def test_wrong_arguments_are_told_at_the_call(name):
+    with pytest.raises((RuntimeError, NotImplementedError)) as told:
+        CALLS[name]("ltc")
+    assert "recorded at" not in str(told.value)
+
+
+def test_every_tensor_over_expanded_memory_sees_what_was_written():
+    def run(d):
+        base = torch.arange(3.0, device=d)
+        base[1:2].expand(4).fill_(7.0)
+        return base
+
+    agree(run)
+
+
+def test_warnings_of_kernels_are_pythons():
+    def messages(d):
+        mask, y = torch.zeros(10, dtype=torch.uint8, device=d), torch.ones(10, 10, device=d)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            y.masked_fill_(mask.bool(), 1.0)
+            y.index_put_((mask,), y[mask], accumulate=True)
+            if d == "ltc":
+                torch.ltc.synchronize()
+        return {str(w.message).split(" (Triggered")[0] for w in caught}
+
+    for _ in range(3):
+        assert messages("ltc") == messages("cpu") != set()
+
+
+# ---- extracted graphs ----
+
+
+class Masked(nn.Module):
+    def forward(self, a, b):
+        return a[a > 0].sum() + b
+
+
+class Scaled(nn.Module):
+    def forward(self, a, b):
+        return a * b.sum().item()
+
+
+@pytest.mark.parametrize(("model", "name"), [(Masked, "aten::index"), (Scaled, "reads a value")])
+def test_a_graph_with_values_in_it_is_not_extracted(model, name):
+    inputs = [torch.tensor([1.0, 2.0]), torch.tensor([10.0])]
+    with pytest.raises(RuntimeError, match=name):
+        torch_ltc.extract_compiled_graph(fx.symbolic_trace(model()), inputs)
