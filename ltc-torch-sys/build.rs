@@ -23,6 +23,7 @@ fn main() {
         "stand_in",
         "attention",
         "pool",
+        "fork",
     ];
     let mut build = cc::Build::new();
     build

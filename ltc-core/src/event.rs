@@ -8,7 +8,7 @@ use std::{
 
 use ltc_backend::FallbackReason;
 use ltc_ir::Hash128;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Why pending work was cut off and sent to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +129,11 @@ pub(crate) struct EventLog {
 const KEPT: usize = 65_536;
 
 impl EventLog {
+    /// Takes what other threads could hold of it.
+    pub(crate) fn hold(&self) -> MutexGuard<'_, VecDeque<Event>> {
+        self.events.lock()
+    }
+
     pub(crate) fn switch(&self, on: bool) {
         self.on.store(on, Ordering::Relaxed);
         self.events.lock().clear();

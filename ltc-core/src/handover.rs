@@ -24,7 +24,7 @@ use std::{
 };
 
 use ltc_backend::RunCost;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{cache::Program, overlap::Trial};
 
@@ -74,9 +74,12 @@ pub(crate) struct Handover {
     last: Mutex<Option<Sent>>,
 }
 
+/// What a thread holds while another program is noted.
+pub(crate) type Hold<'a> = MutexGuard<'a, Option<Sent>>;
+
 /// The last program sent.
 #[derive(Debug)]
-struct Sent {
+pub(crate) struct Sent {
     program: Weak<Program>,
     /// It is to use one thread.
     narrow: bool,
@@ -106,6 +109,9 @@ fn processors() -> usize {
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
+/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a program.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
 fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
     match slack {
@@ -133,8 +139,12 @@ impl Default for Handover {
 
 impl Handover {
     /// Where a program is to run; `awaited`: somebody is waiting for it already; `overlap`: on one thread, too.
-    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool) -> Place {
+    /// `interrupts`: whoever waits for the program may stop waiting.
+    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool, interrupts: bool) -> Place {
         let (cost, pace) = (program.executable.cost(), &program.pace);
+        if interrupts && cost.is_some_and(|cost| pace.run.get().unwrap_or(cost.time) >= PATIENCE) {
+            return Place::Executor;
+        }
         let place = place(cost, processors(), |estimate| {
             let run = pace.run.get().unwrap_or(estimate);
             let wake = self.wake.get().unwrap_or(WAKE);
@@ -148,6 +158,11 @@ impl Handover {
     /// A program was sent, or run, in this time, and its caller goes on.
     pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>) {
         self.needed_then(Some(Sent { program: Arc::downgrade(program), narrow, at: time.end }), time.start);
+    }
+
+    /// Takes what other threads could hold of it.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        self.last.lock()
     }
 
     /// Somebody waits.

@@ -35,7 +35,7 @@ pub use error::Error;
 pub use event::{Event, SyncReason};
 pub use extract::{Argument, Arguments, Extracted};
 pub use metrics::{Metrics, TimingSummary};
-pub use session::{Session, SiteResolver};
+pub use session::{Held, Interrupt, Session, SiteResolver};
 pub use storage::{Storage, View};
 pub use tensor::{Index, IndexOp, LazyTensor, Operand};
 

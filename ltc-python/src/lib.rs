@@ -6,16 +6,40 @@
 mod convert;
 mod step;
 
-use ltc_torch::Error;
+use std::cell::RefCell;
+
+use ltc_torch::{Error, ErrorClass};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
 
-fn raise(e: Error) -> PyErr {
-    PyRuntimeError::new_err(e.to_string())
+thread_local! {
+    /// What a signal handler raised while this thread waited.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// File, line and function of the Python code that records, outside torch and this package.
+fn raise(e: Error) -> PyErr {
+    let raised = if e.class() == ErrorClass::Interrupted { RAISED.take() } else { None };
+    raised.unwrap_or_else(|| PyRuntimeError::new_err(e.to_string()))
+}
+
+/// Runs the handlers of signals that came, on the thread that Python runs them on; whether one raised. Never once the
+/// interpreter is going.
+fn interrupted() -> bool {
+    let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+    let is_raised = raised.is_some();
+    RAISED.set(raised);
+    is_raised
+}
+
+/// Raises what a signal handler raised while this thread waited.
+#[pyfunction]
+fn raise_interrupt() -> PyResult<()> {
+    RAISED.take().map_or(Ok(()), Err)
+}
+
+/// File, line and function of the Python code that records, outside torch and this package. None of what objects do when the
+/// interpreter lets them go at its end.
 fn python_site() -> Option<String> {
-    Python::attach(|py| {
+    Python::try_attach(|py| {
         let mut frame = py.import("sys").ok()?.getattr("_getframe").ok()?.call0().ok()?;
         loop {
             let code = frame.getattr("f_code").ok()?;
@@ -29,6 +53,7 @@ fn python_site() -> Option<String> {
             frame = frame.getattr("f_back").ok()?;
         }
     })
+    .flatten()
 }
 
 /// Registers the `ltc` device; doing it again does nothing.
@@ -36,6 +61,7 @@ fn python_site() -> Option<String> {
 fn init() -> PyResult<()> {
     ltc_torch::init().map_err(raise)?;
     ltc_torch::set_site_source(python_site);
+    ltc_torch::set_interrupt(interrupted).map_err(raise)?;
     Ok(())
 }
 
@@ -166,16 +192,17 @@ fn clear_cache() -> PyResult<()> {
     ltc_torch::clear_cache().map_err(raise)
 }
 
-/// Makes the devices usable in a forked child.
+/// Sends what is pending and waits for it, whatever comes of it.
 #[pyfunction]
-fn after_fork() -> PyResult<()> {
-    ltc_torch::after_fork().map_err(raise)
+fn before_fork(py: Python<'_>) -> PyResult<()> {
+    py.detach(ltc_torch::before_fork).map_err(raise)
 }
 
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<step::Replays>()?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
+    m.add_function(wrap_pyfunction!(raise_interrupt, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;
     m.add_function(wrap_pyfunction!(wait, m)?)?;
     m.add_function(wrap_pyfunction!(metrics_report, m)?)?;
@@ -194,5 +221,5 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(pending_count, m)?)?;
     m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
     m.add_function(wrap_pyfunction!(clear_cache, m)?)?;
-    m.add_function(wrap_pyfunction!(after_fork, m)?)
+    m.add_function(wrap_pyfunction!(before_fork, m)?)
 }

@@ -264,6 +264,7 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std
   if (eager) return call;
   KeepDefaultGenerator keep(o.random);
   BelowAutograd guard;
+  Alone alone;
   o.handle->callBoxed(&call.stack);
   return call;
 }

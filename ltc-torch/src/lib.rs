@@ -22,6 +22,7 @@
 
 mod capture;
 mod error;
+mod fork;
 mod inspect;
 mod recorder;
 mod replay;
@@ -36,12 +37,12 @@ pub use error::Error;
 pub use inspect::{Computation, computation, value_id};
 pub use ltc_backend::FallbackReason;
 use ltc_backend::{DeviceIndex, MemoryInfo};
-pub use ltc_core::{Config, Event, Metrics, SyncReason};
+pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{Session, Storage};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
-pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
+pub use ltc_ir::{ErrorClass, passes::Switches};
 pub use ltc_torch_sys::{Borrowed, Calls, calls, impl_of};
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
@@ -172,6 +173,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         forced: forced.clone(),
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
+    fork::install()?;
     RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default(), forced });
     Ok(())
 }
@@ -324,12 +326,18 @@ pub fn set_generator_state(index: u16, state: &Tensor) -> Result<(), Error> {
     Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
 }
 
-/// Makes the devices usable in a forked child, where the executor threads do not exist. Call it there, before anything
-/// else; before the fork everything must have been waited for.
-pub fn after_fork() -> Result<(), Error> {
-    for device in runtime()?.session.devices() {
-        device.after_fork();
-    }
+/// Sends what is pending and waits for all devices, before a fork: a child does not compute it again. Forks without it are safe,
+/// too, as long as they run the system's handlers (`fork` does): these wait for what was sent, and in the child the devices
+/// start with new threads. What failed says so when it is read.
+pub fn before_fork() -> Result<(), Error> {
+    runtime()?.quiesce();
+    Ok(())
+}
+
+/// Lets waits be given up: `interrupted` is asked about every 50 ms by a thread that waits, and where it answers true the wait
+/// fails with an error of class [`ErrorClass::Interrupted`]. What was sent runs on, and can be waited for again.
+pub fn set_interrupt(interrupted: Interrupt) -> Result<(), Error> {
+    runtime()?.session.set_interrupt(interrupted);
     Ok(())
 }
 
