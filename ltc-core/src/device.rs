@@ -175,6 +175,8 @@ impl Device {
         if over {
             metrics::add(&self.0.session.counters.auto_cuts, 1);
             self.cut_reporting_later(SyncReason::ByteLimit);
+            // What it holds shall be gone before as much comes again.
+            self.0.executor.finish(executor::NEVER);
         }
     }
 

@@ -49,6 +49,9 @@ pub enum Error {
     /// A wait was given up ([`crate::Session::set_interrupt`]); what was sent runs on.
     #[error("the wait was interrupted")]
     Interrupted,
+    /// An environment variable makes no sense.
+    #[error(transparent)]
+    Setting(#[from] crate::settings::BadSetting),
     /// A gradient that does not exist.
     #[error("{0}")]
     NoGradient(String),
@@ -60,6 +63,7 @@ impl Error {
         match self {
             Error::Shape(e) => e.class,
             Error::Exec { error, .. } => error.class,
+            Error::Setting(_) => ErrorClass::Value,
             Error::Interrupted => ErrorClass::Interrupted,
             Error::Backend(_)
             | Error::InputCount { .. }

@@ -23,6 +23,7 @@ mod metrics;
 pub mod nn;
 mod overlap;
 mod session;
+pub mod settings;
 mod storage;
 mod tape;
 pub mod tensor;

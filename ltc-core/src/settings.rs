@@ -179,9 +179,10 @@ pub struct Vars(Vec<(&'static Setting, String)>, Vec<String>);
 impl Vars {
     /// Of this process. Values are in lower case and without spaces around; empty ones say nothing.
     pub fn from_env() -> Result<Vars, BadSetting> {
-        Vars::of(env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
-        }))
+        Vars::of(
+            env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))),
+        )
     }
 
     /// Of these variables.

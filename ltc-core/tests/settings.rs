@@ -67,7 +67,9 @@ fn sources(dir: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        let is_other = name.starts_with('.') || ["target", "csrc"].contains(&&*name) || path.ends_with("ltc-core/tests/settings.rs");
+        let is_other = name.starts_with('.')
+            || ["target", "csrc"].contains(&&*name)
+            || path.ends_with("ltc-core/tests/settings.rs");
         if path.is_dir() && !is_other {
             sources(&path, found);
         } else if !is_other && (name.ends_with(".rs") || name.ends_with(".py")) {

@@ -6,10 +6,14 @@
 mod convert;
 mod step;
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ffi::CString};
 
 use ltc_torch::{Error, ErrorClass};
-use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyUserWarning, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
 
 thread_local! {
     /// What a signal handler raised while this thread waited.
@@ -18,7 +22,10 @@ thread_local! {
 
 fn raise(e: Error) -> PyErr {
     let raised = if e.class() == ErrorClass::Interrupted { RAISED.take() } else { None };
-    raised.unwrap_or_else(|| PyRuntimeError::new_err(e.to_string()))
+    raised.unwrap_or_else(|| match e {
+        Error::Setting(_) => PyValueError::new_err(e.to_string()),
+        _ => PyRuntimeError::new_err(e.to_string()),
+    })
 }
 
 /// Runs the handlers of signals that came, on the thread that Python runs them on; whether one raised. Never once the
@@ -58,10 +65,15 @@ fn python_site() -> Option<String> {
 
 /// Registers the `ltc` device; doing it again does nothing.
 #[pyfunction]
-fn init() -> PyResult<()> {
-    ltc_torch::init().map_err(raise)?;
+fn init(py: Python<'_>) -> PyResult<()> {
+    let warnings = RefCell::new(Vec::new());
+    ltc_torch::init_telling(|warning| warnings.borrow_mut().push(warning.to_owned())).map_err(raise)?;
     ltc_torch::set_site_source(python_site);
     ltc_torch::set_interrupt(interrupted).map_err(raise)?;
+    for warning in warnings.into_inner() {
+        let text = CString::new(warning)?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
     Ok(())
 }
 

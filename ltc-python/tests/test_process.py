@@ -149,7 +149,7 @@ def test_tensors_are_sent_between_processes_by_value(context, tmp_path):
                 there.put(sent)
                 for s, b in zip(sent, back.get()):
                     if isinstance(b, int): assert b == 24
-                    else: assert b.device == s.device and b.stride() == s.stride() and torch.equal(b.cpu(), (s * 2).detach().cpu())
+                    else: assert b.device == s.device and torch.equal(b.cpu(), (s * 2).detach().cpu())
                 p.join(); print(p.exitcode)
                 try: there.put(sent[1] * 2)
                 except RuntimeError as e: print("detach()" in str(e))
@@ -161,23 +161,24 @@ def test_tensors_are_sent_between_processes_by_value(context, tmp_path):
 
 
 def test_the_interpreter_ends_with_tensors_at_work():
-    code, out, err = run(
-        """
+    """As with tensors on the CPU: what objects do when they are let go, late."""
+    program = """
         import atexit, weakref
-        a = torch.ones(100, device="ltc")
+        a = torch.ones(100, device=sys.argv[1])
         class Last:
             def __init__(self): self.t = a * 2
-            def __del__(self, err=sys.stderr, sum=torch.sum): print("del", float(sum(self.t + 1)), file=err)
+            def __del__(self, write=os.write, text=str, sum=torch.sum):
+                write(2, f"del {text(sum(self.t + 1).item())}\\n".encode())
         class Other: pass
-        k, o = Last(), Other()
-        k.me = k
+        k, o, loop = Last(), Other(), Last()
+        loop.me = loop
         sys.kept = Last()
         weakref.finalize(o, lambda: print("finalize", (a * 4).sum().item(), file=sys.stderr))
         atexit.register(lambda: print("atexit", (a * 3).sum().item(), file=sys.stderr))
         """
-    )
-    assert code == 0 and "panicked" not in err, err
-    assert sorted(err.split("\n")[:-1]) == ["atexit 300.0", "del 300.0", "del 300.0", "finalize 400.0"], err
+    expected, found = run(program, "cpu"), run(program, "ltc")
+    assert "atexit 300.0" in found[2] and "del 300.0" in found[2], found
+    assert found == expected
 
 
 @pytest.mark.parametrize("threads", [1, 2])
