@@ -31,6 +31,7 @@ use crate::{
     executor::{self, Executor, Job},
     family::{self, Sizes},
     handover::{Hold, Place},
+    lock::{Lock, Locked},
     metrics,
     session::Inner,
     storage::Storage,
@@ -44,8 +45,8 @@ pub struct Device(Arc<State>);
 pub(crate) struct State {
     session: Arc<Inner>,
     index: DeviceIndex,
-    tape: Mutex<Tape>,
-    cut: Mutex<Cut>,
+    tape: Lock<Tape>,
+    cut: Lock<Cut>,
     epoch: AtomicU32,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
@@ -69,12 +70,12 @@ impl Device {
             session.events.clone(),
             c.queue_depth,
         );
-        let tape = Mutex::new(Tape::new(c));
+        let tape = Lock::new(Tape::new(c));
         Device(Arc::new(State {
             session,
             index,
             tape,
-            cut: Mutex::default(),
+            cut: Lock::default(),
             epoch: AtomicU32::new(0),
             executor,
             generator: Mutex::new(None),
@@ -124,7 +125,7 @@ impl Device {
     }
 
     #[inline]
-    fn pushed(&self, tape: MutexGuard<'_, Tape>) {
+    fn pushed(&self, tape: Locked<'_, Tape>) {
         let due = tape.is_due();
         drop(tape);
         if due {
@@ -534,7 +535,7 @@ impl Device {
         let cut = self.0.cut.lock();
         let executor = self.0.executor.hold();
         let handover = self.0.executor.handover.hold();
-        Held { executor, _rest: (cut, handover, self.0.generator.lock(), self.0.tape.lock()) }
+        Held { executor, _rest: (cut, handover, self.0.tape.lock()) }
     }
 
     /// How many operations are pending and alive.
@@ -548,7 +549,7 @@ impl Device {
     }
 }
 
-type Rest<'a> = (MutexGuard<'a, Cut>, Hold<'a>, MutexGuard<'a, Option<TraceValue>>, MutexGuard<'a, Tape>);
+type Rest<'a> = (Locked<'a, Cut>, Hold<'a>, Locked<'a, Tape>);
 
 /// A device that only this thread can use, with nothing in flight.
 pub(crate) struct Held<'a> {

@@ -20,6 +20,7 @@ use crate::{
     event::{Event, EventLog},
     extract::{Argument, Arguments},
     handover::Handover,
+    lock::{Lock, Locked},
     metrics::{self, Counters},
 };
 
@@ -66,10 +67,10 @@ struct Progress {
 /// Handle of the executor; the thread starts with the first job and ends when the handle is dropped.
 pub(crate) struct Executor {
     /// Made anew in a forked child: the thread of the old one is gone, and with it whatever lock it held.
-    shared: Mutex<Arc<Shared>>,
+    shared: Lock<Arc<Shared>>,
     pub(crate) handover: Handover,
     queue_depth: usize,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Lock<Option<JoinHandle<()>>>,
 }
 
 /// How long a wait sleeps before it asks whether it is still wanted.
@@ -105,10 +106,10 @@ impl Executor {
         queue_depth: usize,
     ) -> Self {
         Executor {
-            shared: Mutex::new(Arc::new(Shared::new(backend, device, counters, events))),
+            shared: Lock::new(Arc::new(Shared::new(backend, device, counters, events))),
             handover: Handover::default(),
             queue_depth,
-            thread: Mutex::new(None),
+            thread: Lock::new(None),
         }
     }
 
@@ -208,8 +209,8 @@ impl Executor {
 
 /// An executor with nothing in flight, which nobody else can use.
 pub(crate) struct Held<'a> {
-    shared: MutexGuard<'a, Arc<Shared>>,
-    thread: MutexGuard<'a, Option<JoinHandle<()>>>,
+    shared: Locked<'a, Arc<Shared>>,
+    thread: Locked<'a, Option<JoinHandle<()>>>,
 }
 
 impl Held<'_> {

@@ -24,9 +24,12 @@ use std::{
 };
 
 use ltc_backend::RunCost;
-use parking_lot::{Mutex, MutexGuard};
 
-use crate::{cache::Program, overlap::Trial};
+use crate::{
+    cache::Program,
+    lock::{Lock, Locked},
+    overlap::Trial,
+};
 
 /// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the thread
 /// had to wait for a processor) counts as twice as long.
@@ -71,11 +74,11 @@ impl Pace {
 pub(crate) struct Handover {
     /// How long it takes to wake the executor thread. Measured only when it is woken: one slow time must not be the last.
     pub(crate) wake: Mean,
-    last: Mutex<Option<Sent>>,
+    last: Lock<Option<Sent>>,
 }
 
 /// What a thread holds while another program is noted.
-pub(crate) type Hold<'a> = MutexGuard<'a, Option<Sent>>;
+pub(crate) type Hold<'a> = Locked<'a, Option<Sent>>;
 
 /// The last program sent.
 #[derive(Debug)]
@@ -133,7 +136,7 @@ impl Default for Handover {
     fn default() -> Self {
         let wake = Mean::default();
         wake.note(WAKE);
-        Handover { wake, last: Mutex::default() }
+        Handover { wake, last: Lock::default() }
     }
 }
 

@@ -19,6 +19,7 @@ mod executor;
 mod extract;
 mod family;
 mod handover;
+mod lock;
 mod metrics;
 pub mod nn;
 mod overlap;

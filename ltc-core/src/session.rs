@@ -11,7 +11,7 @@ use std::{
 
 use ltc_backend::{Backend, BackendError, DeviceIndex, FallbackReason, MemoryInfo};
 use ltc_ir::{Graph, SiteId};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::RwLock;
 
 use crate::{
     cache::Cache,
@@ -20,6 +20,7 @@ use crate::{
     error::Error,
     event::{Event, EventLog},
     family::Families,
+    lock::{Lock, Locked},
     metrics::{Counters, Metrics},
 };
 
@@ -33,8 +34,8 @@ pub trait SiteResolver: Send + Sync {
 pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) config: Config,
-    pub(crate) cache: Mutex<Cache>,
-    pub(crate) families: Mutex<Families>,
+    pub(crate) cache: Lock<Cache>,
+    pub(crate) families: Lock<Families>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     pub(crate) reuse_nodes: AtomicBool,
@@ -81,8 +82,8 @@ impl Session {
         }
         let inner = Arc::new(Inner {
             backend,
-            cache: Mutex::new(Cache::new(config.cache_entries, config.cache_bytes)),
-            families: Mutex::new(Families::new(config.cache_entries)),
+            cache: Lock::new(Cache::new(config.cache_entries, config.cache_bytes)),
+            families: Lock::new(Families::new(config.cache_entries)),
             reuse_nodes: AtomicBool::new(config.reuse_nodes),
             config,
             counters: Arc::default(),
@@ -185,10 +186,10 @@ impl Session {
 }
 
 type Guards<'a> = (
-    MutexGuard<'a, Cache>,
-    MutexGuard<'a, Families>,
-    MutexGuard<'a, BTreeMap<(String, FallbackReason), u64>>,
-    MutexGuard<'a, VecDeque<Event>>,
+    Locked<'a, Cache>,
+    Locked<'a, Families>,
+    Locked<'a, BTreeMap<(String, FallbackReason), u64>>,
+    Locked<'a, VecDeque<Event>>,
 );
 
 /// A session that only this thread can use, with nothing in flight.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
-use parking_lot::Mutex;
 
-use crate::{Config, DataCell, TraceValue};
+use crate::{Config, DataCell, TraceValue, lock::Lock};
 
 /// Recorded nodes in order. Operands stand before their users, also when several threads record, because a node is on
 /// the tape before anyone else can hold it.
@@ -52,7 +51,7 @@ impl Taken {
     }
 
     /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
-    pub(crate) fn leave(&mut self, tape: &Mutex<Tape>) {
+    pub(crate) fn leave(&mut self, tape: &Lock<Tape>) {
         self.husks.resize_with(self.recorded, || None);
         for (value, &place) in self.set.drain(..).zip(&self.places).rev() {
             self.husks[place as usize] = value.into_husk();

@@ -58,7 +58,7 @@ fn results_have_the_layouts_of_the_operators_shape_rules() {
         ("%0: f64[4] = aten::add.Tensor(%p0, wrapped f64, number i64)", 0, "f32[4]"),
         ("%0: f32[2] = aten::sum(%p1, none)", 0, "f32[]"),
         ("%0: f32[2] = aten::relu(%p0)", 0, "f32[4]"),
-        ("%0: f32[2], %1: i32[2] = aten::max.dim(%p1, int 0, false)", 1, "i64[2]"),
+        ("%0: f32[2], %1: i32[2] = aten::max.dim(%p1, int 0, bool false)", 1, "i64[2]"),
     ] {
         let Fault::ResultLayout { result: at, wanted: rule, .. } = node_fault(node) else { panic!("{node}") };
         assert_eq!((at, rule.to_string()), (result, wanted.to_owned()), "{node}");

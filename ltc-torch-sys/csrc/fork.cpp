@@ -44,9 +44,12 @@ int ltc_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)
     };
     auto in_child = [] {
       t_came_along = true;
+      // Eager kernels of this thread, too: it is as in a worker of a data loader. A program may ask for more.
+      ltc_threads({1, 1});
       release();
       g_child();
     };
+    ltc_threads({-1, -1});  // finds its functions, which is nothing to do in a child
     TORCH_CHECK(pthread_atfork(take, in_parent, in_child) == 0, "no memory for fork handlers");
   });
 }

@@ -252,6 +252,7 @@ struct StandIn {
 
 // Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in `eager`.
 StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
+  Alone alone;
   size_t bytes = 0;
   SharedStorages shared(f);
   StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
@@ -264,7 +265,6 @@ StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std
   if (eager) return call;
   KeepDefaultGenerator keep(o.random);
   BelowAutograd guard;
-  Alone alone;
   o.handle->callBoxed(&call.stack);
   return call;
 }

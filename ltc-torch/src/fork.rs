@@ -5,14 +5,12 @@ use std::cell::RefCell;
 
 use ltc_torch_sys::{AtFork, TorchError};
 use ltc_ts::HeldThreads;
-use parking_lot::RwLockWriteGuard;
 
 use crate::{RUNTIME, Runtime};
 
 struct Held {
     session: ltc_core::Held<'static>,
     threads: HeldThreads,
-    _forced: RwLockWriteGuard<'static, ltc_eager_fallback::Forced>,
 }
 
 thread_local! {
@@ -21,7 +19,7 @@ thread_local! {
 
 fn prepare() {
     let Some(runtime) = RUNTIME.get() else { return };
-    let held = Held { session: runtime.session.hold(), threads: HeldThreads::take(), _forced: runtime.forced.write() };
+    let held = Held { session: runtime.session.hold(), threads: HeldThreads::take() };
     // A thread that is ending has nothing to keep it in: then the locks are taken and given back, which is most of it.
     let _ = HELD.try_with(|place| place.replace(Some(held)));
 }
