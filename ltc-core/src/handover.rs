@@ -112,8 +112,9 @@ fn processors() -> usize {
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
-/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a program.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a program. Not
+/// less, as the executor's team of threads beside the caller's makes kernels of both sleep where they would spin.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
 fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
