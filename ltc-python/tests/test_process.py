@@ -140,6 +140,7 @@ def test_tensors_are_sent_between_processes_by_value(context, tmp_path):
                 assert isinstance(p, torch.nn.Parameter) and grown.requires_grad and not t.requires_grad
                 with torch.no_grad():
                     back.put([x * 2 for x in (t, p, grown, view, empty)] + [len(storage)])
+                there.get()  # shared memory is its sender's to keep
             if __name__ == "__main__":
                 ctx = mp.get_context(sys.argv[1])
                 there, back = ctx.SimpleQueue(), ctx.SimpleQueue()
@@ -150,14 +151,14 @@ def test_tensors_are_sent_between_processes_by_value(context, tmp_path):
                 for s, b in zip(sent, back.get()):
                     if isinstance(b, int): assert b == 24
                     else: assert b.device == s.device and torch.equal(b.cpu(), (s * 2).detach().cpu())
-                p.join(); print(p.exitcode)
                 try: there.put(sent[1] * 2)
                 except RuntimeError as e: print("detach()" in str(e))
+                there.put(None); p.join(); print(p.exitcode)
             """
         )
     )
     done = subprocess.run([sys.executable, script, context], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "0\nTrue\n", (done.stdout, done.stderr)
+    assert done.stdout == "True\n0\n", (done.stdout, done.stderr)
 
 
 def test_the_interpreter_ends_with_tensors_at_work():
