@@ -81,7 +81,8 @@ fn sources(dir: &Path, found: &mut Vec<String>) {
 /// Names in quotes, which is how variables are read.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.match_indices("\"LTC_").map(|(at, _)| &text[at + 1..]);
-    quoted.filter_map(|rest| rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next())
+    let names = quoted.filter_map(|rest| rest.split(|c: char| !c.is_ascii_uppercase() && c != '_').next());
+    names.filter(|name| *name != "LTC_")
 }
 
 #[test]
