@@ -2,13 +2,16 @@
 # make test     set up everything and run all tests
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
+# make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
 
 DATA ?=
 ARGS ?=
 # Of `make python`; `release` builds faster.
 PROFILE ?= wheel
 
-.PHONY: help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+CASES ?= 1000000
+
+.PHONY: fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -37,6 +40,9 @@ opinfo: python
 
 matrix: setup
 	LTC_MATRIX_FULL=1 TORCH_CPP_LOG_LEVEL=ERROR cargo test -p ltc-tests --test matrix -- --nocapture $(ARGS)
+
+fuzz-parse:
+	PROPTEST_CASES=$(CASES) cargo test --release -p ltc-ir --test properties -- never_panic without_a_panic
 
 test-cuda bench-cuda:
 	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1

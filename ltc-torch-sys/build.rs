@@ -25,10 +25,8 @@ fn main() {
         "attention",
         "pool",
         "ambient",
-<<<<<<< HEAD
-=======
         "warnings",
->>>>>>> roots
+        "fork",
     ];
     let mut build = cc::Build::new();
     build

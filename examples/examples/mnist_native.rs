@@ -101,7 +101,7 @@ fn main() -> Result<()> {
     };
     let backend = ltc_examples::backend();
     println!("{} training images, {} test images, backend `{}`", train.len(), test.len(), backend.name());
-    let session = Session::new(backend, Config::from_env())?;
+    let session = Session::new(backend, Config::from_env()?)?;
     let device = session.device(0)?;
     device.manual_seed(args.seed);
     let vars = Vars::new(device);

@@ -14,7 +14,7 @@ const OPS: usize = 100;
 type Step<'a> = &'a dyn Fn(&LazyTensor, usize) -> Result<LazyTensor, Error>;
 
 fn main() -> Result<(), Error> {
-    let mut config = Config::from_env();
+    let mut config = Config::from_env()?;
     config.async_execution = false;
     let backend = RecordingBackend::default();
     let session = Session::new(Arc::new(backend.clone()), config)?;

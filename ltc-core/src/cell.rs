@@ -5,6 +5,8 @@ use std::sync::Arc;
 use ltc_backend::{Buffer, ExecError};
 use parking_lot::{Condvar, Mutex};
 
+use crate::executor::{GiveUp, wait_while};
+
 /// The data behind a trace value that needs no more computing: in flight, ready, or failed.
 #[derive(Debug)]
 pub struct DataCell {
@@ -37,6 +39,13 @@ impl DataCell {
     /// Whether a wait would return at once.
     pub fn is_ready(&self) -> bool {
         !matches!(*self.state.lock(), State::InFlight)
+    }
+
+    /// Waits for the data; `None` if the wait was given up.
+    pub(crate) fn wait_unless(&self, give_up: GiveUp<'_>) -> Option<Result<Buffer, Arc<ExecError>>> {
+        let is_in_flight = |state: &mut State| matches!(*state, State::InFlight);
+        let done = wait_while(&self.changed, &mut self.state.lock(), is_in_flight, give_up);
+        done.then(|| self.wait())
     }
 
     /// Waits for the data.

@@ -1,6 +1,6 @@
 //! The one configuration of a session.
 
-use std::env;
+use crate::settings::{BadSetting, Vars};
 
 /// Settings of a session. Every optimisation has its switch here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Config {
     /// `torch_lazy_trim_graph_size`.
     pub max_pending_nodes: usize,
     /// Bytes of device memory that only pending operations hold (the program dropped the tensors) at which the graph is
-    /// cut by itself. `LTC_MAX_RETAINED_BYTES`; 1 GiB.
+    /// cut by itself. `LTC_MAX_RETAINED_BYTES`; 256 MiB.
     pub max_retained_bytes: usize,
     /// Programs kept. `LTC_CACHE_ENTRIES`; 1,024, as LTC's `torch_lazy_compilation_cache_size`.
     pub cache_entries: usize,
@@ -45,7 +45,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             max_pending_nodes: 100_000,
-            max_retained_bytes: 1 << 30,
+            max_retained_bytes: 256 << 20,
             cache_entries: 1024,
             cache_bytes: 256 << 20,
             queue_depth: 2,
@@ -63,69 +63,32 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The defaults, changed by `LTC_*` environment variables. A value that does not parse is reported as a warning and
-    /// leaves the default.
-    pub fn from_env() -> Self {
-        Self::from_vars(|name| env::var(name).ok())
+    /// The defaults, changed by `LTC_*` environment variables ([`crate::settings`]). One that makes no sense is an error.
+    pub fn from_env() -> Result<Self, BadSetting> {
+        Vars::from_env().map(|vars| Self::from_vars(&vars))
     }
 
-    fn from_vars(var: impl Fn(&str) -> Option<String>) -> Self {
-        let mut c = Config::default();
-        let number = |name: &str, into: &mut usize| {
-            if let Some(text) = var(name) {
-                match text.trim().parse() {
-                    Ok(n) => *into = n,
-                    Err(_) => tracing::warn!("{name}={text} is not a number; keeping {into}"),
-                }
-            }
-        };
-        number("LTC_MAX_PENDING_NODES", &mut c.max_pending_nodes);
-        number("LTC_MAX_RETAINED_BYTES", &mut c.max_retained_bytes);
-        number("LTC_CACHE_ENTRIES", &mut c.cache_entries);
-        number("LTC_CACHE_BYTES", &mut c.cache_bytes);
-        number("LTC_QUEUE_DEPTH", &mut c.queue_depth);
-        let switch = |name: &str, into: &mut bool| {
-            if let Some(text) = var(name) {
-                match text.trim() {
-                    "1" | "true" | "on" | "auto" => *into = true,
-                    "0" | "false" | "off" => *into = false,
-                    _ => tracing::warn!("{name}={text} is neither 0 nor 1; keeping {into}"),
-                }
-            }
-        };
-        switch("LTC_ASYNC", &mut c.async_execution);
-        switch("LTC_INLINE", &mut c.inline_execution);
-        switch("LTC_OVERLAP", &mut c.overlap);
-        switch("LTC_REUSE_NODES", &mut c.reuse_nodes);
-        switch("LTC_DONATION", &mut c.donation);
-        switch("LTC_PARTS", &mut c.parts);
-        switch("LTC_SYMBOLIC", &mut c.symbolic);
-        switch("LTC_CHECK_CACHE", &mut c.check_cache);
-        if let Some(list) = var("LTC_FORCE_FALLBACK") {
-            c.force_fallback = list.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
+    /// The defaults, changed by these variables.
+    pub fn from_vars(vars: &Vars) -> Self {
+        let d = Config::default();
+        let number = |name: &str, default: usize| vars.number(name).unwrap_or(default);
+        let switch = |name: &str, default: bool| vars.switch(name).unwrap_or(default);
+        let words = |list: &str| list.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
+        Config {
+            max_pending_nodes: number("LTC_MAX_PENDING_NODES", d.max_pending_nodes),
+            max_retained_bytes: number("LTC_MAX_RETAINED_BYTES", d.max_retained_bytes),
+            cache_entries: number("LTC_CACHE_ENTRIES", d.cache_entries),
+            cache_bytes: number("LTC_CACHE_BYTES", d.cache_bytes),
+            queue_depth: number("LTC_QUEUE_DEPTH", d.queue_depth),
+            async_execution: switch("LTC_ASYNC", d.async_execution),
+            inline_execution: switch("LTC_INLINE", d.inline_execution),
+            overlap: switch("LTC_OVERLAP", d.overlap),
+            reuse_nodes: switch("LTC_REUSE_NODES", d.reuse_nodes),
+            donation: switch("LTC_DONATION", d.donation),
+            parts: switch("LTC_PARTS", d.parts),
+            symbolic: switch("LTC_SYMBOLIC", d.symbolic),
+            check_cache: switch("LTC_CHECK_CACHE", d.check_cache),
+            force_fallback: vars.text("LTC_FORCE_FALLBACK").map(words).unwrap_or_default(),
         }
-        c
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_environment_overrides_defaults_and_nonsense_does_not() {
-        let c = Config::from_vars(|name| match name {
-            "LTC_MAX_PENDING_NODES" => Some("7".into()),
-            "LTC_QUEUE_DEPTH" => Some("many".into()),
-            "LTC_ASYNC" => Some("0".into()),
-            "LTC_DONATION" => Some("maybe".into()),
-            "LTC_SYMBOLIC" => Some("off".into()),
-            "LTC_FORCE_FALLBACK" => Some("aten::mm, aten::add.Tensor,".into()),
-            _ => None,
-        });
-        assert_eq!(c.max_pending_nodes, 7);
-        assert_eq!(c.queue_depth, Config::default().queue_depth);
-        assert!(!c.async_execution && c.donation && !c.symbolic);
-        assert_eq!(c.force_fallback, ["aten::mm", "aten::add.Tensor"]);
     }
 }

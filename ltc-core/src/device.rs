@@ -28,9 +28,10 @@ use crate::{
     cache::Program,
     error::Error,
     event::{Event, SyncReason},
-    executor::{Executor, Job},
+    executor::{self, Executor, Job},
     family::{self, Sizes},
-    handover::Place,
+    handover::{Hold, Place},
+    lock::{Lock, Locked},
     metrics,
     session::Inner,
     storage::Storage,
@@ -44,8 +45,8 @@ pub struct Device(Arc<State>);
 pub(crate) struct State {
     session: Arc<Inner>,
     index: DeviceIndex,
-    tape: Mutex<Tape>,
-    cut: Mutex<Cut>,
+    tape: Lock<Tape>,
+    cut: Lock<Cut>,
     epoch: AtomicU32,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
@@ -69,12 +70,12 @@ impl Device {
             session.events.clone(),
             c.queue_depth,
         );
-        let tape = Mutex::new(Tape::new(c));
+        let tape = Lock::new(Tape::new(c));
         Device(Arc::new(State {
             session,
             index,
             tape,
-            cut: Mutex::default(),
+            cut: Lock::default(),
             epoch: AtomicU32::new(0),
             executor,
             generator: Mutex::new(None),
@@ -124,7 +125,7 @@ impl Device {
     }
 
     #[inline]
-    fn pushed(&self, tape: MutexGuard<'_, Tape>) {
+    fn pushed(&self, tape: Locked<'_, Tape>) {
         let due = tape.is_due();
         drop(tape);
         if due {
@@ -142,9 +143,14 @@ impl Device {
 
     /// Cuts where no caller can take an error: outputs carry it.
     fn cut_reporting_later(&self, reason: SyncReason) {
-        if let Err(e) = self.cut(reason) {
+        if let Err(e) = self.cut_now(reason) {
             tracing::error!("a cut by a limit failed: {e}");
         }
+        self.await_room_whatever_happens();
+    }
+
+    pub(crate) fn await_room_whatever_happens(&self) {
+        self.0.executor.await_room(executor::NEVER);
     }
 
     /// A leaf for a buffer that is on the device already.
@@ -170,6 +176,8 @@ impl Device {
         if over {
             metrics::add(&self.0.session.counters.auto_cuts, 1);
             self.cut_reporting_later(SyncReason::ByteLimit);
+            // What it holds shall be gone before as much comes again.
+            self.0.executor.finish(executor::NEVER);
         }
     }
 
@@ -228,9 +236,9 @@ impl Device {
         if cell.is_ready() {
             return cell.wait().map_err(|e| self.exec_error(e));
         }
-        let result = cell.wait();
+        let result = cell.wait_unless(&|| session.is_interrupted());
         session.counters.wait.add(start.elapsed());
-        result.map_err(|e| self.exec_error(e))
+        result.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))
     }
 
     /// Copies a value to the host.
@@ -242,7 +250,8 @@ impl Device {
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
     /// reported yet.
     pub fn wait(&self) -> Result<(), Error> {
-        self.0.executor.wait_idle().map_err(|e| self.exec_error(e))?;
+        let done = self.0.executor.wait_idle(&|| self.0.session.is_interrupted());
+        done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;
         Ok(self.0.session.backend.synchronize(self.0.index)?)
     }
 
@@ -295,6 +304,18 @@ impl Device {
     }
 
     fn cut(&self, reason: SyncReason) -> Result<(), Error> {
+        self.cut_now(reason)?;
+        self.await_room()
+    }
+
+    /// Waits while too many programs are queued. No lock is held here: an interrupted wait asks the language binding, which
+    /// may want a lock of its own.
+    fn await_room(&self) -> Result<(), Error> {
+        let has_room = self.0.executor.await_room(&|| self.0.session.is_interrupted());
+        if has_room { Ok(()) } else { Err(Error::Interrupted) }
+    }
+
+    fn cut_now(&self, reason: SyncReason) -> Result<(), Error> {
         let Cut { taken, trace } = &mut *self.0.cut.lock();
         self.0.tape.lock().take(taken);
         if taken.is_empty() {
@@ -312,6 +333,11 @@ impl Device {
     }
 
     fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
+        self.cut_some_now(values, reason)?;
+        self.await_room()
+    }
+
+    fn cut_some_now(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
         let Cut { trace, .. } = &mut *self.0.cut.lock();
         let epoch = self.next_epoch();
         let reached = ltc_ir::reachable(values, epoch);
@@ -383,7 +409,8 @@ impl Device {
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
         let mut narrow = false;
-        let mut here = || match handover.place(&program, awaited, config.overlap) {
+        let interrupts = session.interrupts();
+        let mut here = || match handover.place(&program, awaited, config.overlap, interrupts) {
             Place::Executor => false,
             Place::Narrow => {
                 narrow = true;
@@ -391,10 +418,7 @@ impl Device {
                 false
             }
             Place::HereIfIdle => self.0.executor.is_idle(),
-            Place::Here => {
-                self.0.executor.finish();
-                true
-            }
+            Place::Here => self.0.executor.finish(if interrupts { &|| true } else { executor::NEVER }),
         };
         let time = if !config.async_execution {
             event(true);
@@ -500,9 +524,18 @@ impl Device {
         }
     }
 
-    /// Forgets the executor thread, which a forked child does not have; the next program starts one.
-    pub fn after_fork(&self) {
-        self.0.executor.after_fork();
+    /// Sends everything pending and waits until it has run, without asking how that went: before a fork.
+    pub fn quiesce(&self) {
+        self.cut_reporting_later(SyncReason::Explicit);
+        self.0.executor.finish(executor::NEVER);
+    }
+
+    /// Takes what other threads could hold of it.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        let cut = self.0.cut.lock();
+        let executor = self.0.executor.hold();
+        let handover = self.0.executor.handover.hold();
+        Held { executor, _rest: (cut, handover, self.0.tape.lock()) }
     }
 
     /// How many operations are pending and alive.
@@ -513,6 +546,21 @@ impl Device {
     /// Values that are pending and alive, in recording order.
     pub fn pending(&self) -> Vec<TraceValue> {
         self.0.tape.lock().pending()
+    }
+}
+
+type Rest<'a> = (Locked<'a, Cut>, Hold<'a>, Locked<'a, Tape>);
+
+/// A device that only this thread can use, with nothing in flight.
+pub(crate) struct Held<'a> {
+    executor: executor::Held<'a>,
+    _rest: Rest<'a>,
+}
+
+impl Held<'_> {
+    /// In a forked child: the next program starts a thread.
+    pub(crate) fn begin_anew(&mut self) {
+        self.executor.begin_anew();
     }
 }
 

@@ -46,6 +46,12 @@ pub enum Error {
         "a tensor that requires grad is being used in an in-place operation: write it under `no_grad`, or `detach` it"
     )]
     InPlaceGradient,
+    /// A wait was given up ([`crate::Session::set_interrupt`]); what was sent runs on.
+    #[error("the wait was interrupted")]
+    Interrupted,
+    /// An environment variable makes no sense.
+    #[error(transparent)]
+    Setting(#[from] crate::settings::BadSetting),
     /// A gradient that does not exist.
     #[error("{0}")]
     NoGradient(String),
@@ -57,6 +63,8 @@ impl Error {
         match self {
             Error::Shape(e) => e.class,
             Error::Exec { error, .. } => error.class,
+            Error::Setting(_) => ErrorClass::Value,
+            Error::Interrupted => ErrorClass::Interrupted,
             Error::Backend(_)
             | Error::InputCount { .. }
             | Error::DeviceMismatch { .. }

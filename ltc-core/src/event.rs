@@ -8,7 +8,8 @@ use std::{
 
 use ltc_backend::FallbackReason;
 use ltc_ir::Hash128;
-use parking_lot::Mutex;
+
+use crate::lock::{Lock, Locked};
 
 /// Why pending work was cut off and sent to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,12 +124,17 @@ impl fmt::Display for Event {
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     on: AtomicBool,
-    events: Mutex<VecDeque<Event>>,
+    events: Lock<VecDeque<Event>>,
 }
 
 const KEPT: usize = 65_536;
 
 impl EventLog {
+    /// Takes what other threads could hold of it.
+    pub(crate) fn hold(&self) -> Locked<'_, VecDeque<Event>> {
+        self.events.lock()
+    }
+
     pub(crate) fn switch(&self, on: bool) {
         self.on.store(on, Ordering::Relaxed);
         self.events.lock().clear();

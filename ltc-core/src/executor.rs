@@ -1,19 +1,17 @@
 //! Runs programs of one device, one at a time, in program order, off the recording threads.
 
 use std::{
+    collections::VecDeque,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -22,6 +20,7 @@ use crate::{
     event::{Event, EventLog},
     extract::{Argument, Arguments},
     handover::Handover,
+    lock::{Lock, Locked},
     metrics::{self, Counters},
 };
 
@@ -46,25 +45,57 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     progress: Mutex<Progress>,
-    idle: Condvar,
+    /// The thread sleeps here until there is a job.
+    more: Condvar,
+    /// Whoever waits for jobs to be taken, or done.
+    less: Condvar,
     /// One program at a time, wherever it runs.
     turn: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Progress {
+    /// Handed over and not begun.
+    queue: VecDeque<Handed>,
     in_flight: usize,
     /// First execution error nobody was told of.
     unreported: Option<Arc<ExecError>>,
+    /// The handle is gone: the thread ends after what is queued.
+    closed: bool,
 }
 
 /// Handle of the executor; the thread starts with the first job and ends when the handle is dropped.
 pub(crate) struct Executor {
-    pub(crate) shared: Arc<Shared>,
+    /// Made anew in a forked child: the thread of the old one is gone, and with it whatever lock it held.
+    shared: Lock<Arc<Shared>>,
     pub(crate) handover: Handover,
     queue_depth: usize,
-    thread: Mutex<Option<(SyncSender<Handed>, JoinHandle<()>)>>,
+    thread: Lock<Option<JoinHandle<()>>>,
 }
+
+/// How long a wait sleeps before it asks whether it is still wanted.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// Asked now and then by a wait: whether to give up.
+pub(crate) type GiveUp<'a> = &'a dyn Fn() -> bool;
+
+/// Waits while a condition holds; false if the wait was given up. No lock is held while it asks.
+pub(crate) fn wait_while<T>(
+    changed: &Condvar,
+    state: &mut MutexGuard<'_, T>,
+    mut condition: impl FnMut(&mut T) -> bool,
+    give_up: GiveUp<'_>,
+) -> bool {
+    while changed.wait_while_for(state, &mut condition, TICK).timed_out() && condition(state) {
+        if MutexGuard::unlocked(state, give_up) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Nothing interrupts this wait.
+pub(crate) const NEVER: GiveUp<'static> = &|| false;
 
 impl Executor {
     pub(crate) fn new(
@@ -74,39 +105,34 @@ impl Executor {
         events: Arc<EventLog>,
         queue_depth: usize,
     ) -> Self {
-        let shared = Shared {
-            backend,
-            device,
-            counters,
-            events,
-            progress: Mutex::default(),
-            idle: Condvar::new(),
-            turn: Mutex::new(()),
-        };
-        Executor { shared: Arc::new(shared), handover: Handover::default(), queue_depth, thread: Mutex::new(None) }
+        Executor {
+            shared: Lock::new(Arc::new(Shared::new(backend, device, counters, events))),
+            handover: Handover::default(),
+            queue_depth,
+            thread: Lock::new(None),
+        }
     }
 
-    /// Queues a job; waits while the queue is full. Tells when.
+    fn shared(&self) -> Arc<Shared> {
+        self.shared.lock().clone()
+    }
+
+    /// Queues a job, however many there are ([`Executor::await_room`]). Tells when.
     pub(crate) fn submit(&self, job: Job) -> Range<Instant> {
-        let sleeps = {
-            let mut progress = self.shared.progress.lock();
-            progress.in_flight += 1;
-            progress.in_flight == 1
+        let shared = self.shared();
+        let started = match self.start(&shared) {
+            Some(started) => started,
+            // The system has no thread for us.
+            None => return self.run_inline(job),
         };
-        let mut thread = self.thread.lock();
-        let started = thread.is_some();
-        let (queue, _) = thread.get_or_insert_with(|| {
-            let (send, receive) = sync_channel(self.queue_depth);
-            let shared = self.shared.clone();
-            let name = format!("ltc-executor-{}", shared.device.0);
-            let handle = thread::Builder::new().name(name).spawn(move || shared.work(receive));
-            (send, handle.expect("the system can start a thread"))
-        });
         let start = Instant::now();
-        // Jobs are queued in submission order: the lock is held until the job is in.
-        if let Err(refused) = queue.send((job, self.shared.backend.thread_state())) {
-            self.shared.run(refused.0.0);
-        }
+        let state = shared.backend.thread_state();
+        let mut progress = shared.progress.lock();
+        progress.in_flight += 1;
+        let sleeps = progress.in_flight == 1;
+        progress.queue.push_back((job, state));
+        drop(progress);
+        shared.more.notify_one();
         let end = Instant::now();
         if sleeps && started {
             self.handover.woke(end - start);
@@ -114,53 +140,97 @@ impl Executor {
         start..end
     }
 
-    /// The thread did not come along into a forked child.
-    pub(crate) fn after_fork(&self) {
-        // Dropping the handle of a thread that does not exist would join it.
-        std::mem::forget(self.thread.lock().take());
-        *self.shared.progress.lock() = Progress::default();
+    /// Starts the thread; whether it ran before.
+    fn start(&self, shared: &Arc<Shared>) -> Option<bool> {
+        let mut thread = self.thread.lock();
+        if thread.is_some() {
+            return Some(true);
+        }
+        let shared = shared.clone();
+        let name = format!("ltc-executor-{}", shared.device.0);
+        *thread = Some(thread::Builder::new().name(name).spawn(move || shared.work()).ok()?);
+        Some(false)
+    }
+
+    /// Waits while more jobs are queued than may be; false if the wait was given up, which changes nothing.
+    pub(crate) fn await_room(&self, give_up: GiveUp<'_>) -> bool {
+        let shared = self.shared();
+        let depth = self.queue_depth;
+        wait_while(&shared.less, &mut shared.progress.lock(), |p| p.queue.len() > depth, give_up)
+    }
+
+    /// All that another thread could hold while this one forks; taken once nothing is in flight.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        let thread = self.thread.lock();
+        let shared = self.shared.lock();
+        wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, NEVER);
+        Held { shared, thread }
     }
 
     /// Whether everything sent so far is done.
     pub(crate) fn is_idle(&self) -> bool {
-        self.shared.progress.lock().in_flight == 0
+        self.shared().progress.lock().in_flight == 0
     }
 
     /// Runs a job here and now. Tells when.
     pub(crate) fn run_inline(&self, job: Job) -> Range<Instant> {
-        self.shared.progress.lock().in_flight += 1;
-        self.shared.run(job)
+        let shared = self.shared();
+        shared.progress.lock().in_flight += 1;
+        shared.run(job)
     }
 
-    /// Waits until nothing is in flight.
-    pub(crate) fn finish(&self) {
-        self.shared.idle.wait_while(&mut self.shared.progress.lock(), |p| p.in_flight > 0);
+    /// Waits until nothing is in flight; false if the wait was given up.
+    pub(crate) fn finish(&self, give_up: GiveUp<'_>) -> bool {
+        let shared = self.shared();
+        wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, give_up)
     }
 
-    /// Waits until nothing is in flight; the first execution error nobody was told of.
-    pub(crate) fn wait_idle(&self) -> Result<(), Arc<ExecError>> {
+    /// Waits until nothing is in flight; the first execution error nobody was told of. `None` if the wait was given up.
+    pub(crate) fn wait_idle(&self, give_up: GiveUp<'_>) -> Option<Result<(), Arc<ExecError>>> {
         let start = Instant::now();
         self.handover.needed(start);
-        let mut progress = self.shared.progress.lock();
+        let shared = self.shared();
+        let mut progress = shared.progress.lock();
         let waits = progress.in_flight > 0;
-        self.shared.idle.wait_while(&mut progress, |p| p.in_flight > 0);
-        self.shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
-        progress.unreported.take().map_or(Ok(()), Err)
+        let done = wait_while(&shared.less, &mut progress, |p| p.in_flight > 0, give_up);
+        shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
+        done.then(|| progress.unreported.take().map_or(Ok(()), Err))
     }
 
     /// The program was told of this error.
     pub(crate) fn reported(&self, error: &Arc<ExecError>) {
-        let mut progress = self.shared.progress.lock();
+        let shared = self.shared();
+        let mut progress = shared.progress.lock();
         if progress.unreported.as_ref().is_some_and(|e| Arc::ptr_eq(e, error)) {
             progress.unreported = None;
         }
     }
 }
 
+/// An executor with nothing in flight, which nobody else can use.
+pub(crate) struct Held<'a> {
+    shared: Locked<'a, Arc<Shared>>,
+    thread: Locked<'a, Option<JoinHandle<()>>>,
+}
+
+impl Held<'_> {
+    /// In a forked child: the thread did not come along.
+    pub(crate) fn begin_anew(&mut self) {
+        // Dropping the handle of a thread that does not exist would detach it.
+        std::mem::forget(self.thread.take());
+        let Shared { backend, device, counters, events, .. } = &**self.shared;
+        let new = Shared::new(backend.clone(), *device, counters.clone(), events.clone());
+        // The old one may have locks that nobody is left to unlock, and waiters that do not exist.
+        std::mem::forget(std::mem::replace(&mut *self.shared, Arc::new(new)));
+    }
+}
+
 impl Drop for Executor {
     fn drop(&mut self) {
-        if let Some((queue, handle)) = self.thread.lock().take() {
-            drop(queue);
+        if let Some(handle) = self.thread.lock().take() {
+            let shared = self.shared();
+            shared.progress.lock().closed = true;
+            shared.more.notify_one();
             // The last handle may be dropped by the executor's own thread, through a value it held.
             if handle.thread().id() != thread::current().id() {
                 let _ = handle.join();
@@ -170,9 +240,31 @@ impl Drop for Executor {
 }
 
 impl Shared {
-    fn work(&self, queue: Receiver<Handed>) {
+    fn new(backend: Arc<dyn Backend>, device: DeviceIndex, counters: Arc<Counters>, events: Arc<EventLog>) -> Self {
+        Shared {
+            backend,
+            device,
+            counters,
+            events,
+            progress: Mutex::default(),
+            more: Condvar::new(),
+            less: Condvar::new(),
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// The next job; `None` when there will be none.
+    fn next(&self) -> Option<Handed> {
+        let mut progress = self.progress.lock();
+        self.more.wait_while(&mut progress, |p| p.queue.is_empty() && !p.closed);
+        let next = progress.queue.pop_front();
+        self.less.notify_all();
+        next
+    }
+
+    fn work(&self) {
         let mut last = None;
-        for (job, state) in queue {
+        while let Some((job, state)) = self.next() {
             if last.replace(state) != Some(state) {
                 self.backend.attach_executor_thread(self.device, state);
             }
@@ -215,7 +307,7 @@ impl Shared {
         let mut progress = self.progress.lock();
         progress.in_flight -= 1;
         if progress.in_flight == 0 {
-            self.idle.notify_all();
+            self.less.notify_all();
         }
         start..end
     }

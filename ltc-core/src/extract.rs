@@ -140,6 +140,8 @@ impl Extracted {
         let outputs = results.iter().map(cell).collect();
         let sites = SmallVec::from_slice(&self.sites);
         self.device.submit(Job { program, params: inputs, numbers, outputs, sites, narrow: false }, false);
+        // Callers may hold locks that a language binding's threads want: this wait, for one program, is not given up.
+        self.device.await_room_whatever_happens();
         Ok(())
     }
 

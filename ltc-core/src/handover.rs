@@ -24,9 +24,12 @@ use std::{
 };
 
 use ltc_backend::RunCost;
-use parking_lot::Mutex;
 
-use crate::{cache::Program, overlap::Trial};
+use crate::{
+    cache::Program,
+    lock::{Lock, Locked},
+    overlap::Trial,
+};
 
 /// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the thread
 /// had to wait for a processor) counts as twice as long.
@@ -71,12 +74,15 @@ impl Pace {
 pub(crate) struct Handover {
     /// How long it takes to wake the executor thread.
     wake: Mean,
-    last: Mutex<Option<Sent>>,
+    last: Lock<Option<Sent>>,
 }
+
+/// What a thread holds while another program is noted.
+pub(crate) type Hold<'a> = Locked<'a, Option<Sent>>;
 
 /// The last program sent.
 #[derive(Debug)]
-struct Sent {
+pub(crate) struct Sent {
     program: Weak<Program>,
     /// It is to use one thread.
     narrow: bool,
@@ -106,6 +112,10 @@ fn processors() -> usize {
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
+/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a program. Not
+/// less, as the executor's team of threads beside the caller's makes kernels of both sleep where they would spin.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 /// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
 fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
     match slack {
@@ -125,8 +135,12 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
 
 impl Handover {
     /// Where a program is to run; `awaited`: somebody is waiting for it already; `overlap`: on one thread, too.
-    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool) -> Place {
+    /// `interrupts`: whoever waits for the program may stop waiting.
+    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool, interrupts: bool) -> Place {
         let (cost, pace) = (program.executable.cost(), &program.pace);
+        if interrupts && cost.is_some_and(|cost| pace.run.get().unwrap_or(cost.time) >= PATIENCE) {
+            return Place::Executor;
+        }
         let place = place(cost, processors(), |estimate| {
             let run = pace.run.get().unwrap_or(estimate);
             !awaited && is_gain(run, self.wake(), pace.slack.get())
@@ -149,6 +163,11 @@ impl Handover {
     /// A program was sent, or run, in this time, and its caller goes on.
     pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>) {
         self.needed_then(Some(Sent { program: Arc::downgrade(program), narrow, at: time.end }), time.start);
+    }
+
+    /// Takes what other threads could hold of it.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        self.last.lock()
     }
 
     /// Somebody waits.

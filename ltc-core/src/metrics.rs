@@ -10,6 +10,8 @@ use std::{
 use ltc_backend::FallbackReason;
 use parking_lot::Mutex;
 
+use crate::lock::Lock;
+
 /// The live counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -35,7 +37,7 @@ pub(crate) struct Counters {
     pub(crate) compile: Timing,
     pub(crate) execute: Timing,
     pub(crate) wait: Timing,
-    pub(crate) fallbacks: Mutex<BTreeMap<(String, FallbackReason), u64>>,
+    pub(crate) fallbacks: Lock<BTreeMap<(String, FallbackReason), u64>>,
 }
 
 /// Bumps a counter.

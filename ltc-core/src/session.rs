@@ -1,24 +1,26 @@
 //! A session owns everything: there are no globals.
 
 use std::{
+    collections::{BTreeMap, VecDeque},
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
-use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
+use ltc_backend::{Backend, BackendError, DeviceIndex, FallbackReason, MemoryInfo};
 use ltc_ir::{Graph, SiteId};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::{
     cache::Cache,
     config::Config,
-    device::Device,
+    device::{self, Device},
     error::Error,
     event::{Event, EventLog},
     family::Families,
+    lock::{Lock, Locked},
     metrics::{Counters, Metrics},
 };
 
@@ -32,15 +34,29 @@ pub trait SiteResolver: Send + Sync {
 pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) config: Config,
-    pub(crate) cache: Mutex<Cache>,
-    pub(crate) families: Mutex<Families>,
+    pub(crate) cache: Lock<Cache>,
+    pub(crate) families: Lock<Families>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     pub(crate) reuse_nodes: AtomicBool,
     resolver: RwLock<Option<Arc<dyn SiteResolver>>>,
+    interrupt: OnceLock<Interrupt>,
 }
 
+/// Asked about every 50 ms by a thread that waits: whether it shall give up.
+pub type Interrupt = fn() -> bool;
+
 impl Inner {
+    /// Whether waits may be given up.
+    pub(crate) fn interrupts(&self) -> bool {
+        self.interrupt.get().is_some()
+    }
+
+    /// Whether the wait in progress is to be given up.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.get().is_some_and(|interrupted| interrupted())
+    }
+
     pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
         if site == SiteId::default() {
             return None;
@@ -66,13 +82,14 @@ impl Session {
         }
         let inner = Arc::new(Inner {
             backend,
-            cache: Mutex::new(Cache::new(config.cache_entries, config.cache_bytes)),
-            families: Mutex::new(Families::new(config.cache_entries)),
+            cache: Lock::new(Cache::new(config.cache_entries, config.cache_bytes)),
+            families: Lock::new(Families::new(config.cache_entries)),
             reuse_nodes: AtomicBool::new(config.reuse_nodes),
             config,
             counters: Arc::default(),
             events: Arc::default(),
             resolver: RwLock::new(None),
+            interrupt: OnceLock::new(),
         });
         let devices = (0..count).map(|i| Device::new(inner.clone(), DeviceIndex(i as u16))).collect();
         Ok(Session { inner, devices })
@@ -126,6 +143,21 @@ impl Session {
         *self.inner.resolver.write() = Some(resolver);
     }
 
+    /// Lets waits be given up, with [`Error::Interrupted`]: this is asked while one lasts. Programs that take long then run
+    /// beside their caller, who could not be interrupted in them. Once only.
+    pub fn set_interrupt(&self, interrupt: Interrupt) {
+        let _ = self.inner.interrupt.set(interrupt);
+    }
+
+    /// Waits until nothing is in flight, and takes what other threads could hold: for the time of a fork.
+    pub fn hold(&self) -> Held<'_> {
+        let inner = &self.inner;
+        Held {
+            devices: self.devices.iter().map(Device::hold).collect(),
+            _shared: (inner.cache.lock(), inner.families.lock(), inner.counters.fallbacks.lock(), inner.events.hold()),
+        }
+    }
+
     /// How many programs the cache holds.
     pub fn cached_programs(&self) -> usize {
         self.inner.cache.lock().len()
@@ -150,6 +182,26 @@ impl Session {
     /// Memory of a device.
     pub fn memory(&self, index: u16) -> MemoryInfo {
         self.inner.backend.memory(DeviceIndex(index))
+    }
+}
+
+type Guards<'a> = (
+    Locked<'a, Cache>,
+    Locked<'a, Families>,
+    Locked<'a, BTreeMap<(String, FallbackReason), u64>>,
+    Locked<'a, VecDeque<Event>>,
+);
+
+/// A session that only this thread can use, with nothing in flight.
+pub struct Held<'a> {
+    devices: Vec<device::Held<'a>>,
+    _shared: Guards<'a>,
+}
+
+impl Held<'_> {
+    /// In a forked child, which has this thread and no other: executors start new ones.
+    pub fn begin_anew(&mut self) {
+        self.devices.iter_mut().for_each(device::Held::begin_anew);
     }
 }
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
-use parking_lot::Mutex;
 
-use crate::{Config, DataCell, TraceValue};
+use crate::{Config, DataCell, TraceValue, lock::Lock};
 
 /// Recorded nodes in order. Operands stand before their users, also when several threads record, because a node is on
 /// the tape before anyone else can hold it.
@@ -26,6 +25,8 @@ pub(crate) struct Tape {
 }
 
 const FIRST_CHECK: usize = 4096;
+/// Exact counts of retained bytes until the limit is reached, at most.
+const COUNTS: usize = 16;
 
 /// Nodes of a cut as memory for those of the next, each at its place on the tape.
 pub(crate) type Husks = Vec<Option<Husk<Arc<DataCell>>>>;
@@ -50,7 +51,7 @@ impl Taken {
     }
 
     /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
-    pub(crate) fn leave(&mut self, tape: &Mutex<Tape>) {
+    pub(crate) fn leave(&mut self, tape: &Lock<Tape>) {
         self.husks.resize_with(self.recorded, || None);
         for (value, &place) in self.set.drain(..).zip(&self.places).rev() {
             self.husks[place as usize] = value.into_husk();
@@ -127,9 +128,14 @@ impl Tape {
     pub(crate) fn over_byte_limit(&mut self, epoch: u32) -> bool {
         let pending: Vec<TraceValue> = self.pending();
         let retained = ltc_ir::canonicalize::retained_bytes(&pending, epoch);
-        self.potential = retained;
-        self.potential_limit = retained.saturating_add(self.byte_limit);
-        retained >= self.byte_limit
+        // Counted again whenever a part of the limit has come: what came last is still held by others, and what goes is not
+        // noticed.
+        let part = (self.byte_limit / COUNTS).max(1);
+        let over = retained.saturating_add(part) > self.byte_limit;
+        // A cut is about to let all of it go.
+        self.potential = if over { 0 } else { retained };
+        self.potential_limit = self.potential.saturating_add(part).max(self.byte_limit / 2);
+        over
     }
 
     /// Forgets what is data by now: after a cut of some of it.

@@ -11,10 +11,13 @@
 //! - the first results are the written arguments' new values, in argument order, with their layouts; the last results
 //!   are the generators' next states; what stands between is new and no state;
 //! - `ltc::` operators have their fixed signatures, views stay inside their base, and trace-only ones do not occur.
+//! - an operator of the table gets arguments its shape rule takes, and its new results have the layouts the rule answers, but for
+//!   strides that no element depends on. What a rule says only of certain runtime numbers, which a graph does not have, is not
+//!   asked for.
 //!
-//! Not checked: that an ATen operator gets the arguments of its schema, and that its results have the right layouts.
+//! Not checked: other operators' arguments and layouts.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use smallvec::SmallVec;
 
@@ -24,6 +27,7 @@ use crate::{
     graph::{Graph, GraphNode, ValueId},
     layout::{Layout, LayoutRef},
     op::Op,
+    rules::{Call, NewResults, ShapeError},
 };
 
 /// What is wrong, and where.
@@ -132,6 +136,27 @@ pub enum Fault {
         /// How many states there must be.
         states: usize,
     },
+    /// Arguments that the operator's shape rule refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// Another number of new results than the operator's shape rule answers.
+    #[error("the operator has {wanted} new results, there are {found}")]
+    NewResultCount {
+        /// What the rule answers, without results that are not there.
+        wanted: usize,
+        /// What the node has.
+        found: usize,
+    },
+    /// A new result of a layout other than the operator's shape rule answers.
+    #[error("result {result} is {found}, but the operator makes {wanted}")]
+    ResultLayout {
+        /// Position among the results.
+        result: usize,
+        /// The rule's answer.
+        wanted: LayoutRef,
+        /// The node's.
+        found: LayoutRef,
+    },
     /// An `ltc::` operator with other arguments or results than it has.
     #[error("wants {0}")]
     Signature(&'static str),
@@ -219,12 +244,61 @@ fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
         check_defined(graph, operand, node.first_result as usize)?;
     }
     node.results().iter().try_for_each(check_layout)?;
-    check_results(graph, node)?;
-    if node.op().name().starts_with("ltc::") { check_pseudo(graph, node) } else { Ok(()) }
+    let new = check_results(graph, node)?;
+    if node.op().name().starts_with("ltc::") { check_pseudo(graph, node) } else { check_rule(graph, node, new) }
 }
 
-/// Operand kinds, and results: written arguments first, generator states last.
-fn check_results(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
+/// What the operator's shape rule answers whatever the numbers are; `None` where it depends on them, or where there is no rule.
+fn answer(graph: &Graph, node: &GraphNode) -> Option<Result<NewResults, ShapeError>> {
+    let rule = node.op().row()?.rule;
+    let operands: SmallVec<[&Layout; 8]> = node.operands.iter().map(|&o| &**graph.layout(o)).collect();
+    let ask = |number: u64| {
+        let numbers: SmallVec<[u64; 8]> = SmallVec::from_elem(number, node.number_count as usize);
+        Call::decode(node.op().name(), node.words(), &operands, &numbers).map(|call| rule(&call))
+    };
+    let first = ask(0)?;
+    if node.number_count == 0 {
+        return Some(first);
+    }
+    // As integers, and as floats.
+    let others = [1, 2, 1f64.to_bits(), 2.5f64.to_bits()];
+    let same = |o: u64| matches!((ask(o), &first), (Some(Ok(other)), Ok(first)) if other == *first);
+    others.into_iter().all(same).then_some(first)
+}
+
+/// Whether two layouts differ in nothing but strides of dimensions of one element or fewer, or of no elements at all.
+fn is_same(a: &Layout, b: &Layout) -> bool {
+    let strides_matter = !a.sizes().contains(&0);
+    let same_stride = |d: usize| !strides_matter || a.sizes()[d] <= 1 || a.strides()[d] == b.strides()[d];
+    a.dtype() == b.dtype() && a.sizes() == b.sizes() && (0..a.rank()).all(same_stride)
+}
+
+/// The new results, which stand at this range, against the operator's shape rule.
+fn check_rule(graph: &Graph, node: &GraphNode, new: Range<usize>) -> Result<(), Fault> {
+    let Some(answer) = answer(graph, node) else { return Ok(()) };
+    let answer = answer.map_err(|e| Fault::Refused(e.message))?;
+    let (found, wanted) = (new.len(), answer.iter().flatten().count());
+    // Some of what a list of outputs is written to may be new.
+    if node
+        .args()
+        .any(|a| matches!(a, Arg::Tensors { flags, .. } | Arg::Tensor { flags, .. } if flags.has(ArgFlags::FRESH)))
+    {
+        return Ok(());
+    }
+    if found != wanted {
+        return Err(Fault::NewResultCount { wanted, found });
+    }
+    for (result, wanted) in new.zip(answer.into_iter().flatten()) {
+        let found = &node.results()[result];
+        if !is_same(found, &wanted) {
+            return Err(Fault::ResultLayout { result, wanted: wanted.into(), found: found.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Operand kinds, and results: written arguments first, generator states last. Where the new ones stand between.
+fn check_results(graph: &Graph, node: &GraphNode) -> Result<Range<usize>, Fault> {
     // The operand whose layout each written result keeps; none where the old contents do not matter.
     let mut written: SmallVec<[Option<usize>; 4]> = SmallVec::new();
     let mut generators: SmallVec<[usize; 2]> = SmallVec::new();
@@ -263,7 +337,7 @@ fn check_results(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
             return Err(Fault::WrittenLayout { result, wanted: wanted.clone(), found: found.clone() });
         }
     }
-    Ok(())
+    Ok(written.len()..tensors)
 }
 
 /// The operators of our own; see [`Op::read_view`] and its neighbours.

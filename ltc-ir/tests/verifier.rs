@@ -51,6 +51,28 @@ fn what_recording_makes_is_accepted() {
 }
 
 #[test]
+fn results_have_the_layouts_of_the_operators_shape_rules() {
+    for (node, result, wanted) in [
+        ("%0: f32[4] = aten::mm(%p1, %p1)", 0, "f32[2, 2]"),
+        ("%0: f32[2, 2]{1, 2} = aten::mm(%p1, %p1)", 0, "f32[2, 2]"),
+        ("%0: f64[4] = aten::add.Tensor(%p0, wrapped f64, number i64)", 0, "f32[4]"),
+        ("%0: f32[2] = aten::sum(%p1, none)", 0, "f32[]"),
+        ("%0: f32[2] = aten::relu(%p0)", 0, "f32[4]"),
+        ("%0: f32[2], %1: i32[2] = aten::max.dim(%p1, int 0, bool false)", 1, "i64[2]"),
+    ] {
+        let Fault::ResultLayout { result: at, wanted: rule, .. } = node_fault(node) else { panic!("{node}") };
+        assert_eq!((at, rule.to_string()), (result, wanted.to_owned()), "{node}");
+    }
+    assert_eq!(node_fault("%0: f32[4], %1: f32[4] = aten::relu(%p0)"), Fault::NewResultCount { wanted: 1, found: 2 });
+    let Fault::Refused(why) = node_fault("%0: f32[4] = aten::mm(%p0, %p1)") else { panic!("a vector is no matrix") };
+    assert!(why.contains("matrix"), "{why}");
+    accept("%0: f32[2, 2] = aten::mm(%p1, %p1)");
+    accept("%0: f32[1, 4]{9, 1} = aten::unknown(%p0)");
+    // Its size is a number.
+    accept("%0: f32[7] = aten::arange(number i64, none, none, none, none)");
+}
+
+#[test]
 fn layouts() {
     let param = |l: &str| fault_in(&format!("graph(%p0: f32[], %p1: {l}) {{ return }}"));
     let at = Place::Param(1);

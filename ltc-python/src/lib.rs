@@ -8,22 +8,47 @@ mod older;
 mod step;
 mod watch;
 
-use std::ffi::CString;
+use std::{cell::RefCell, ffi::CString};
 
-use ltc_torch::Error;
+use ltc_torch::{Error, ErrorClass};
 use pyo3::{
-    exceptions::{PyRuntimeError, PyUserWarning},
+    exceptions::{PyRuntimeError, PyUserWarning, PyValueError},
     prelude::*,
     types::PyDict,
 };
 
-fn raise(e: Error) -> PyErr {
-    PyRuntimeError::new_err(e.to_string())
+thread_local! {
+    /// What a signal handler raised while this thread waited.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// File, line and function of the Python code that records, outside torch and this package.
+fn raise(e: Error) -> PyErr {
+    let raised = if e.class() == ErrorClass::Interrupted { RAISED.take() } else { None };
+    raised.unwrap_or_else(|| match e {
+        Error::Setting(_) => PyValueError::new_err(e.to_string()),
+        _ => PyRuntimeError::new_err(e.to_string()),
+    })
+}
+
+/// Runs the handlers of signals that came, on the thread that Python runs them on; whether one raised. Never once the
+/// interpreter is going.
+fn interrupted() -> bool {
+    let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+    let is_raised = raised.is_some();
+    RAISED.set(raised);
+    is_raised
+}
+
+/// Raises what a signal handler raised while this thread waited.
+#[pyfunction]
+fn raise_interrupt() -> PyResult<()> {
+    RAISED.take().map_or(Ok(()), Err)
+}
+
+/// File, line and function of the Python code that records, outside torch and this package. None of what objects do when the
+/// interpreter lets them go at its end.
 fn python_site() -> Option<String> {
-    Python::attach(|py| {
+    Python::try_attach(|py| {
         let mut frame = py.import("sys").ok()?.getattr("_getframe").ok()?.call0().ok()?;
         loop {
             let code = frame.getattr("f_code").ok()?;
@@ -37,13 +62,20 @@ fn python_site() -> Option<String> {
             frame = frame.getattr("f_back").ok()?;
         }
     })
+    .flatten()
 }
 
 /// Registers the `ltc` device; doing it again does nothing.
 #[pyfunction]
-fn init() -> PyResult<()> {
-    ltc_torch::init().map_err(raise)?;
+fn init(py: Python<'_>) -> PyResult<()> {
+    let warnings = RefCell::new(Vec::new());
+    ltc_torch::init_telling(|warning| warnings.borrow_mut().push(warning.to_owned())).map_err(raise)?;
     ltc_torch::set_site_source(python_site);
+    ltc_torch::set_interrupt(interrupted).map_err(raise)?;
+    for warning in warnings.into_inner() {
+        let text = CString::new(warning)?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
     Ok(())
 }
 
@@ -184,10 +216,10 @@ fn clear_cache() -> PyResult<()> {
     ltc_torch::clear_cache().map_err(raise)
 }
 
-/// Makes the devices usable in a forked child.
+/// Sends what is pending and waits for it, whatever comes of it.
 #[pyfunction]
-fn after_fork() -> PyResult<()> {
-    ltc_torch::after_fork().map_err(raise)
+fn before_fork(py: Python<'_>) -> PyResult<()> {
+    py.detach(ltc_torch::before_fork).map_err(raise)
 }
 
 /// The thread's state that operators and autograd depend on besides their arguments, to be asked what differs later.
@@ -223,6 +255,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
+    m.add_function(wrap_pyfunction!(raise_interrupt, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;
     m.add_function(wrap_pyfunction!(wait, m)?)?;
     m.add_function(wrap_pyfunction!(metrics_report, m)?)?;
@@ -241,5 +274,5 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(pending_count, m)?)?;
     m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
     m.add_function(wrap_pyfunction!(clear_cache, m)?)?;
-    m.add_function(wrap_pyfunction!(after_fork, m)?)
+    m.add_function(wrap_pyfunction!(before_fork, m)?)
 }

@@ -29,7 +29,7 @@ enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, L
 
 // ---- exception classes: ltc-ir's ErrorClass ----
 enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4, LTC_LINALG = 5,
-  LTC_OUT_OF_MEMORY = 6 };
+  LTC_OUT_OF_MEMORY = 6, LTC_INTERRUPTED = 7 };
 
 // Null until there is a failure: most calls have none, and then it costs nothing. Rust fills it through ltc_error_set.
 struct LtcFailure;
@@ -266,6 +266,11 @@ void ltc_pool_enter(void);                        // from here on this thread ru
 void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);
 void ltc_pool_empty(void);
 void ltc_pool_stats(LtcPoolStats* out);
+
+// Forks: of every fork that runs the system's handlers, on the thread that forks; the locks of this side are taken besides.
+// Once per process.
+int ltc_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void), LtcError* err);
+int ltc_came_along(void);  // whether this thread came along into a forked child
 
 // Dispatcher.
 void ltc_forced_changed(void);  // asks forced_fallback again for every operator

@@ -124,6 +124,7 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
     }
     try {
       BelowAutograd guard;
+      Alone alone;
       o.handle->callBoxed(&c->host);
     } catch (...) {
       c->cause = std::current_exception();

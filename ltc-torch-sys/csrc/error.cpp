@@ -20,6 +20,7 @@ void raise(LtcError& err) {
     case LTC_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, text);
     case LTC_LINALG: TORCH_CHECK_LINALG(false, text);
     case LTC_OUT_OF_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+    case LTC_INTERRUPTED: interrupted(); [[fallthrough]];
     default: TORCH_CHECK(false, text);
   }
 }

@@ -258,6 +258,7 @@ struct StandIn {
 
 // Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in `eager`.
 StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
+  Alone alone;
   size_t bytes = 0;
   SharedStorages shared(f);
   StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {

@@ -154,6 +154,8 @@ Kind kind_of(const c10::TypePtr& given) {
   }
 }
 
+std::mutex& op_mutex() { return g_mutex; }
+
 OpInfo& op_info(const OperatorHandle& h) {
   const auto& s = h.schema();
   std::string name = s.operator_name().name + (s.overload_name().empty() ? "" : "." + s.overload_name());

@@ -57,6 +57,7 @@ class Pool final : public at::Allocator {
     limit_ = bytes;
     shrink(limit_);
   }
+  void lock(bool lock) { lock ? mutex_.lock() : mutex_.unlock(); }
   void tick() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (++now_ % kIdle == 0)
@@ -154,6 +155,10 @@ void Pool::give(void* p) {
   if (p && !g_pool->take_back(p)) g_pool->raw_(p);
 }
 }  // namespace
+
+void pool_lock(bool lock) {
+  if (g_pool) g_pool->lock(lock);
+}
 }  // namespace ltc
 
 using namespace ltc;

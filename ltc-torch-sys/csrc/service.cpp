@@ -24,8 +24,17 @@ std::tuple<std::vector<Tensor>, std::string, std::vector<int64_t>> service(c10::
 }
 }  // namespace
 
+void interrupted() {
+  static auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ltc::_interrupted", "");
+  if (!op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd)) return;
+  Stack none;
+  op.callBoxed(none);
+}
+
 void register_service() {
   static torch::Library definition(torch::Library::DEF, "ltc", std::nullopt, __FILE__, __LINE__);
+  // A language binding's kernel raises what its signal handler raised.
+  definition.def("_interrupted() -> ()");
   definition.def("_service(str name, Tensor[] tensors, str text, int[] numbers) -> (Tensor[], str, int[])",
                  torch::dispatch(DispatchKey::CompositeImplicitAutograd, TORCH_FN(service)));
 }

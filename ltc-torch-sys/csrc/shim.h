@@ -57,6 +57,7 @@ WarningKeeper& warning_keeper();  // keeps what kernels warn of
 void give_warnings();             // what was kept, to the handler of this thread
 
 // ---- errors ----
+void interrupted();                               // raises what a language binding's signal handler raised, if it can
 [[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {
   if (C10_UNLIKELY(rc != 0)) raise(err);
@@ -181,6 +182,15 @@ struct OpInfo {
 Kind kind_of(const c10::TypePtr& type);
 OpInfo& op_info(const OperatorHandle& h);        // made on first use, lives for ever
 OpInfo* find_op(const std::string& full_name);   // by `aten::add.Tensor`
+// While it lives, kernels called from this thread start no threads if it came along into a forked child: OpenMP would wait for
+// those it had in the parent.
+struct Alone {
+  LtcThreads before{-1, -1};
+  Alone();
+  ~Alone();
+};
+std::mutex& op_mutex();                          // what is known of operators
+void pool_lock(bool lock);                       // or unlocks: for the time of a fork
 std::mutex& default_generator_mutex();           // who sets the state of libtorch's default generator and sets it back
 
 template <class F> IValue map_tensors(const IValue& v, Kind k, F f) {

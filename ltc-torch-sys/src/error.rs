@@ -31,6 +31,7 @@ fn class_of(code: i32) -> ErrorClass {
         4 => ErrorClass::NotImplemented,
         5 => ErrorClass::LinAlg,
         6 => ErrorClass::OutOfMemory,
+        7 => ErrorClass::Interrupted,
         _ => ErrorClass::Runtime,
     }
 }
@@ -44,6 +45,7 @@ fn code_of(class: ErrorClass) -> i32 {
         ErrorClass::NotImplemented => 4,
         ErrorClass::LinAlg => 5,
         ErrorClass::OutOfMemory => 6,
+        ErrorClass::Interrupted => 7,
     }
 }
 

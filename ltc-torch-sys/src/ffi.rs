@@ -246,6 +246,14 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
+    pub(crate) fn ltc_at_fork(
+        prepare: extern "C" fn(),
+        parent: extern "C" fn(),
+        child: extern "C" fn(),
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_came_along() -> c_int;
+
     pub(crate) fn ltc_calls(out: *mut crate::calls::Calls);
     pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_pool_enter();

@@ -15,6 +15,7 @@ mod capture;
 mod eager;
 mod error;
 mod ffi;
+mod fork;
 mod generators;
 mod plan;
 mod pool;
@@ -30,6 +31,7 @@ pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
+pub use fork::{AtFork, at_fork, came_along};
 pub use generators::{
     default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
 };

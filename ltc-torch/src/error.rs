@@ -19,6 +19,9 @@ pub enum Error {
     /// The list of operators to force out of the recording (`LTC_FORCE_FALLBACK`) names none.
     #[error(transparent)]
     Forced(#[from] ltc_eager_fallback::BadPattern),
+    /// An environment variable makes no sense.
+    #[error(transparent)]
+    Setting(#[from] ltc_core::settings::BadSetting),
     /// A `tch` call failed.
     #[error("{0}")]
     Tch(String),
@@ -49,6 +52,7 @@ impl Error {
         match self {
             Error::Torch(e) => e.class,
             Error::Core(e) => e.class(),
+            Error::Setting(_) => ErrorClass::Value,
             Error::NotInitialised | Error::Forced(_) | Error::Tch(_) => ErrorClass::Runtime,
         }
     }

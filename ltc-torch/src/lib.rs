@@ -22,6 +22,7 @@
 
 mod capture;
 mod error;
+mod fork;
 mod inspect;
 mod recorder;
 mod replay;
@@ -36,12 +37,15 @@ pub use error::Error;
 pub use inspect::{Computation, computation, value_id};
 pub use ltc_backend::FallbackReason;
 use ltc_backend::{DeviceIndex, MemoryInfo};
-pub use ltc_core::{Config, Event, Metrics, SyncReason};
-use ltc_core::{Session, Storage};
+pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
+use ltc_core::{
+    Session, Storage,
+    settings::{BadSetting, Vars},
+};
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
-pub use ltc_ir::passes::Switches;
 use ltc_ir::{DType, Layout};
+pub use ltc_ir::{ErrorClass, passes::Switches};
 pub use ltc_torch_sys::{
     Ambient, Borrowed, Calls, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad, set_spent,
     state_of,
@@ -89,36 +93,40 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults, changed by `LTC_*` environment variables.
-    pub fn from_env() -> Self {
-        let var = |name: &str| std::env::var(name).ok();
-        let switch = |name: &str| !matches!(var(name).as_deref(), Some("0" | "false" | "off"));
-        Options {
-            config: Config::from_env(),
-            devices: var("LTC_DEVICES").and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0).unwrap_or(1),
-            fusion: var("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
-            jit: var("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
-            rewrites: var("LTC_REWRITES").map(|text| rewrites(&text)).unwrap_or_default(),
-            pool_bytes: var("LTC_POOL_BYTES").and_then(|v| v.trim().parse().ok()).unwrap_or(1 << 30),
-            budget_bytes: var("LTC_MEMORY_BUDGET").and_then(|v| v.trim().parse().ok()).unwrap_or(0),
+    /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]). One that makes no sense is an error.
+    pub fn from_env() -> Result<Self, Error> {
+        Options::from_vars(&Vars::from_env()?)
+    }
+
+    /// The defaults, changed by these variables.
+    pub fn from_vars(vars: &Vars) -> Result<Self, Error> {
+        let switch = |name: &str| vars.switch(name).unwrap_or(true);
+        Ok(Options {
+            config: Config::from_vars(vars),
+            devices: vars.number("LTC_DEVICES").and_then(|n| n.try_into().ok()).unwrap_or(1),
+            fusion: vars.text("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            jit: vars.text("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
+            rewrites: vars.text("LTC_REWRITES").map(rewrites).transpose()?.unwrap_or_default(),
+            pool_bytes: vars.number("LTC_POOL_BYTES").unwrap_or(1 << 30),
+            budget_bytes: vars.number("LTC_MEMORY_BUDGET").unwrap_or(0),
             narrow: switch("LTC_NARROW"),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
-        }
+        })
     }
 }
 
-/// Reads `LTC_REWRITES`; what makes no sense is reported and switches nothing.
-fn rewrites(text: &str) -> Switches {
-    let switches = text.parse::<Switches>().unwrap_or_else(|e| {
-        tracing::warn!("LTC_REWRITES: {e}");
-        Switches::default()
-    });
-    for name in switches.names().iter().filter(|n| !rewrite_names().any(|known| known == **n)) {
-        tracing::warn!("LTC_REWRITES: no rewrite {name}; there are {}", rewrite_names().collect::<Vec<_>>().join(", "));
+/// Reads `LTC_REWRITES`.
+fn rewrites(text: &str) -> Result<Switches, BadSetting> {
+    let known = || rewrite_names().collect::<Vec<_>>().join(", ");
+    let bad = |allowed: String| BadSetting { name: "LTC_REWRITES".into(), value: text.into(), allowed };
+    let how = "all, none, names, or names with a minus, of";
+    let switches = text.parse::<Switches>().map_err(|_| bad(format!("{how} {}", known())))?;
+    match switches.names().iter().find(|n| !rewrite_names().any(|known| known == **n)) {
+        Some(_) => Err(bad(format!("{how} {}", known()))),
+        None => Ok(switches),
     }
-    switches
 }
 
 struct Runtime {
@@ -136,11 +144,27 @@ fn runtime() -> Result<&'static Runtime, Error> {
     RUNTIME.get().ok_or(Error::NotInitialised)
 }
 
-/// Registers the device with [`Options::from_env`]. Calling it again does nothing.
+/// Registers the device with [`Options::from_env`]. Calling it again does nothing. Variables that look like settings and are none
+/// are told as warnings, by `tracing` or, where nobody listens to that, on stderr.
 ///
-/// Fails when the running libtorch is not the version LTC was built for.
+/// Fails when the running libtorch is not the version LTC was built for, or when a variable makes no sense.
 pub fn init() -> Result<(), Error> {
-    init_with(Options::from_env())
+    init_telling(|warning| {
+        tracing::warn!("{warning}");
+        if !tracing::dispatcher::has_been_set() {
+            eprintln!("warning: {warning}");
+        }
+    })
+}
+
+/// As [`init`]; `warn` is told the warnings.
+pub fn init_telling(warn: impl Fn(&str)) -> Result<(), Error> {
+    if RUNTIME.get().is_some() {
+        return Ok(());
+    }
+    let vars = Vars::from_env()?;
+    vars.unknown().iter().for_each(|warning| warn(warning));
+    init_with(Options::from_vars(&vars)?)
 }
 
 /// Registers the device. Once registered, later calls (and their options) do nothing.
@@ -175,6 +199,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         forced: forced.clone(),
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
+    fork::install()?;
     RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default(), forced });
     Ok(())
 }
@@ -333,12 +358,18 @@ pub fn set_generator_state(index: u16, state: &Tensor) -> Result<(), Error> {
     Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
 }
 
-/// Makes the devices usable in a forked child, where the executor threads do not exist. Call it there, before anything
-/// else; before the fork everything must have been waited for.
-pub fn after_fork() -> Result<(), Error> {
-    for device in runtime()?.session.devices() {
-        device.after_fork();
-    }
+/// Sends what is pending and waits for all devices, before a fork: a child does not compute it again. Forks without it are safe,
+/// too, as long as they run the system's handlers (`fork` does): these wait for what was sent, and in the child the devices
+/// start with new threads. What failed says so when it is read.
+pub fn before_fork() -> Result<(), Error> {
+    runtime()?.quiesce();
+    Ok(())
+}
+
+/// Lets waits be given up: `interrupted` is asked about every 50 ms by a thread that waits, and where it answers true the wait
+/// fails with an error of class [`ErrorClass::Interrupted`]. What was sent runs on, and can be waited for again.
+pub fn set_interrupt(interrupted: Interrupt) -> Result<(), Error> {
+    runtime()?.session.set_interrupt(interrupted);
     Ok(())
 }
 

@@ -10,7 +10,9 @@ use ltc_backend::{
     RunCost,
 };
 use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
-use ltc_torch_sys::{Generator, Held, Narrow, Pooled, is_deterministic, on_one_thread, pool_stats, set_pool_limit};
+use ltc_torch_sys::{
+    Generator, Held, Narrow, Pooled, came_along, is_deterministic, on_one_thread, pool_stats, set_pool_limit,
+};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -19,7 +21,7 @@ use crate::{
     cost::{self, Cost},
     helper::{Helper, Trial},
     interp::{self, Frame, RunStats},
-    kernels::Jit,
+    kernels::{Jit, Paused},
     memory::Meter,
     profile::{Profile, StepTime},
     program::Program,
@@ -250,6 +252,26 @@ impl Backend for TsBackend {
     }
 }
 
+/// The threads of this crate, idle, and kept so: for the time of a fork.
+pub struct HeldThreads {
+    compiler: Paused,
+    _branches: Helper,
+}
+
+impl HeldThreads {
+    /// Waits for what they are doing.
+    pub fn take() -> Self {
+        // The branches' first: a program holds it and may queue kernels.
+        let _branches = Helper::hold();
+        HeldThreads { compiler: Paused::take(), _branches }
+    }
+
+    /// In a forked child, where they do not exist: new ones are started when they are wanted.
+    pub fn begin_anew(&mut self) {
+        self.compiler.begin_anew();
+    }
+}
+
 /// A compiled graph.
 pub struct TsExecutable {
     program: Arc<Program>,
@@ -344,7 +366,7 @@ impl Executable for TsExecutable {
                 RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
             }
         };
-        let narrow = (narrow || suits && !wide) && self.narrows();
+        let narrow = (narrow || suits && !wide) && self.narrows() || came_along();
         let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
         stats.narrow += u64::from(narrow);
         let blocks = pooled.leave();
@@ -372,8 +394,8 @@ impl Executable for TsExecutable {
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
         let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
-        // A configured number is the executor thread's alone.
-        let is_same = threads == 1 || self.config.threads.is_none_or(|n| usize::from(n) == threads);
+        // A configured number is the executor thread's alone; and a thread that came along into a forked child has no others.
+        let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
         is_same.then_some(RunCost { time: cost.time, threads, narrows: self.narrows() && !is_deterministic() })
     }
 

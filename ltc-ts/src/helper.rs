@@ -34,6 +34,11 @@ impl Helper {
         Some(Helper(helper))
     }
 
+    /// Waits until nobody uses it, and keeps it so: for the time of a fork.
+    pub(crate) fn hold() -> Helper {
+        Helper(HELPER.lock())
+    }
+
     /// Starts work there; its result comes through the channel, or nothing does if it panics.
     pub(crate) fn start<T: Send + 'static>(&mut self, work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
         let (sender, result) = channel();

@@ -48,7 +48,7 @@ mod schedule;
 mod text;
 mod torchscript;
 
-pub use backend::{Fusion, TsBackend, TsConfig, TsExecutable};
+pub use backend::{Fusion, HeldThreads, TsBackend, TsConfig, TsExecutable};
 pub use budget::MemoryPlan;
 pub use buffer::TchBuffer;
 pub use fuse::fusable_operators;

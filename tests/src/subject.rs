@@ -43,7 +43,7 @@ impl Lazy {
 
     /// One of two devices, initialised. Kernels are fused where that changes no bit, unless `LTC_FUSION` says otherwise.
     pub fn at(device: u16) -> Self {
-        let mut options = ltc_torch::Options::from_env();
+        let mut options = ltc_torch::Options::from_env().expect("the environment makes sense");
         if std::env::var_os("LTC_FUSION").is_none() {
             options.fusion = Fusion::Exact;
         }
@@ -52,7 +52,7 @@ impl Lazy {
 
     /// `ltc:0`, initialised with this fusion if this is the first in the process.
     pub fn with_fusion(fusion: Fusion) -> Self {
-        let mut options = ltc_torch::Options::from_env();
+        let mut options = ltc_torch::Options::from_env().expect("the environment makes sense");
         options.fusion = fusion;
         Lazy::set_up(options, 0)
     }

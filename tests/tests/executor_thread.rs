@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor};
 
 #[test]
 fn a_program_runs_with_as_many_threads_as_its_caller_has() {
-    let mut options = Options::from_env();
+    let mut options = Options::from_env().expect("the environment makes sense");
     options.config.inline_execution = false;
     ltc_torch::init_with(options).expect("the device registers");
     let a = Tensor::randn([3_000_000], (Kind::Float, Device::Cpu));

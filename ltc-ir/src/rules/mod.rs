@@ -45,6 +45,8 @@ pub enum ErrorClass {
     NotImplemented,
     /// `torch.linalg.LinAlgError`: a matrix that an algorithm cannot take, told by its values.
     LinAlg,
+    /// No mistake: whoever waited was called away, in Python by a signal whose handler raised.
+    Interrupted,
     /// `torch.OutOfMemoryError`.
     OutOfMemory,
 }

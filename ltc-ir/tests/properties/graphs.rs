@@ -110,6 +110,30 @@ proptest! {
     }
 
     #[test]
+    fn damaged_calls_of_the_table_are_refused_or_accepted_by_their_rules_without_a_panic(
+        call in 0..CALLS.len(),
+        edits in prop::collection::vec((any::<usize>(), 0..BITS.len(), 0..3u8), 1..8),
+    ) {
+        const PARAMS: &str = "graph(%p0: f32[4], %p1: f32[2, 2], %p2: i64[3], %p3: f32[2, 3, 8, 8], %p4: bool[2, 2], %p5: f32[3, 3, 3, 3])";
+        let mut text = CALLS[call].to_owned();
+        for (at, bit, how) in edits {
+            // Words of the text: damage that is still a graph is what the rules see.
+            let words: Vec<(usize, &str)> = text.split(' ').scan(0, |at, w| { let here = *at; *at += w.len() + 1; Some((here, w)) }).collect();
+            let (start, word) = words[at % words.len()];
+            let end = start + word.len();
+            let new = match how {
+                0 => BITS[bit].to_owned(),
+                1 => String::new(),
+                _ => format!("{word} {}", BITS[bit]),
+            };
+            text.replace_range(start..end, &new);
+        }
+        if let Ok(graph) = Graph::parse(&format!("{PARAMS} {{ {text}\n return }}")) {
+            let _ = verify(&graph);
+        }
+    }
+
+    #[test]
     fn any_text_never_panics(text: String, tokens in prop::collection::vec(0..TOKENS.len(), 0..40)) {
         let _ = Graph::parse(&text);
         let text: Vec<&str> = tokens.into_iter().map(|t| TOKENS[t]).collect();
@@ -131,6 +155,58 @@ proptest! {
         prop_assert_ne!(other.hash(), graph.hash(), "change {}", kind);
     }
 }
+
+/// Calls of operators with shape rules, in words.
+const CALLS: [&str; 14] = [
+    "%0: f32[4] = aten::add.Tensor( %p0 , wrapped f64, number i64)",
+    "%0: f32[2, 2] = aten::mm( %p1 , %p1 )",
+    "%0: f32[] = aten::sum( %p1 , none )",
+    "%0: f32[2] = aten::sum.dim_IntList( %p1 , ints [ 1 ] , bool false , none )",
+    "%0: f32[2], %1: i64[2] = aten::max.dim( %p1 , int 0 , bool false )",
+    "%0: f32[2, 3, 8, 8] = aten::convolution( %p3 , %p5 , none , ints [ 1 , 1 ] , ints [ 1 , 1 ] , ints [ 1 , 1 ] , bool false , ints [ 0 , 0 ] , int 1 )",
+    "%0: f32[2, 3, 4, 4], %1: i64[2, 3, 4, 4] = aten::max_pool2d_with_indices( %p3 , ints [ 2 , 2 ] , ints [ 2 , 2 ] , ints [ 0 , 0 ] , ints [ 1 , 1 ] , bool false )",
+    "%0: f32[4, 2] = aten::cat( tensors [ %p1 , %p1 ] , int 0 )",
+    "%0: f32[2, 2] = aten::where.self( %p4 , %p1 , %p1 )",
+    "%0: f32[3] = aten::index_select( %p0 , int 0 , %p2 )",
+    "%0: f32[2, 2] = aten::_softmax( %p1 , int 1 , bool false )",
+    "%0: f32[2, 2] = aten::as_strided_copy( %p0 , ints [ 2 , 2 ] , ints [ 2 , 1 ] , none )",
+    "%0: f32[7] = aten::arange( number i64 , none , none , none , none )",
+    "%0: f32[2, 3, 16, 16] = aten::upsample_nearest2d( %p3 , ints [ 16 , 16 ] , none , none )",
+];
+
+/// What words of them may become.
+const BITS: [&str; 30] = [
+    "%p0",
+    "%p1",
+    "%p2",
+    "%p3",
+    "%p4",
+    "%p5",
+    "mut %p1",
+    "none",
+    "int 0",
+    "int -1",
+    "int 9223372036854775807",
+    "int -9223372036854775808",
+    "0",
+    "-1",
+    "1",
+    "3",
+    "9223372036854775807",
+    "4611686018427387904",
+    "-9223372036854775808",
+    "ints [ ]",
+    "ints [ 0 , 0 ]",
+    "tensors [ ]",
+    "tensors [ none ]",
+    "bool true",
+    "number f64",
+    "number c64",
+    "wrapped bool",
+    "str \"x\"",
+    "floats [ ]",
+    ",",
+];
 
 const TOKENS: [&str; 36] = [
     "graph",

@@ -106,7 +106,8 @@ pub(crate) struct AnyNode {
     pub(crate) results: Vec<LayoutRef>,
 }
 
-const OPS: [&str; 6] = ["aten::add.Tensor", "aten::relu", "aten::x_", "return", "odd \"name\"\u{1}", "my::op.overload"];
+/// None of the operator table, whose rules these arguments would not satisfy.
+const OPS: [&str; 6] = ["aten::y.Tensor", "aten::z", "aten::x_", "return", "odd \"name\"\u{1}", "my::op.overload"];
 
 pub(crate) fn op(i: usize) -> Op {
     Op::intern(OPS[i % OPS.len()], Props::NONE)

@@ -3,9 +3,11 @@
 import os
 import types
 from collections.abc import Iterable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
+from torch.multiprocessing import reductions
 
 from torch_ltc import _ltc
 from torch_ltc._runtime import Device, device_index, service
@@ -212,6 +214,46 @@ def _patch_memory_by_address() -> None:
         module.to_dlpack = to
 
 
+_interrupted = torch.library.Library("ltc", "IMPL")
+
+
+def _raise_in_waits() -> None:
+    """A wait inside libtorch that a signal ends calls this operator, so that what the handler raised is raised there."""
+    _interrupted.impl("_interrupted", _ltc.raise_interrupt, "CompositeExplicitAutograd")
+
+
+def _received(host: torch.Tensor, device: str, requires_grad: bool, parameter: bool) -> torch.Tensor:
+    tensor = host.to(device)
+    if parameter:
+        return torch.nn.Parameter(tensor, requires_grad=requires_grad)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _send_between_processes() -> None:
+    """What :mod:`torch.multiprocessing` sends of a tensor on the device is its values, in shared memory of the CPU."""
+    send, send_storage = reductions.reduce_tensor, reductions.reduce_storage
+
+    def reduce_tensor(tensor: torch.Tensor) -> Any:
+        if tensor.device.type != "ltc":
+            return send(tensor)
+        if tensor.requires_grad and not tensor.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support"
+                " crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor"
+                " before serializing (e.g., putting it on the queue)."
+            )
+        torch.utils.hooks.warn_if_has_hooks(tensor)
+        parameter = isinstance(tensor, torch.nn.Parameter)
+        return _received, (tensor.detach().cpu(), str(tensor.device), tensor.requires_grad, parameter)
+
+    def reduce_storage(storage: Any) -> Any:
+        return storage.__reduce__() if storage.device.type == "ltc" else send_storage(storage)
+
+    for known in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(known, reduce_tensor)
+    ForkingPickler.register(torch.UntypedStorage, reduce_storage)
+
+
 def register() -> None:
     """Registers the device with PyTorch."""
     torch.utils.rename_privateuse1_backend("ltc")
@@ -219,5 +261,7 @@ def register() -> None:
     torch._register_device_module("ltc", _module())
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _patch_memory_by_address()
-    # Threads do not survive a fork: everything is waited for before, and the child starts its own.
-    os.register_at_fork(before=lambda: _ltc.mark_step(True), after_in_child=_ltc.after_fork)
+    _raise_in_waits()
+    _send_between_processes()
+    # Without the interpreter's lock; what is left to do for a fork is done by the system's handlers.
+    os.register_at_fork(before=_ltc.before_fork)

@@ -40,6 +40,7 @@ mod space;
 mod tile;
 
 pub(crate) use body::{Body, Builder, Code, Lane, Val};
+pub(crate) use jit::Paused;
 pub use jit::{Jit, code_bytes, finish_compiling};
 pub(crate) use lanes::has_loop;
 pub use lanes::instruction_set;

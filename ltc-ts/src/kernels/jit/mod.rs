@@ -80,6 +80,7 @@ mod code {
 pub(super) use code::Compiled;
 #[cfg(target_arch = "x86_64")]
 pub use memory::code_bytes;
+pub(crate) use tier::Paused;
 pub(super) use tier::Tier;
 pub use tier::{Jit, finish_compiling};
 

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{Compiled, Recipe};
 
@@ -108,15 +108,20 @@ impl Tier {
 
 /// What is to be compiled.
 #[derive(Default)]
-struct Queue {
+pub(crate) struct Queue {
     jobs: VecDeque<(Weak<Tier>, Box<[u64]>)>,
     /// Whether the thread works on one.
     busy: bool,
     started: bool,
+    /// Forks that wait for it to be idle.
+    forks: u32,
 }
 
-static COMPILER: (Mutex<Queue>, Condvar, Condvar) =
-    (Mutex::new(Queue { jobs: VecDeque::new(), busy: false, started: false }), Condvar::new(), Condvar::new());
+static COMPILER: (Mutex<Queue>, Condvar, Condvar) = (
+    Mutex::new(Queue { jobs: VecDeque::new(), busy: false, started: false, forks: 0 }),
+    Condvar::new(),
+    Condvar::new(),
+);
 
 /// Queues a kernel; its uniform values say which powers to expect.
 fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
@@ -129,7 +134,7 @@ fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
         return false;
     }
     q.jobs.push_back((Arc::downgrade(tier), cells.into()));
-    more.notify_one();
+    more.notify_all();
     true
 }
 
@@ -138,7 +143,8 @@ fn work() {
     let (lock, more, done) = &COMPILER;
     let mut q = lock.lock();
     loop {
-        let Some((tier, cells)) = q.jobs.pop_front() else {
+        let next = if q.forks == 0 { q.jobs.pop_front() } else { None };
+        let Some((tier, cells)) = next else {
             q.busy = false;
             done.notify_all();
             more.wait(&mut q);
@@ -151,6 +157,33 @@ fn work() {
             tier.compile(&cells);
         }
         q = lock.lock();
+    }
+}
+
+/// The compiler, idle, with its thread kept from going on.
+pub(crate) struct Paused(MutexGuard<'static, Queue>);
+
+impl Paused {
+    /// Waits for the kernel being compiled, not for those in the queue.
+    pub(crate) fn take() -> Self {
+        let (lock, _, done) = &COMPILER;
+        let mut q = lock.lock();
+        q.forks += 1;
+        done.wait_while(&mut q, |q| q.busy);
+        q.forks -= 1;
+        Paused(q)
+    }
+
+    /// In a forked child: the thread did not come along, and is started for the next kernel.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.0.busy, self.0.started) = (false, false);
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        // All, as one that waits may be a thread that did not come along into a forked child.
+        COMPILER.1.notify_all();
     }
 }
 

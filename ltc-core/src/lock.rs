@@ -1,0 +1,24 @@
+//! Locks that are held while the process forks.
+#![expect(clippy::disallowed_types, reason = "see `Lock`")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard library's keeps
+/// no list of them, to one of which `parking_lot`'s would hand the lock over.
+#[derive(Debug, Default)]
+pub(crate) struct Lock<T>(Mutex<T>);
+
+/// Holds it.
+pub(crate) type Locked<'a, T> = MutexGuard<'a, T>;
+
+impl<T> Lock<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Lock(Mutex::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> Locked<'_, T> {
+        // As `parking_lot`'s: a panic elsewhere is no reason for one here.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,269 @@
+//! All `LTC_*` environment variables, of every crate: one table, which checks what the environment says and from which
+//! `docs/configuration.md` is written.
+
+use std::{env, fmt::Write};
+
+/// An environment variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// `LTC_...`.
+    pub name: &'static str,
+    /// What it may say.
+    pub kind: Kind,
+    /// What holds without it, in words.
+    pub default: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+}
+
+/// What a variable may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number in these bounds.
+    Number(usize, usize),
+    /// On or off.
+    Switch,
+    /// On, off, or one of these words.
+    SwitchOr(&'static [&'static str]),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// Checked by its reader; this describes it.
+    Text(&'static str),
+}
+
+use Kind::{Number, Switch, SwitchOr, Text, Words};
+
+const ANY: Kind = Number(0, usize::MAX);
+
+const fn setting(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Setting {
+    Setting { name, kind, default, doc }
+}
+
+/// All of them.
+pub const SETTINGS: &[Setting] = &[
+    setting("LTC_MAX_PENDING_NODES", ANY, "100000", "Pending operations at which the graph is cut by itself."),
+    setting(
+        "LTC_MAX_RETAINED_BYTES",
+        ANY,
+        "268435456",
+        "Bytes of device memory that only pending operations hold at which the graph is cut by itself.",
+    ),
+    setting("LTC_CACHE_ENTRIES", ANY, "1024", "Programs kept."),
+    setting("LTC_CACHE_BYTES", ANY, "268435456", "Memory the kept programs may take, in bytes."),
+    setting("LTC_QUEUE_DEPTH", ANY, "2", "Programs that may wait for the executor before a sync waits."),
+    setting("LTC_ASYNC", Switch, "on", "Run programs on the device's executor thread; off: on the caller's."),
+    setting("LTC_INLINE", Switch, "on", "Run short programs on the caller's thread when the device is idle."),
+    setting(
+        "LTC_OVERLAP",
+        Switch,
+        "on",
+        "Run programs that could use every processor on one, beside their caller, where that is measured to be faster.",
+    ),
+    setting("LTC_REUSE_NODES", Switch, "on", "Record a step into the nodes of the last one."),
+    setting("LTC_DONATION", Switch, "on", "Let programs reuse the memory of inputs nobody holds any more."),
+    setting("LTC_PARTS", Switch, "on", "Let a program serve dense parts of data wherever they begin."),
+    setting(
+        "LTC_SYMBOLIC",
+        SwitchOr(&["auto"]),
+        "auto",
+        "Let a compiled program serve graphs that differ from its own in nothing but sizes.",
+    ),
+    setting("LTC_CHECK_CACHE", Switch, "off", "Compile again on every cache hit and compare the programs' texts."),
+    setting(
+        "LTC_FORCE_FALLBACK",
+        Text("names of operators, with or without overload, and commas"),
+        "none",
+        "Operators that run eagerly.",
+    ),
+    setting("LTC_DEVICES", Number(1, 64), "1", "How many `ltc` devices there are, each with its own executor."),
+    setting(
+        "LTC_FUSION",
+        SwitchOr(&["exact"]),
+        "on",
+        "Which operators run in fused kernels; `exact`: where that changes no bit.",
+    ),
+    setting(
+        "LTC_JIT",
+        SwitchOr(&["now"]),
+        "on",
+        "Whether fused kernels become machine code, in the background or before their first run.",
+    ),
+    setting(
+        "LTC_REWRITES",
+        Text("all, none, names of rewrites and commas (only these), or names with a minus (all but these)"),
+        "all",
+        "Which whole-graph rewrites may apply.",
+    ),
+    setting("LTC_POOL_BYTES", ANY, "1073741824", "Bytes of free memory kept for the next run; 0 for none."),
+    setting(
+        "LTC_MEMORY_BUDGET",
+        ANY,
+        "0",
+        "Bytes a program may have alive at once, as far as the order of its steps can help; 0 for no budget.",
+    ),
+    setting("LTC_NARROW", Switch, "on", "Run on one thread what is too small for several."),
+    setting("LTC_SITES", Switch, "on", "Remember where operations were recorded, for error messages."),
+    setting(
+        "LTC_EXPECT_CALLS",
+        Switch,
+        "on",
+        "Compare each call with the one that came next the last time before looking it up.",
+    ),
+    setting(
+        "LTC_SMALL_PROBES",
+        Switch,
+        "on",
+        "Ask an elementwise operator's kernel for its result layouts on one element, not on all.",
+    ),
+    setting(
+        "LTC_ISA",
+        Words(&["portable", "avx2", "avx512"]),
+        "the best there is",
+        "Instruction set of fused kernels, where the machine has it.",
+    ),
+    setting("LTC_TEST_CASES", ANY, "each test's own", "Cases a property test of this repository runs."),
+    setting("LTC_TEST_SEED", ANY, "20", "Seed of this repository's random programs."),
+    setting("LTC_TEST_BLESS", Switch, "off", "Tests of generated files write them."),
+    setting("LTC_MATRIX_FULL", Switch, "off", "The operator matrix runs all its rows."),
+    setting("LTC_MATRIX_OPS", Text("names of operators and commas"), "all", "Rows of the operator matrix to run."),
+    setting("LTC_MATRIX_BLESS", Switch, "off", "The operator matrix writes its list of exceptions."),
+    setting("LTC_MATRIX_TRACE", Switch, "off", "The operator matrix prints what it runs."),
+    setting("LTC_MATRIX_SHOW", Switch, "off", "The operator matrix prints what it found."),
+];
+
+/// A variable says what makes no sense.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{name}={value}: expected {allowed}")]
+pub struct BadSetting {
+    /// The variable.
+    pub name: String,
+    /// What it says.
+    pub value: String,
+    /// What it may say.
+    pub allowed: String,
+}
+
+const ON: [&str; 3] = ["1", "on", "true"];
+const OFF: [&str; 3] = ["0", "off", "false"];
+
+impl Kind {
+    /// What may be said, in words.
+    pub fn allowed(self) -> String {
+        let switch = "1 (or on, true) or 0 (or off, false)";
+        match self {
+            Number(0, usize::MAX) => "a whole number".into(),
+            Number(from, to) => format!("a whole number from {from} to {to}"),
+            Switch => switch.into(),
+            SwitchOr(words) => format!("{}, {switch}", words.join(", ")),
+            Words(words) => words.join(" or "),
+            Text(what) => what.into(),
+        }
+    }
+
+    fn allows(self, text: &str) -> bool {
+        let is_switch = || ON.contains(&text) || OFF.contains(&text);
+        match self {
+            Number(from, to) => text.parse().is_ok_and(|n: usize| (from..=to).contains(&n)),
+            Switch => is_switch(),
+            SwitchOr(words) => is_switch() || words.contains(&text),
+            Words(words) => words.contains(&text),
+            Text(_) => true,
+        }
+    }
+}
+
+/// What the environment says, checked.
+#[derive(Clone, Debug, Default)]
+pub struct Vars(Vec<(&'static Setting, String)>, Vec<String>);
+
+impl Vars {
+    /// Of this process. Values are in lower case and without spaces around; empty ones say nothing.
+    pub fn from_env() -> Result<Vars, BadSetting> {
+        Vars::of(
+            env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))),
+        )
+    }
+
+    /// Of these variables.
+    pub fn of(vars: impl IntoIterator<Item = (String, String)>) -> Result<Vars, BadSetting> {
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for (name, value) in vars {
+            let Some(setting) = SETTINGS.iter().find(|s| s.name == name) else {
+                unknown.extend(name.starts_with("LTC_").then_some(name));
+                continue;
+            };
+            let text = match setting.kind {
+                Text(_) => value.trim().to_owned(),
+                _ => value.trim().to_ascii_lowercase(),
+            };
+            if text.is_empty() {
+                continue;
+            }
+            if !setting.kind.allows(&text) {
+                return Err(setting.refuse(&value));
+            }
+            known.push((setting, text));
+        }
+        unknown.sort_unstable();
+        Ok(Vars(known, unknown))
+    }
+
+    /// What a variable says, if anything.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        debug_assert!(SETTINGS.iter().any(|s| s.name == name), "{name} is not in the table");
+        self.0.iter().find(|(setting, _)| setting.name == name).map(|(_, text)| &**text)
+    }
+
+    /// A number, if it is said.
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.text(name)?.parse().ok()
+    }
+
+    /// Whether something is on, if it is said; words besides on and off mean on.
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        Some(!OFF.contains(&self.text(name)?))
+    }
+
+    /// A sentence for each variable that looks like one of ours and is none.
+    pub fn unknown(&self) -> Vec<String> {
+        let sentence = |name: &String| {
+            let nearest = SETTINGS.iter().min_by_key(|s| distance(s.name, name)).map_or("", |s| s.name);
+            format!("{name} is no setting of LTC and does nothing; did you mean {nearest}?")
+        };
+        self.1.iter().map(sentence).collect()
+    }
+}
+
+impl Setting {
+    /// The error for this value.
+    pub fn refuse(&self, value: &str) -> BadSetting {
+        BadSetting { name: self.name.into(), value: value.into(), allowed: self.kind.allowed() }
+    }
+}
+
+/// Letters to add, drop or change to make one of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The table, for people.
+pub fn markdown() -> String {
+    let mut text = "# Settings\n\nEnvironment variables, read when the device is set up. One that says what it may not is an error there, \
+                    one that is\nunknown a warning. Written by `LTC_TEST_BLESS=1 cargo test -p ltc-core --test settings` from \
+                    `ltc-core/src/settings.rs`.\n\n| variable | values | default | |\n|---|---|---|---|\n"
+        .to_owned();
+    for Setting { name, kind, default, doc } in SETTINGS {
+        let _ = writeln!(text, "| `{name}` | {} | {default} | {doc} |", kind.allowed());
+    }
+    text
+}
