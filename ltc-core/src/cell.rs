@@ -1,6 +1,9 @@
 //! Placeholders: data on its way to the device's memory.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use ltc_backend::{Buffer, ExecError};
 use parking_lot::{Condvar, Mutex};
@@ -10,6 +13,8 @@ use parking_lot::{Condvar, Mutex};
 pub struct DataCell {
     state: Mutex<State>,
     changed: Condvar,
+    /// Number of the program that makes it, by order of sending; 0: none.
+    made_by: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -31,12 +36,31 @@ impl DataCell {
     }
 
     fn with(state: State) -> Arc<Self> {
-        Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new(), made_by: AtomicU64::new(0) })
+    }
+
+    /// Number of the program that makes it; what came from elsewhere is there before any program.
+    pub(crate) fn made_by(&self) -> u64 {
+        self.made_by.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_made_by(&self, program: u64) {
+        self.made_by.store(program, Ordering::Relaxed);
     }
 
     /// Whether a wait would return at once.
     pub fn is_ready(&self) -> bool {
         !matches!(*self.state.lock(), State::InFlight)
+    }
+
+    /// Whether the data is there, and no failure.
+    pub(crate) fn is_good(&self) -> bool {
+        matches!(*self.state.lock(), State::Ready(_))
+    }
+
+    /// The data, if it is there.
+    pub(crate) fn data(&self) -> Option<Buffer> {
+        if let State::Ready(buffer) = &*self.state.lock() { Some(buffer.clone()) } else { None }
     }
 
     /// Waits for the data.

@@ -37,6 +37,9 @@ pub struct Config {
     pub symbolic: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
     pub check_cache: bool,
+    /// Take every operator to be able to fail, not only those whose values can make it: for backends that fail for other
+    /// reasons, as tests make them. `LTC_ASSUME_FAULTS`; off.
+    pub assume_faults: bool,
     /// Operators that shall run eagerly, by name with overload. `LTC_FORCE_FALLBACK`, comma-separated; none.
     pub force_fallback: Vec<String>,
 }
@@ -57,6 +60,7 @@ impl Default for Config {
             parts: true,
             symbolic: true,
             check_cache: false,
+            assume_faults: false,
             force_fallback: Vec::new(),
         }
     }
@@ -101,6 +105,7 @@ impl Config {
         switch("LTC_PARTS", &mut c.parts);
         switch("LTC_SYMBOLIC", &mut c.symbolic);
         switch("LTC_CHECK_CACHE", &mut c.check_cache);
+        switch("LTC_ASSUME_FAULTS", &mut c.assume_faults);
         if let Some(list) = var("LTC_FORCE_FALLBACK") {
             c.force_fallback = list.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect();
         }

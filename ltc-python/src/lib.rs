@@ -6,11 +6,34 @@
 mod convert;
 mod step;
 
-use ltc_torch::Error;
-use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
+use ltc_torch::{Error, ErrorClass};
+use pyo3::{
+    exceptions::{PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
 
+/// An error as the exception that libtorch's bindings raise for it.
 fn raise(e: Error) -> PyErr {
-    PyRuntimeError::new_err(e.to_string())
+    let text = e.to_string();
+    match e.class() {
+        ErrorClass::Runtime => PyRuntimeError::new_err(text),
+        ErrorClass::Index => PyIndexError::new_err(text),
+        ErrorClass::Value => PyValueError::new_err(text),
+        ErrorClass::Type => PyTypeError::new_err(text),
+        ErrorClass::NotImplemented => PyNotImplementedError::new_err(text),
+        ErrorClass::LinAlg => of_torch("_LinAlgError", text),
+        ErrorClass::OutOfMemory => of_torch("OutOfMemoryError", text),
+    }
+}
+
+/// An exception of libtorch's own Python module.
+fn of_torch(class: &str, text: String) -> PyErr {
+    Python::attach(|py| {
+        let class = py.import("torch").and_then(|t| t.getattr("_C")).and_then(|c| c.getattr(class));
+        let made = class.and_then(|class| class.call1((&text,)));
+        made.map_or_else(|_| PyRuntimeError::new_err(text), PyErr::from_value)
+    })
 }
 
 /// File, line and function of the Python code that records, outside torch and this package.

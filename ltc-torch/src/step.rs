@@ -9,7 +9,7 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use ltc_core::{Argument, DataCell, Device, Extracted, Storage, TraceValue};
+use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
 use ltc_ir::{DType, Dims, Hash128, Layout};
 use ltc_torch_sys::{Hold, View};
 use smallvec::SmallVec;
@@ -348,8 +348,15 @@ impl Step {
         let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
-        for ((i, _), value) in self.targets.iter().zip(new) {
-            drop(self.storages[*i].replace(value));
+        let mut before = SmallVec::<[Before; 2]>::new();
+        for ((i, e), value) in self.targets.iter().zip(new) {
+            let old = self.storages[*i].replace(value);
+            if let (&End::Output(output), Some(old)) = (e, old)
+                && self.extracted.asks_for(output)
+                && let Some(data) = cell_of(&old)
+            {
+                before.push(Before { output, data, layout: old.layout().clone() });
+            }
         }
         // What nobody else holds any more may be written over.
         let bound = data.into_iter().map(|(v, part_at)| Argument {
@@ -357,7 +364,7 @@ impl Step {
             donated: part_at.is_none() && v.holders() == 1,
             part_at,
         });
-        self.extracted.run_with(bound.collect(), numbers, &results)?;
+        self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
         for (value, (memory, window)) in own.into_iter().zip(&self.results) {
             let view = window.view(if let Memory::Input(i) = *memory { moved[i] } else { 0 });
