@@ -17,6 +17,10 @@
 //! # Errors
 //! - Errors are values, never panics or aborts. A failed operation poisons what depends on it and nothing else: the
 //!   executable reports the other outputs as usual.
+//! - Where several operands have failed, the failure of the operator that stands first in the graph is passed on: it is the one
+//!   that eager execution would have met.
+//! - An output is told only when no operator before it in the graph can fail any more, and after the failure if one has
+//!   ([`OutputSink::failed`]), since a failed operator undoes what stands behind it.
 #![forbid(unsafe_code)]
 
 mod buffer;
@@ -83,6 +87,15 @@ impl Inputs {
 pub trait OutputSink {
     /// Output `index` of the graph is ready, or failed.
     fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>);
+
+    /// An operator has failed. To be told before any output that stands behind it in the graph, and once is enough: of several
+    /// failures, and of those that are passed on, the first in the graph counts.
+    fn failed(&mut self, _error: &Arc<ExecError>) {}
+
+    /// Nothing has failed, and nothing that is still to run can. What the caller keeps of donated inputs, to have it back
+    /// after a failure, is let go: until then they have another holder. To be called as early as that is so; without it
+    /// such inputs are never written in place.
+    fn safe(&mut self) {}
 }
 
 /// What an execution takes.

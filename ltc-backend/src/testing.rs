@@ -123,7 +123,8 @@ impl Executable for Logged {
             failed[i] = input.buffer.as_ref().err().cloned();
         }
         for (i, node) in self.graph.nodes().iter().enumerate() {
-            let mut error = node.operands.iter().find_map(|&o| failed[self.graph.slot(o)].clone());
+            let of_operands = node.operands.iter().filter_map(|&o| failed[self.graph.slot(o)].clone());
+            let mut error = of_operands.min_by_key(|e| e.node);
             if behaviour == Behaviour::FailOp(node.op().name().into()) {
                 error = error.or_else(|| {
                     let message = "ordered to fail".to_owned();
@@ -137,6 +138,7 @@ impl Executable for Logged {
                     }))
                 });
             }
+            error.iter().for_each(|error| sink.failed(error));
             for r in node.result_ids() {
                 failed[self.graph.slot(r)] = error.clone();
             }

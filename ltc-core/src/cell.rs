@@ -1,6 +1,9 @@
 //! Placeholders: data on its way to the device's memory.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use ltc_backend::{Buffer, ExecError};
 use parking_lot::{Condvar, Mutex};
@@ -12,6 +15,8 @@ use crate::executor::{GiveUp, wait_while};
 pub struct DataCell {
     state: Mutex<State>,
     changed: Condvar,
+    /// Number of the program that makes it, by order of sending; 0: none.
+    made_by: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -33,7 +38,16 @@ impl DataCell {
     }
 
     fn with(state: State) -> Arc<Self> {
-        Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(DataCell { state: Mutex::new(state), changed: Condvar::new(), made_by: AtomicU64::new(0) })
+    }
+
+    /// Number of the program that makes it; what came from elsewhere is there before any program.
+    pub(crate) fn made_by(&self) -> u64 {
+        self.made_by.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_made_by(&self, program: u64) {
+        self.made_by.store(program, Ordering::Relaxed);
     }
 
     /// Whether a wait would return at once.
@@ -46,6 +60,16 @@ impl DataCell {
         let is_in_flight = |state: &mut State| matches!(*state, State::InFlight);
         let done = wait_while(&self.changed, &mut self.state.lock(), is_in_flight, give_up);
         done.then(|| self.wait())
+    }
+
+    /// Whether the data is there, and no failure.
+    pub(crate) fn is_good(&self) -> bool {
+        matches!(*self.state.lock(), State::Ready(_))
+    }
+
+    /// The data, if it is there.
+    pub(crate) fn data(&self) -> Option<Buffer> {
+        if let State::Ready(buffer) = &*self.state.lock() { Some(buffer.clone()) } else { None }
     }
 
     /// Waits for the data.

@@ -37,6 +37,9 @@ pub struct Config {
     pub symbolic: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
     pub check_cache: bool,
+    /// Take every operator to be able to fail, not only those whose values can make it: for backends that fail for other
+    /// reasons, as tests make them. `LTC_ASSUME_FAULTS`; off.
+    pub assume_faults: bool,
     /// Operators that shall run eagerly, by name with overload. `LTC_FORCE_FALLBACK`, comma-separated; none.
     pub force_fallback: Vec<String>,
 }
@@ -57,6 +60,7 @@ impl Default for Config {
             parts: true,
             symbolic: true,
             check_cache: false,
+            assume_faults: false,
             force_fallback: Vec::new(),
         }
     }
@@ -88,6 +92,7 @@ impl Config {
             parts: switch("LTC_PARTS", d.parts),
             symbolic: switch("LTC_SYMBOLIC", d.symbolic),
             check_cache: switch("LTC_CHECK_CACHE", d.check_cache),
+            assume_faults: switch("LTC_ASSUME_FAULTS", d.assume_faults),
             force_fallback: vars.text("LTC_FORCE_FALLBACK").map(words).unwrap_or_default(),
         }
     }

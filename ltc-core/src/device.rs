@@ -18,9 +18,9 @@ use std::{
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
 use ltc_ir::{
-    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Scalar, Signature, SignatureRef, SiteId,
+    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId,
 };
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -33,9 +33,11 @@ use crate::{
     handover::{Hold, Place},
     lock::{Lock, Locked},
     metrics,
+    outcome::Refused,
     session::Inner,
     storage::Storage,
     tape::{Taken, Tape},
+    undo::{Chain, Drawn, Journal, Log, Undo},
 };
 
 /// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
@@ -50,7 +52,11 @@ pub(crate) struct State {
     epoch: AtomicU32,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
-    generator: Mutex<Option<TraceValue>>,
+    generator: Mutex<Drawn>,
+    /// What storages held before they were written, since the last cut.
+    journal: Mutex<Journal>,
+    /// How many operations that can fail were recorded since the last cut. Changed with the tape locked.
+    raises: AtomicU32,
 }
 
 /// What cuts need, kept from one to the next for its memory.
@@ -78,7 +84,9 @@ impl Device {
             cut: Lock::default(),
             epoch: AtomicU32::new(0),
             executor,
-            generator: Mutex::new(None),
+            generator: Mutex::default(),
+            journal: Mutex::default(),
+            raises: AtomicU32::new(0),
         }))
     }
 
@@ -98,8 +106,31 @@ impl Device {
     ) -> TraceValue {
         let mut tape = self.0.tape.lock();
         let value = tape.record(signature, operands, numbers, site);
+        value.set_age(self.count_raises(signature));
         self.pushed(tape);
         value
+    }
+
+    /// How many operations that can fail were recorded, with one of this signature.
+    #[inline]
+    fn count_raises(&self, signature: &SignatureRef) -> u32 {
+        let before = self.raises();
+        if signature.op().has(Props::TOTAL) && !self.0.session.config.assume_faults {
+            return before;
+        }
+        self.0.raises.store(before + 1, Ordering::Relaxed);
+        before + 1
+    }
+
+    /// How many operations that can fail were recorded since the last cut.
+    #[inline]
+    pub(crate) fn raises(&self) -> u32 {
+        self.0.raises.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a value took another's place in a storage; gives that back where nobody needs it.
+    pub(crate) fn note(&self, log: &mut Log, old: TraceValue, new: &TraceValue) -> Option<TraceValue> {
+        log.note(&self.0.journal, self.raises(), old, new)
     }
 
     /// Records an operation with any number of results; returns a value for each.
@@ -114,12 +145,14 @@ impl Device {
         // In one go: a cut sees the node with all its results or not at all.
         let mut tape = self.0.tape.lock();
         let node = tape.record(signature, operands, numbers, site);
-        let values = match count {
+        let age = self.count_raises(signature);
+        let values: SmallVec<[TraceValue; 2]> = match count {
             1 => SmallVec::from_iter([node]),
             _ => (0..count)
                 .map(|i| tape.record(&signature.part(i), Operands::from_iter([node.clone()]), SmallVec::new(), site))
                 .collect(),
         };
+        values.iter().for_each(|v| v.set_age(age));
         self.pushed(tape);
         values
     }
@@ -211,7 +244,9 @@ impl Device {
 
     /// A value that is a dense part of data: there is nothing to compute, so nothing is cut.
     fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
-        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None).filter(|b| !b.is_pending())?;
+        // Something before it may fail: then it may have to be another part.
+        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
+        let base = base.filter(|b| self.raises() == 0 && !b.is_pending())?;
         let offset = ltc_ir::part_offset(value, &base).filter(|_| self.takes_parts())?;
         let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, value.layout(), offset)?);
         Some(self.wait_for(&base).and_then(part))
@@ -233,12 +268,17 @@ impl Device {
         session.events.push(|| Event::Download);
         let start = Instant::now();
         self.0.executor.handover.needed(start);
-        if cell.is_ready() {
-            return cell.wait().map_err(|e| self.exec_error(e));
-        }
+        let ready = cell.is_ready();
         let result = cell.wait_unless(&|| session.is_interrupted());
-        session.counters.wait.add(start.elapsed());
-        result.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))
+        if !ready {
+            session.counters.wait.add(start.elapsed());
+        }
+        let result = result.ok_or(Error::Interrupted)?;
+        // A failure before it comes first, as it would have in eager execution.
+        match self.0.executor.unreported(&cell) {
+            Some(error) => Err(self.exec_error(error)),
+            None => result.map_err(|e| self.exec_error(e)),
+        }
     }
 
     /// Copies a value to the host.
@@ -275,10 +315,10 @@ impl Device {
 
     /// Sets a generator's state by seed: recorded, so draws before and after keep their order.
     pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
-        generator.set(self.seeded(seed, site));
+        generator.set(self, self.seeded(seed, site));
     }
 
-    fn seeded(&self, seed: u64, site: SiteId) -> TraceValue {
+    pub(crate) fn seeded(&self, seed: u64, site: SiteId) -> TraceValue {
         let (words, numbers) = ArgWriter::new().number(Scalar::Int(seed as i64)).finish();
         let state = ltc_ir::Layout::contiguous(ltc_ir::DType::RngState, &[]).into();
         let signature = Signature::new(Op::seed(), words, SmallVec::from_iter([state]));
@@ -287,12 +327,13 @@ impl Device {
 
     /// Seeds the generator that native tensors of this device draw from.
     pub fn manual_seed(&self, seed: u64) {
-        *self.0.generator.lock() = Some(self.seeded(seed, SiteId::default()));
+        let state = self.seeded(seed, SiteId::default());
+        self.generator().go_on(self, state);
     }
 
-    /// The state native tensors draw from next; whoever holds it draws alone.
-    pub(crate) fn generator(&self) -> MappedMutexGuard<'_, TraceValue> {
-        MutexGuard::map(self.0.generator.lock(), |s| s.get_or_insert_with(|| self.seeded(0, SiteId::default())))
+    /// What native tensors draw from; whoever holds it draws alone.
+    pub(crate) fn generator(&self) -> MutexGuard<'_, Drawn> {
+        self.0.generator.lock()
     }
 
     fn next_epoch(&self) -> u32 {
@@ -317,11 +358,18 @@ impl Device {
 
     fn cut_now(&self, reason: SyncReason) -> Result<(), Error> {
         let Cut { taken, trace } = &mut *self.0.cut.lock();
-        self.0.tape.lock().take(taken);
+        let gone = self.0.journal.lock().sweep();
+        drop(gone);
+        let journal = {
+            let mut tape = self.0.tape.lock();
+            tape.take(taken);
+            self.0.raises.store(0, Ordering::Relaxed);
+            self.0.journal.lock().take()
+        };
         if taken.is_empty() {
             return Ok(());
         }
-        let sent = self.send(trace, std::mem::take(&mut taken.set), reason);
+        self.send(trace, std::mem::take(&mut taken.set), reason, journal, false);
         taken.set = trace.release();
         let session = &self.0.session;
         metrics::add(&session.counters.reused_nodes, taken.reused);
@@ -329,16 +377,20 @@ impl Device {
             taken.set.clear();
         }
         taken.leave(&self.0.tape);
-        sent
+        Ok(())
     }
 
     fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
+        if self.raises() > 0 {
+            // What else is pending may fail, or stand behind what fails: then it has not happened when this wait says so.
+            return self.cut(reason);
+        }
         self.cut_some_now(values, reason)?;
         self.await_room()
     }
 
     fn cut_some_now(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
-        let Cut { trace, .. } = &mut *self.0.cut.lock();
+        let mut cut = self.0.cut.lock();
         let epoch = self.next_epoch();
         let reached = ltc_ir::reachable(values, epoch);
         if reached.is_empty() {
@@ -346,33 +398,37 @@ impl Device {
         }
         drop(reached);
         // All results of a reached operation come along: they exist once it ran.
-        let set = self.0.tape.lock().pending();
-        let set = set.into_iter().filter(|v| v.is_reached(epoch)).collect();
-        let sent = self.send(trace, set, reason);
-        drop(trace.release());
+        let mut set = self.0.tape.lock().pending();
+        set.retain(|v| v.is_reached(epoch));
+        let journal = self.0.journal.lock().look();
+        self.send(&mut cut.trace, set, reason, journal, true);
+        drop(cut.trace.release());
         self.0.tape.lock().forget_resolved();
-        sent
+        Ok(())
     }
 
-    /// Computes what of these nodes somebody holds. They are left in `trace`.
+    /// Computes what of these nodes somebody holds. They are left in `trace`. `journal`: what storages held before; `keepers`:
+    /// it is kept on, as more is pending.
     fn send(
         &self,
         trace: &mut Canonical<Arc<DataCell>>,
         set: Vec<TraceValue>,
         reason: SyncReason,
-    ) -> Result<(), Error> {
+        journal: Journal,
+        keepers: bool,
+    ) {
         if set.is_empty() {
-            return Ok(());
+            return;
         }
         let session = &self.0.session;
         let start = Instant::now();
-        trace.fill(set, self.next_epoch(), self.takes_parts());
+        trace.fill(set, self.next_epoch(), self.takes_parts(), keepers);
         if !session.config.donation {
             trace.params.iter_mut().for_each(|p| p.donated = false);
         }
         session.counters.canonicalize.add(start.elapsed());
         if trace.outputs.is_empty() {
-            return Ok(());
+            return;
         }
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&session.counters.syncs, 1);
@@ -387,16 +443,40 @@ impl Device {
             donated,
             outputs: trace.outputs.len(),
         });
-        let program = match self.program(trace) {
-            Ok(program) => program,
+        let (program, undo) = match self.program(trace) {
+            Ok(program) => {
+                let undo = Undo::of(&journal, trace, &program.graph);
+                (program, undo)
+            }
             Err(error) => {
-                self.poison(trace, &error);
-                return Err(error.into());
+                let undo = Undo::all(journal.chains(trace), trace.params.len());
+                (self.refused(Arc::new(trace.to_graph()), &error), Some(undo))
             }
         };
-        let job = self.bind(trace, program);
+        // What only the notes keep may be written over, and is memory for the next step.
+        drop(journal);
+        let mut job = self.bind(trace, program);
+        job.undo = undo.map(Arc::new);
         self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
-        Ok(())
+    }
+
+    /// A program that fails at the operator that cannot be compiled.
+    pub(crate) fn refused(&self, graph: Arc<Graph>, error: &BackendError) -> Arc<Program> {
+        let backend = &self.0.session.backend;
+        let compiles = |nodes: usize| {
+            let values: Vec<_> = graph.nodes()[..nodes].iter().flat_map(|n| n.result_ids()).collect();
+            backend.compile(self.0.index, &Arc::new(graph.part(&values).0)).is_ok()
+        };
+        // The first so many nodes compile, so many more do not.
+        let (mut fine, mut not) = (0, graph.nodes().len());
+        while not > fine + 1 {
+            let half = fine.midpoint(not);
+            *(if compiles(half) { &mut fine } else { &mut not }) = half;
+        }
+        let op = graph.nodes().get(fine).map_or("compile", |n| n.op().name());
+        let (op, class, message) = (op.to_owned(), ltc_ir::ErrorClass::Runtime, error.to_string());
+        let error = ExecError { op, class, message, node: fine, site: SiteId::default() };
+        Arc::new(Program::new(graph.clone(), Arc::new(Refused::new(graph, error)), false))
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
@@ -435,14 +515,17 @@ impl Device {
         handover.sent(&program, narrow, time);
     }
 
-    /// The canonical form of what these pending values need, with exactly them as outputs.
-    pub(crate) fn canonical_for(&self, values: &[TraceValue], parts: bool) -> Canonical<Arc<DataCell>> {
+    /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held before.
+    pub(crate) fn canonical_for(&self, values: &[TraceValue], parts: bool) -> (Canonical<Arc<DataCell>>, Vec<Chain>) {
         let _cut = self.0.cut.lock();
         let reached = self.next_epoch();
         drop(ltc_ir::reachable(values, reached));
         let mut set = self.0.tape.lock().pending();
         set.retain(|v| v.is_reached(reached));
-        ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts)
+        let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts);
+        let journal = self.0.journal.lock().look();
+        let chains = journal.chains(&trace);
+        (trace, chains)
     }
 
     /// Whether parameters of programs may be parts of data.
@@ -505,23 +588,7 @@ impl Device {
         }
         let params = trace.params.drain(..).map(Argument::from).collect();
         let numbers = trace.numbers.as_slice().into();
-        Job { program, params, numbers, outputs, sites, narrow: false }
-    }
-
-    /// Nothing of this cut can be computed: its outputs say why.
-    fn poison(&self, trace: &Canonical<Arc<DataCell>>, error: &BackendError) {
-        let error = Arc::new(ExecError {
-            op: "compile".into(),
-            class: ltc_ir::ErrorClass::Runtime,
-            message: error.to_string(),
-            node: ExecError::ELSEWHERE,
-            site: SiteId::default(),
-        });
-        for value in &trace.outputs {
-            let cell = DataCell::in_flight();
-            cell.set(Err(error.clone()));
-            value.resolve(cell);
-        }
+        Job { program, params, numbers, outputs, sites, narrow: false, undo: None }
     }
 
     /// Sends everything pending and waits until it has run, without asking how that went: before a fork.

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs, OutputSink};
+use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -22,6 +22,8 @@ use crate::{
     handover::Handover,
     lock::{Lock, Locked},
     metrics::{self, Counters},
+    outcome::Sink,
+    undo::Undo,
 };
 
 /// One program with everything it runs on.
@@ -33,7 +35,12 @@ pub(crate) struct Job {
     pub(crate) sites: SmallVec<[SiteId; 8]>,
     /// It is to use one thread.
     pub(crate) narrow: bool,
+    /// What to give back if it fails.
+    pub(crate) undo: Option<Arc<Undo>>,
 }
+
+/// Errors nobody was told of that are kept to be told.
+const UNREPORTED: usize = 64;
 
 /// A job, and the [`Backend::thread_state`] of who hands it over.
 type Handed = (Job, u64);
@@ -58,8 +65,10 @@ struct Progress {
     /// Handed over and not begun.
     queue: VecDeque<Handed>,
     in_flight: usize,
-    /// First execution error nobody was told of.
-    unreported: Option<Arc<ExecError>>,
+    /// How many programs were sent.
+    sent: u64,
+    /// Execution errors nobody was told of, with the numbers of their programs; in order.
+    unreported: VecDeque<(u64, Arc<ExecError>)>,
     /// The handle is gone: the thread ends after what is queued.
     closed: bool,
 }
@@ -128,7 +137,7 @@ impl Executor {
         let start = Instant::now();
         let state = shared.backend.thread_state();
         let mut progress = shared.progress.lock();
-        progress.in_flight += 1;
+        shared.note(&mut progress, &job);
         let sleeps = progress.in_flight == 1;
         progress.queue.push_back((job, state));
         drop(progress);
@@ -175,7 +184,7 @@ impl Executor {
     /// Runs a job here and now. Tells when.
     pub(crate) fn run_inline(&self, job: Job) -> Range<Instant> {
         let shared = self.shared();
-        shared.progress.lock().in_flight += 1;
+        shared.sent(&job);
         shared.run(job)
     }
 
@@ -194,16 +203,22 @@ impl Executor {
         let waits = progress.in_flight > 0;
         let done = wait_while(&shared.less, &mut progress, |p| p.in_flight > 0, give_up);
         shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
-        done.then(|| progress.unreported.take().map_or(Ok(()), Err))
+        done.then(|| progress.unreported.pop_front().map_or(Ok(()), |(_, error)| Err(error)))
+    }
+
+    /// The first execution error nobody was told of, of the programs up to the one that made this; they have run.
+    pub(crate) fn unreported(&self, cell: &DataCell) -> Option<Arc<ExecError>> {
+        let shared = self.shared();
+        let mut progress = shared.progress.lock();
+        let known = progress.unreported.front().is_some_and(|(number, _)| *number <= cell.made_by());
+        known.then(|| progress.unreported.pop_front()).flatten().map(|(_, error)| error)
     }
 
     /// The program was told of this error.
     pub(crate) fn reported(&self, error: &Arc<ExecError>) {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
-        if progress.unreported.as_ref().is_some_and(|e| Arc::ptr_eq(e, error)) {
-            progress.unreported = None;
-        }
+        progress.unreported.retain(|(_, e)| !Arc::ptr_eq(e, error));
     }
 }
 
@@ -262,6 +277,17 @@ impl Shared {
         next
     }
 
+    /// A job is on its way.
+    fn note(&self, progress: &mut Progress, job: &Job) {
+        progress.sent += 1;
+        job.outputs.iter().for_each(|cell| cell.set_made_by(progress.sent));
+        progress.in_flight += 1;
+    }
+
+    fn sent(&self, job: &Job) {
+        self.note(&mut self.progress.lock(), job);
+    }
+
     fn work(&self) {
         let mut last = None;
         while let Some((job, state)) = self.next() {
@@ -273,28 +299,21 @@ impl Shared {
     }
 
     fn run(&self, job: Job) -> Range<Instant> {
-        let Job { program, params, numbers, outputs, sites, narrow } = job;
+        let Job { program, params, numbers, outputs, sites, narrow, undo } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
         let layouts = program.graph.params();
-        let params = params.into_iter().zip(layouts).map(|(argument, layout)| self.input(argument, layout)).collect();
+        let input = |(argument, layout)| self.input(argument, layout);
+        let params: SmallVec<[Input; 4]> = params.into_iter().zip(layouts).map(input).collect();
         let _turn = self.turn.lock();
         let start = Instant::now();
-        let mut sink = Sink { shared: self, outputs: &outputs, sites: &sites, noted: Vec::new() };
+        let number = outputs.first().map_or(0, |cell| cell.made_by());
+        let mut sink = Sink::new(self, &program.graph, (&outputs, &sites), number, undo, &params);
+        let again = if sink.wants_numbers() { numbers.clone() } else { SmallVec::new() };
         let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, narrow }, &mut sink));
         if catch_unwind(run).is_err() {
-            let message = "the backend panicked; see stderr".to_owned();
-            let error = ExecError {
-                op: "program".into(),
-                class: ErrorClass::Runtime,
-                message,
-                node: ExecError::ELSEWHERE,
-                site: SiteId::default(),
-            };
-            let error = self.note(Arc::new(error));
-            for cell in &outputs {
-                cell.set(Err(error.clone()));
-            }
+            sink.panicked();
         }
+        sink.finish(&again);
         let end = Instant::now();
         let time = end - start;
         self.counters.execute.add(time);
@@ -328,42 +347,14 @@ impl Shared {
         Input { buffer, donated }
     }
 
-    fn note(&self, error: Arc<ExecError>) -> Arc<ExecError> {
+    /// Keeps an error of a program to be told.
+    pub(crate) fn note(&self, program: u64, error: Arc<ExecError>) {
         let mut progress = self.progress.lock();
-        if progress.unreported.is_none() {
-            progress.unreported = Some(error.clone());
+        if progress.unreported.len() < UNREPORTED && !progress.unreported.iter().any(|(_, e)| Arc::ptr_eq(e, &error)) {
+            progress.unreported.push_back((program, error.clone()));
         }
         drop(progress);
         metrics::add(&self.counters.failures, 1);
         self.events.push(|| Event::Failed { op: error.op.clone() });
-        error
-    }
-}
-
-struct Sink<'a> {
-    shared: &'a Shared,
-    outputs: &'a [Arc<DataCell>],
-    sites: &'a [SiteId],
-    /// Failures of this program: as reported by the backend, and with their site.
-    noted: Vec<(Arc<ExecError>, Arc<ExecError>)>,
-}
-
-impl Sink<'_> {
-    /// A failure of this program gets the site of this very step's recording; one that came in with an input has it.
-    fn locate(&mut self, error: Arc<ExecError>) -> Arc<ExecError> {
-        let Some(&site) = self.sites.get(error.node) else { return error };
-        if let Some((_, located)) = self.noted.iter().find(|(e, _)| Arc::ptr_eq(e, &error)) {
-            return located.clone();
-        }
-        let located = Arc::new(ExecError { site, node: ExecError::ELSEWHERE, ..(*error).clone() });
-        self.noted.push((error, self.shared.note(located.clone())));
-        located
-    }
-}
-
-impl OutputSink for Sink<'_> {
-    fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>) {
-        let result = result.map_err(|error| self.locate(error));
-        self.outputs[index].set(result);
     }
 }

@@ -5,10 +5,18 @@
 
 use std::sync::{Arc, OnceLock};
 
+use ltc_backend::BackendError;
 use ltc_ir::{Graph, Hash128, LayoutRef, ParamBinding, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
-use crate::{DataCell, TraceValue, cache::Program, device::Device, error::Error, executor::Job};
+use crate::{
+    DataCell, TraceValue,
+    cache::Program,
+    device::Device,
+    error::Error,
+    executor::Job,
+    undo::{Before, Repeated},
+};
 
 /// What a parameter stands for in a run.
 #[derive(Clone, Debug)]
@@ -48,6 +56,7 @@ pub struct Extracted {
     /// Of leaves for the outputs.
     outputs: Vec<SignatureRef>,
     program: OnceLock<Arc<Program>>,
+    undo: Repeated,
 }
 
 impl Device {
@@ -59,11 +68,12 @@ impl Device {
 
     /// As [`Device::extract`]. `parts`: parameters may be parts of data of which the computation reads nothing else.
     pub fn extract_bound(&self, values: &[TraceValue], parts: bool) -> (Extracted, Arguments) {
-        let trace = self.canonical_for(values, parts && self.takes_parts());
+        let (trace, chains) = self.canonical_for(values, parts && self.takes_parts());
         let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {
             device: self.clone(),
             outputs: graph.outputs().iter().map(|id| Signature::data(graph.layout(*id).clone())).collect(),
+            undo: Repeated::new(chains, &graph),
             graph,
             sites: trace.sites().collect(),
             numbers: trace.numbers,
@@ -120,18 +130,25 @@ impl Extracted {
     /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts, or parts that are. `results`: from
     /// [`Extracted::placeholders`], one run each.
     pub fn run(&self, inputs: Arguments, results: &[TraceValue]) -> Result<(), Error> {
-        self.run_with(inputs, SmallVec::from_slice(&self.numbers), results)
+        self.run_with(inputs, SmallVec::from_slice(&self.numbers), results, None)
     }
 
-    /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`].
+    /// Whether what the storage held that this output goes to has to be told at each run ([`Before`]).
+    pub fn asks_for(&self, output: usize) -> bool {
+        self.undo.asks_for(output)
+    }
+
+    /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`]. `before`: results
+    /// take the place of values in the storages they took it of when it was recorded, and get what was there if the run fails;
+    /// this is what was there where it is asked for ([`Extracted::asks_for`]).
     pub fn run_with(
         &self,
         inputs: Arguments,
         numbers: SmallVec<[u64; 8]>,
         results: &[TraceValue],
+        before: Option<&[Before]>,
     ) -> Result<(), Error> {
         assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
-        let program = self.program()?.clone();
         let wanted = self.graph.params().len();
         if inputs.len() != wanted {
             return Err(Error::InputCount { given: inputs.len(), wanted });
@@ -139,7 +156,14 @@ impl Extracted {
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
         let sites = SmallVec::from_slice(&self.sites);
-        self.device.submit(Job { program, params: inputs, numbers, outputs, sites, narrow: false }, false);
+        let undo = before.and_then(|before| self.undo.plan(&inputs, before));
+        // Results are handed out already: what cannot be compiled fails as what cannot run.
+        let program = match self.program() {
+            Ok(program) => program.clone(),
+            Err(error) => self.device.refused(self.graph.clone(), &BackendError::Device(error.to_string())),
+        };
+        let job = Job { program, params: inputs, numbers, outputs, sites, narrow: false, undo };
+        self.device.submit(job, false);
         // Callers may hold locks that a language binding's threads want: this wait, for one program, is not given up.
         self.device.await_room_whatever_happens();
         Ok(())

@@ -22,12 +22,14 @@ mod handover;
 mod lock;
 mod metrics;
 pub mod nn;
+mod outcome;
 mod overlap;
 mod session;
 pub mod settings;
 mod storage;
 mod tape;
 pub mod tensor;
+mod undo;
 
 pub use autodiff::{GradOptions, NoGradGuard, grad, is_enabled as is_grad_enabled, no_grad};
 pub use cell::DataCell;
@@ -40,6 +42,7 @@ pub use metrics::{Metrics, TimingSummary};
 pub use session::{Held, Interrupt, Session, SiteResolver};
 pub use storage::{Storage, View};
 pub use tensor::{Index, IndexOp, LazyTensor, Operand};
+pub use undo::Before;
 
 /// A value of the trace: pending, or standing for data in a [`DataCell`].
 pub type TraceValue = ltc_ir::Value<std::sync::Arc<DataCell>>;

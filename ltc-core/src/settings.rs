@@ -48,6 +48,18 @@ pub const SETTINGS: &[Setting] = &[
         "268435456",
         "Bytes of device memory that only pending operations hold at which the graph is cut by itself.",
     ),
+    setting(
+        "LTC_ASSUME_FAULTS",
+        Switch,
+        "off",
+        "Take every operator for one that can fail: what storages held is kept for all of them.",
+    ),
+    setting(
+        "LTC_CHECK_STEPS",
+        ANY,
+        "0",
+        "Python: every so many replays of a compiled step, record it instead and compare; 0: never.",
+    ),
     setting("LTC_CACHE_ENTRIES", ANY, "1024", "Programs kept."),
     setting("LTC_CACHE_BYTES", ANY, "268435456", "Memory the kept programs may take, in bytes."),
     setting("LTC_QUEUE_DEPTH", ANY, "2", "Programs that may wait for the executor before a sync waits."),

@@ -11,7 +11,7 @@ use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signat
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{TraceValue, device::Device};
+use crate::{TraceValue, device::Device, undo::Log};
 
 /// What a tensor shows of its storage.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +52,14 @@ struct State {
     /// Layout the contents will have when they are read before being written; `None`: decided by the first reader.
     layout: Option<LayoutRef>,
     nbytes: usize,
+    log: Log,
 }
 
 impl State {
+    fn new(value: Option<TraceValue>, layout: Option<LayoutRef>, nbytes: usize) -> Self {
+        State { value, layout, nbytes, log: Log::default() }
+    }
+
     fn layout(&self) -> Option<&LayoutRef> {
         self.value.as_ref().map(TraceValue::layout).or(self.layout.as_ref())
     }
@@ -88,9 +93,26 @@ impl State {
         self.value.as_ref().expect("invariant: set above")
     }
 
-    fn set(&mut self, value: TraceValue) {
+    /// Takes a value in; gives back what it replaces and nobody needs. That may be the last hold on a deep graph: to be let
+    /// go after the lock.
+    #[inline]
+    fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
         self.layout = None;
-        self.value = Some(value);
+        match self.value.take() {
+            None => {
+                self.value = Some(value);
+                None
+            }
+            Some(old) => {
+                let (value, own) = dev.own(value, site);
+                let value = self.value.insert(value);
+                if own {
+                    return dev.note(&mut self.log, old, value);
+                }
+                self.log.forget();
+                Some(old)
+            }
+        }
     }
 }
 
@@ -107,7 +129,7 @@ fn write_view(dev: &Device, base: TraceValue, value: TraceValue, view: &View<'_>
     dev.record(&signature, Operands::from_iter([base, value]), numbers, site)
 }
 
-fn read_view(dev: &Device, base: TraceValue, layout: LayoutRef, offset: i64, site: SiteId) -> TraceValue {
+pub(crate) fn read_view(dev: &Device, base: TraceValue, layout: LayoutRef, offset: i64, site: SiteId) -> TraceValue {
     let (words, numbers) = ArgWriter::new().tensor().int(offset).finish();
     let signature = Signature::new(Op::read_view(), words, SmallVec::from_iter([layout]));
     dev.record(&signature, Operands::from_iter([base]), numbers, site)
@@ -123,18 +145,18 @@ impl Storage {
     /// Memory for this layout that nobody wrote yet.
     pub fn uninit(layout: LayoutRef) -> Self {
         let nbytes = layout.storage_bytes();
-        Storage(Mutex::new(State { value: None, layout: Some(layout), nbytes }))
+        Storage(Mutex::new(State::new(None, Some(layout), nbytes)))
     }
 
     /// Memory of this size, in bytes, that nobody wrote yet.
     pub fn with_bytes(nbytes: usize) -> Self {
-        Storage(Mutex::new(State { value: None, layout: None, nbytes }))
+        Storage(Mutex::new(State::new(None, None, nbytes)))
     }
 
     /// Memory that holds a value.
     pub fn with_value(value: TraceValue) -> Self {
         let nbytes = value.layout().storage_bytes();
-        Storage(Mutex::new(State { value: Some(value), layout: None, nbytes }))
+        Storage(Mutex::new(State::new(Some(value), None, nbytes)))
     }
 
     /// Size, in bytes.
@@ -147,22 +169,20 @@ impl Storage {
         self.0.lock().value.clone()
     }
 
-    /// Replaces the contents by a value of the same layout; returns what was there.
+    /// Replaces the contents by a value of the same layout, a program's placeholder; returns what was there. Nothing is
+    /// noted: whoever runs the program says what was there before ([`crate::Extracted::run_with`]).
     pub fn replace(&self, value: TraceValue) -> Option<TraceValue> {
         let mut state = self.0.lock();
-        let old = state.value.take();
-        state.set(value);
-        old
+        state.layout = None;
+        state.value.replace(value)
     }
 
     /// Replaces the contents by a value that is all of it.
-    pub fn set(&self, value: TraceValue) {
+    pub fn set(&self, dev: &Device, value: TraceValue) {
         let mut state = self.0.lock();
         state.nbytes = value.layout().storage_bytes();
-        let old = state.value.take();
-        state.set(value);
+        let _old = state.put(dev, value, SiteId::default());
         drop(state);
-        drop(old);
     }
 
     /// Whether a view shows all of the memory, each element once.
@@ -208,16 +228,14 @@ impl Storage {
     #[inline]
     pub fn write(&self, dev: &Device, view: View<'_>, value: TraceValue, site: SiteId) {
         let mut state = self.0.lock();
-        // What is replaced may be the last hold on a deep graph: let it go after the lock.
         let _old = if state.shows_all(&view) || state.covers(&view) {
-            state.value.replace(value)
+            state.put(dev, value, site)
         } else if view.numel() == 0 {
             None
         } else {
             let base = state.contents(dev, &view, site).clone();
-            state.value.replace(write_view(dev, base, value, &view, site))
+            state.put(dev, write_view(dev, base, value, &view, site), site)
         };
-        state.layout = None;
         drop(state);
     }
 
@@ -230,8 +248,7 @@ impl Storage {
         };
         let mut state = self.0.lock();
         state.nbytes = nbytes;
-        let _old = state.value.replace(value);
-        state.layout = None;
+        let _old = state.put(dev, value, site);
         drop(state);
     }
 
@@ -239,11 +256,12 @@ impl Storage {
     pub fn resize(&self, dev: &Device, nbytes: usize, site: SiteId) {
         let mut state = self.0.lock();
         let old_bytes = std::mem::replace(&mut state.nbytes, nbytes);
-        let Some(old) = state.value.take() else {
+        let Some(old) = state.value.clone() else {
             state.layout = None;
             return;
         };
         if nbytes == 0 || old_bytes == 0 {
+            state.value = None;
             return;
         }
         let dtype = old.layout().dtype();
@@ -252,9 +270,13 @@ impl Storage {
         let grown: LayoutRef = flat(nbytes).into();
         if nbytes > old_bytes {
             let (layout, base) = (old.layout().clone(), empty(dev, grown, site));
-            state.set(write_view(dev, base, old, &View::of(&layout, 0), site));
+            let grown = write_view(dev, base, old, &View::of(&layout, 0), site);
+            let _old = state.put(dev, grown, site);
+            drop(state);
         } else {
-            state.set(read_view(dev, old, grown, 0, site));
+            let shrunk = read_view(dev, old, grown, 0, site);
+            let _old = state.put(dev, shrunk, site);
+            drop(state);
         }
     }
 }

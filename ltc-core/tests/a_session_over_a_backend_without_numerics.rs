@@ -74,13 +74,15 @@ fn a_failure_poisons_only_what_depends_on_it() {
     let dev = session.device(0).expect("a device");
     let a = upload(dev, 2);
     backend.set_behaviour(Behaviour::FailOp("test::bad".into()));
+    let fine = scaled(dev, "test::fine", &a, 1.0);
     let bad = scaled(dev, "test::bad", &a, 1.0);
     let worse = scaled(dev, "test::after", &bad, 1.0);
-    let fine = scaled(dev, "test::fine", &a, 1.0);
+    let behind = scaled(dev, "test::behind", &a, 1.0);
     dev.sync().expect("a cut");
     let e = dev.download(&worse).expect_err("poisoned").to_string();
     assert!(e.contains("test::bad") && e.contains("ordered to fail"), "{e}");
-    dev.download(&fine).expect("not poisoned");
+    dev.download(&fine).expect("made before");
+    assert!(dev.download(&behind).is_err(), "eager does not get there");
     backend.set_behaviour(Behaviour::Succeed);
     let later = scaled(dev, "test::later", &worse, 1.0);
     assert!(dev.download(&later).is_err(), "poison goes on through later programs");
@@ -98,7 +100,7 @@ fn a_panicking_backend_and_a_failing_compiler_lose_nothing_else() {
     assert!(dev.download(&b).is_err());
     backend.set_behaviour(Behaviour::FailCompile);
     let c = scaled(dev, "test::q", &a, 1.0);
-    assert!(dev.sync().is_err() && dev.download(&c).is_err());
+    assert!(dev.sync().is_ok() && dev.wait().is_err() && dev.download(&c).is_err());
     backend.set_behaviour(Behaviour::Succeed);
     dev.download(&scaled(dev, "test::r", &a, 1.0)).expect("the session works on");
 }

@@ -10,6 +10,7 @@
 //! **Outputs** are the nodes someone outside the set still holds, told by reference counts. Nobody can gain a reference
 //! to a node without holding one already, so what is not an output now can never be asked for later.
 //! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
+//! **Kept** values ([`crate::Kept`]) are asked for only if something fails: who keeps one does not count as a holder.
 //! **Parts**: data of which the set reads dense parts only (batches, slices of one data set) gives a parameter for each
 //! part, so that the structure is the same wherever it begins; its offset is part of the binding.
 //!
@@ -70,6 +71,7 @@ pub struct Canonical<D> {
     /// The trace values the outputs stand for; resolve them to placeholders.
     pub outputs: Vec<Value<D>>,
     hash: Hash128,
+    epoch: u32,
 }
 
 impl<D> Default for Canonical<D> {
@@ -87,6 +89,7 @@ impl<D> Default for Canonical<D> {
             output_ids: Vec::new(),
             outputs: Vec::new(),
             hash: Hash128::default(),
+            epoch: UNMARKED,
         }
     }
 }
@@ -123,7 +126,7 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
 /// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     let mut canonical = Canonical::default();
-    canonical.fill(set, epoch, false);
+    canonical.fill(set, epoch, false, false);
     canonical
 }
 
@@ -131,28 +134,39 @@ pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
 /// whether parameters may be parts of data.
 pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32, parts: bool) -> Canonical<D> {
     let mut canonical = Canonical::default();
-    canonicalize_with(&mut canonical, set, Some(outputs), epoch, parts);
+    canonicalize_with(&mut canonical, set, Some(outputs), epoch, Wants { parts, keepers: true });
     canonical
 }
 
 /// Data that was taken for one read in parts is needed whole.
 struct NeededWhole;
 
+/// How to canonicalise.
+#[derive(Clone, Copy)]
+struct Wants {
+    /// Parameters may be parts of data.
+    parts: bool,
+    /// Who keeps a value goes on keeping it.
+    keepers: bool,
+}
+
 fn canonicalize_with<D: Clone>(
     c: &mut Canonical<D>,
     set: Vec<Value<D>>,
     outputs: Option<&[Value<D>]>,
     epoch: u32,
-    parts: bool,
+    wants: Wants,
 ) {
     c.release();
-    if walk(c, &set, outputs, epoch, parts).is_err() {
+    c.epoch = epoch;
+    if walk(c, &set, outputs, epoch, wants).is_err() {
         c.release();
         for value in &set {
             value.inspect(|operands, _| operands.iter().for_each(|o| o.set_mark(UNMARKED, 0)), |_| ());
             value.set_mark(UNMARKED, 0);
         }
-        assert!(walk(c, &set, outputs, epoch, false).is_ok(), "invariant: without parts nothing is needed whole");
+        let wants = Wants { parts: false, ..wants };
+        assert!(walk(c, &set, outputs, epoch, wants).is_ok(), "invariant: without parts nothing is needed whole");
     }
     c.set = set;
 }
@@ -162,8 +176,9 @@ fn walk<D: Clone>(
     set: &[Value<D>],
     outputs: Option<&[Value<D>]>,
     epoch: u32,
-    parts: bool,
+    Wants { parts, keepers }: Wants,
 ) -> Result<(), NeededWhole> {
+    let kept = |value: &Value<D>| if keepers { 0 } else { value.keepers() };
     let Canonical { ids, uses, leaves, .. } = c;
     ids.reserve(set.len());
     uses.resize(set.len(), 0);
@@ -238,9 +253,10 @@ fn walk<D: Clone>(
         output(value.marked(epoch).expect("invariant: outputs are in the set") as usize)?;
     }
     for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
-        // Held by `set` and by its users within the set.
-        let ours = 1 + uses[position] as usize;
-        if value.holders() > ours {
+        // Held by `set`, by its users within the set, and by those who keep it. What only these want has to be computed, too.
+        let kept = kept(value);
+        let ours = 1 + uses[position] as usize + kept;
+        if value.holders() > ours || (kept > 0 && uses[position] == 0) {
             output(position)?;
         }
     }
@@ -249,7 +265,7 @@ fn walk<D: Clone>(
         match part {
             Some((layout, at)) => ParamBinding { data, donated: false, part_at: Some(at), layout },
             None => {
-                let donated = outputs.is_none() && value.holders() == 1 + uses as usize;
+                let donated = outputs.is_none() && value.holders() == 1 + uses as usize + kept(&value);
                 ParamBinding { data, donated, part_at: None, layout: value.layout().clone() }
             }
         }
@@ -315,7 +331,7 @@ pub fn retained_bytes<D>(pending: &[Value<D>], epoch: u32) -> usize {
             |_| (),
         );
     }
-    let only_ours = leaves.iter().filter(|(leaf, uses)| leaf.holders() == 1 + uses);
+    let only_ours = leaves.iter().filter(|(leaf, uses)| leaf.holders() == 1 + uses + leaf.keepers());
     only_ours.map(|(leaf, _)| leaf.layout().storage_bytes()).sum()
 }
 
@@ -329,9 +345,9 @@ const MAX_PARTS: usize = 32;
 
 impl<D: Clone> Canonical<D> {
     /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts of
-    /// data.
-    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool) {
-        canonicalize_with(self, set, None, epoch, parts);
+    /// data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
+    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool, keepers: bool) {
+        canonicalize_with(self, set, None, epoch, Wants { parts, keepers });
     }
 }
 
@@ -358,6 +374,21 @@ impl<D> Canonical<D> {
 
     fn nodes(&self) -> impl ExactSizeIterator<Item = &Value<D>> {
         self.nodes.iter().map(|&i| &self.set[i as usize])
+    }
+
+    /// What a value is in the graph: a result, or a parameter that stands for all of it. Until the values it was made of
+    /// are marked for another.
+    pub fn id(&self, value: &Value<D>) -> Option<ValueId> {
+        match value.marked(self.epoch)? {
+            mark if mark & IN_PARTS != 0 => None,
+            mark if mark & LEAF != 0 => Some(ValueId::param((mark & !LEAF) as usize)),
+            position => self.ids.get(position as usize).copied(),
+        }
+    }
+
+    /// Results the outputs are.
+    pub fn output_ids(&self) -> &[ValueId] {
+        &self.output_ids
     }
 
     /// How many operations there are.

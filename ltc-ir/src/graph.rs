@@ -209,6 +209,46 @@ impl Graph {
         (graph, origin)
     }
 
+    /// Which nodes these values need.
+    pub fn needs(&self, values: impl IntoIterator<Item = ValueId>) -> Vec<bool> {
+        let mut needed = vec![false; self.nodes.len()];
+        for node in values.into_iter().filter_map(|v| self.definition_index(v)) {
+            needed[node] = true;
+        }
+        for node in (0..needed.len()).rev() {
+            if needed[node] {
+                let operands = self.nodes[node].operands.iter();
+                operands.filter_map(|&o| self.definition_index(o)).for_each(|n| needed[n] = true);
+            }
+        }
+        needed
+    }
+
+    /// What these values need as a graph of its own, which takes the same numbers; and which parameters it takes.
+    pub fn part(&self, values: &[ValueId]) -> (Graph, Vec<usize>) {
+        let needed = self.needs(values.iter().copied());
+        let (mut b, mut params) = (GraphBuilder::new(), Vec::new());
+        let nodes = || self.nodes.iter().zip(&needed).filter(|(_, needed)| **needed).map(|(node, _)| node);
+        let mut ids = vec![ValueId(0); self.value_count()];
+        for v in nodes().flat_map(|n| n.operands.iter()).chain(values).filter(|v| v.as_param().is_some()) {
+            let param = self.slot(*v);
+            if !params.contains(&param) {
+                params.push(param);
+                ids[param] = b.param(self.params[param].clone());
+            }
+        }
+        for node in nodes() {
+            let operands: SmallVec<[ValueId; 4]> = node.operands.iter().map(|&o| ids[self.slot(o)]).collect();
+            let numbers = node.first_number..node.first_number + node.number_count;
+            let first = b.push_at(node.signature.clone(), &operands, numbers, node.site);
+            for (i, id) in node.result_ids().enumerate() {
+                ids[self.slot(id)] = ValueId(first.0 + i as u32);
+            }
+        }
+        b.count_numbers(self.number_count);
+        (b.finish(values.iter().map(|&v| ids[self.slot(v)]).collect()), params)
+    }
+
     /// Rough size in memory, for the cache's bound, in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Graph>()

@@ -50,5 +50,5 @@ pub use signature::{Results, Signature, SignatureRef};
 pub use symbolic::{Dim, Refusal, Spot, Symbolic};
 pub use table::OpCode;
 pub use text::{ParseError, print_with};
-pub use trace::{Husk, Operands, SiteId, Value, WeakValue};
+pub use trace::{Husk, Kept, Operands, SiteId, Value, WeakValue};
 pub use verify::{Fault, Place, VerifyError, verify};

@@ -72,11 +72,19 @@ impl Props {
     pub const COMMUTATIVE: Props = Props(16);
     /// Images may come channels-last: results have that layout too, and the kernels are not slower.
     pub const CHANNELS_LAST: Props = Props(32);
+    /// No values of operands or numbers make it fail: what its arguments' shapes and dtypes allow, it computes. Not known of
+    /// an operator, it may fail.
+    pub const TOTAL: Props = Props(64);
 
     /// Whether all of `other` is in this set.
     #[inline]
     pub const fn has(self, other: Props) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// What both have.
+    pub const fn only(self, other: Props) -> Props {
+        Props(self.0 & other.0)
     }
 
     /// Union.
@@ -87,13 +95,14 @@ impl Props {
 
 impl fmt::Debug for Props {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Props, &str); 6] = [
+        const NAMES: [(Props, &str); 7] = [
             (Props::RANDOM, "random"),
             (Props::MUTATES, "mutates"),
             (Props::OVERWRITES, "overwrites"),
             (Props::DATA_DEPENDENT, "data-dependent"),
             (Props::COMMUTATIVE, "commutative"),
             (Props::CHANNELS_LAST, "channels-last"),
+            (Props::TOTAL, "total"),
         ];
         f.debug_set().entries(NAMES.iter().filter(|(p, _)| self.has(*p)).map(|(_, n)| n)).finish()
     }
@@ -171,19 +180,19 @@ impl Op {
     /// Reading a tensor through a layout other than its value's own: `(value, offset)`, the layout is the result's.
     pub fn read_view() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::read_view", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::read_view", Props::TOTAL))
     }
 
     /// Writing through a layout: `(base, value, sizes, strides, offset)` yields the base with the region replaced.
     pub fn write_view() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::write_view", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::write_view", Props::TOTAL))
     }
 
     /// Memory nobody wrote yet.
     pub fn empty() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::empty", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::empty", Props::TOTAL))
     }
 
     /// One result of an operator that has several: operand 0 is the operator's node, argument 0 the result index.
@@ -191,19 +200,19 @@ impl Op {
     #[inline]
     pub fn result() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::result", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::result", Props::TOTAL))
     }
 
     /// A leaf of the trace: data that is on the device or on its way there.
     pub fn data() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::data", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::data", Props::TOTAL))
     }
 
     /// A generator seeded by argument 0 (a runtime number): yields a generator state.
     pub fn seed() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
-        *OP.get_or_init(|| Op::intern("ltc::seed", Props::NONE))
+        *OP.get_or_init(|| Op::intern("ltc::seed", Props::TOTAL))
     }
 
     /// Qualified name with overload.

@@ -11,7 +11,7 @@
 
 use std::sync::{
     Arc, Weak,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -43,6 +43,10 @@ enum State<D> {
 pub struct Node<D> {
     signature: SignatureRef,
     site: SiteId,
+    /// How many of those who refer to it only keep it ([`Kept`]).
+    kept: AtomicU32,
+    /// How many operations that can fail were recorded when it was; what it counts belongs to the recorder.
+    age: AtomicU32,
     /// Scratch of the traversal that runs under the session's lock: epoch in the high half, dense index in the low.
     mark: AtomicU64,
     state: Mutex<State<D>>,
@@ -55,6 +59,10 @@ pub struct Value<D>(Arc<Node<D>>);
 /// A reference that does not keep the node.
 pub struct WeakValue<D>(Weak<Node<D>>);
 
+/// A value that is kept for the case that what replaced it in its storage cannot be computed. Who keeps a value does not use
+/// it: its memory may be written over once nothing can fail any more, and alone it makes no output.
+pub struct Kept<D>(Value<D>);
+
 /// A node nobody refers to any more, kept for the memory it takes and for its signature: a step that repeats the last one
 /// records into the nodes of that one.
 pub struct Husk<D>(Arc<Node<D>>);
@@ -66,6 +74,8 @@ impl<D> Value<D> {
         Value(Arc::new(Node {
             signature,
             site,
+            kept: AtomicU32::new(0),
+            age: AtomicU32::new(0),
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Pending { operands, numbers }),
         }))
@@ -95,6 +105,8 @@ impl<D> Value<D> {
         Value(Arc::new(Node {
             signature,
             site: SiteId::default(),
+            kept: AtomicU32::new(0),
+            age: AtomicU32::new(0),
             mark: AtomicU64::new(0),
             state: Mutex::new(State::Data(data)),
         }))
@@ -171,6 +183,30 @@ impl<D> Value<D> {
         Arc::strong_count(&self.0)
     }
 
+    /// How many of these only keep it.
+    #[inline]
+    pub fn keepers(&self) -> usize {
+        self.0.kept.load(Ordering::Relaxed) as usize
+    }
+
+    /// What [`Value::set_age`] said last.
+    #[inline]
+    pub fn age(&self) -> u32 {
+        self.0.age.load(Ordering::Relaxed)
+    }
+
+    /// Notes when it was recorded, in a measure of the recorder's.
+    #[inline]
+    pub fn set_age(&self, age: u32) {
+        self.0.age.store(age, Ordering::Relaxed);
+    }
+
+    /// Keeps the value without using it.
+    pub fn keep(self) -> Kept<D> {
+        self.0.kept.fetch_add(1, Ordering::Relaxed);
+        Kept(self)
+    }
+
     /// A reference that does not keep the node.
     #[inline]
     pub fn downgrade(&self) -> WeakValue<D> {
@@ -217,6 +253,25 @@ impl<D> Value<D> {
     #[inline]
     pub(crate) fn set_mark(&self, epoch: u32, index: u32) {
         self.0.mark.store((epoch as u64) << 32 | index as u64, Ordering::Relaxed);
+    }
+}
+
+impl<D> Kept<D> {
+    /// The value.
+    pub fn value(&self) -> &Value<D> {
+        &self.0
+    }
+}
+
+impl<D> Drop for Kept<D> {
+    fn drop(&mut self) {
+        self.0.0.kept.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<D> std::fmt::Debug for Kept<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kept({})", self.0.op())
     }
 }
 

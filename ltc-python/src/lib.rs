@@ -12,7 +12,7 @@ use std::{cell::RefCell, ffi::CString};
 
 use ltc_torch::{Error, ErrorClass};
 use pyo3::{
-    exceptions::{PyRuntimeError, PyUserWarning, PyValueError},
+    exceptions::{PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError},
     prelude::*,
     types::PyDict,
 };
@@ -22,11 +22,28 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
+/// An error as the exception that libtorch's bindings raise for it.
 fn raise(e: Error) -> PyErr {
-    let raised = if e.class() == ErrorClass::Interrupted { RAISED.take() } else { None };
-    raised.unwrap_or_else(|| match e {
-        Error::Setting(_) => PyValueError::new_err(e.to_string()),
-        _ => PyRuntimeError::new_err(e.to_string()),
+    let text = e.to_string();
+    match e.class() {
+        _ if matches!(e, Error::Setting(_)) => PyValueError::new_err(text),
+        ErrorClass::Interrupted => RAISED.take().unwrap_or_else(|| PyRuntimeError::new_err(text)),
+        ErrorClass::Runtime => PyRuntimeError::new_err(text),
+        ErrorClass::Index => PyIndexError::new_err(text),
+        ErrorClass::Value => PyValueError::new_err(text),
+        ErrorClass::Type => PyTypeError::new_err(text),
+        ErrorClass::NotImplemented => PyNotImplementedError::new_err(text),
+        ErrorClass::LinAlg => of_torch("_LinAlgError", text),
+        ErrorClass::OutOfMemory => of_torch("OutOfMemoryError", text),
+    }
+}
+
+/// An exception of libtorch's own Python module.
+fn of_torch(class: &str, text: String) -> PyErr {
+    Python::attach(|py| {
+        let class = py.import("torch").and_then(|t| t.getattr("_C")).and_then(|c| c.getattr(class));
+        let made = class.and_then(|class| class.call1((&text,)));
+        made.map_or_else(|_| PyRuntimeError::new_err(text), PyErr::from_value)
     })
 }
 

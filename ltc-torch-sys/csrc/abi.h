@@ -198,11 +198,8 @@ typedef struct LtcAmbient {
   uint64_t default_dtype, determinism, numerics, threads;
 } LtcAmbient;
 void ltc_ambient(LtcAmbient* out);
-<<<<<<< HEAD
-=======
 // What kernels of programs warned of since it was last asked.
 void ltc_take_warnings(void* ctx, void (*each)(void* ctx, const char* text, size_t len));
->>>>>>> roots
 
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);

@@ -12,7 +12,7 @@ pub enum Error {
     Torch(#[from] TorchError),
     /// Cutting, compiling or executing failed.
     #[error(transparent)]
-    Core(#[from] ltc_core::Error),
+    Core(ltc_core::Error),
     /// The device is not registered yet.
     #[error("the ltc device is not initialised: call ltc_torch::init() first")]
     NotInitialised,
@@ -25,6 +25,16 @@ pub enum Error {
     /// A `tch` call failed.
     #[error("{0}")]
     Tch(String),
+}
+
+/// A failure of an operator has the same class and words whoever waits for it: libtorch's dispatcher or a caller of ours.
+impl From<ltc_core::Error> for Error {
+    fn from(e: ltc_core::Error) -> Self {
+        match e {
+            ltc_core::Error::Exec { .. } => Error::Torch(to_torch(e)),
+            other => Error::Core(other),
+        }
+    }
 }
 
 impl From<tch::TchError> for Error {

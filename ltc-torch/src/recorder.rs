@@ -182,7 +182,8 @@ impl Recorder for LtcRecorder {
     fn set_generator_state(&self, device: u16, generator: &Storage, state: Generator) -> Result<(), TorchError> {
         let buffer = self.backend.wrap_generator(DeviceIndex(device), state);
         let buffer = buffer.map_err(|e| TorchError::runtime(e.to_string()))?;
-        generator.set(self.device(device)?.import(self.generator_layout.clone(), buffer));
+        let dev = self.device(device)?;
+        generator.set(dev, dev.import(self.generator_layout.clone(), buffer));
         Ok(())
     }
 

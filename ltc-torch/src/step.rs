@@ -9,7 +9,7 @@
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use ltc_core::{Argument, DataCell, Device, Extracted, Storage, TraceValue};
+use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
 use ltc_ir::{DType, Dims, Hash128, Layout};
 use ltc_torch_sys::{Hold, TensorKind, View};
 use smallvec::SmallVec;
@@ -402,12 +402,19 @@ impl Step {
         let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
-        for ((target, _), value) in self.targets.iter().zip(new) {
-            match *target {
-                Source::State(i) => drop(self.storages[i].replace(value)),
+        let mut before = SmallVec::<[Before; 2]>::new();
+        for ((target, e), value) in self.targets.iter().zip(new) {
+            let old = match *target {
+                Source::State(i) => self.storages[i].replace(value),
                 Source::Input(i) => {
-                    drop(ltc_torch_sys::storage_of::<Storage, _>(inputs[i].borrow(), |s, _| s.replace(value))?)
+                    ltc_torch_sys::storage_of::<Storage, _>(inputs[i].borrow(), |s, _| s.replace(value))?
                 }
+            };
+            if let (&End::Output(output), Some(old)) = (e, old)
+                && self.extracted.asks_for(output)
+                && let Some(data) = cell_of(&old)
+            {
+                before.push(Before { output, data, layout: old.layout().clone() });
             }
         }
         // What nobody else holds any more may be written over.
@@ -416,7 +423,7 @@ impl Step {
             donated: part_at.is_none() && v.holders() == 1,
             part_at,
         });
-        self.extracted.run_with(bound.collect(), numbers, &results)?;
+        self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
         for (value, (memory, window)) in own.into_iter().zip(&self.results) {
             let view = window.view(if let Memory::Input(i) = *memory { moved[i] } else { 0 });

@@ -5,7 +5,7 @@
 
 mod forked;
 
-use std::{sync::Arc, time::Instant};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 use ltc_backend::{Buffer, ExecError, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId, ValueId};
@@ -109,6 +109,12 @@ struct Run<'a> {
     numbers: &'a [u64],
     sink: &'a mut dyn OutputSink,
     stats: RunStats,
+    /// First node that can still fail ([`Program::settled`]).
+    settled: u32,
+    /// Outputs that something before them may undo.
+    deferred: Vec<(u32, Buffer)>,
+    /// Something failed, or came in as a failure.
+    failed: bool,
 }
 
 /// Runs a program, with its forks if there is a thread for them. Reports every output exactly once.
@@ -131,22 +137,29 @@ pub(crate) fn run(
     numbers.extend_from_slice(&program.constants);
     let Frame { slots, other } = frame;
     slots.resize_with(program.slots, Slot::default);
-    let mut run = Run { program, meter, slots, numbers: &numbers, sink, stats };
+    let mut run = Run::new(program, meter, slots, &numbers, sink);
+    run.stats = stats;
+    run.settled = program.settled[0];
+    run.failed = params.iter().any(|p| p.buffer.is_err());
+    run.is_safe();
     for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
         run.take_input(index, input, fate);
     }
     if profile.is_on() {
-        for step in &program.steps {
+        for (i, step) in program.steps.iter().enumerate() {
             let start = Instant::now();
             run.step(step);
             let took = start.elapsed();
             profile.add(program.step_name(step), took);
+            run.settle(i + 1);
         }
     } else if let Some(helper) = helper {
         run.forked(Side { program, numbers: numbers.as_slice().into(), other, helper });
     } else {
-        program.steps.iter().for_each(|step| run.step(step));
+        run.steps(0..program.steps.len());
     }
+    run.settled = u32::MAX;
+    run.tell_deferred();
     run.stats
 }
 
@@ -168,7 +181,66 @@ fn input_failure(message: String) -> ExecError {
     ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() }
 }
 
+impl<'a> Run<'a> {
+    fn new(
+        program: &'a Program,
+        meter: &'a Arc<Meter>,
+        slots: &'a mut [Slot],
+        numbers: &'a [u64],
+        sink: &'a mut dyn OutputSink,
+    ) -> Self {
+        let (stats, deferred) = (RunStats::default(), Vec::new());
+        Run { program, meter, slots, numbers, sink, stats, settled: u32::MAX, deferred, failed: false }
+    }
+}
+
 impl Run<'_> {
+    /// Some steps, one after the other.
+    fn steps(&mut self, range: Range<usize>) {
+        let program = self.program;
+        for (i, step) in program.steps[range.clone()].iter().enumerate() {
+            self.step(step);
+            self.settle(range.start + i + 1);
+        }
+    }
+
+    /// All steps before this one are done.
+    fn settle(&mut self, next: usize) {
+        let settled = self.program.settled[next];
+        if settled != self.settled {
+            self.settled = settled;
+            self.tell_deferred();
+            self.is_safe();
+        }
+    }
+
+    /// Tells the sink if nothing has failed or can.
+    fn is_safe(&mut self) {
+        if self.settled == u32::MAX && !self.failed {
+            self.sink.safe();
+        }
+    }
+
+    /// A step fails, or passes a failure on.
+    fn fails(&mut self, error: &Arc<ExecError>) {
+        self.failed = true;
+        self.sink.failed(error);
+    }
+
+    fn tell(&mut self, output: u32, buffer: Buffer) {
+        if self.program.made_at[output as usize] <= self.settled {
+            self.sink.output(output as usize, Ok(buffer));
+        } else {
+            self.deferred.push((output, buffer));
+        }
+    }
+
+    fn tell_deferred(&mut self) {
+        for (output, buffer) in std::mem::take(&mut self.deferred) {
+            self.tell(output, buffer);
+        }
+    }
+
     fn take_input(&mut self, index: usize, input: Input, fate: &Fate) {
         let layout = &self.program.lowered.params()[index];
         let wrong = |got: &str| Arc::new(input_failure(format!("input {index} must be {layout}, got {got}")));
@@ -178,7 +250,10 @@ impl Run<'_> {
             None => Err(wrong("a buffer of another backend")),
         });
         for &output in self.program.outputs(fate) {
-            self.sink.output(output as usize, value.clone());
+            match &value {
+                Ok(buffer) => self.tell(output, buffer.clone()),
+                Err(error) => self.sink.output(output as usize, Err(error.clone())),
+            }
         }
         if fate.used {
             self.slots[index] = match value {
@@ -213,6 +288,7 @@ impl Run<'_> {
                 }
             }
             Err(error) => {
+                self.fails(&error);
                 self.stats.poisoned += 1;
                 program.step_results(step).iter().for_each(|r| self.poison(r, &error));
             }
@@ -241,6 +317,7 @@ impl Run<'_> {
         let operands = self.program.step_operands(step);
         let mut held: SmallVec<[&Held; 8]> = SmallVec::with_capacity(operands.len());
         let mut reusable: SmallVec<[bool; 8]> = SmallVec::with_capacity(operands.len());
+        let mut poison: Option<&Arc<ExecError>> = None;
         for operand in operands {
             match &self.slots[operand.slot as usize] {
                 Slot::Own(value, _) => {
@@ -251,9 +328,13 @@ impl Run<'_> {
                     held.push(buffer.get::<TchBuffer>().ok_or_else(|| self.missing(step))?.held());
                     reusable.push(false);
                 }
-                Slot::Poisoned(error) => return Err(error.clone()),
+                // Of several failures the first one's is passed on.
+                Slot::Poisoned(error) => poison = [poison, Some(error)].into_iter().flatten().min_by_key(|e| e.node),
                 Slot::Empty => return Err(self.missing(step)),
             }
+        }
+        if let Some(error) = poison {
+            return Err(error.clone());
         }
         let numbers = &self.numbers[as_usize(&step.numbers)];
         let mut by = Ran::Loops;
@@ -292,6 +373,7 @@ impl Run<'_> {
 
     /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
     fn salvage(&mut self, step: &Step, fused: &Fused) {
+        self.failed = true;
         let (program, graph) = (self.program, &self.program.lowered);
         let operands = program.step_operands(step);
         let error_of = |i: u32| match &self.slots[operands[i as usize].slot as usize] {
@@ -328,7 +410,7 @@ impl Run<'_> {
                 // A value written in pieces depends on all of them.
                 let pieces = (0..fused.results.len()).filter(|&i| program.step_results(step)[i].slot == r.slot);
                 let needs = |i: u32| pieces.clone().any(|p| fused.depends(graph, p, |j| j == i));
-                (0..operands.len() as u32).filter(|&i| needs(i)).find_map(error_of)
+                (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
             })
             .collect();
         match outcome {
@@ -342,6 +424,7 @@ impl Run<'_> {
             }
             Err(error) => {
                 let error = self.failed(step, error);
+                self.fails(&error);
                 program.step_results(step).iter().for_each(|r| self.poison(r, &error));
             }
         }
@@ -401,7 +484,7 @@ impl Run<'_> {
         }
         let buffer = wrap(value, &result.layout, self.meter, result.bytes);
         for &output in outputs {
-            self.sink.output(output as usize, Ok(buffer.clone()));
+            self.tell(output, buffer.clone());
         }
         if result.fate.used {
             self.put(result.slot, Slot::Shared { buffer, donated: false });

@@ -131,6 +131,8 @@ impl Program {
                 constants: better.constants,
                 memory,
                 forks: Vec::new(),
+                settled: Vec::new(),
+                made_at: Vec::new(),
                 slots: graph.value_count(),
             },
         };
@@ -153,6 +155,7 @@ impl Program {
         if program.memory.is_none() && crate::rewrite::is_wanted("branches", &config.rewrites) {
             program.forks = branches::plan(&program);
         }
+        program.settle();
         Ok(program)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use ltc_ir::{Assumption, Graph, LayoutRef, ValueId};
+use ltc_ir::{Assumption, Graph, LayoutRef, Props, ValueId};
 use ltc_torch_sys::Plan;
 
 use crate::{branches::Fork, budget::MemoryPlan, fuse::Fused, kernels::MaxPool, schedule::OperandUse};
@@ -44,6 +44,11 @@ pub struct Program {
     pub(crate) memory: Option<MemoryPlan>,
     /// Where steps may run on two threads.
     pub(crate) forks: Vec<Fork>,
+    /// Before each step, and after the last: position, in the given graph, of the first node that can still fail. What stands
+    /// before it will not be undone.
+    pub(crate) settled: Vec<u32>,
+    /// Per output the position of its node.
+    pub(crate) made_at: Vec<u32>,
     /// How many slots there are: values of the graph, then temporaries of the lowering.
     pub(crate) slots: usize,
 }
@@ -125,6 +130,37 @@ impl Program {
     /// How often steps that do not depend on each other may run on two threads.
     pub fn forks(&self) -> usize {
         self.forks.len()
+    }
+
+    /// Position, in the given graph, of a node of the graph that runs.
+    pub(crate) fn origin(&self, node: u32) -> u32 {
+        self.origin.get(node as usize).copied().unwrap_or(node)
+    }
+
+    /// Notes when what can no longer fail, once all steps are there.
+    pub(crate) fn settle(&mut self) {
+        let mut first = u32::MAX;
+        let mut settled = vec![first];
+        for step in self.steps.iter().rev() {
+            if self.can_fail(step) {
+                first = first.min(self.origin(step.node));
+            }
+            settled.push(first);
+        }
+        settled.reverse();
+        let made_at = |&o| self.graph.definition_index(o).map_or(0, |n| n as u32);
+        (self.settled, self.made_at) = (settled, self.graph.outputs().iter().map(made_at).collect());
+    }
+
+    fn can_fail(&self, step: &Step) -> bool {
+        match &step.kind {
+            StepKind::Fused(_) | StepKind::MaxPool(_) | StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => {
+                false
+            }
+            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) => {
+                !self.lowered.nodes()[step.node as usize].op().has(Props::TOTAL)
+            }
+        }
     }
 
     /// Whether the program may run on these runtime numbers.

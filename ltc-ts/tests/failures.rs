@@ -5,7 +5,9 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Input, Inputs};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Input, Inputs, OutputSink,
+};
 use ltc_ir::{ArgWriter, DType, ErrorClass, Layout, LayoutRef, SiteId};
 use ltc_ts::TsBackend;
 use tch::Tensor;
@@ -155,4 +157,45 @@ fn devices_and_transfers_are_checked() {
     assert!(backend.download(D, &Buffer::new(1u8), &l).is_err());
     assert_eq!(backend.memory(D).used, 16);
     assert_eq!(backend.memory(DeviceIndex(1)).used, 0);
+}
+
+/// What a sink is told, in order: outputs, those that failed negative from -1 on, and `None` when nothing can fail any more.
+#[derive(Default)]
+struct Order(Vec<Option<isize>>);
+
+impl OutputSink for Order {
+    fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>) {
+        let index = index as isize;
+        self.0.push(Some(if result.is_ok() { index } else { -1 - index }));
+    }
+
+    fn safe(&mut self) {
+        self.0.push(None);
+    }
+}
+
+#[test]
+fn what_can_fail_comes_before_what_is_told_and_written_in_place() {
+    let (l, two) = (f32s(&[4]), f32s(&[2]));
+    let mut g = G::default();
+    let (x, i) = (g.param(&l), g.param(&indices()));
+    let before = g.relu(x, &l);
+    let picked = g.one("aten::index_select", &select(), &[x, i], &two);
+    let again = g.one("aten::index_select", &select(), &[before, i], &two);
+    let both = g.add(again, picked, &two);
+    let after = g.add(before, x, &l);
+    let rig = Rig::new(g.finish(&[before, picked, both, after]));
+    let order = |indices: &[i64]| {
+        let mut order = Order::default();
+        let params = [keep(rig.buffer(&ramp(&[4]))), keep(rig.buffer(&Tensor::from_slice(indices)))];
+        rig.program.execute(Inputs::new(params, [1, 1]), &mut order);
+        order.0
+    };
+    let told = order(&[0, 3]);
+    let at = |what: Option<isize>| told.iter().position(|&t| t == what).expect("told");
+    assert!(at(None) < at(Some(2)) && at(None) < at(Some(3)) && told.len() == 5, "{told:?}");
+    let told = order(&[0, 9]);
+    assert!(!told.contains(&None) && told.contains(&Some(0)) && told.contains(&Some(-3)), "{told:?}");
+    let told = rig.run(&[&ramp(&[4]), &Tensor::from_slice(&[0i64, 9])]);
+    assert_eq!(told.error(2).node, 1, "of two failures the first one's");
 }

@@ -4,6 +4,7 @@
 //! and says where they differ: value, shape, dtype, strides, or that one raised an error and the other did not.
 
 pub mod compare;
+pub mod faults;
 pub mod matrix;
 pub mod program;
 pub mod run;

@@ -56,19 +56,22 @@ fn memory_that_is_not_there_is_an_error_and_not_an_abort() {
 }
 
 #[test]
-fn an_error_while_running_names_operator_and_line_and_poisons_only_dependents() {
+fn an_error_while_running_names_operator_and_line_and_what_comes_before_is_there() {
     let _alone = alone();
     let table = lazy(&[4, 2]);
     let bad = to_lazy(&Tensor::from_slice(&[9i64])).expect("to the device");
+    let fine = &table * 2.0;
     let line = line!() + 1;
     let wrong = table.index_select(0, &bad);
     let dependent = &wrong + 1.0;
-    let fine = &table * 2.0;
+    let behind = &table * 3.0;
     ltc_torch::sync().expect("a cut does not fail");
     let e = to_cpu(&dependent).unwrap_err().to_string();
     assert!(e.contains("index_select") && e.contains("out of range"), "{e}");
     assert!(e.contains(&format!("errors_and_fallbacks.rs:{line}")), "{e}");
     assert_eq!(floats(&fine), [2.0; 8]);
+    let e = to_cpu(&behind).unwrap_err().to_string();
+    assert!(e.contains("index_select"), "eager does not get there: {e}");
     assert!(ltc_torch::wait().is_ok(), "the error was reported once already");
     let unread = table.index_select(0, &bad);
     ltc_torch::sync().expect("a cut does not fail");

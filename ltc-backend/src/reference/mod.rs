@@ -17,7 +17,7 @@ mod value;
 use std::sync::Arc;
 
 use ltc_ir::{
-    Arg, DType, Expr, Func, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, SiteId, expr, rules::Call,
+    Arg, DType, Expr, Func, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, SiteId, ValueId, expr, rules::Call,
     table::ArgKind,
 };
 
@@ -216,6 +216,10 @@ impl Program {
                 site: SiteId::default(),
             })
         };
+        let of_operand = |&o: &ValueId| slots[self.graph.slot(o)].as_ref()?.as_ref().err();
+        if let Some(error) = node.operands.iter().filter_map(of_operand).min_by_key(|e| e.node) {
+            return Err(error.clone());
+        }
         let mut operands = Vec::with_capacity(node.operands.len());
         for &o in &node.operands {
             match &slots[self.graph.slot(o)] {
@@ -285,6 +289,9 @@ impl Executable for Program {
             let Some(node) = graph.nodes().get(index) else { break };
             let values =
                 if counts_fit { self.run(index, &slots, &inputs.numbers) } else { Err(foreign("wrong input counts")) };
+            if let Err(error) = &values {
+                sink.failed(error);
+            }
             for (i, id) in node.result_ids().enumerate() {
                 slots[graph.slot(id)] = Some(values.as_ref().map(|v| v[i].clone()).map_err(Arc::clone));
             }

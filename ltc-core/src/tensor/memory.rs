@@ -83,18 +83,7 @@ impl Memory {
 
     /// Writes a value of the view's dtype and sizes; of its layout, where the view shows all.
     pub(super) fn write(&self, device: &Device, view: View<'_>, value: TraceValue) {
-        let mut state = self.0.lock();
-        match &mut *state {
-            State::Own(own) => {
-                // May be the last hold on a deep graph: let it go after the lock.
-                let _old = std::mem::replace(own, value);
-                drop(state);
-            }
-            State::Shared(storage) => {
-                let storage = storage.clone();
-                drop(state);
-                storage.write(device, view, value, SiteId::default());
-            }
-        }
+        // What it held may have to be given back: a storage notes that.
+        self.shared().write(device, view, value, SiteId::default());
     }
 }

@@ -10,7 +10,7 @@ use ltc_ir::{
     ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
     Scalar, ShapeError, Signature, SignatureRef, SiteId, rules::Call, table::ArgKind,
 };
-use parking_lot::MappedMutexGuard;
+use parking_lot::MutexGuard;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -18,6 +18,7 @@ use super::{LazyTensor, Operand, Tensors};
 use crate::{
     DataCell, Device, Error, TraceValue,
     autodiff::{self, Edge},
+    undo::Drawn,
 };
 
 /// Calls a thread remembers before it begins anew.
@@ -41,7 +42,7 @@ thread_local! {
 }
 
 /// The state calls draw from, held so that nobody else draws from it.
-type Generator<'d> = MappedMutexGuard<'d, TraceValue>;
+type Generator<'d> = MutexGuard<'d, Drawn>;
 
 /// A call under construction: arguments in schema order.
 pub(crate) struct Recording {
@@ -204,8 +205,8 @@ impl Recording {
     fn find<'d>(&mut self, device: &'d Device) -> Result<(Rc<Seen>, Option<Generator<'d>>), Error> {
         let mut generator = None;
         if self.draws {
-            let state = generator.insert(device.generator());
-            self.operands.push(state.clone());
+            let drawn = generator.insert(device.generator());
+            self.operands.push(drawn.state(device).clone());
         }
         Ok((find(self.code, &self.args, &self.operands)?, generator))
     }
@@ -243,7 +244,7 @@ impl Recording {
         let mut values = device.record_results(&seen.signature, self.operands, numbers, SiteId::default()).into_iter();
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
         if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
-            **generator = state;
+            generator.go_on(device, state);
         }
         drop(generator);
         let new = match remember {

@@ -142,8 +142,16 @@ pub fn single_form(name: &str) -> Option<String> {
 
 /// Class and properties of an operator that the table knows, itself or by its functional variant.
 pub(crate) fn describe(name: &str) -> Option<(OpClass, Props)> {
-    let row = find(name).map(|row| (row.class, row.props));
-    row.or_else(|| functional(name).map(|code| (code.row().class, Props::NONE)))
+    let of = |name: &str| {
+        let row = find(name).map(|row| (row.class, row.props));
+        // A variant fails where its functional operator does.
+        row.or_else(|| functional(name).map(|code| (code.row().class, code.row().props.only(Props::TOTAL))))
+    };
+    // So does an operator over lists, of which nothing else is known.
+    of(name).or_else(|| {
+        let (_, props) = of(&single_form(name)?)?;
+        Some((OpClass::Generic, props.only(Props::TOTAL)))
+    })
 }
 
 impl OpCode {

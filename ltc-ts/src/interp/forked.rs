@@ -28,11 +28,18 @@ pub(super) struct Side<'a> {
 
 /// Outputs to be told later.
 #[derive(Default)]
-struct Told(Vec<(usize, Result<Buffer, Arc<ExecError>>)>);
+struct Told {
+    outputs: Vec<(usize, Result<Buffer, Arc<ExecError>>)>,
+    failures: Vec<Arc<ExecError>>,
+}
 
 impl OutputSink for Told {
     fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>) {
-        self.0.push((index, result));
+        self.outputs.push((index, result));
+    }
+
+    fn failed(&mut self, error: &Arc<ExecError>) {
+        self.failures.push(error.clone());
     }
 }
 
@@ -46,8 +53,8 @@ struct Done {
 /// The other thread's work.
 fn there(program: &Program, fork: usize, meter: &Arc<Meter>, numbers: &[u64], mut slots: Vec<Slot>) -> Done {
     let (mut told, pooled) = (Told::default(), Pooled::enter());
-    let stats = RunStats::default();
-    let mut run = Run { program, meter, slots: &mut slots, numbers, sink: &mut told, stats };
+    // All is told here; whether it may be told on is known where both sides come together.
+    let mut run = Run::new(program, meter, &mut slots, numbers, &mut told);
     program.forks[fork].there.iter().for_each(|&i| run.step(&program.steps[i]));
     let (mut stats, blocks) = (run.stats, pooled.leave());
     (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
@@ -60,11 +67,12 @@ impl Run<'_> {
         let program = side.program;
         let mut at = 0;
         for (f, fork) in program.forks.iter().enumerate() {
-            program.steps[at..fork.steps.start].iter().for_each(|step| self.step(step));
+            self.steps(at..fork.steps.start);
             self.fork(f, &mut side);
             at = fork.steps.end;
+            self.settle(at);
         }
-        program.steps[at..].iter().for_each(|step| self.step(step));
+        self.steps(at..program.steps.len());
     }
 
     fn fork(&mut self, f: usize, side: &mut Side<'_>) {
@@ -88,18 +96,25 @@ impl Run<'_> {
         tch::set_num_threads(threads);
         match back.recv() {
             Ok(Done { mut slots, told, stats }) => {
+                told.failures.iter().for_each(|error| self.fails(error));
                 for &slot in &fork.lent {
                     self.slots[slot as usize] = std::mem::take(&mut slots[slot as usize]);
                 }
                 fork.shared.iter().for_each(|(slot, _)| slots[*slot as usize] = Slot::Empty);
                 *side.other = slots;
-                told.0.into_iter().for_each(|(index, result)| self.sink.output(index, result));
+                for (index, result) in told.outputs {
+                    match result {
+                        Ok(buffer) => self.tell(index as u32, buffer),
+                        Err(error) => self.sink.output(index, Err(error)),
+                    }
+                }
                 self.stats += stats;
             }
             Err(_) => {
                 for step in fork.there.iter().map(|&i| &program.steps[i]) {
                     let message = "internal error: a thread that ran a part of the program is gone".to_string();
                     let error = self.failed(step, TorchError { class: ErrorClass::Runtime, message });
+                    self.fails(&error);
                     program.step_results(step).iter().for_each(|r| self.poison(r, &error));
                 }
             }

@@ -61,24 +61,25 @@ pub(crate) struct Row {
     pub(crate) variants: Vec<Schema>,
 }
 
-/// Sections of the table, their class, and the file of their rules.
-const SECTIONS: [(&str, &str, &str); 13] = [
-    ("pointwise", "Pointwise", "pointwise"),
-    ("reduction", "Reduction", "reduction"),
-    ("matmul", "Matmul", "matmul"),
-    ("convolution", "Convolution", "conv"),
-    ("pooling", "Pooling", "pool"),
-    ("resampling", "Pooling", "resample"),
-    ("normalization", "Normalization", "norm"),
-    ("loss", "Loss", "loss"),
-    ("random", "Random", "random"),
-    ("factory", "Factory", "factory"),
-    ("movement", "Movement", "movement"),
-    ("view", "View", "view"),
-    ("linalg", "Linalg", "linalg"),
+/// Sections of the table, their class, the file of their rules, and whether their operators cannot fail on values unless a
+/// row says so.
+const SECTIONS: [(&str, &str, &str, bool); 13] = [
+    ("pointwise", "Pointwise", "pointwise", true),
+    ("reduction", "Reduction", "reduction", true),
+    ("matmul", "Matmul", "matmul", true),
+    ("convolution", "Convolution", "conv", true),
+    ("pooling", "Pooling", "pool", true),
+    ("resampling", "Pooling", "resample", true),
+    ("normalization", "Normalization", "norm", true),
+    ("loss", "Loss", "loss", false),
+    ("random", "Random", "random", false),
+    ("factory", "Factory", "factory", true),
+    ("movement", "Movement", "movement", true),
+    ("view", "View", "view", true),
+    ("linalg", "Linalg", "linalg", false),
 ];
 
-pub(crate) const PROPS: [&str; 4] = ["overwrites", "commutative", "data-dependent", "channels-last"];
+pub(crate) const PROPS: [&str; 6] = ["overwrites", "commutative", "data-dependent", "channels-last", "raises", "total"];
 const DTYPES: [&str; 10] =
     ["float", "real", "numeric", "integral", "all", "bool", "complex", "f32", "numeric+complex", "float+complex"];
 
@@ -138,6 +139,14 @@ pub(crate) fn resolve(text: &str, natives: &Natives, rules: &BTreeSet<String>) -
     if complaints.is_empty() { Ok(rows) } else { Err(complaints) }
 }
 
+/// A row's properties, with whether it cannot fail said as the system asks for it.
+fn properties(written: &[String], total: bool) -> Vec<String> {
+    let says = |name: &str| written.iter().any(|p| p == name);
+    let total = if total { !says("raises") } else { says("total") };
+    let others = written.iter().filter(|p| !["raises", "total"].contains(&p.as_str())).cloned();
+    others.chain(total.then(|| "total".to_owned())).collect()
+}
+
 struct Check<'a> {
     name: &'a str,
     natives: &'a Natives,
@@ -153,7 +162,7 @@ impl Check<'_> {
 
     fn row(
         &mut self,
-        (section, class, module): (&'static str, &'static str, &'static str),
+        (section, class, module, total): (&'static str, &'static str, &'static str, bool),
         w: &Written,
     ) -> Option<Row> {
         let Some(native) = self.natives.get(self.name) else {
@@ -209,7 +218,7 @@ impl Check<'_> {
             rule,
             expr: w.expr.clone(),
             grad: w.grad.clone(),
-            props: w.props.clone(),
+            props: properties(&w.props, total),
             method: method(&schema, w.method.as_deref()),
             overrides: w.overrides,
             in_place,

@@ -1,0 +1,288 @@
+//! What becomes of a program's outputs: they are told as they come, and what a failure undoes is given back
+//! ([`crate::undo`]).
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use ltc_backend::{Buffer, ExecError, Executable, Input, Inputs, OutputSink};
+use ltc_ir::{ErrorClass, Graph, LayoutRef, Op, SiteId, ValueId};
+use smallvec::SmallVec;
+
+use crate::{
+    cell::DataCell,
+    executor::Shared,
+    undo::{self, Undo, Version},
+};
+
+type Told = Result<Buffer, Arc<ExecError>>;
+
+/// A program that could not be compiled: it fails where that became clear, as if it had run so far.
+pub(crate) struct Refused {
+    graph: Arc<Graph>,
+    error: Arc<ExecError>,
+}
+
+impl Refused {
+    pub(crate) fn new(graph: Arc<Graph>, error: ExecError) -> Self {
+        Refused { graph, error: Arc::new(error) }
+    }
+}
+
+impl Executable for Refused {
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
+        drop(inputs);
+        (0..self.graph.outputs().len()).for_each(|i| sink.output(i, Err(self.error.clone())));
+    }
+
+    fn text(&self) -> String {
+        self.error.to_string()
+    }
+}
+
+/// Receives the outputs of one run.
+pub(crate) struct Sink<'a> {
+    shared: &'a Shared,
+    graph: &'a Graph,
+    outputs: &'a [Arc<DataCell>],
+    sites: &'a [SiteId],
+    /// Number of the program.
+    number: u64,
+    undo: Option<Arc<Undo>>,
+    /// What is kept of the parameters.
+    kept: Vec<(u32, Buffer)>,
+    /// Parameters that came in as failures.
+    failed_params: SmallVec<[u32; 4]>,
+    /// First operator of the program that failed, with its failure.
+    first: Option<(usize, Arc<ExecError>)>,
+    /// Outputs that are not there: with their failure, or told although something before them had failed.
+    lost: Vec<(usize, Option<Arc<ExecError>>)>,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(
+        shared: &'a Shared,
+        graph: &'a Graph,
+        (outputs, sites): (&'a [Arc<DataCell>], &'a [SiteId]),
+        number: u64,
+        undo: Option<Arc<Undo>>,
+        inputs: &[Input],
+    ) -> Self {
+        let kept = undo.iter().flat_map(|u| &u.params).filter_map(|&p| {
+            let buffer = inputs.get(p as usize)?.buffer.as_ref().ok()?;
+            Some((p, buffer.clone()))
+        });
+        let failed = inputs.iter().enumerate().filter(|(_, i)| i.buffer.is_err()).map(|(p, _)| p as u32);
+        Sink {
+            shared,
+            graph,
+            outputs,
+            sites,
+            number,
+            kept: kept.collect(),
+            undo,
+            failed_params: failed.collect(),
+            first: None,
+            lost: Vec::new(),
+        }
+    }
+
+    /// Whether numbers have to be there if something fails.
+    pub(crate) fn wants_numbers(&self) -> bool {
+        self.undo.is_some()
+    }
+
+    /// Where an output is made.
+    fn made_at(&self, output: usize) -> usize {
+        self.graph.definition_index(self.graph.outputs()[output]).unwrap_or(0)
+    }
+
+    /// The run is over: outputs that are not there get what a failure leaves.
+    pub(crate) fn finish(mut self, numbers: &[u64]) {
+        if self.lost.is_empty() && self.first.is_none() {
+            return;
+        }
+        if let Some((node, error)) = &mut self.first {
+            // A failure of this program gets the site of this very step's recording.
+            let site = self.sites.get(*node).copied().unwrap_or_default();
+            *error = Arc::new(ExecError { site, node: ExecError::ELSEWHERE, ..(**error).clone() });
+            self.shared.note(self.number, error.clone());
+        }
+        let (lost, first) = (std::mem::take(&mut self.lost), self.first.clone());
+        let failed_at = first.as_ref().map_or(usize::MAX, |(node, _)| *node);
+        let (tainted, mut again) = (self.tainted(), Again::default());
+        let mut plans = Vec::with_capacity(lost.len());
+        for (output, error) in lost {
+            let id = self.graph.outputs()[output];
+            let came_in = error.filter(|e| e.node >= self.sites.len());
+            let (error, source) = match (&first, came_in) {
+                // Memory that nobody wrote is there as soon as somebody looks at it, of a tensor from before, too.
+                (Some((_, first)), _) if self.graph.definition(id).is_some_and(|n| n.op() == Op::empty()) => {
+                    (first.clone(), Some(again.source(id, self.graph)))
+                }
+                (Some((_, first)), _) if self.made_at(output) >= failed_at => {
+                    let untainted = self.failed_params.is_empty();
+                    (first.clone(), self.before(output, (failed_at, untainted), &tainted, &mut again))
+                }
+                (_, Some(error)) => {
+                    let source = self.before(output, (failed_at, false), &tainted, &mut again);
+                    if source.is_some() {
+                        // A storage does not get what was computed from another program's failure: that is said again.
+                        self.shared.note(self.number, error.clone());
+                    }
+                    (error, source)
+                }
+                // Made before the operator that failed, but the program was not run at all.
+                (Some((_, first)), None) => (first.clone(), Some(again.source(id, self.graph))),
+                (None, None) => continue,
+            };
+            plans.push((output, error, source));
+        }
+        let computed = self.compute(&again.values, numbers);
+        for (output, error, source) in plans {
+            let given = source.and_then(|(source, is)| {
+                let buffer = match source {
+                    Source::Ready(buffer) => buffer,
+                    Source::Again(i) => computed.get(i)?.clone()?,
+                };
+                let wanted = self.graph.layout(self.graph.outputs()[output]);
+                undo::same_bytes(&*self.shared.backend, self.shared.device, buffer, (&is, wanted))
+            });
+            self.outputs[output].set(given.ok_or(error));
+        }
+    }
+
+    /// What an output's storage held last before the operator that failed. `untainted`: no other value can be the last one.
+    fn before(
+        &self,
+        output: usize,
+        (failed_at, untainted): (usize, bool),
+        tainted: &[bool],
+        again: &mut Again,
+    ) -> Option<(Source, LayoutRef)> {
+        let mut there = |version: &Version| match version {
+            Version::Data(cell, layout) => Some((Source::Ready(cell.data()?), layout.clone())),
+            Version::Value(id) => match id.as_param() {
+                Some(p) => Some((Source::Ready(self.kept(p)?.clone()), self.graph.layout(*id).clone())),
+                None => Some(again.source(*id, self.graph)),
+            },
+        };
+        let chain = self.undo.as_ref()?.chain(output).filter(|c| untainted || c.whole)?;
+        // One that cannot be had back is no reason to go further back.
+        let of_now = |v: &&Version| match v {
+            Version::Value(id) => {
+                self.graph.definition_index(*id).is_none_or(|n| n < failed_at) && !tainted[self.graph.slot(*id)]
+            }
+            Version::Data(..) => true,
+        };
+        there(chain.versions.iter().rev().find(of_now)?)
+    }
+
+    fn kept(&self, param: usize) -> Option<&Buffer> {
+        self.kept.iter().find(|(p, _)| *p as usize == param).map(|(_, buffer)| buffer)
+    }
+
+    /// By slot: what depends on parameters that came in as failures.
+    fn tainted(&self) -> Vec<bool> {
+        let graph = self.graph;
+        let mut tainted = vec![false; graph.value_count()];
+        self.failed_params.iter().for_each(|&p| tainted[p as usize] = true);
+        for node in graph.nodes() {
+            if node.operands.iter().any(|&o| tainted[graph.slot(o)]) {
+                node.result_ids().for_each(|r| tainted[graph.slot(r)] = true);
+            }
+        }
+        tainted
+    }
+
+    /// Computes values of the program again, from what is kept.
+    fn compute(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let (graph, params) = self.graph.part(values);
+        let kept = params.iter().map(|&p| self.kept(p).cloned());
+        let inputs = kept.map(|b| Some(Input { buffer: Ok(b?), donated: false })).collect::<Option<SmallVec<_>>>();
+        let mut found = Found(vec![None; values.len()]);
+        let executable = self.shared.backend.compile(self.shared.device, &Arc::new(graph));
+        if let (Some(params), Ok(executable)) = (inputs, executable) {
+            let inputs = Inputs { params, numbers: SmallVec::from_slice(numbers), narrow: false };
+            let run = AssertUnwindSafe(|| executable.execute(inputs, &mut found));
+            // What was told before a panic is right.
+            let _ = catch_unwind(run);
+        }
+        found.0
+    }
+
+    /// The backend panicked: nothing that was not told is there.
+    pub(crate) fn panicked(&mut self) {
+        let (op, message) = ("program".into(), "the backend panicked; see stderr".to_owned());
+        let error = ExecError { op, class: ErrorClass::Runtime, message, node: 0, site: SiteId::default() };
+        let error = Arc::new(error);
+        self.first = Some((0, error.clone()));
+        for (output, cell) in self.outputs.iter().enumerate() {
+            if !cell.is_ready() && !self.lost.iter().any(|(o, _)| *o == output) {
+                self.lost.push((output, Some(error.clone())));
+            }
+        }
+    }
+}
+
+impl OutputSink for Sink<'_> {
+    fn output(&mut self, index: usize, result: Told) {
+        match result {
+            Ok(buffer) if self.first.as_ref().is_none_or(|(node, _)| self.made_at(index) < *node) => {
+                self.outputs[index].set(Ok(buffer));
+            }
+            Ok(_) => self.lost.push((index, None)),
+            Err(error) => {
+                self.failed(&error);
+                self.lost.push((index, Some(error)));
+            }
+        }
+    }
+
+    fn failed(&mut self, error: &Arc<ExecError>) {
+        if error.node < self.sites.len() && self.first.as_ref().is_none_or(|(node, _)| error.node < *node) {
+            self.first = Some((error.node, error.clone()));
+        }
+    }
+
+    fn safe(&mut self) {
+        if self.lost.is_empty() && self.first.is_none() && self.failed_params.is_empty() {
+            (self.undo, self.kept) = (None, Vec::new());
+        }
+    }
+}
+
+/// Where an output's data is to come from.
+enum Source {
+    Ready(Buffer),
+    /// A value that is computed again.
+    Again(usize),
+}
+
+/// Values to compute again, each once.
+#[derive(Default)]
+struct Again {
+    values: Vec<ValueId>,
+}
+
+impl Again {
+    fn source(&mut self, value: ValueId, graph: &Graph) -> (Source, LayoutRef) {
+        let at = self.values.iter().position(|&v| v == value).unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        });
+        (Source::Again(at), graph.layout(value).clone())
+    }
+}
+
+struct Found(Vec<Option<Buffer>>);
+
+impl OutputSink for Found {
+    fn output(&mut self, index: usize, result: Told) {
+        self.0[index] = result.ok();
+    }
+}

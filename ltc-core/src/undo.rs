@@ -1,0 +1,304 @@
+//! What a failed operator leaves: what eager execution would.
+//!
+//! Eager execution stops at the call that fails: what was written before is there, what would have come after is not. A program
+//! of ours runs when the calls behind the failing one were made already. So storages note what they held before each write
+//! ([`Log`]), as far as a failure can ask for it: no value behind which nothing that can fail was recorded before the next. A cut turns the
+//! notes into a plan ([`Undo`]) that says, for each output that took a value's place in a storage, which values those were.
+//! They are inputs of the program, kept until nothing can fail any more, or values of its own, which are computed again
+//! from what is kept: a failure is rare, and a run without one pays for the notes only.
+//!
+//! After a failure the output's placeholder is filled with the last of these values that was there before the failing call.
+//! Whoever refers to the placeholder, programs in the queue too, goes on from there.
+
+use std::sync::Arc;
+
+use ltc_backend::Buffer;
+use ltc_ir::{Canonical, DType, Graph, Kept, LayoutRef, SiteId, ValueId, WeakValue};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use crate::{Arguments, DataCell, TraceValue, device::Device, storage};
+
+/// Writes to one storage since the last cut.
+#[derive(Debug)]
+struct Entry {
+    /// The notes were not taken by a cut yet.
+    open: bool,
+    /// Nothing it held since the oldest of these is left out.
+    whole: bool,
+    /// What it held before, oldest first, as far as something that can fail came after.
+    before: SmallVec<[Kept<Arc<DataCell>>; 1]>,
+    now: WeakValue<Arc<DataCell>>,
+    /// How many operations that can fail there were at the last write.
+    raises: u32,
+}
+
+/// Where a storage notes what it held. When it goes, nobody asks for that any more.
+#[derive(Debug, Default)]
+pub(crate) struct Log(Option<Arc<Mutex<Entry>>>);
+
+/// The notes of a device's storages.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Vec<Arc<Mutex<Entry>>>);
+
+impl Log {
+    /// Notes that `new` took the place of `old`; gives back what need not be kept. `raises`: how many operations that can
+    /// fail were recorded since the last cut.
+    pub(crate) fn note(
+        &mut self,
+        journal: &Mutex<Journal>,
+        raises: u32,
+        old: TraceValue,
+        new: &TraceValue,
+    ) -> Option<TraceValue> {
+        if let Some(entry) = &self.0 {
+            let entry = &mut *entry.lock();
+            if entry.open {
+                entry.now = new.downgrade();
+                if std::mem::replace(&mut entry.raises, raises) == raises {
+                    // Nothing that can fail came between the two; but what they are made of may turn out to have failed.
+                    entry.whole = false;
+                    return Some(old);
+                }
+                entry.before.push(old.keep());
+                return None;
+            }
+        }
+        let (mut before, mut rest) = (SmallVec::new(), None);
+        let whole = !(old.is_pending() && old.age() == raises);
+        match whole {
+            true => before.push(old.keep()),
+            false => rest = Some(old),
+        }
+        let entry = Arc::new(Mutex::new(Entry { open: true, whole, before, now: new.downgrade(), raises }));
+        journal.lock().0.push(entry.clone());
+        self.0 = Some(entry);
+        rest
+    }
+}
+
+impl Log {
+    /// Nothing that was noted is to be given back any more.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Journal {
+    /// Takes out the notes of storages that are gone, and with them what only they keep: to be let go without a lock.
+    pub(crate) fn sweep(&mut self) -> Journal {
+        let (kept, gone) = std::mem::take(&mut self.0).into_iter().partition(|entry| Arc::strong_count(entry) > 1);
+        self.0 = kept;
+        Journal(gone)
+    }
+
+    /// Takes all notes: storages begin anew.
+    pub(crate) fn take(&mut self) -> Journal {
+        let taken = std::mem::take(self);
+        taken.0.iter().for_each(|entry| entry.lock().open = false);
+        taken
+    }
+
+    /// The notes as they are; storages go on with them.
+    pub(crate) fn look(&self) -> Journal {
+        Journal(self.0.clone())
+    }
+
+    /// What the notes say of the values of a trace, while it is there: outputs that took places, and the values before.
+    pub(crate) fn chains(&self, trace: &Canonical<Arc<DataCell>>) -> Vec<Chain> {
+        let outputs = trace.output_ids();
+        let sorted = outputs.is_sorted();
+        let output_of = |id: ValueId| match sorted {
+            true => outputs.binary_search(&id).ok(),
+            false => outputs.iter().position(|&o| o == id),
+        };
+        let chain = |entry: &Arc<Mutex<Entry>>| {
+            let entry = entry.lock();
+            let output = output_of(trace.id(&entry.now.upgrade()?)?)?;
+            let version = |kept: &Kept<Arc<DataCell>>| match trace.id(kept.value()) {
+                Some(id) => Some(Version::Value(id)),
+                None => kept
+                    .value()
+                    .inspect(|_, _| None, |cell| Some(Version::Data(cell.clone(), kept.value().layout().clone()))),
+            };
+            let versions = entry.before.iter().filter_map(version).collect();
+            Some(Chain { output: output as u32, versions, whole: entry.whole })
+        };
+        self.0.iter().filter_map(chain).collect()
+    }
+}
+
+/// A value that a storage held.
+#[derive(Clone, Debug)]
+pub(crate) enum Version {
+    /// A parameter or a result of the program.
+    Value(ValueId),
+    /// Data the program does not use.
+    Data(Arc<DataCell>, LayoutRef),
+}
+
+/// Values whose place in a storage an output took.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    pub(crate) output: u32,
+    /// Oldest first.
+    pub(crate) versions: SmallVec<[Version; 1]>,
+    /// Nothing between them is left out.
+    pub(crate) whole: bool,
+}
+
+/// What can be given back if a program fails.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Undo {
+    /// Per output that took the place of values in a storage: these, oldest first.
+    pub(crate) chains: Vec<Chain>,
+    /// Parameters to be kept.
+    pub(crate) params: Vec<u32>,
+}
+
+impl Undo {
+    /// The plan for a cut.
+    pub(crate) fn of(journal: &Journal, trace: &Canonical<Arc<DataCell>>, graph: &Graph) -> Option<Undo> {
+        if journal.0.is_empty() { None } else { Undo::new(journal.chains(trace), graph) }
+    }
+
+    pub(crate) fn new(chains: Vec<Chain>, graph: &Graph) -> Option<Undo> {
+        if chains.is_empty() {
+            return None;
+        }
+        let values = || {
+            let versions = chains.iter().flat_map(|c| &c.versions);
+            versions.filter_map(|v| if let Version::Value(id) = v { Some(*id) } else { None })
+        };
+        let mut needed = vec![false; graph.params().len()];
+        values().filter_map(ValueId::as_param).for_each(|p| needed[p] = true);
+        if values().any(|v| v.as_result().is_some()) {
+            let nodes = graph.needs(values());
+            let operands = graph.nodes().iter().zip(nodes).filter(|(_, n)| *n).flat_map(|(node, _)| &node.operands);
+            operands.filter_map(|o| o.as_param()).for_each(|p| needed[p] = true);
+        }
+        let params = (0..needed.len() as u32).filter(|&p| needed[p as usize]).collect();
+        Some(Undo { chains, params })
+    }
+
+    /// The plan for a program that runs nothing: all it is given is kept.
+    pub(crate) fn all(chains: Vec<Chain>, params: usize) -> Undo {
+        Undo { chains, params: (0..params as u32).collect() }
+    }
+
+    pub(crate) fn chain(&self, output: usize) -> Option<&Chain> {
+        self.chains.iter().find(|c| c.output as usize == output)
+    }
+}
+
+/// What an output's storage held when a computation was run once more.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// The output.
+    pub output: usize,
+    /// What its storage held.
+    pub data: Arc<DataCell>,
+    /// Of this layout.
+    pub layout: LayoutRef,
+}
+
+/// The plan for a computation that is taken out of a recording and run again: per run, some outputs' storages hold other data.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    undo: Option<Arc<Undo>>,
+    /// Places in the chains of those that begin with what the storage holds then.
+    open: Vec<usize>,
+}
+
+impl Repeated {
+    pub(crate) fn new(mut chains: Vec<Chain>, graph: &Graph) -> Self {
+        // Data that the graph does not use is another at each run.
+        chains.iter_mut().for_each(|c| c.versions.retain(|v| matches!(v, Version::Value(_))));
+        let is_param = |v: &Version| matches!(v, Version::Value(id) if id.as_param().is_some());
+        let begins = |c: &Chain| c.versions.first().is_some_and(is_param);
+        let open = (0..chains.len()).filter(|&i| !begins(&chains[i])).collect();
+        Repeated { undo: Undo::new(chains, graph).map(Arc::new), open }
+    }
+
+    /// Whether what this output's storage held before a run has to be told ([`Before`]).
+    pub(crate) fn asks_for(&self, output: usize) -> bool {
+        let chains = self.undo.iter().flat_map(|u| self.open.iter().map(|&i| &u.chains[i]));
+        chains.into_iter().any(|c| c.output as usize == output)
+    }
+
+    /// The plan for one run on these arguments.
+    pub(crate) fn plan(&self, arguments: &Arguments, before: &[Before]) -> Option<Arc<Undo>> {
+        let undo = self.undo.as_ref()?;
+        if self.open.is_empty() {
+            return Some(undo.clone());
+        }
+        let mut undo = (**undo).clone();
+        for &i in &self.open {
+            let Chain { output, versions, .. } = &mut undo.chains[i];
+            let Some(Before { data, layout, .. }) = before.iter().find(|b| b.output == *output as usize) else {
+                continue;
+            };
+            let param = arguments.iter().position(|a| a.part_at.is_none() && Arc::ptr_eq(&a.data, data));
+            versions.insert(
+                0,
+                match param {
+                    Some(p) => Version::Value(ValueId::param(p)),
+                    None => Version::Data(data.clone(), layout.clone()),
+                },
+            );
+            undo.params.extend(param.map(|p| p as u32));
+        }
+        Some(Arc::new(undo))
+    }
+}
+
+/// A buffer as one of another layout over the same memory.
+pub(crate) fn same_bytes(
+    backend: &dyn ltc_backend::Backend,
+    device: ltc_backend::DeviceIndex,
+    buffer: Buffer,
+    (is, wanted): (&LayoutRef, &LayoutRef),
+) -> Option<Buffer> {
+    match is == wanted {
+        true => Some(buffer),
+        false => backend.part(device, &buffer, wanted, 0).ok(),
+    }
+}
+
+impl Device {
+    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there before
+    /// gives it back to this storage only. A value that is shared is one that nothing can undo.
+    pub(crate) fn own(&self, value: TraceValue, site: SiteId) -> (TraceValue, bool) {
+        if value.is_pending() && value.holders() == 1 {
+            return (value, true);
+        }
+        let lasts = self.raises() == 0 && value.inspect(|_, _| true, |cell| cell.is_good());
+        if lasts || value.layout().dtype() == DType::RngState {
+            return (value, false);
+        }
+        let layout = value.layout().clone();
+        (storage::read_view(self, value, layout, 0, site), true)
+    }
+}
+
+/// The generator native tensors draw from; it is no storage's.
+#[derive(Default)]
+pub(crate) struct Drawn {
+    state: Option<TraceValue>,
+    log: Log,
+}
+
+impl Drawn {
+    /// The state to draw from next.
+    pub(crate) fn state(&mut self, dev: &Device) -> &TraceValue {
+        self.state.get_or_insert_with(|| dev.seeded(0, SiteId::default()))
+    }
+
+    /// The state after a draw.
+    pub(crate) fn go_on(&mut self, dev: &Device, next: TraceValue) {
+        let new = next.clone();
+        if let Some(old) = self.state.replace(next) {
+            drop(dev.note(&mut self.log, old, &new));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+"""A call that fails on values leaves what eager leaves, and says the same wherever somebody waits."""
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+from torch.nn import functional as F
+
+
+def after(waits, device="ltc"):
+    """What a wait for a failed program raises."""
+    table = torch.ones(4, 2, device=device)
+    torch_ltc.mark_step()
+    picked = table[torch.tensor([9]).to(device)]
+    with pytest.raises(Exception) as raised:
+        waits(picked)
+    return type(raised.value), str(raised.value)
+
+
+def test_every_wait_raises_eagers_class_with_the_same_words():
+    waits = {
+        "cpu": lambda t: t.cpu(),
+        "item": lambda t: t.sum().item(),
+        "synchronize": lambda t: torch.ltc.synchronize(),
+        "mark_step": lambda t: torch_ltc.mark_step(wait=True),
+        "fallback": lambda t: t.nonzero(),
+        "another tensor": lambda t: (torch.ones(2, device="ltc") + 1).cpu(),
+    }
+    told = {name: after(wait) for name, wait in waits.items()}
+    with pytest.raises(IndexError) as eager:
+        torch.ones(4, 2)[torch.tensor([9])]
+    for name, (kind, text) in told.items():
+        assert kind is IndexError, (name, kind, text)
+        assert str(eager.value).splitlines()[0] in text, (name, text)
+        assert text.splitlines()[0] == told["cpu"][1].splitlines()[0], (name, text)
+
+
+def losses(device, compiled, optimiser, bad):
+    torch.manual_seed(0)
+    embedding, norm, head = nn.Embedding(10, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
+    net = nn.Sequential(embedding, norm, nn.ReLU(), head).to(device)
+    opt = optimiser(net.parameters())
+
+    def step(words, labels):
+        opt.zero_grad()
+        loss = F.cross_entropy(net(words), labels)
+        loss.backward()
+        opt.step()
+        return loss.detach()
+
+    call = torch_ltc.compile(step) if compiled else step
+    said = []
+    for i in range(12):
+        words, labels = torch.tensor([1, 2, 3, i % 5]), torch.tensor([0, 1, 2, 1])
+        if i in bad:
+            words, labels = (words + 50, labels) if i % 2 else (words, labels + 9)
+        try:
+            said.append(call(words.to(device), labels.to(device)).item())
+        except IndexError as e:
+            said.append(str(e).splitlines()[0].split(" (raised")[0])
+    state = [v.cpu().double() for v in [*net.parameters(), *net.buffers()]]
+    state += [v.cpu().double() for s in opt.state.values() for k, v in s.items() if torch.is_tensor(v) and k != "step"]
+    return said, state
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "optimiser",
+    # Not Adam: it counts steps on the host, where nothing is undone.
+    [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.RMSprop(p, 1e-2)],
+    ids=["sgd", "rmsprop"],
+)
+@pytest.mark.parametrize("bad", [(2,), (7, 8), (9, 10)])
+def test_a_bad_batch_costs_one_batch(compiled, optimiser, bad):
+    (eager, expected), (lazy, got) = losses("cpu", False, optimiser, bad), losses("ltc", compiled, optimiser, bad)
+    for i, (a, b) in enumerate(zip(eager, lazy)):
+        assert a == b if isinstance(a, str) else b == pytest.approx(a, rel=1e-4), (i, eager, lazy)
+    for a, b in zip(expected, got):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+BAD_DRAWS = {
+    "normal": lambda d: torch.normal(torch.zeros(3, device=d), -torch.ones(3, device=d)),
+    "normal_": lambda d: torch.empty(3, device=d).normal_(0, -1),
+    "bernoulli": lambda d: torch.bernoulli(torch.full((3,), 2.0, device=d)),
+    "multinomial": lambda d: torch.multinomial(torch.tensor([-1.0, 2.0], device=d), 1),
+    "poisson": lambda d: torch.poisson(torch.tensor([-1.0], device=d)),
+}
+
+
+@pytest.mark.parametrize("draw", BAD_DRAWS.values(), ids=BAD_DRAWS)
+def test_draws_go_on_after_one_that_failed(draw):
+    def run(device):
+        torch.manual_seed(3)
+        if device == "ltc":
+            torch.ltc.manual_seed(3)
+        said = [torch.rand(3, device=device).cpu()]
+        with pytest.raises(RuntimeError):
+            draw(device).cpu()
+        said.append(torch.rand(3, device=device).cpu())
+        said.append(F.dropout(torch.ones(8, device=device), 0.5).cpu())
+        return said
+
+    for a, b in zip(run("cpu"), run("ltc")):
+        assert torch.equal(a, b)
+
+
+def test_what_is_written_before_the_failing_call_stays_and_the_rest_has_not_happened():
+    x = torch.zeros(4, device="ltc")
+    torch_ltc.mark_step()
+    x.add_(1)
+    lost = x[torch.tensor([7]).to("ltc")]
+    x.add_(10)
+    y = x + 1
+    torch_ltc.mark_step()
+    x.add_(100)
+    z = x + 1
+    with pytest.raises(IndexError):
+        z.cpu()
+    assert x.tolist() == [101.0] * 4 and z.tolist() == [102.0] * 4
+    for t in (lost, y):
+        with pytest.raises(IndexError):
+            t.cpu()
+
+
+def test_a_copy_of_one_tensor_into_another_is_undone_in_the_other_only():
+    target, source = torch.zeros(3, device="ltc"), torch.ones(3, device="ltc")
+    torch_ltc.mark_step(wait=True)
+    lost = source[torch.tensor([7]).to("ltc")]
+    target.copy_(source)
+    with pytest.raises(IndexError):
+        lost.cpu()
+    assert target.tolist() == [0.0] * 3 and source.tolist() == [1.0] * 3
