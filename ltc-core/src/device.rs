@@ -297,7 +297,7 @@ impl Device {
 
     fn exec_error(&self, error: Arc<ExecError>) -> Error {
         self.0.executor.reported(&error);
-        let site = self.0.session.describe_site(error.site);
+        let site = self.0.session.describe_origin(error.site);
         Error::Exec { error, site }
     }
 

@@ -137,7 +137,7 @@ impl Executor {
         let start = Instant::now();
         let state = shared.backend.thread_state();
         let mut progress = shared.progress.lock();
-        shared.note(&mut progress, &job);
+        Shared::count(&mut progress, &job);
         let sleeps = progress.in_flight == 1;
         progress.queue.push_back((job, state));
         drop(progress);
@@ -278,14 +278,14 @@ impl Shared {
     }
 
     /// A job is on its way.
-    fn note(&self, progress: &mut Progress, job: &Job) {
+    fn count(progress: &mut Progress, job: &Job) {
         progress.sent += 1;
         job.outputs.iter().for_each(|cell| cell.set_made_by(progress.sent));
         progress.in_flight += 1;
     }
 
     fn sent(&self, job: &Job) {
-        self.note(&mut self.progress.lock(), job);
+        Self::count(&mut self.progress.lock(), job);
     }
 
     fn work(&self) {

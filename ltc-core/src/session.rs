@@ -26,8 +26,13 @@ use crate::{
 
 /// Tells people where a site is: file, line, function.
 pub trait SiteResolver: Send + Sync {
-    /// The site in words; `None` when it is unknown.
+    /// The site in words; `None` when it is unknown, as the default one is.
     fn describe(&self, site: SiteId) -> Option<String>;
+
+    /// What errors say of where an operation of an unknown site was recorded; nothing if `None`.
+    fn unknown(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What devices share.
@@ -63,6 +68,11 @@ impl Inner {
         }
         let resolver = self.resolver.read().clone();
         resolver.and_then(|r| r.describe(site))
+    }
+
+    /// What an error says of where its operation was recorded.
+    pub(crate) fn describe_origin(&self, site: SiteId) -> Option<String> {
+        self.describe_site(site).or_else(|| self.resolver.read().clone()?.unknown())
     }
 }
 

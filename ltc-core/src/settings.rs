@@ -114,7 +114,12 @@ pub const SETTINGS: &[Setting] = &[
         "Bytes a program may have alive at once, as far as the order of its steps can help; 0 for no budget.",
     ),
     setting("LTC_NARROW", Switch, "on", "Run on one thread what is too small for several."),
-    setting("LTC_SITES", Switch, "on", "Remember where operations were recorded, for error messages."),
+    setting(
+        "LTC_SITES",
+        SwitchOr(&["ask"]),
+        "on",
+        "Remember where operations were recorded, for error messages; ask: in Python, only by the interpreter's own functions.",
+    ),
     setting(
         "LTC_EXPECT_CALLS",
         Switch,

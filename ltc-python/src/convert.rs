@@ -1,6 +1,8 @@
 //! Python's tensors as libtorch's and back, by what torch offers for it: nothing here depends on the layout of Python's
 //! tensor objects, or on Python's headers.
 
+pub(crate) mod frames;
+
 use std::ffi::c_void;
 
 use ltc_torch::{Borrowed, impl_of};

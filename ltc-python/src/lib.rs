@@ -5,6 +5,7 @@
 
 mod convert;
 mod older;
+mod sites;
 mod step;
 mod watch;
 
@@ -62,32 +63,12 @@ fn raise_interrupt() -> PyResult<()> {
     RAISED.take().map_or(Ok(()), Err)
 }
 
-/// File, line and function of the Python code that records, outside torch and this package. None of what objects do when the
-/// interpreter lets them go at its end.
-fn python_site() -> Option<String> {
-    Python::try_attach(|py| {
-        let mut frame = py.import("sys").ok()?.getattr("_getframe").ok()?.call0().ok()?;
-        loop {
-            let code = frame.getattr("f_code").ok()?;
-            let file: String = code.getattr("co_filename").ok()?.extract().ok()?;
-            let machinery = file.contains("/torch/") || file.contains("/torch_ltc/") || file.starts_with('<');
-            if !machinery {
-                let line: u32 = frame.getattr("f_lineno").ok()?.extract().ok()?;
-                let name: String = code.getattr("co_qualname").ok()?.extract().ok()?;
-                return Some(format!("{file}:{line} in {name}"));
-            }
-            frame = frame.getattr("f_back").ok()?;
-        }
-    })
-    .flatten()
-}
-
 /// Registers the `ltc` device; doing it again does nothing.
 #[pyfunction]
 fn init(py: Python<'_>) -> PyResult<()> {
     let warnings = RefCell::new(Vec::new());
     ltc_torch::init_telling(|warning| warnings.borrow_mut().push(warning.to_owned())).map_err(raise)?;
-    ltc_torch::set_site_source(python_site);
+    ltc_torch::set_site_source(sites::PythonSites::new(py)?);
     ltc_torch::set_interrupt(interrupted).map_err(raise)?;
     for warning in warnings.into_inner() {
         let text = CString::new(warning)?;

@@ -187,7 +187,9 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);
     let sites = Arc::new(Sites::default());
-    session.set_site_resolver(sites.clone());
+    if options.track_sites {
+        session.set_site_resolver(sites.clone());
+    }
     let recorder = LtcRecorder {
         session: session.clone(),
         backend: backend.clone(),

@@ -32,23 +32,27 @@ struct Table {
     ids: FxHashMap<Stack, SiteId>,
 }
 
-/// A call site before anyone asks for words.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Stack {
-    /// Return addresses.
-    Native(Box<[usize]>),
-    /// Told by the language binding.
-    Foreign(Box<str>),
+/// Return addresses: a call site before anyone asks for words.
+type Stack = Box<[usize]>;
+
+/// Tells where a program in another language is.
+pub trait SiteSource: Send + Sync {
+    /// A number for the place in the code that this thread is at, less than 2^31; `None` where it runs none, or too many are known
+    /// already. Asked for each operation.
+    fn here(&self) -> Option<u32>;
+
+    /// The place in words: file, line, function.
+    fn describe(&self, position: u32) -> Option<String>;
 }
 
-/// Where a program in another language is, in words: file, line, function.
-pub type SiteSource = fn() -> Option<String>;
+/// Set in sites that a language binding told.
+const FOREIGN: u32 = 1 << 31;
 
-static FOREIGN: OnceLock<SiteSource> = OnceLock::new();
+static SOURCE: OnceLock<Box<dyn SiteSource>> = OnceLock::new();
 
-/// Lets a language binding tell where its program is; asked when a position in a sequence of operations is new.
-pub fn set_site_source(source: SiteSource) {
-    let _ = FOREIGN.set(source);
+/// Lets a language binding tell where its program is, instead of return addresses.
+pub fn set_site_source(source: impl SiteSource + 'static) {
+    let _ = SOURCE.set(Box::new(source));
 }
 
 /// Positions kept per thread, and stacks per process.
@@ -100,6 +104,9 @@ impl Sites {
     /// The site of the operation being recorded on this thread.
     #[inline]
     pub(crate) fn current(&self, op: Op) -> SiteId {
+        if let Some(source) = SOURCE.get() {
+            return source.here().map_or_else(SiteId::default, |position| SiteId(position | FOREIGN));
+        }
         HERE.with_borrow_mut(|here| {
             let cut = self.cuts.load(Relaxed);
             if here.cut != cut {
@@ -124,17 +131,12 @@ impl Sites {
 
     #[cold]
     fn walk(&self) -> SiteId {
-        let stack = match FOREIGN.get().and_then(|source| source()) {
-            Some(words) => Stack::Foreign(words.into()),
-            None => {
-                let mut stack = Vec::with_capacity(DEPTH);
-                backtrace::trace(|frame| {
-                    stack.push(frame.ip() as usize);
-                    stack.len() < DEPTH
-                });
-                Stack::Native(stack.into())
-            }
-        };
+        let mut stack = Vec::with_capacity(DEPTH);
+        backtrace::trace(|frame| {
+            stack.push(frame.ip() as usize);
+            stack.len() < DEPTH
+        });
+        let stack: Stack = stack.into();
         let mut table = self.table.lock();
         if let Some(&id) = table.ids.get(&stack) {
             return id;
@@ -164,12 +166,15 @@ const MACHINERY: [&str; 10] = [
 ];
 
 impl SiteResolver for Sites {
+    fn unknown(&self) -> Option<String> {
+        Some("an unknown place".into())
+    }
+
     fn describe(&self, site: SiteId) -> Option<String> {
+        if site.0 & FOREIGN != 0 {
+            return SOURCE.get()?.describe(site.0 & !FOREIGN);
+        }
         let stack = self.table.lock().stacks.get((site.0 as usize).checked_sub(1)?)?.clone();
-        let stack = match stack {
-            Stack::Foreign(words) => return Some(words.into()),
-            Stack::Native(stack) => stack,
-        };
         let mut found = None;
         for ip in stack {
             // The return address belongs to the instruction after the call.
