@@ -95,10 +95,10 @@ def test_a_data_error_names_the_operator_and_the_users_line():
     assert "index" in text and f"test_citizen_errors.py:{line}" in text
 
 
-def test_only_what_depends_on_a_failure_is_lost():
+def test_what_was_recorded_before_a_failure_is_there():
     x = torch.ones(3, device="ltc")
-    bad = x[torch.tensor([5], device="ltc")] * 2
     good = x * 3
+    bad = x[torch.tensor([5], device="ltc")] * 2
     with pytest.raises(IndexError):
         bad.cpu()
     with pytest.raises(IndexError):

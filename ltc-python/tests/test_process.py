@@ -38,7 +38,7 @@ def test_a_forked_child_goes_on_where_its_parent_was(threads, sent):
             b = a
             for _ in range(6): b = b @ a / 30
             if sys.argv[2] == "sent": torch_ltc.mark_step()
-            if sys.argv[2] == "nothing": torch_ltc.mark_step(True)
+            if sys.argv[2] == "nothing": torch_ltc.mark_step(wait=True)
             pid = os.fork()
             if pid == 0:
                 signal.alarm(20)
@@ -183,7 +183,7 @@ def test_the_interpreter_ends_with_tensors_at_work():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("wait", ["b.sum().item()", "torch_ltc.mark_step(True)", "torch.ltc.synchronize()", "queue()"])
+@pytest.mark.parametrize("wait", ["b.sum().item()", "torch_ltc.mark_step(wait=True)", "torch.ltc.synchronize()", "queue()"])
 def test_a_signal_ends_a_wait_and_nothing_else(wait, threads):
     code, out, err = run(
         f"""

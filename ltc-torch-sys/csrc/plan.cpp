@@ -100,6 +100,7 @@ struct LtcPlan {
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   Tensor fit(Tensor t, size_t i) const;
   void in_recorded_dtype(Stack& stack) const;
+  void say_dtype();
 };
 
 std::mutex& ltc::default_generator_mutex() {
@@ -237,6 +238,16 @@ void LtcPlan::run_pseudo(void* const* operands, const uint8_t* reusable, const u
     }
     default: outs[0] = new at::Generator(at::detail::createCPUGenerator(numbers[0]));
   }
+}
+
+// A factory's result has the dtype it was recorded with, whatever another thread sets as default while it runs.
+void LtcPlan::say_dtype() {
+  if (results.empty() || (!c10::isFloatingType(results[0].dtype) && !c10::isComplexType(results[0].dtype))) return;
+  const auto& args = o->handle->schema().arguments();
+  for (auto& arg : o->args)
+    if (arg.kind == Kind::Tensor || arg.kind == Kind::TensorList || arg.kind == Kind::OptTensorList) return;
+  for (size_t i = 0; i < args.size(); i++)
+    if (args[i].name() == "dtype" && constants[i].isNone()) constants[i] = (int64_t)results[0].dtype;
 }
 
 // Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
@@ -385,6 +396,7 @@ int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwo
       plan->o = find_op(plan->name);
       TORCH_CHECK_NOT_IMPLEMENTED(plan->o, "this libtorch has no operator ", plan->name);
       plan->parse(r);
+      plan->say_dtype();
     }
     if (plan->pseudo == Pseudo::ReadView || plan->pseudo == Pseudo::WriteView) plan->parse_view(r);
     *out = plan.release();

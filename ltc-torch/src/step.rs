@@ -34,8 +34,9 @@ pub struct HostNumbers {
 /// How the numbers of a step follow from those of the host, as two captures show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Varying {
-    /// Number of the step, and which of the host's it can be: they must agree.
-    slots: Vec<(usize, Vec<usize>)>,
+    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`): they
+    /// must agree.
+    slots: Vec<(usize, Vec<(usize, bool)>)>,
     /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
     fixed: Vec<usize>,
 }
@@ -199,6 +200,11 @@ pub struct Step {
     pub(crate) varying: Varying,
 }
 
+/// The bits of a double, with its sign turned or not.
+fn signed(bits: u64, turned: bool) -> u64 {
+    bits ^ (u64::from(turned) << 63)
+}
+
 pub(crate) fn sharing(addresses: &[usize]) -> Vec<usize> {
     addresses.iter().map(|a| addresses.iter().position(|b| a == b).unwrap_or_default()).collect()
 }
@@ -225,7 +231,10 @@ impl Step {
         let mut varying = Varying::default();
         let host: Vec<_> = self.host.values.iter().zip(&other.host.values).collect();
         for (slot, numbers) in self.numbers().iter().zip(other.numbers()).enumerate().filter(|(_, (a, b))| a != b) {
-            let sources: Vec<usize> = (0..host.len()).filter(|&i| host[i] == numbers).collect();
+            let is = |&(i, turned): &(usize, bool)| {
+                (signed(*host[i].0, turned), signed(*host[i].1, turned)) == (*numbers.0, *numbers.1)
+            };
+            let sources: Vec<_> = (0..host.len()).flat_map(|i| [(i, false), (i, true)]).filter(is).collect();
             if sources.is_empty() {
                 return not(
                     "numbers change from step to step (a step count or a learning rate that the host computes)",
@@ -273,10 +282,11 @@ impl Step {
         }
         let mut numbers = SmallVec::from_slice(self.numbers());
         for (slot, sources) in &self.varying.slots {
-            if sources.iter().any(|&s| host[s] != host[sources[0]]) {
+            let value = |&(i, turned): &(usize, bool)| signed(host[i], turned);
+            if sources.iter().any(|s| value(s) != value(&sources[0])) {
                 return Err(NotReplayable("two numbers of the host that were equal no longer are".into()));
             }
-            numbers[*slot] = host[sources[0]];
+            numbers[*slot] = value(&sources[0]);
         }
         Ok(numbers)
     }

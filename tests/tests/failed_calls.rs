@@ -97,9 +97,11 @@ fn train(model: Model, which: &str, lazy: bool, bad: &[usize], compiled: bool) -
     };
     let batch = |step: usize| [x.shallow_clone(), if bad.contains(&step) { &wrong } else { &y }.shallow_clone()];
     if compiled {
-        let mut step = ltc_torch::compile(|inputs: &[Tensor]| vec![call(inputs).expect("recording does not fail")]);
+        let mut step =
+            ltc_torch::compile_frozen(|inputs: &[Tensor]| vec![call(inputs).expect("recording does not fail")]);
         for i in 0..12 {
-            let loss = step.call(&batch(i)).map(|mut l| l.remove(0)).map_err(|e| tch::TchError::Torch(e.to_string()));
+            let loss =
+                step.call(&batch(i), &[]).map(|mut l| l.remove(0)).map_err(|e| tch::TchError::Torch(e.to_string()));
             read(loss, bad.contains(&i));
         }
         assert!(step.counts().0 >= 6, "{:?} {:?}", step.counts(), step.refusal());

@@ -5,8 +5,7 @@ use std::{fs, path::Path, process::Command};
 use anyhow::{Context, Result, bail};
 
 /// Where `unsafe` may stand.
-const UNSAFE: [&str; 4] =
-    ["ltc-torch-sys/", "ltc-ts/src/buffer", "ltc-ts/src/kernels", "ltc-python/src/convert"];
+const UNSAFE: [&str; 4] = ["ltc-torch-sys/", "ltc-ts/src/buffer", "ltc-ts/src/kernels", "ltc-python/src/convert"];
 
 /// Split, as are the paths below, so that this very file passes.
 const UNSAFE_KEYWORD: &str = concat!("un", "safe");

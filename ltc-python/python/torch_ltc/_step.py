@@ -74,12 +74,14 @@ class _Record:
         self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0].of_input is None and tensors[0].itself is None
 
     def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
+        """What the step returns, with these tensors."""
         flat = list(self._plain)
         for place, of_input, itself, of_program in self._tensors:
             flat[place] = itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
         return pytree.tree_unflatten(flat, self._spec)
 
     def like(self, other: "_Record") -> bool:
+        """Whether both return the same, but for the values of tensors."""
         return (str(self._spec), [*map(_by_value, self._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in self._tensors]) == (
             str(other._spec), [*map(_by_value, other._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in other._tensors]
         )
@@ -210,7 +212,8 @@ class CompiledStep(Generic[_P, _R]):
         if hit is None:
             return self._miss(key, inputs, args, kwargs)
         record, results = hit
-        return results[0] if record.only else record.unflatten(inputs, results)
+        only: Any = results[0] if record.only else record.unflatten(inputs, results)
+        return only
 
     def _key_of(self, outside: Any) -> str:
         try:
@@ -418,6 +421,7 @@ class _Run:
         self.is_plain = False
 
     def call(self, args: Any, kwargs: Any) -> Any:
+        """Calls the step, and finds out what it did."""
         owner, before = self._owner, self._before
         captures = before is not None
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if x.is_leaf and x.requires_grad]]
@@ -495,7 +499,7 @@ class _Run:
             if at is None:
                 at = len(results)
                 results.append(x)
-                if x.requires_grad and not why:
+                if x.grad_fn is not None and not why:
                     said = _spent(x)
                     if not said:
                         why = "it returns a tensor with history: return tensor.detach() where no gradient is wanted"

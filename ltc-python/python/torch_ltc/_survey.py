@@ -7,10 +7,10 @@ watch, which ``_ltc.Watch`` compares at each call. What cannot be watched, and C
 their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
 """
 
-import dis
 import functools
 import gc
 import itertools
+import operator
 import re
 import sys
 import threading
@@ -24,11 +24,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_ltc import _ltc
-
-_DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
-_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
-#: Builtins that take the name of an attribute.
-_BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet, line_of
 
 #: Values that never change, and are compared by value where they are read.
 _ATOMS: frozenset[type] = frozenset(
@@ -38,15 +34,16 @@ _ATOMS: frozenset[type] = frozenset(
         *(types.CodeType, types.MappingProxyType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
         *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType),
         *(property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
-        *(type(threading.RLock()), type(torch.autograd.variable.Variable._execution_engine), types.TracebackType),
+        *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
     )
 )
 #: Iterators: fine when the step makes them, a hidden position when they are older.
-_ITERATORS = tuple(
-    type(x)
-    for x in (iter([]), iter(()), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""), iter(range(0)))
-) + (zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType)
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_EMPTY: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", range(0))
+_ITERATORS: tuple[type, ...] = (
+    *map(type, map(iter, _EMPTY)),
+    *(zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType),
+)
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
 _OPEN_BASES = frozenset(
     (
@@ -62,65 +59,6 @@ _PURE_MODULES = (
 )
 _IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 _IMPURE_TORCH = frozenset("manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split())
-#: Python of the standard library and of torch that reads nothing a program changes, but caches of its own.
-_QUIET_MODULES = (
-    *("typing", "typing_extensions", "abc", "_collections_abc", "functools", "warnings", "importlib", "logging", "re", "enum", "inspect", "types"),
-    *("_weakrefset", "weakref", "torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
-    *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library", "torch.utils._python_dispatch"),
-    *("torch_ltc", "sympy", "torch._subclasses", "torch._guards", "torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
-)
-
-
-class _Code(NamedTuple):
-    """What a code object can read by name."""
-
-    attributes: frozenset[str]
-    globals: tuple[str, ...]
-    modules: tuple[str, ...]
-    #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``.
-    may_lack: frozenset[str]
-    all_attributes: bool
-    quiet: bool
-    serial: int
-
-
-_codes: dict[types.CodeType, _Code] = {}
-
-
-def _is_quiet(module: str) -> bool:
-    return module.startswith("namedtuple_") or any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)
-
-
-def _code(code: types.CodeType, scope: dict[str, Any]) -> _Code:
-    known = _codes.get(code)
-    if known is None:
-        attributes, names, modules, strings = set(), [], [], set()
-        for step in dis.get_instructions(code):
-            if step.opname in _DEREFERENCED:
-                attributes.add(step.argval)
-            elif step.opname in _GLOBAL:
-                names.append(step.argval)
-            elif step.opname == "IMPORT_NAME":
-                modules.append(step.argval)
-        for constant in code.co_consts:
-            strings.update(x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier())
-        by_name = _BY_NAME.intersection(names) or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
-        guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
-        whole = "__dict__" in attributes or "vars" in names
-        quiet = _is_quiet(scope.get("__name__") or "")
-        known = _codes[code] = _Code(
-            frozenset(attributes | guarded), tuple(dict.fromkeys(names)), tuple(modules), guarded, whole, quiet, len(_codes)
-        )
-    return known
-
-
-def _line_of(code: types.CodeType, name: str) -> int:
-    for step in dis.get_instructions(code):
-        if step.argval == name and step.positions and step.positions.lineno:
-            return step.positions.lineno
-    return code.co_firstlineno
-
-
 class Place(NamedTuple):
     """Somewhere the step reads: ``kind`` says how, as ``_ltc.Watch`` knows it."""
 
@@ -133,7 +71,7 @@ class Place(NamedTuple):
         what = _title(self.holder, self.name)
         if self.reader is None:
             return what
-        return f"{what} (read in {self.reader.co_qualname}, {self.reader.co_filename}:{_line_of(self.reader, self.name)})"
+        return f"{what} (read in {self.reader.co_qualname}, {self.reader.co_filename}:{line_of(self.reader, self.name)})"
 
 
 def _title(holder: Any, name: Any) -> str:
@@ -165,7 +103,7 @@ def _namespace(x: Any) -> dict[str, Any] | None:
 
 
 @functools.lru_cache(4096)
-def _is_open(kind: type) -> bool:
+def _is_open(kind: Any) -> bool:
     """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
     for base in kind.__mro__:
         if base in _OPEN_BASES:
@@ -221,7 +159,7 @@ class Survey:
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # Names of it: one in each tuple, the loop's, and the argument.
-            if sys.getrefcount(x) > ours[id(x)] + 2:
+            if sys.getrefcount(x) > ours[id(x)] + 2 and operator.length_hint(x):
                 self.refuse(f"it uses a {type(x).__qualname__}, which cannot be watched ({at})")
         self._suspects = []
         if not self.obstacle:
@@ -246,7 +184,7 @@ class Survey:
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """The first reason is the one that is told."""
         if not self.obstacle:
-            while frame is not None and _is_quiet(frame.f_globals.get("__name__") or "") and frame.f_back is not None:
+            while frame is not None and is_quiet(frame.f_globals.get("__name__") or "") and frame.f_back is not None:
                 frame = frame.f_back
             at = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
             self.obstacle = why + at
@@ -268,7 +206,7 @@ class Survey:
 
     def _enter(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        info = _code(code, frame.f_globals)
+        info = code_of(code, frame.f_globals)
         if info.quiet:
             return
         if code.co_flags & (0x80 | 0x200):
@@ -284,14 +222,14 @@ class Survey:
             self._look(value, info, frame)
 
     def _leave(self, frame: types.FrameType, result: Any) -> None:
-        info = _code(frame.f_code, frame.f_globals)
+        info = code_of(frame.f_code, frame.f_globals)
         if not info.quiet and frame.f_code not in _MODELS:
             for value in frame.f_locals.values():
                 self._look(value, info, frame)
             self._look(result, info, frame)
         caller = frame.f_back
         if caller is not None and type(result) not in _ATOMS:
-            outer = _code(caller.f_code, caller.f_globals)
+            outer = code_of(caller.f_code, caller.f_globals)
             if not outer.quiet:
                 self._look(result, outer, caller)
 
@@ -301,9 +239,9 @@ class Survey:
         if type(owner) is types.ModuleType:
             module = owner.__name__
             if module == "builtins":
-                if name in _IMPURE_BUILTINS and not _code(frame.f_code, frame.f_globals).quiet:
+                if name in _IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
                     self.refuse(f"it calls {name}()", frame)
-                elif name in _BY_NAME or name == "vars":
+                elif name in BY_NAME or name == "vars":
                     self._by_name(frame, name)
                 return
         else:
@@ -315,7 +253,7 @@ class Survey:
                 self.refuse(f"it calls {name}()", frame)
             elif name == "run_backward":
                 self.uses_grads = True
-        elif not (module in _PURE_MODULES or _code(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
+        elif not (module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
 
     def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
@@ -327,7 +265,7 @@ class Survey:
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
-            info = _code(frame.f_code, frame.f_globals)
+            info = code_of(frame.f_code, frame.f_globals)
             self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
         elif kind in _ATOMS or _is_open(kind) or kind in _ITERATORS or kind in _VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
@@ -336,15 +274,15 @@ class Survey:
             pass
         elif kind.__module__ == "builtins":
             pass
-        elif not _code(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
+        elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
 
     def _by_name(self, frame: types.FrameType, function: str) -> None:
         """``getattr`` and its kin: a name that is a constant is known; else everything the object has may be read."""
-        info = _code(frame.f_code, frame.f_globals)
+        info = code_of(frame.f_code, frame.f_globals)
         if info.quiet or frame.f_code in _MODELS:
             return
-        if function != "vars" and _has_constant_name(frame.f_code, frame.f_lasti):
+        if function != "vars" and has_constant_name(frame.f_code, frame.f_lasti):
             return
         everything = info._replace(all_attributes=True, serial=-1 - info.serial)
         for value in frame.f_locals.values():
@@ -352,7 +290,7 @@ class Survey:
 
     # ---- what is reached ----
 
-    def _look_at_globals(self, frame: types.FrameType, info: _Code) -> None:
+    def _look_at_globals(self, frame: types.FrameType, info: Code) -> None:
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
             self._place("entry", scope, name, frame.f_code)
@@ -371,7 +309,7 @@ class Survey:
         if key not in self._found:
             self._found[key] = Place(kind, holder, name, reader)
 
-    def _look(self, start: Any, info: _Code, frame: types.FrameType) -> None:
+    def _look(self, start: Any, info: Code, frame: types.FrameType) -> None:
         if type(start) in _ATOMS:
             return
         stack, made, older = [start], set(), self._older
@@ -403,19 +341,19 @@ class Survey:
                 self._seen.add(key)
             stack += self._reach(x, kind, info, frame, old)
 
-    def _reach(self, x: Any, kind: type, info: _Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+    def _reach(self, x: Any, kind: type, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
         code = frame.f_code
         if isinstance(x, torch.Tensor):
             return self._tensor(x, kind, info, code, old)
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
                 self._place("dict", x, None, code)
-            inside = [*x.keys(), *x.values()] if len(x) <= _MANY else self.refuse(_too_many(x), frame) or []
+            inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
             return inside if kind in (dict, OrderedDict, defaultdict) else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
                 self._place("members", x, None, code)
-            inside = list(x) if len(x) <= _MANY else self.refuse(_too_many(x), frame) or []
+            inside = list(x) if self._is_small(x, frame) else []
             return inside if kind in (list, tuple, set, frozenset, deque) else [*inside, *self._instance(x, kind, info, code, old)]
         if kind is types.FunctionType:
             return self._function(x, info, code, old)
@@ -468,6 +406,11 @@ class Survey:
             return self._instance(x, kind, info, code, old)
         return self._hidden(x, old, frame)
 
+    def _is_small(self, x: Any, frame: types.FrameType) -> bool:
+        if len(x) > _MANY:
+            self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
+        return len(x) <= _MANY
+
     def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
         if old:
             self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
@@ -483,7 +426,7 @@ class Survey:
             return self._hidden(x, old, frame)
         return ()
 
-    def _tensor(self, x: torch.Tensor, kind: type, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _tensor(self, x: torch.Tensor, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if not old:
             return ()
         if "grad" in info.attributes:
@@ -494,12 +437,12 @@ class Survey:
         hooks = x._backward_hooks if kind in (torch.Tensor, torch.nn.Parameter) else None
         return found if hooks is None else [*found, hooks]
 
-    def _function(self, x: types.FunctionType, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if old:
             self._place("function", x)
         return self._attributes(x.__dict__, info, code, old) if x.__dict__ else ()
 
-    def _instance(self, x: Any, kind: type, info: _Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         found: list[Any] = []
         old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
         if old:
@@ -526,7 +469,7 @@ class Survey:
         return [*found, *on_class]
 
     def _attributes(
-        self, space: dict[str, Any], info: _Code, code: types.CodeType, old: bool, kind: type | None = None
+        self, space: dict[str, Any], info: Code, code: types.CodeType, old: bool, kind: type | None = None
     ) -> list[Any]:
         found = []
         for name in info.attributes:
@@ -544,20 +487,23 @@ class Survey:
             self._on_class[key] = _lookup(kind, name)
         return self._on_class[key]
 
-    def _class_attributes(self, kind: type, info: _Code, code: types.CodeType) -> list[Any]:
+    def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
         key = (kind, info.serial)
         if key not in self._class_values:
             self._class_values[key] = self._look_at_class(kind, info, code)
         return self._class_values[key]
 
-    def _look_at_class(self, kind: type, info: _Code, code: types.CodeType) -> list[Any]:
+    def _look_at_class(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
         if not kind.__flags__ & 1 << 9:  # classes written in C do not change
             return []
         found = []
-        for name in (*info.attributes, *_special_names(kind)):
+        for name in _SPECIAL:
+            self._place("lookup", kind, name, code)
+        for name in info.attributes:
             value = self._lookup(kind, name)
-            if value is not _NOTHING:
+            if value is not _NOTHING or name in info.may_lack:
                 self._place("lookup", kind, name, code)
+            if value is not _NOTHING:
                 # What a descriptor written in Python reads, its frames show.
                 if not hasattr(type(value), "__get__"):
                     found.append(value)
@@ -591,10 +537,6 @@ _MANY = 100_000
 _ATOMIC_BASES = (torch.Size,)
 
 
-def _too_many(x: Any) -> str:
-    return f"it reaches a {type(x).__qualname__} of {len(x)} members"
-
-
 def _lookup(kind: type, name: str) -> Any:
     for base in kind.__mro__:
         if name in base.__dict__:
@@ -602,24 +544,15 @@ def _lookup(kind: type, name: str) -> Any:
     return _NOTHING
 
 
-@functools.lru_cache(4096)
-def _special_names(kind: type) -> tuple[str, ...]:
-    """Special methods that a Python class defines: looked up without being named."""
-    names = {name for base in kind.__mro__ if base.__flags__ & 1 << 9 for name in base.__dict__ if name.startswith("__")}
-    return tuple(n for n in names if callable(_lookup(kind, n)) and n not in ("__class__", "__init_subclass__", "__subclasshook__"))
-
-
-@functools.lru_cache(16384)
-def _has_constant_name(code: types.CodeType, at: int) -> bool:
-    """Whether the call of ``getattr`` (or its kin) at this offset names its attribute by a constant."""
-    before: list[dis.Instruction] = []
-    for step in dis.get_instructions(code):
-        if step.offset >= at:
-            break
-        if step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL", "KW_NAMES"):
-            before.append(step)
-    # The default, if there is one, is one instruction in all but odd cases: those count as computed.
-    return any(s.opname == "LOAD_CONST" and type(s.argval) is str and s.argval.isidentifier() for s in before[-2:])
+#: Looked up on classes without being named; one that comes later counts too.
+_SPECIAL = frozenset(
+    """__call__ __getattr__ __getattribute__ __setattr__ __delattr__ __init__ __new__ __enter__ __exit__ __iter__ __next__ __len__
+    __contains__ __getitem__ __setitem__ __delitem__ __missing__ __bool__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __str__
+    __repr__ __format__ __float__ __int__ __index__ __round__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__ __iadd__ __sub__
+    __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__ __truediv__ __rtruediv__ __itruediv__ __floordiv__
+    __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__
+    __instancecheck__ __torch_function__""".split()
+)
 
 
 def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
@@ -639,7 +572,7 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
             if name in members:
                 caller = frame.f_back
                 if caller is not None:
-                    survey._look(members[name], _code(caller.f_code, caller.f_globals), caller)
+                    survey._look(members[name], code_of(caller.f_code, caller.f_globals), caller)
                 break
 
 

@@ -208,7 +208,7 @@ mod tests {
         for (name, known, text) in [
             ("aten::hardtanh", &[][..], "min(c, max(b, a))"),
             ("aten::clamp", &[], "min(c, max(b, a))"),
-            ("aten::clamp", &[Nothing, Absent, Nothing], "min(c, a)"),
+            ("aten::clamp", &[Nothing, Absent, Nothing], "select(c < a, c, a)"),
             ("aten::clamp.Tensor", &[Nothing, Nothing, Absent], "max(a, b)"),
             ("aten::gelu", &[Nothing, Is(0)], "a * 0.5 * (1 + erf(a * 0.7071067811865476))"),
             ("aten::sigmoid", &[], "1 / (1 + exp(-a))"),

@@ -1,0 +1,385 @@
+"""A compiled step leaves what the recorded step leaves: gradients, versions, histories, the thread's state; or it says why not."""
+
+import contextlib
+import copy
+import functools
+import itertools
+import types
+
+import pytest
+import torch
+import torch_ltc
+from steps import Holder, Slotted, X, agree
+from torch import nn
+from torch_ltc import _step
+from torch_ltc._survey import Survey
+
+
+# ---- what the step changes ----
+
+
+def counts(world):
+    world.n = 0
+
+    def step(x):
+        world.n += 1
+        return x + 1
+
+    return step
+
+
+def logs(world):
+    world.log = []
+
+    def step(x):
+        world.log.append(1)
+        return x + 1
+
+    return step
+
+
+def keeps(world):
+    def step(x):
+        world.last = x * 2
+        return x + 1
+
+    return step
+
+
+def caches(world):
+    world.cache = {}
+
+    def step(x):
+        world.cache["k"] = len(world.cache) + world.cache.get("k", 0)
+        return x + 1
+
+    return step
+
+
+def sets_item(world):
+    world.o = Slotted()
+    world.o.value = 0
+
+    def step(x):
+        world.o.value = world.o.value + 1
+        return x + 1
+
+    return step
+
+
+def draws(world):
+    world.numbers = itertools.count()
+    return lambda x: x + next(world.numbers)
+
+
+@pytest.mark.parametrize("make", [counts, logs, keeps, caches, sets_item, draws])
+def test_what_a_step_changes_is_changed(make):
+    worlds = {}
+    for device in ("cpu", "ltc"):
+        world = worlds[device] = types.SimpleNamespace()
+        step = make(world)
+        call = torch_ltc.compile(step) if device == "ltc" else step
+        world.out = [call(X.to(device)).cpu() for _ in range(8)]
+    cpu, ltc = worlds["cpu"], worlds["ltc"]
+    assert [t.tolist() for t in cpu.out] == [t.tolist() for t in ltc.out]
+    for name in ("n", "log", "cache"):
+        assert getattr(cpu, name, None) == getattr(ltc, name, None)
+    if make is keeps:
+        assert ltc.last.tolist() == (X * 2).tolist()
+    assert "test_step_effects.py" in call.refusal, call.explain()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: __import__("time").time(),
+        lambda: __import__("random").random(),
+        lambda: __import__("os").getpid(),
+        lambda: __import__("os").urandom(1)[0],
+        lambda: __import__("numpy").random.rand(),
+        lambda: print(end="") or 1.0,
+        lambda: eval("1.0"),
+        lambda: open(__file__).close() or 1.0,
+    ],
+)
+def test_functions_that_depend_on_more_than_arguments_refuse_the_step_by_name_and_line(call):
+    step = torch_ltc.compile(lambda x: (call(), x + 1)[1])
+    for _ in range(5):
+        assert step(X.to("ltc")).tolist() == (X + 1).tolist()
+    assert step.counts[0] == 0 and "test_step_effects.py:" in step.refusal, step.explain()
+
+
+# ---- models, optimisers, gradients ----
+
+
+def trainer(world, kind=torch.optim.SGD, **settings):
+    world.m = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).to(world.device)
+    world.o = kind(world.m.parameters(), lr=0.05, **settings)
+
+    def step(x):
+        world.o.zero_grad()
+        loss = (world.m(x) - 1).pow(2).mean()
+        loss.backward()
+        world.o.step()
+        return loss
+
+    return step
+
+
+def zero_gradient(p):
+    p.grad.mul_(0)
+
+
+def new_layer(world):
+    torch.manual_seed(5)
+    return nn.Linear(3, 4).to(world.device)
+
+
+def load(world, **how):
+    torch.manual_seed(7)
+    source = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    world.m.load_state_dict({k: v.to(world.device) for k, v in source.state_dict().items()}, **how)
+
+
+def reload_optimiser(world):
+    world.o.load_state_dict(copy.deepcopy(world.o.state_dict()))
+
+
+MODEL_CHANGES = {
+    "learning rate": lambda w: w.o.param_groups[0].__setitem__("lr", 0.001),
+    "weight decay": lambda w: w.o.param_groups[0].__setitem__("weight_decay", 0.5),
+    "maximize": lambda w: w.o.param_groups[0].__setitem__("maximize", True),
+    "frozen": lambda w: w.m[0].requires_grad_(False),
+    "frozen and free again": lambda w: (w.m[0].requires_grad_(False), w.m[0].requires_grad_(True)),
+    "layer": lambda w: w.m.__setitem__(0, new_layer(w)),
+    "parameter": lambda w: setattr(w.m[0], "weight", nn.Parameter(torch.full((4, 3), 0.1, device=w.device))),
+    "parameter's data": lambda w: setattr(w.m[0].weight, "data", torch.full((4, 3), 0.3, device=w.device)),
+    "parameter set_": lambda w: w.m[0].weight.data.set_(torch.full((4, 3), 0.2, device=w.device)),
+    "parameter written": lambda w: w.m[0].weight.data.fill_(0.25),
+    "loaded": load,
+    "loaded by assignment": lambda w: load(w, assign=True),
+    "double and back": lambda w: w.m.double().float(),
+    "forward hook": lambda w: w.m[0].register_forward_hook(lambda m, a, o: o * 2),
+    "forward pre-hook": lambda w: w.m[0].register_forward_pre_hook(lambda m, a: (a[0] * 2,)),
+    "backward hook": lambda w: w.m[0].register_full_backward_hook(lambda m, gi, go: (gi[0], ) if gi[0] is not None else None),
+    "gradient hook": lambda w: w.m[0].weight.register_hook(lambda g: g * 0),
+    "two gradient hooks": lambda w: (w.m[0].weight.register_hook(lambda g: g * 2), w.m[0].weight.register_hook(lambda g: g + 1)),
+    "hook after accumulation": lambda w: w.m[0].weight.register_post_accumulate_grad_hook(zero_gradient),
+    "optimiser's hook": lambda w: w.o.register_step_pre_hook(lambda o, a, k: o.param_groups[0].__setitem__("lr", 0.0)),
+    "gradients gone": lambda w: [setattr(p, "grad", None) for p in w.m.parameters()],
+    "gradients given": lambda w: [setattr(p, "grad", torch.ones_like(p)) for p in w.m.parameters()],
+    "optimiser reloaded": reload_optimiser,
+    "optimiser's state cleared": lambda w: w.o.state.clear(),
+    "group added": lambda w: w.o.add_param_group({"params": [nn.Parameter(torch.ones(1, device=w.device))]}),
+    "module to eval": lambda w: w.m.eval(),
+    "forward replaced": lambda w: setattr(w.m[1], "forward", lambda x: x * 0.5),
+    "layer's class": lambda w: setattr(w.m[1], "__class__", nn.Identity),
+    "layer appended": lambda w: w.m.append(nn.Tanh()),
+    "layers swapped": lambda w: w.m.__setitem__(1, nn.ReLU()),
+}
+
+
+@pytest.mark.parametrize("optimiser", [torch.optim.Adam, functools.partial(torch.optim.SGD, momentum=0.9)])
+@pytest.mark.parametrize("name", MODEL_CHANGES)
+def test_a_model_that_changes_between_steps(name, optimiser):
+    agree(lambda world: trainer(world, optimiser), [MODEL_CHANGES[name]])
+
+
+@pytest.mark.parametrize("where", ["neither", "zero_grad", "step"])
+def test_gradients_are_left_and_found(where):
+    results = {}
+    for device in ("cpu", "ltc"):
+        torch.manual_seed(0)
+        m = nn.Linear(3, 2).to(device)
+        o = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.5)
+
+        def step(x):
+            if where == "zero_grad":
+                o.zero_grad()
+            loss = (m(x) - 1).pow(2).mean()
+            loss.backward()
+            if where == "step":
+                o.step()
+            return loss.detach()
+
+        call = torch_ltc.compile(step) if device == "ltc" else step
+        out, kept = [], []
+        for k in range(24):
+            out.append(call(X.to(device) + k / 8).item())
+            kept.append(m.weight.grad)
+            out.append(m.weight.grad.sum().item())
+            if where != "step":
+                o.step()
+            if where == "neither" and k % 3 == 2:
+                o.zero_grad()
+        results[device] = out + [g.sum().item() for g in kept]
+    assert results["ltc"] == pytest.approx(results["cpu"], rel=1e-5)
+    # Where gradients are added up their memory has another layout each time, which is recorded.
+    assert where == "neither" or call.counts[0] >= 4, call.explain()
+
+
+def test_inputs_that_require_gradients_get_theirs():
+    w = torch.ones(3, device="ltc")
+    call = torch_ltc.compile(lambda x: (x * w).pow(2).sum().backward())
+    for k in range(8):
+        x = (X + k).to("ltc").requires_grad_()
+        call(x)
+        assert x.grad.tolist() == (2 * (X + k)).tolist()
+    assert call.counts[0] >= 4, call.explain()
+
+
+def test_a_result_with_history_has_it():
+    enc, head = nn.Linear(3, 2).to("ltc"), nn.Linear(2, 1).to("ltc")
+    call = torch_ltc.compile(enc)
+    for _ in range(6):
+        enc.zero_grad(), head.zero_grad()
+        out = call(X.to("ltc"))
+        assert out.requires_grad
+        head(out).sum().backward()
+        assert enc.weight.grad.abs().sum() > 0
+    assert "history" in call.refusal
+
+
+def test_a_loss_whose_graph_is_used_up_says_so():
+    def messages(device):
+        world = types.SimpleNamespace(device=device)
+        step = trainer(world)
+        call = torch_ltc.compile(step) if device == "ltc" else step
+        said = []
+        for _ in range(6):
+            loss = call(X.to(device))
+            assert loss.requires_grad and not loss.is_leaf
+            with pytest.raises(RuntimeError) as e:
+                loss.backward()
+            said.append((loss.grad_fn.name(), str(e.value).splitlines()[0]))
+        return said, call
+
+    said, call = messages("ltc")
+    assert said == messages("cpu")[0]
+    assert call.counts[0] >= 2, call.explain()
+
+
+def test_replays_count_as_writes():
+    w = torch.ones(3, device="ltc")
+    call = torch_ltc.compile(lambda x: (w.add_(x), None)[1])
+    versions = []
+    for _ in range(6):
+        before = w._version
+        call(X.to("ltc"))
+        versions.append(w._version - before)
+    assert call.counts[0] >= 3 and set(versions) == {1}, (versions, call.explain())
+    a = torch.ones(3, device="ltc", requires_grad=True)
+    loss = (a * w).sum()
+    call(X.to("ltc"))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_writes_to_inputs_are_replayed():
+    call = torch_ltc.compile(lambda x: x.add_(1).mul_(2))
+    for k in range(8):
+        x = (X + k).to("ltc")
+        version = x._version
+        out = call(x)
+        assert x.tolist() == ((X + k + 1) * 2).tolist() and out is x and x._version == version + 2
+    assert call.counts[0] >= 4, call.explain()
+
+
+def test_results_that_are_inputs_or_kept_tensors_are_these():
+    w = torch.ones(3, device="ltc")
+    call = torch_ltc.compile(lambda x: (x, w, x + w))
+    for _ in range(6):
+        x = X.to("ltc")
+        a, b, c = call(x)
+        assert a is x and b is w and c.tolist() == (X + 1).tolist()
+    assert call.counts[0] >= 3, call.explain()
+
+
+def test_conjugated_and_negated_views_are_recorded():
+    for f in (torch.conj, lambda z: torch.imag(z.conj())):
+        call = torch_ltc.compile(f)
+        for k in range(6):
+            z = torch.tensor([1 + 2j, 3 - 1j * k])
+            assert call(z.to("ltc")).cpu().resolve_conj().resolve_neg().tolist() == f(z).resolve_conj().resolve_neg().tolist()
+
+
+# ---- the thread's state ----
+
+AMBIENT = {
+    "autocast": lambda: torch.autocast("ltc", dtype=torch.bfloat16),
+    "no_grad": torch.no_grad,
+    "inference mode": torch.inference_mode,
+    "default dtype": lambda: default_dtype(torch.float64),
+}
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("name", AMBIENT)
+def test_the_thread_s_state_is_part_of_the_key(name):
+    w = torch.ones(3, 3, device="ltc")
+    step = lambda x: (x @ w).detach() * torch.ones((), device=x.device)
+    call = torch_ltc.compile(step)
+    x = torch.ones(2, 3, device="ltc")
+    for _ in range(2):
+        for context in (contextlib.nullcontext, AMBIENT[name]):
+            for _ in range(5):
+                with context():
+                    got, expected = call(x), step(x)
+                assert got.dtype == expected.dtype and got.is_inference() == expected.is_inference()
+    assert call.counts[0] >= 8, call.explain()
+
+
+def test_a_step_that_changes_the_thread_s_state_is_recorded():
+    def step(x):
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+        return x + 1
+
+    call = torch_ltc.compile(step)
+    with torch.no_grad():
+        for k in range(6):
+            call(X.to("ltc"))
+            assert torch.is_grad_enabled() == (k % 2 == 0)
+    assert call.counts[0] == 0 and "grad or inference mode" in call.refusal
+
+
+# ---- checks ----
+
+
+def test_checked_steps_are_recorded_and_compared(monkeypatch):
+    monkeypatch.setattr(_step, "_CHECK_EVERY", 2)
+    holder = Holder(2.0)
+    call = torch_ltc.compile(lambda x: x * holder.value + 1)
+    for _ in range(10):
+        assert call(X.to("ltc")).tolist() == (X * 2 + 1).tolist()
+    replayed, recorded = call.counts
+    assert replayed >= 2 and recorded >= 5
+    # A planted mistake: what the step reads is not watched.
+    place = Survey._place
+    monkeypatch.setattr(Survey, "_place", lambda self, kind, o, name=None, *a: None if name == "value" else place(self, kind, o, name, *a))
+    call = torch_ltc.compile(lambda x: x * holder.value + 1)
+    for _ in range(10):
+        call(X.to("ltc"))
+    holder.value = 3.0
+    with pytest.raises(torch_ltc.StaleStep, match="number"):
+        for _ in range(4):
+            call(X.to("ltc"))
+
+
+def test_varying_kinds_of_inputs_have_no_cliff():
+    call = torch_ltc.compile(lambda x: x * 2 + 1)
+    for _ in range(5):
+        for n in range(1, 25):
+            assert call(torch.ones(n, device="ltc")).tolist() == [3.0] * n
+    before = call.counts[1]
+    for n in range(1, 25):
+        call(torch.ones(n, device="ltc"))
+    assert call.counts[1] == before, call.explain()
