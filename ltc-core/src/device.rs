@@ -7,6 +7,8 @@
 //! place, and the new node finds data where a pending operand was. A node with no holder outside the set cannot gain one.
 //! No lock is held while the backend compiles except the cut lock, which recording never takes.
 
+mod wait;
+
 use std::{
     fmt,
     sync::{
@@ -228,77 +230,6 @@ impl Device {
     /// Sends what these values need to the device, and nothing else. Does not wait for it.
     pub fn sync_values(&self, values: &[TraceValue]) -> Result<(), Error> {
         self.cut_some(values, SyncReason::Explicit)
-    }
-
-    /// The data of a value: a cut point for everything pending, so that a loop that reads its loss each step runs one
-    /// program per step, and a wait for just this value.
-    pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
-        if value.is_pending() {
-            if let Some(part) = self.part_of_data(value) {
-                return part;
-            }
-            self.cut(SyncReason::Read)?;
-        }
-        self.wait_for(value)
-    }
-
-    /// A value that is a dense part of data: there is nothing to compute, so nothing is cut.
-    fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
-        // Something before it may fail: then it may have to be another part.
-        let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
-        let base = base.filter(|b| self.raises() == 0 && !b.is_pending())?;
-        let offset = ltc_ir::part_offset(value, &base).filter(|_| self.takes_parts())?;
-        let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, value.layout(), offset)?);
-        Some(self.wait_for(&base).and_then(part))
-    }
-
-    /// The data of values: sends what they need and nothing else, and waits for them.
-    pub fn values_alone(&self, values: &[TraceValue]) -> Result<Vec<Buffer>, Error> {
-        if values.iter().any(TraceValue::is_pending) {
-            self.cut_some(values, SyncReason::Fallback)?;
-        }
-        values.iter().map(|v| self.wait_for(v)).collect()
-    }
-
-    fn wait_for(&self, value: &TraceValue) -> Result<Buffer, Error> {
-        let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
-        let cell = cell.expect("invariant: a cut leaves no value pending that somebody holds");
-        let session = &self.0.session;
-        metrics::add(&session.counters.downloads, 1);
-        session.events.push(|| Event::Download);
-        let start = Instant::now();
-        self.0.executor.handover.needed(start);
-        let ready = cell.is_ready();
-        let result = cell.wait_unless(&|| session.is_interrupted());
-        if !ready {
-            session.counters.wait.add(start.elapsed());
-        }
-        let result = result.ok_or(Error::Interrupted)?;
-        // A failure before it comes first, as it would have in eager execution.
-        match self.0.executor.unreported(&cell) {
-            Some(error) => Err(self.exec_error(error)),
-            None => result.map_err(|e| self.exec_error(e)),
-        }
-    }
-
-    /// Copies a value to the host.
-    pub fn download(&self, value: &TraceValue) -> Result<HostTensor, Error> {
-        let buffer = self.value(value)?;
-        Ok(self.0.session.backend.download(self.0.index, &buffer, value.layout())?)
-    }
-
-    /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
-    /// reported yet.
-    pub fn wait(&self) -> Result<(), Error> {
-        let done = self.0.executor.wait_idle(&|| self.0.session.is_interrupted());
-        done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;
-        Ok(self.0.session.backend.synchronize(self.0.index)?)
-    }
-
-    fn exec_error(&self, error: Arc<ExecError>) -> Error {
-        self.0.executor.reported(&error);
-        let site = self.0.session.describe_origin(error.site);
-        Error::Exec { error, site }
     }
 
     pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {

@@ -19,7 +19,7 @@ import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -267,7 +267,7 @@ class Survey:
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
             info = code_of(frame.f_code, frame.f_globals)
             self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
-        elif kind in _ATOMS or _is_open(kind) or kind in _ITERATORS or kind in _VIEWS:
+        elif kind in _ATOMS or _is_open(cast(Any, kind)) or kind in _ITERATORS or kind in _VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
         elif kind.__module__ in _PURE_MODULES or kind in (weakref.ref, ContextVar, functools.partial):
