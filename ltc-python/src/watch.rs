@@ -55,13 +55,16 @@ struct Entry {
     any_float: bool,
 }
 
+/// A key and its value.
+type Pair = (Py<PyAny>, Py<PyAny>);
+
 /// Everything read of one dict or class.
 struct Group<T> {
     holder: Py<T>,
     version: Option<u64>,
     entries: Vec<Entry>,
     /// All keys and values, where the whole dict was read.
-    whole: Option<(usize, Vec<(Py<PyAny>, Py<PyAny>)>)>,
+    whole: Option<(usize, Vec<Pair>)>,
 }
 
 struct Watched {
@@ -194,13 +197,12 @@ impl Group<PyDict> {
             }
         }
         if let Some((index, whole)) = &self.whole {
-            let mut at = 0;
             let mut good = dict.len() == whole.len();
             let is_free = |key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>| {
                 let own = |e: &&Entry| e.any_float && e.name.bind(py).is(key);
                 self.entries.iter().find(own).is_some_and(|e| e.is(py, Some(value)))
             };
-            for (key, value) in dict.iter() {
+            for (at, (key, value)) in dict.iter().enumerate() {
                 good = good
                     && whole.get(at).is_some_and(|(k, v)| {
                         same(k.bind(py), &key) && (same(v.bind(py), &value) || is_free(&key, &value))
@@ -208,7 +210,6 @@ impl Group<PyDict> {
                 if !good {
                     break;
                 }
-                at += 1;
             }
             if !good {
                 changed(*index);
