@@ -3,10 +3,7 @@
 import contextlib
 import functools
 import os
-import sys
 import threading
-import types
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload

@@ -141,6 +141,7 @@ class Survey:
         if sys.getprofile() is not None:
             self.obstacle = "a profile function is installed (sys.setprofile)"
             return self
+        _owners.clear()  # of objects that may be gone by now
         # Finalisers of other objects would run within the step.
         self._collects = gc.isenabled()
         gc.disable()
