@@ -27,6 +27,7 @@ fn main() {
         "ambient",
         "warnings",
         "fork",
+        "history",
     ];
     let mut build = cc::Build::new();
     build

@@ -4,6 +4,7 @@
 //! steps, whose calls shall cost little ([`step`]).
 
 mod convert;
+mod history;
 mod older;
 mod sites;
 mod step;
@@ -235,6 +236,11 @@ impl Ambient {
     fn changed(&self) -> &'static str {
         self.0.difference(&ltc_torch::ambient()).unwrap_or_default()
     }
+
+    /// Whether Python modes, function transforms or hooks of saved tensors are active, which see each operator.
+    fn has_modes(&self) -> bool {
+        self.0.has_modes()
+    }
 }
 
 /// The `id` of the function that a frame runs; 0 where this Python is not known (`KNOWS_FRAMES`). Only a profile function
@@ -247,11 +253,14 @@ fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<step::Replays>()?;
+    m.add_class::<history::History>()?;
     m.add_class::<watch::Watch>()?;
     m.add_class::<older::Older>()?;
     m.add_class::<Ambient>()?;
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
+    m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
+    m.add_function(wrap_pyfunction!(step::is_capturing, m)?)?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(raise_interrupt, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;

@@ -163,6 +163,12 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
     numbers.iter().map(|x| x.to_bits()).collect()
 }
 
+/// Whether this thread captures a step: calls within it are part of it.
+#[pyfunction]
+pub(crate) fn is_capturing() -> bool {
+    ltc_torch::is_capturing()
+}
+
 #[pymethods]
 impl Replays {
     #[new]
@@ -315,6 +321,11 @@ impl Replays {
             return "it keeps the tensors it makes".into();
         }
         step.confirm(&earlier).err().map(|why| why.0).unwrap_or_default()
+    }
+
+    /// Whether a capture reads and changes nothing besides its inputs.
+    fn is_closed(&self, step: u64) -> bool {
+        self.store.lock().steps.get(&step).is_some_and(|step| step.is_closed())
     }
 
     /// A confirmed capture is replayed from here on.

@@ -30,6 +30,11 @@ pub(crate) struct LtcReply {
 }
 
 #[repr(C)]
+pub(crate) struct LtcHistory {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcHold {
     _private: [u8; 0],
 }
@@ -186,6 +191,23 @@ unsafe extern "C" {
     pub(crate) fn ltc_reply_tensor(reply: *mut LtcReply, tensor: *mut c_void);
     pub(crate) fn ltc_reply_text(reply: *mut LtcReply, text: *const c_char, len: usize);
     pub(crate) fn ltc_reply_numbers(reply: *mut LtcReply, numbers: *const i64, n: u32);
+    pub(crate) fn ltc_history_begin(tensors: *const *const c_void, n: usize, err: *mut LtcError) -> *mut LtcHistory;
+    pub(crate) fn ltc_history_close(h: *mut LtcHistory);
+    pub(crate) fn ltc_history_take(
+        h: *mut LtcHistory,
+        results: *const *const c_void,
+        m: usize,
+        reached: *mut u8,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_history_cut(h: *mut LtcHistory);
+    pub(crate) fn ltc_history_run(
+        h: *const LtcHistory,
+        grads: *const *const c_void,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_history_free(h: *mut LtcHistory);
     pub(crate) fn ltc_infer_push(results: *mut c_void, dims: *const LtcDims);
 
     pub(crate) fn ltc_tensor_to_device(

@@ -17,6 +17,7 @@ mod error;
 mod ffi;
 mod fork;
 mod generators;
+mod history;
 mod plan;
 mod pool;
 mod recorder;
@@ -39,6 +40,7 @@ pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Reply, Request};
+pub use history::History;
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{Narrow, is_deterministic, on_one_thread, parallel_for};
 pub use tensor::{

@@ -30,7 +30,7 @@ thread_local! {
 }
 
 /// Whether this thread captures a step: others within it are part of it.
-pub(crate) fn is_open() -> bool {
+pub fn is_open() -> bool {
     LOG.with_borrow(Option::is_some)
 }
 

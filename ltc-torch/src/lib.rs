@@ -32,7 +32,7 @@ mod step;
 
 use std::sync::{Arc, OnceLock};
 
-pub use capture::Capture;
+pub use capture::{Capture, is_open as is_capturing};
 pub use error::Error;
 pub use inspect::{Computation, computation, value_id};
 pub use ltc_backend::FallbackReason;
@@ -47,7 +47,7 @@ pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, passes::Switches};
 pub use ltc_torch_sys::{
-    Ambient, Borrowed, Calls, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad, set_spent,
+    Ambient, Borrowed, Calls, History, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad, set_spent,
     state_of,
 };
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
@@ -55,7 +55,7 @@ use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Compiled, Replayer, compile, compile_frozen};
 pub use sites::{SiteSource, set_site_source};
-pub use step::{HostNumbers, NotReplayable, Signature, Step};
+pub use step::{HostNumbers, NotReplayable, Signature, Step, without_history};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};

@@ -105,6 +105,11 @@ pub(crate) fn is_all_of_memory(t: &Tensor) -> Result<bool, Error> {
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| fills_memory(s, &view))?)
 }
 
+/// A tensor that shows the same memory in the same way, and is neither a view of another one nor has a history.
+pub fn without_history(t: &Tensor) -> Result<Tensor, Error> {
+    Ok(ltc_torch_sys::alias(t, Window::shown_by(t)?.view(0))?)
+}
+
 impl Signature {
     /// Of these inputs, all on the device.
     pub fn of(inputs: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
@@ -305,6 +310,11 @@ impl Step {
     /// step means that steps keep what they make (a list of losses), which a replay would overwrite.
     pub fn left_behind(&self) -> usize {
         self.fresh.iter().filter(|&&i| self.storages[i].is_shared()).count()
+    }
+
+    /// Whether it reads and changes nothing besides its inputs.
+    pub fn is_closed(&self) -> bool {
+        self.storages.is_empty() && self.targets.is_empty()
     }
 
     /// Compiles the program now rather than at the first replay.

@@ -1,0 +1,276 @@
+"""Steps that return tensors which gradients flow through: how to go back through a replay.
+
+While such a step is captured, hooks of saved tensors put numbered boxes into autograd's nodes instead of tensors
+(:class:`Saving`), and what the boxes held becomes part of what the captured program returns. Each replay gives its results a
+history of one node (:class:`_Back`), which keeps what that replay saved. Going back runs the captured nodes with these
+tensors in their boxes, or, from the third time on, a replay of what they did.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from torch_ltc import _ltc
+from torch_ltc._runtime import on_device
+
+#: Captures of one way back that may differ from the one before until it is recorded each time.
+_MAX_ATTEMPTS = 4
+
+
+class _Box:
+    """What a node saved: the tensor, until its place among what replays save is known."""
+
+    __slots__ = ("tensor", "version", "place")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        # A result of the node itself would keep the node alive.
+        self.tensor: Any = tensor if tensor.grad_fn is None or tensor.is_leaf else tensor.detach()
+        self.version = tensor._version
+        self.place = -1
+
+
+class _Source(NamedTuple):
+    """Where a replay finds a tensor."""
+
+    #: "input" or "result", by position; "own": ``tensor``, which is older than the step.
+    kind: str
+    position: int
+    tensor: Any = None
+
+    def find(self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Any:
+        """The tensor of this replay."""
+        if self.kind == "own":
+            return self.tensor
+        return inputs[self.position] if self.kind == "input" else results[self.position]
+
+
+def _storage(x: torch.Tensor) -> int:
+    return int(x.untyped_storage()._cdata)
+
+
+class Saving:
+    """While a step is captured: what autograd saves, and the history it makes from these tensors on."""
+
+    def __init__(self, given: list[torch.Tensor]) -> None:
+        self._given = given
+        self._boxes: list[_Box] = []
+        self._table: list[torch.Tensor] | None = None
+        self._obstacle = ""
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+
+    def __enter__(self) -> "Saving":
+        self._history = _ltc.History(self._given)
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._hooks.__exit__()
+        self._history.close()
+
+    def _pack(self, x: torch.Tensor) -> _Box:
+        if not on_device(x):
+            self._obstacle = self._obstacle or "it saves a tensor of another device for going back"
+        box = _Box(x)
+        self._boxes.append(box)
+        return box
+
+    def _unpack(self, box: _Box) -> torch.Tensor:
+        if self._table is not None:
+            return self._table[box.place]
+        x: torch.Tensor = box.tensor
+        if x._version != box.version:
+            # Eager checks this where there are no hooks.
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{x.type()} {list(x.shape)}] is at version {x._version}; expected version {box.version} instead. Hint: enable "
+                "anomaly detection to find the operation that failed to compute its gradient, with "
+                "torch.autograd.set_detect_anomaly(True)."
+            )
+        return x
+
+    def way(
+        self, inputs: Sequence[torch.Tensor], watched: Sequence[torch.Tensor], results: list[torch.Tensor], flow: list[int],
+        older: Callable[[Any], bool],
+    ) -> "Way | str":
+        """The way back from these of the results, which what was saved is added to; or why there is none."""
+        if self._obstacle:
+            return self._obstacle
+        memory: dict[int, _Source] = {}
+        for at, t in enumerate(results):
+            if memory.setdefault(_storage(t), _Source("result", at)).position != at and (at in flow or t.requires_grad):
+                return "it returns several views of one tensor with history"
+        for t in watched:
+            if on_device(t) and t.layout is torch.strided:
+                known = memory.setdefault(_storage(t), _Source("own", 0, t))
+                if known.kind == "result":
+                    return "it returns a view of a tensor that is older than the step, with history"
+        for i, t in enumerate(inputs):
+            if memory.get(_storage(t), _Source("own", 0)).kind == "result":
+                return "it returns a view of an input, with history"
+            memory[_storage(t)] = _Source("input", i)
+        try:
+            reached = self._history.take([results[i] for i in flow])
+        except RuntimeError as e:
+            return str(e)
+        position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
+        at = lambda t: _Source("input", position[id(t)]) if id(t) in position else _Source("own", 0, t)
+        saved: dict[int, int] = {}
+        sources: list[_Source] = []
+        checked: dict[_Source, None] = {}
+        for box in self._boxes:
+            x = box.tensor
+            if id(x) not in saved:
+                saved[id(x)] = len(sources)
+                if id(x) in position or older(x):
+                    sources.append(at(x))
+                else:
+                    # Writes to what it shares memory with count.
+                    if _storage(x) in memory:
+                        checked[memory[_storage(x)]] = None
+                    sources.append(_Source("result", len(results)))
+                    results.append(x)
+            box.place = saved[id(x)]
+        differentiated = [at(t) for t in self._given]
+        return Way(self, flow, sources, [*checked], differentiated, [i for i, found in enumerate(reached) if found])
+
+    def let_go(self) -> None:
+        """The nodes are run by replays only from here on: they hold no tensors, and lead nowhere."""
+        for box in self._boxes:
+            box.tensor = None
+        self._history.cut()
+        self._given = []
+
+    def go_back(self, grads: Sequence[Any], saved: list[torch.Tensor]) -> list[Any]:
+        """Runs the nodes with these tensors in their boxes."""
+        outer, self._table = self._table, saved
+        try:
+            return self._history.run([*grads])
+        finally:
+            self._table = outer
+
+
+class Way:
+    """The way back through replays of one capture."""
+
+    def __init__(
+        self, saving: Saving, flow: list[int], saved: list[_Source], checked: list[_Source], given: list[_Source], reached: list[int]
+    ) -> None:
+        self._saving, self._flow, self._saved, self._checked = saving, flow, saved, checked
+        self._reached = reached
+        self._leads_to = [given[i] for i in reached]
+        self._replays = _ltc.Replays()
+        self._lock = threading.RLock()
+        #: By kind of call: the capture that another one may confirm, and how many there were.
+        self._making: dict[int, tuple[int, int]] = {}
+        self._recorded = 0
+
+    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> str:
+        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From there
+        on the nodes are this way's, and what was captured has no history of its own."""
+        saved = [s.find(inputs, results) for s in self._saved]
+        seeds = [torch.zeros_like(results[i]) for i in self._flow]
+        taken = tuple([*seeds, *saved])
+        self._replays.begin(taken)
+        try:
+            found = [g for g in self._saving.go_back(seeds, saved) if g is not None]
+            step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
+        except RuntimeError as e:
+            self._replays.abort()
+            return f"going back through it fails: {e}"
+        if step and not self._replays.is_closed(step):
+            why = "going back through it reads a tensor that autograd does not save"
+        self._replays.forget(step)
+        if not why:
+            self._saving.let_go()
+        return why
+
+    def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Gives the results of a replay their history."""
+        outputs = [results[i] for i in self._flow]
+        saved = [s.find(inputs, results) for s in self._saved]
+        saved += [s.find(inputs, results) for s in self._checked]
+        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._leads_to])
+        results = results[:]
+        for i, x in zip(self._flow, out):
+            results[i] = x
+        return results
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """``(replayed, recorded)`` ways back so far."""
+        return self._replays.replayed(), self._recorded
+
+    def go(self, grads: Sequence[torch.Tensor | None], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        """Gradients of what it leads to, from those of the results."""
+        del saved[len(self._saved) :]
+        seeds = tuple([g for g in grads if g is not None])
+        taken = (*seeds, *saved)
+        key = "".join(["-" if g is None else "+" for g in grads])
+        hit = self._replays.replay(taken, key)
+        if hit is None:
+            return self._record(key, grads, taken, saved)
+        places, results = hit
+        found: list[torch.Tensor | None] = [None] * len(self._reached)
+        for place, x in zip(places, results):
+            found[place] = x
+        return found
+
+    def _record(self, key: str, grads: Sequence[Any], taken: tuple[Any, ...], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        with self._lock:
+            self._recorded += 1
+            captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(on_device, taken))
+            kind = self._replays.classify(taken, key)[0] if captures else 0
+            earlier, attempts = self._making.get(kind, (0, 0))
+            captures = captures and attempts < _MAX_ATTEMPTS
+            if captures:
+                self._replays.begin(taken)
+            try:
+                all_found = self._saving.go_back(grads, saved)
+                found = [all_found[i] for i in self._reached]
+                places = [i for i, x in enumerate(found) if x is not None]
+                for i, x in zip(places, _apart([found[i] for i in places], taken)):
+                    found[i] = x
+                if not captures:
+                    return found
+                step, _ = self._replays.end(taken, tuple([found[i] for i in places]), "", [])
+            except BaseException:
+                if captures:
+                    self._replays.abort()
+                raise
+            closed = step and self._replays.is_closed(step)
+            if closed and earlier and not self._replays.confirm(step, earlier):
+                self._replays.ready(kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places)
+                del self._making[kind]
+            else:
+                self._making[kind] = (step if closed else 0, attempts + 1)
+            return found
+
+
+def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
+    """Gradients that share memory with none of the others: whoever gets one may write to it."""
+    known = set(map(_storage, taken))
+    apart = []
+    for x in found:
+        memory = _storage(x)
+        apart.append(x.clone() if memory in known else x)
+        known.add(memory)
+    return apart
+
+
+class _Back(torch.autograd.Function):
+    """The history of a replay's results."""
+
+    @staticmethod
+    def forward(ctx: Any, way: Way, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
+        ctx.way = way
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*saved)
+        return tuple(outputs)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
+        return (None, None, None, *ctx.way.go(grads, [*ctx.saved_tensors]))

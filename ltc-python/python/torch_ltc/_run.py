@@ -1,0 +1,388 @@
+"""One recorded call of a step: what it read, changed, saved and returned."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torch_ltc import _ltc
+from torch_ltc._history import Saving, Way
+from torch_ltc._host import HostProgram, HostTape, Traced
+from torch_ltc._runtime import on_device
+from torch_ltc._survey import Place, Survey
+
+if TYPE_CHECKING:
+    from torch_ltc._step import CompiledStep
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
+#: Whether this thread captures a step: others within it are part of it.
+capturing = threading.local()
+
+def by_value(x: Any) -> Any:
+    """A plain value as part of a key: by type, and bit by bit."""
+    if type(x) is float:
+        return x.hex()
+    return (type(x), x.real.hex(), x.imag.hex()) if type(x) is complex else (type(x), x)
+
+
+class _Result(NamedTuple):
+    """One of the results that are tensors: where it stands, and which it is."""
+
+    place: int
+    #: Position among the inputs, where the step returns one of these as it is.
+    of_input: int | None
+    #: A tensor that is older than the step, returned as it is.
+    itself: Any
+    #: Position among the results of the program.
+    of_program: int
+
+
+class Record:
+    """What Python keeps of a captured step."""
+
+    def __init__(self, spec: Any, plain: list[Any], tensors: list[_Result]) -> None:
+        self._spec, self._plain, self._tensors = spec, plain, tensors
+        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0].of_input is None and tensors[0].itself is None
+        self._way: Way | None = None
+
+    @property
+    def has_way(self) -> bool:
+        """Whether gradients flow through the results of replays."""
+        return self._way is not None
+
+    def lead_back(self, way: Way) -> None:
+        """Gradients flow through the results, this way."""
+        self._way, self.only = way, False
+
+    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
+        """What the step returns, with these tensors."""
+        if self._way is not None:
+            results = self._way.wrap(inputs, results)
+        flat = list(self._plain)
+        for place, of_input, itself, of_program in self._tensors:
+            flat[place] = itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
+        return pytree.tree_unflatten(flat, self._spec)
+
+    def like(self, other: "Record") -> bool:
+        """Whether both return the same, but for the values of tensors."""
+        return (str(self._spec), [*map(by_value, self._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in self._tensors]) == (
+            str(other._spec), [*map(by_value, other._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in other._tensors]
+        )
+
+
+class Making:
+    """A captured step that the next call may confirm."""
+
+    def __init__(self, watch: "Reads", step: int, program: HostProgram | None, attempts: int) -> None:
+        self.reads, self.step, self.program, self.attempts = watch, step, program, attempts
+
+
+class Reads:
+    """What a survey found, watched."""
+
+    def __init__(self, survey: Survey, free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]]) -> None:
+        places, tensors = survey.places()
+        self.places: list[Place] = places
+        for holder, name in _rates(places):
+            free.setdefault((id(holder), name), (holder, name))
+        known = {(id(p.holder), p.name): i for i, p in enumerate(places) if p.kind == "entry"}
+        whole = {id(p.holder) for p in places if p.kind == "dict"}
+        lent = []
+        for key, (holder, name) in free.items():
+            if key not in known and key[0] in whole:
+                known[key] = len(places)
+                places.append(Place("entry", holder, name, None))
+            if key in known and type(holder.get(name)) is float:
+                lent.append((known[key], holder, name))
+        self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
+        for index, _, _ in lent:
+            self.watch.free(index)
+        #: Numbers that may change, as ``(dict, key)``: replays read them.
+        self.free = [(holder, name) for _, holder, name in lent]
+        self.uses_grads = survey.uses_grads
+
+    def covers(self, other: "Reads") -> bool:
+        """Whether all that the other reads is watched here."""
+        mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in self.places}
+        theirs = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in other.places}
+        tensors = set(map(id, self.watch.tensors()))
+        return theirs <= mine and tensors.issuperset(map(id, other.watch.tensors())) and self.uses_grads == other.uses_grads
+
+    def leaves(self) -> list[torch.Tensor]:
+        """Tensors whose gradients the step may read or leave."""
+        if not self.uses_grads:
+            return []
+        return [t for t in self.watch.tensors() if on_device(t) and t.is_leaf and t.requires_grad]
+
+
+def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
+    """Learning rates: the setting that schedules change."""
+    for place in places:
+        if place.kind == "dict" and "params" in place.holder and type(place.holder.get("lr")) is float:
+            yield place.holder, "lr"
+
+
+#: What settings of optimisers are called.
+_WORDS = {"lr": "the learning rate"}
+
+
+@contextlib.contextmanager
+def _lent(tape: HostTape, slots: list[tuple[dict[Any, Any], Any]]) -> Iterator[None]:
+    """While a step is captured, numbers that may change remember what becomes of them."""
+    lent = [(holder, name, holder[name], tape.setting(holder, name)) for holder, name in slots if type(holder.get(name)) is float]
+    for holder, name, _, traced in lent:
+        holder[name] = traced
+    try:
+        yield
+    finally:
+        for holder, name, plain, traced in lent:
+            now = holder.get(name)
+            if now is not traced:
+                tape.obstacle = tape.obstacle or f"it changes {_WORDS.get(name, name)} itself"
+                plain = float(now) if type(now) is Traced else now
+            holder[name] = plain
+
+
+def _spent(x: torch.Tensor) -> str:
+    """What going back through a tensor's history would say where the step has done so and let it go; empty where it can be."""
+    seen: set[Any] = set()
+    ahead: list[Any] = [x.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        for name in dir(type(node)):
+            if name.startswith("_saved_") or name == "saved_tensors":
+                try:
+                    getattr(node, name)
+                except RuntimeError as e:
+                    return str(e)
+        ahead += [n for n, _ in node.next_functions]
+    return ""
+
+
+def _containers(x: Any) -> Iterator[Any]:
+    """The containers that arguments come in."""
+    if isinstance(x, (tuple, list, dict)):
+        yield x
+        for y in x.values() if isinstance(x, dict) else x:
+            yield from _containers(y)
+
+
+class Run:
+    """One recorded call with what it read, changed and returned."""
+
+    def __init__(
+        self, step: "CompiledStep[..., Any]", inputs: tuple[Any, ...], before: Reads | None, making: Making | None, saves: bool
+    ) -> None:
+        self._owner, self._inputs, self._before, self._making = step, inputs, before, making
+        self.obstacle = ""
+        self.reads: Reads | None = None
+        self.record: Record | None = None
+        self.program: HostProgram | None = None
+        #: The capture's number; 0 where there is none.
+        self.step = 0
+        #: Leaves whose gradients are inputs; leaves that get results as gradients; those that lose theirs.
+        self.grads: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        #: Tensors that are written and how often; inputs by position.
+        self.written: tuple[list[Any], list[int], list[tuple[int, int]]] = ([], [], [])
+        #: Results whose history is used up, with its name and what it says.
+        self.spent: list[tuple[int, str, str]] = []
+        #: Whether what it changed besides is known.
+        self.is_plain = False
+        #: Whether it returns tensors that gradients flow through, and how, where what autograd saved was taken down.
+        self.has_history = False
+        self.way: Way | None = None
+        self._saves = saves
+        self._saving: Saving | None = None
+        self._results: list[torch.Tensor] = []
+
+    def call(self, args: Any, kwargs: Any) -> Any:
+        """Calls the step, and finds out what it did."""
+        owner, before = self._owner, self._before
+        captures = before is not None
+        leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if x.is_leaf and x.requires_grad]]
+        if before is not None:
+            before.watch.refresh()
+        leaves = list({id(t): t for t in leaves}.values())
+        had = [(t, t.grad) for t in leaves]
+        givens = (*self._inputs, *[g for _, g in had if g is not None])
+        versions = [x._version if not x.is_inference() else 0 for x in self._inputs]
+        histories = [(x.requires_grad, x.grad_fn) for x in self._inputs]
+        if captures and self._saves:
+            self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
+        ambient = _ltc.Ambient()
+        tape, survey = HostTape(), Survey([*_containers((args, kwargs)), *givens])
+        if captures:
+            owner._replays.begin(self._inputs)
+        capturing.now = True
+        try:
+            with self._saving or contextlib.nullcontext(), _lent(tape, before.free if before else []), tape, survey:
+                out = owner._fn(*args, **kwargs)
+        except BaseException:
+            if captures:
+                owner._replays.abort()
+            raise
+        finally:
+            capturing.now = False
+        try:
+            if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
+                self.obstacle = "it changes the history of an input"
+            self._look(survey, tape, out, ambient, had, givens, versions, captures)
+        except BaseException:
+            owner._replays.abort()
+            raise
+        return self._returned(out)
+
+    def _begins(self, before: Reads | None) -> list[torch.Tensor]:
+        """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
+        leaves = [t for t in before.watch.tensors() if t.is_leaf] if before else []
+        return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
+
+    def _returned(self, out: Any) -> Any:
+        flat, spec = pytree.tree_flatten(out)
+        if any(type(x) is Traced for x in flat):
+            return pytree.tree_unflatten([float(x) if type(x) is Traced else x for x in flat], spec)
+        return out
+
+    def _refuse(self, why: str, captures: bool) -> None:
+        self.obstacle = self.obstacle or why
+        if captures:
+            self._owner._replays.abort()
+
+    def _look(self, survey: Survey, tape: HostTape, out: Any, ambient: _ltc.Ambient, had: Any, givens: Any, versions: Any, captures: bool) -> None:
+        """Finds out what the call did."""
+        owner = self._owner
+        older = survey.is_older
+        self.reads = Reads(survey, owner._free)
+        self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
+        why = self.obstacle or survey.obstacle or tape.obstacle
+        if not why and ambient.changed():
+            why = f"it changes {ambient.changed()}"
+        flat, spec = pytree.tree_flatten(out)
+        tensors: list[_Result] = []
+        results: list[Any] = []
+        plain: list[Any] = []
+        flow: list[int] = []
+        for i, x in enumerate(flat):
+            plain.append(None)
+            if not on_device(x):
+                plain[i] = x
+                if type(x) is Traced:
+                    why = why or "it returns a number that the host computes"
+                elif not isinstance(x, PLAIN):
+                    why = why or "it returns what is neither a tensor on ltc nor a plain value"
+                continue
+            given = next((j for j, y in enumerate(self._inputs) if y is x), None)
+            if given is not None or older(x):
+                tensors.append(_Result(i, given, None if given is not None else x, 0))
+                continue
+            if x.requires_grad and x.grad_fn is None:
+                why = why or "it returns a leaf that requires a gradient"
+            elif x.is_conj() or x.is_neg():
+                why = why or "it returns a conjugated or negated view"
+            elif type(x) not in TENSORS:
+                why = why or f"it returns a {type(x).__name__}"
+            at = next((k for k, y in enumerate(results) if y is x), None)
+            if at is None:
+                at = len(results)
+                results.append(x)
+                if x.grad_fn is not None and not why:
+                    said = _spent(x)
+                    if said:
+                        self.spent.append((at, x.grad_fn.name(), said))
+                    else:
+                        flow.append(at)
+            tensors.append(_Result(i, None, None, at))
+        self.record = Record(spec, plain, tensors)
+        if survey.uses_grads and torch.is_grad_enabled():
+            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not t.is_leaf]
+            if any(t.requires_grad for t in outside):
+                why = why or "it differentiates through a tensor that was made outside"
+        gets, loses = [], []
+        position = {id(x): i for i, x in enumerate(self._inputs)}
+        for t, grad in had:
+            now = t.grad
+            if now is grad:
+                continue
+            place = position.get(id(t), t)
+            if now is None:
+                loses.append(place)
+            elif not on_device(now) or now.requires_grad:
+                why = why or "it leaves a gradient with history"
+            else:
+                gets.append(place)
+                results.append(now)
+        self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses)
+        if flow and not why:
+            why = self._flows(flow, results, survey, tape, bool(gets or loses))
+        if not why and self._making is not None:
+            why = self._effects(versions)
+            self.is_plain = not why
+        if why:
+            return self._refuse(why, captures)
+        if not captures:
+            return
+        if self.has_history and self.way is None:
+            # What autograd saves is taken down next time.
+            return owner._replays.abort()
+        self.program = tape.program()
+        identity = self.program.identity if self.program else ""
+        # The survey holds nothing any more that the step dropped.
+        self._results = results
+        self.step, why = owner._replays.end(givens, tuple(results), identity, tape.handed)
+        if why:
+            self.obstacle = why
+
+    def _flows(self, flow: list[int], results: list[torch.Tensor], survey: Survey, tape: HostTape, leaves_grads: bool) -> str:
+        """How gradients flow through these results; why a replay's cannot, or nothing."""
+        if survey.uses_grads or leaves_grads:
+            return "it returns a tensor with history and deals with gradients itself: return tensor.detach() where none is wanted"
+        if tape.handed:
+            return "gradients flow through numbers that the host computes"
+        self.has_history = True
+        if self._saving is None or self.reads is None:
+            return ""
+        way = self._saving.way(self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older)
+        if isinstance(way, str):
+            return way
+        self.way = way
+        return ""
+
+    def lead_back(self) -> str:
+        """From here on gradients flow through what was captured as they do through a replay; why they cannot, or nothing."""
+        if self.way is None or self.record is None:
+            return ""
+        why = self.way.prove(self._inputs, self._results)
+        if not why:
+            self.record.lead_back(self.way)
+        return why
+
+    def again(self) -> Any:
+        """What the step returned, as a replay returns it."""
+        assert self.record is not None
+        return self.record.unflatten(self._inputs, _ltc.without_history(self._results))
+
+    def _effects(self, versions: list[int]) -> str:
+        """What the call changed; why a replay cannot, or nothing."""
+        making = self._making
+        assert making is not None
+        reads = making.reads
+        changes = reads.watch.changes()
+        if changes:
+            return f"it changes {reads.places[changes[0]]}"
+        tensors, times = [], []
+        for t, is_other, written in reads.watch.effects():
+            if is_other:
+                return f"it changes what a tensor of shape {list(t.shape)} is (its storage, layout, hooks or requires_grad)"
+            if t.device.type == "ltc" and not any(t is x for x in self._inputs):
+                tensors.append(t)
+                times.append(written)
+        now = [x._version if not x.is_inference() else 0 for x in self._inputs]
+        self.written = (tensors, times, [(i, n - v) for i, (n, v) in enumerate(zip(now, versions)) if n != v])
+        return ""

@@ -1,0 +1,69 @@
+//! The way back through a compiled step as a Python object; `_history.py` says what it is for.
+
+use parking_lot::RwLock;
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyList};
+use tch::Tensor;
+
+use crate::{
+    convert::{any_tensor, list},
+    raise,
+};
+
+/// See [`ltc_torch::History`].
+#[pyclass(frozen, module = "torch_ltc._ltc")]
+pub(crate) struct History(RwLock<ltc_torch::History>);
+
+fn all(items: &Bound<'_, PyList>) -> PyResult<Vec<Tensor>> {
+    let one =
+        |x: Bound<'_, PyAny>| any_tensor(x.py(), &x)?.ok_or_else(|| PyTypeError::new_err("expected a list of tensors"));
+    items.iter().map(one).collect()
+}
+
+/// Tensors that show the same memory as these, without history, and as views of nothing.
+#[pyfunction]
+pub(crate) fn without_history<'py>(tensors: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
+    let fresh: Result<Vec<_>, _> = all(tensors)?.iter().map(ltc_torch::without_history).collect();
+    list(tensors.py(), &fresh.map_err(raise)?)
+}
+
+#[pymethods]
+impl History {
+    /// Opens: what autograd notes from here on begins at these tensors.
+    #[new]
+    fn new(tensors: &Bound<'_, PyList>) -> PyResult<Self> {
+        let history = ltc_torch::History::begin(&all(tensors)?).map_err(ltc_torch::Error::from);
+        Ok(History(RwLock::new(history.map_err(raise)?)))
+    }
+
+    /// The tensors have their own history again.
+    fn close(&self) {
+        self.0.write().close();
+    }
+
+    /// Takes the history of these results; which of the tensors it leads to. Raises why it cannot be gone back through.
+    fn take(&self, results: &Bound<'_, PyList>) -> PyResult<Vec<bool>> {
+        self.0.write().take(&all(results)?).map_err(ltc_torch::Error::from).map_err(raise)
+    }
+
+    /// Gradients stop at the tensors given.
+    fn cut(&self) {
+        self.0.write().cut();
+    }
+
+    /// Goes back, from gradients of the results or `None` to gradients of the tensors or `None`.
+    fn run<'py>(&self, grads: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
+        let py = grads.py();
+        let grads: Vec<_> = grads.iter().map(|g| any_tensor(py, &g)).collect::<PyResult<_>>()?;
+        // A hook that runs within may go back again in this thread.
+        let run = move || (self.0.read_recursive().run(&grads), grads);
+        let (out, _grads) = py.detach(run);
+        let out = out.map_err(ltc_torch::Error::from).map_err(raise)?;
+        let found = list(py, &out.iter().flatten().map(Tensor::shallow_clone).collect::<Vec<_>>())?;
+        let result = PyList::empty(py);
+        let mut next = found.iter();
+        for t in &out {
+            result.append(if t.is_some() { next.next() } else { None })?;
+        }
+        Ok(result)
+    }
+}

@@ -1,0 +1,100 @@
+//! The way back through a compiled step: the history that autograd made while it was captured, gone through again for each
+//! replay.
+
+use std::{borrow::Borrow, ffi::c_void, ptr::NonNull};
+
+use tch::Tensor;
+
+use crate::{
+    error::{ErrorSlot, TorchError},
+    ffi,
+    tensor::{owned, raw},
+};
+
+/// The history that autograd makes from tensors given to a step to the step's results. While it is open, these tensors seem
+/// to have no history of their own, so that the step's can be told from what was before; gradients flow through to that
+/// all the same.
+///
+/// What the nodes saved is up to hooks of saved tensors (`torch.autograd.graph.saved_tensors_hooks`): whoever goes back
+/// says what they find.
+#[derive(Debug)]
+pub struct History {
+    raw: NonNull<ffi::LtcHistory>,
+    given: usize,
+    results: usize,
+}
+
+// SAFETY: nodes may be run by any thread, and by several at a time (each takes its own lock); what changes a history asks
+// for it alone (`&mut`).
+unsafe impl Send for History {}
+// SAFETY: as above.
+unsafe impl Sync for History {}
+
+impl History {
+    /// Begins: from here until [`History::close`], nodes that autograd makes from these tensors begin at them. Those that
+    /// require no gradient are left as they are, and so is one that comes again.
+    pub fn begin(tensors: &[impl Borrow<Tensor>]) -> Result<Self, TorchError> {
+        let tensors: Vec<_> = tensors.iter().map(|t| raw(t.borrow())).collect();
+        let err = ErrorSlot::new();
+        // SAFETY: the tensors are live; the result is ours.
+        let history = unsafe { ffi::ltc_history_begin(tensors.as_ptr(), tensors.len(), err.as_ptr()) };
+        match NonNull::new(history) {
+            Some(raw) => Ok(History { raw, given: tensors.len(), results: 0 }),
+            None => Err(err.take()),
+        }
+    }
+
+    /// The tensors have their own history again.
+    pub fn close(&mut self) {
+        // SAFETY: ours alone.
+        unsafe { ffi::ltc_history_close(self.raw.as_ptr()) }
+    }
+
+    /// Takes the history of these results, which all have one. Returns which of the tensors given it leads to.
+    ///
+    /// # Errors
+    /// Where going back would run code that is not libtorch's own, or lead elsewhere: a function of a Python class, hooks,
+    /// leaves that the step made, nodes older than the step.
+    pub fn take(&mut self, results: &[impl Borrow<Tensor>]) -> Result<Vec<bool>, TorchError> {
+        let results: Vec<_> = results.iter().map(|t| raw(t.borrow())).collect();
+        let (err, mut reached) = (ErrorSlot::new(), vec![0_u8; self.given]);
+        let (at, n) = (results.as_ptr(), results.len());
+        // SAFETY: ours alone; the tensors are live, and `reached` has room for each tensor given.
+        err.check(unsafe { ffi::ltc_history_take(self.raw.as_ptr(), at, n, reached.as_mut_ptr(), err.as_ptr()) })?;
+        self.results = n;
+        Ok(reached.iter().map(|&x| x != 0).collect())
+    }
+
+    /// Severs it from what was before: gradients stop at the tensors given.
+    pub fn cut(&mut self) {
+        // SAFETY: ours alone.
+        unsafe { ffi::ltc_history_cut(self.raw.as_ptr()) }
+    }
+
+    /// Goes back, from gradients of the results (where there are any) to gradients of the tensors given. It may run Python
+    /// hooks, so a thread that holds Python's lock must let it go.
+    ///
+    /// # Errors
+    /// What the operators raise, and where there are not as many gradients as results.
+    pub fn run(&self, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>, TorchError> {
+        if grads.len() != self.results {
+            let (m, n) = (grads.len(), self.results);
+            return Err(TorchError::runtime(format!("{m} gradients for {n} results of a compiled step")));
+        }
+        let grads: Vec<_> = grads.iter().map(|g| g.as_ref().map_or(std::ptr::null(), raw)).collect();
+        let (err, mut out) = (ErrorSlot::new(), vec![std::ptr::null_mut::<c_void>(); self.given]);
+        // SAFETY: the history is live; gradients are live or null, one per result; `out` has room for each tensor given.
+        err.check(unsafe {
+            ffi::ltc_history_run(self.raw.as_ptr(), grads.as_ptr(), out.as_mut_ptr(), err.as_ptr())
+        })?;
+        // SAFETY: what is not null is a new tensor that is ours.
+        Ok(out.into_iter().map(|t| (!t.is_null()).then(|| unsafe { owned(t) })).collect())
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        // SAFETY: ours alone, and not used any more.
+        unsafe { ffi::ltc_history_free(self.raw.as_ptr()) }
+    }
+}
