@@ -13,7 +13,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Instant,
 };
@@ -52,6 +52,8 @@ pub(crate) struct State {
     tape: Lock<Tape>,
     cut: Lock<Cut>,
     epoch: AtomicU32,
+    /// Programs sent so far.
+    cuts: AtomicU64,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
     generator: Mutex<Drawn>,
@@ -85,6 +87,7 @@ impl Device {
             tape,
             cut: Lock::default(),
             epoch: AtomicU32::new(0),
+            cuts: AtomicU64::new(0),
             executor,
             generator: Mutex::default(),
             journal: Mutex::default(),
@@ -351,6 +354,7 @@ impl Device {
         if set.is_empty() {
             return;
         }
+        self.0.cuts.fetch_add(1, Ordering::Relaxed);
         let session = &self.0.session;
         let start = Instant::now();
         trace.fill(set, self.next_epoch(), self.takes_parts(), keepers);
@@ -446,9 +450,24 @@ impl Device {
         handover.sent(&program, narrow, time);
     }
 
-    /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held before.
-    pub(crate) fn canonical_for(&self, values: &[TraceValue], parts: bool) -> (Canonical<Arc<DataCell>>, Vec<Chain>) {
+    /// How many programs were sent so far. What is pending stays pending as long as none is.
+    pub fn cuts(&self) -> u64 {
         let _cut = self.0.cut.lock();
+        self.0.cuts.load(Ordering::Relaxed)
+    }
+
+    /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held
+    /// before. `None`: programs were sent since there were so many.
+    pub(crate) fn canonical_for(
+        &self,
+        values: &[TraceValue],
+        parts: bool,
+        since: Option<u64>,
+    ) -> Option<(Canonical<Arc<DataCell>>, Vec<Chain>)> {
+        let _cut = self.0.cut.lock();
+        if since.is_some_and(|n| n != self.0.cuts.load(Ordering::Relaxed)) {
+            return None;
+        }
         let reached = self.next_epoch();
         drop(ltc_ir::reachable(values, reached));
         let mut set = self.0.tape.lock().pending();
@@ -456,7 +475,7 @@ impl Device {
         let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts);
         let journal = self.0.journal.lock().look();
         let chains = journal.chains(&trace);
-        (trace, chains)
+        Some((trace, chains))
     }
 
     /// Whether parameters of programs may be parts of data.

@@ -62,13 +62,19 @@ pub struct Extracted {
 impl Device {
     /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
     pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
-        let (extracted, arguments) = self.extract_bound(values, false);
+        let (extracted, arguments) =
+            self.extract_from(values, false, None).expect("invariant: nothing is asked about programs sent");
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// As [`Device::extract`]. `parts`: parameters may be parts of data of which the computation reads nothing else.
-    pub fn extract_bound(&self, values: &[TraceValue], parts: bool) -> (Extracted, Arguments) {
-        let (trace, chains) = self.canonical_for(values, parts && self.takes_parts());
+    /// As [`Device::extract`], if no program was sent since there were so many ([`Device::cuts`]): then what was pending is
+    /// no longer. `parts`: parameters may be parts of data of which the computation reads nothing else.
+    pub fn extract_bound(&self, values: &[TraceValue], parts: bool, since: u64) -> Option<(Extracted, Arguments)> {
+        self.extract_from(values, parts, Some(since))
+    }
+
+    fn extract_from(&self, values: &[TraceValue], parts: bool, since: Option<u64>) -> Option<(Extracted, Arguments)> {
+        let (trace, chains) = self.canonical_for(values, parts && self.takes_parts(), since)?;
         let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {
             device: self.clone(),
@@ -79,7 +85,7 @@ impl Device {
             numbers: trace.numbers,
             program: OnceLock::new(),
         };
-        (extracted, trace.params.into_iter().map(Argument::from).collect())
+        Some((extracted, trace.params.into_iter().map(Argument::from).collect()))
     }
 }
 

@@ -28,16 +28,11 @@ pub(crate) fn without_history<'py>(tensors: &Bound<'py, PyList>) -> PyResult<Bou
 
 #[pymethods]
 impl History {
-    /// Opens: what autograd notes from here on begins at these tensors.
+    /// What autograd makes of these tensors from here on.
     #[new]
     fn new(tensors: &Bound<'_, PyList>) -> PyResult<Self> {
         let history = ltc_torch::History::begin(&all(tensors)?).map_err(ltc_torch::Error::from);
         Ok(History(RwLock::new(history.map_err(raise)?)))
-    }
-
-    /// The tensors have their own history again.
-    fn close(&self) {
-        self.0.write().close();
     }
 
     /// Takes the history of these results; which of the tensors it leads to. Raises why it cannot be gone back through.
@@ -50,7 +45,17 @@ impl History {
         self.0.write().cut();
     }
 
-    /// Goes back, from gradients of the results or `None` to gradients of the tensors or `None`.
+    /// Gradients go on to what was before, as they did.
+    fn mend(&self) {
+        self.0.write().mend();
+    }
+
+    /// It is cut for good, and holds on to nothing that was before.
+    fn let_go(&self) {
+        self.0.write().let_go();
+    }
+
+    /// Goes back, where it was cut, from gradients of the results or `None` to gradients of the tensors or `None`.
     fn run<'py>(&self, grads: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
         let py = grads.py();
         let grads: Vec<_> = grads.iter().map(|g| any_tensor(py, &g)).collect::<PyResult<_>>()?;

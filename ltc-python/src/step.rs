@@ -1,7 +1,7 @@
 //! Compiled steps as Python objects: what was captured, for which inputs and in which state, and replays of it. When to
 //! capture is decided in `_step.py`.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, thread::ThreadId};
 
 use ltc_torch::{Ambient, Capture, HostNumbers, Signature, Step};
 use parking_lot::Mutex;
@@ -135,11 +135,9 @@ impl Store {
 #[derive(Default)]
 pub(crate) struct Replays {
     store: Mutex<Store>,
-    current: Mutex<Option<SendCapture>>,
+    /// Captures in progress. Each belongs to the thread that began it, which alone ends it.
+    current: Mutex<HashMap<ThreadId, Capture>>,
 }
-
-/// A capture in progress, which belongs to the thread that began it.
-struct SendCapture(Capture, std::thread::ThreadId);
 
 fn all_lazy(items: &Bound<'_, PyTuple>) -> PyResult<Tensors> {
     tensors(items)?.ok_or_else(|| PyTypeError::new_err("expected tensors on the ltc device"))
@@ -194,8 +192,8 @@ impl Replays {
                 continue;
             }
             let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-            let marks = ready.marks.lock();
-            for leaf in &marks.with_grad {
+            // Never held while the interpreter's lock is let go: who has that one may want this one.
+            for leaf in &ready.marks.lock().with_grad {
                 let Some(grad) = ltc_torch::grad_of(leaf.of(&inputs)) else { return Ok(None) };
                 inputs.push(grad);
             }
@@ -217,6 +215,7 @@ impl Replays {
                     return Err(raise(e));
                 }
             };
+            let marks = ready.marks.lock();
             let grads = results.split_off(results.len() - marks.gets_grad.len());
             marks.leave(&results, &grads, &inputs).map_err(raise)?;
             self.store.lock().replays += 1;
@@ -277,12 +276,12 @@ impl Replays {
         let device = inputs.iter().find_map(ltc_torch::device_of).unwrap_or(0);
         drop(inputs);
         let capture = py.detach(|| Capture::begin(device)).map_err(raise)?;
-        *self.current.lock() = Some(SendCapture(capture, std::thread::current().id()));
+        self.current.lock().insert(std::thread::current().id(), capture);
         Ok(())
     }
 
     /// Ends the capture of a call that returned these results, whose host part is `program` and handed over `host`: a
-    /// number for it, or 0 and why it cannot be replayed.
+    /// number for it, or 0 and why it cannot be replayed; 0 and nothing where it may be another time.
     fn end(
         &self,
         inputs: &Bound<'_, PyTuple>,
@@ -293,9 +292,8 @@ impl Replays {
         let py = inputs.py();
         let (inputs, results) = (all_lazy(inputs)?, all_lazy(results)?);
         let host = HostNumbers { program, values: bits(&host) };
-        let mine = |c: &SendCapture| c.1 == std::thread::current().id();
-        let Some(SendCapture(capture, _)) = self.current.lock().take().filter(mine) else {
-            return Ok((0, "its capture was interrupted".into()));
+        let Some(capture) = self.current.lock().remove(&std::thread::current().id()) else {
+            return Ok((0, String::new()));
         };
         let end = move || (capture.end(&inputs, &results, host), inputs, results);
         let (step, _inputs, _results) = py.detach(end);
@@ -306,6 +304,7 @@ impl Replays {
                 store.steps.insert(id, Arc::new(step));
                 Ok((id, String::new()))
             }
+            Err(why) if why.is_interruption() => Ok((0, String::new())),
             Err(why) => Ok((0, why.0)),
         }
     }
@@ -370,7 +369,7 @@ impl Replays {
 
     /// The call in progress is not captured after all.
     fn abort(&self) {
-        let gone = self.current.lock().take();
+        let gone = self.current.lock().remove(&std::thread::current().id());
         drop(gone);
     }
 

@@ -163,15 +163,16 @@ int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, L
 // Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
 int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
 
-// The history that autograd makes while a step is captured. From `begin` to `close` these tensors seem to begin there;
-// `take` says whether all that leads back from these results was made by the step, and which tensors it leads to (one byte
-// each); `cut` severs it from what was before, and `run` goes back through it as often as wanted: from gradients of the
+// The history that autograd makes of these tensors from `begin` on. `take` says whether all that leads back from these
+// results was made since, and which of the tensors it leads to (one byte each); `cut` severs it from what was before, which
+// `mend` takes back and `let_go` makes final; cut, `run` goes back through it as often as wanted: from gradients of the
 // results (null: none) to owned gradients of the tensors (null: none).
 typedef struct LtcHistory LtcHistory;
 LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* err);
-void ltc_history_close(LtcHistory* h);
 int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_t* reached, LtcError* err);
 void ltc_history_cut(LtcHistory* h);
+void ltc_history_mend(LtcHistory* h);
+void ltc_history_let_go(LtcHistory* h);
 int ltc_history_run(const LtcHistory* h, const void* const* grads, void** out, LtcError* err);
 void ltc_history_free(LtcHistory* h);
 

@@ -15,19 +15,22 @@ namespace ltc {
 namespace {
 using namespace torch::autograd;
 
-// Where the step begins: it stands between the nodes that the step makes and the history of a tensor that it was given.
-// Gradients pass through it as they are; cut, it is where going back through the step ends.
+// Where going back through a step ends: it stands in for the history of a tensor that the step was given.
 struct Entrance final : Node {
-  explicit Entrance(edge_list&& next) : Node(std::move(next)) {}
   std::string name() const override { return "CompiledStepInput"; }
-  variable_list apply(variable_list&& grads) override { return std::move(grads); }
-  void cut() { next_edges_.clear(); }
+  variable_list apply(variable_list&&) override { return {}; }
 };
 
 struct Given {
   Tensor tensor;
   Edge own;
-  std::shared_ptr<Entrance> entrance;
+  std::shared_ptr<Node> entrance;  // none where the step does not lead to it
+};
+
+// An edge of the step's nodes that leads out of the step.
+struct Way {
+  std::shared_ptr<Node> from;
+  size_t index, given;
 };
 
 bool has_hooks(Node& node) {
@@ -37,32 +40,18 @@ bool has_hooks(Node& node) {
 
 // A function that a Python class differentiates. The class is torch's Python bindings', which are not linked to.
 bool is_python(Node& node) { return std::string(typeid(node).name()).find("6PyNodeE") != std::string::npos; }
+
+// Nodes have a setter for their edges that also sees to their topological numbers, and refuses once they have a parent. An
+// entrance has the lowest number there is, so the order of the numbers holds.
+void lead(const Way& way, Edge to) { const_cast<edge_list&>(way.from->next_edges())[way.index] = std::move(to); }
 }  // namespace
 }  // namespace ltc
 
 struct LtcHistory {
   std::vector<ltc::Given> given;
+  std::vector<ltc::Way> out;
   torch::autograd::edge_list roots;
   uint64_t since = 0;
-  bool open = false;
-
-  // The tensors have their own history again, unless the step gave them another one.
-  void close() {
-    if (!std::exchange(open, false)) return;
-    for (auto& g : given) {
-      auto* meta = torch::autograd::impl::get_autograd_meta(g.tensor);
-      if (!meta) continue;
-      if (meta->grad_fn_ == g.entrance) {
-        // A hook that the step added stays where it was added.
-        if (ltc::has_hooks(*g.entrance)) continue;
-        meta->grad_fn_ = g.own.function;
-        meta->output_nr_ = g.own.input_nr;
-      } else if (!meta->grad_fn_ && meta->grad_accumulator_.lock() == g.entrance) {
-        meta->grad_accumulator_ = g.own.function;
-      }
-    }
-  }
-  ~LtcHistory() { close(); }
 };
 
 using namespace ltc;
@@ -72,67 +61,66 @@ LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* er
   auto* history = new LtcHistory;
   const int failed = guarded(err, [&] {
     history->since = at::sequence_number::peek();
-    history->open = true;
-    std::unordered_set<const void*> seen;
     for (size_t i = 0; i < n; i++) {
       const Tensor& t = *static_cast<const Tensor*>(tensors[i]);
-      auto* meta = impl::get_autograd_meta(t);
-      Edge own = t.requires_grad() && seen.insert(t.unsafeGetTensorImpl()).second ? impl::gradient_edge(t) : Edge();
-      if (!own.function || !meta) {
-        history->given.push_back({});
-        continue;
-      }
-      auto entrance = std::shared_ptr<Entrance>(new Entrance({own}), deleteNode);
-      entrance->add_input_metadata(t);
-      if (meta->grad_fn_) {
-        meta->grad_fn_ = entrance;
-        meta->output_nr_ = 0;
-      } else {
-        meta->grad_accumulator_ = entrance;
-      }
-      history->given.push_back({t, std::move(own), std::move(entrance)});
+      history->given.push_back({t, t.requires_grad() ? impl::gradient_edge(t) : Edge(), nullptr});
     }
   });
   if (!failed) return history;
   delete history;
   return nullptr;
 }
-void ltc_history_close(LtcHistory* h) { h->close(); }
 int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_t* reached, LtcError* err) {
   return guarded(err, [&] {
-    std::unordered_set<Node*> seen, entrances;
-    for (auto& g : h->given)
-      if (g.entrance) entrances.insert(g.entrance.get());
-    edge_list roots;
-    std::vector<Node*> ahead;
+    std::unordered_set<Node*> seen;
+    std::vector<std::shared_ptr<Node>> ahead;
+    auto leads_out = [&](const Edge& edge) {
+      size_t i = 0;
+      while (i < h->given.size() && !(h->given[i].own == edge)) i++;
+      return i;
+    };
     for (size_t i = 0; i < m; i++) {
-      roots.push_back(impl::gradient_edge(*static_cast<const Tensor*>(results[i])));
-      ahead.push_back(roots.back().function.get());
+      h->roots.push_back(impl::gradient_edge(*static_cast<const Tensor*>(results[i])));
+      TORCH_CHECK(leads_out(h->roots.back()) == h->given.size(), "it returns an input with history");
+      ahead.push_back(h->roots.back().function);
     }
     while (!ahead.empty()) {
-      Node* node = ahead.back();
+      auto node = std::move(ahead.back());
       ahead.pop_back();
-      if (!node || !seen.insert(node).second) continue;
-      TORCH_CHECK(!has_hooks(*node), "it puts hooks on tensors that gradients flow through");
-      if (entrances.count(node)) continue;
-      TORCH_CHECK(!dynamic_cast<AccumulateGrad*>(node), "it makes a tensor that gradients are gathered in");
-      TORCH_CHECK(!is_python(*node), "gradients flow through a function written in Python (", node->name(), ")");
+      if (!seen.insert(node.get()).second) continue;
+      TORCH_CHECK(!dynamic_cast<AccumulateGrad*>(node.get()), "it makes a tensor that gradients are gathered in");
       TORCH_CHECK(node->sequence_nr() >= h->since, "it differentiates through a tensor that was made outside");
-      for (auto& edge : node->next_edges()) ahead.push_back(edge.function.get());
+      TORCH_CHECK(!has_hooks(*node), "it puts hooks on tensors that gradients flow through");
+      TORCH_CHECK(!is_python(*node), "gradients flow through a function written in Python (", node->name(), ")");
+      for (size_t k = 0; k < node->next_edges().size(); k++) {
+        const Edge& edge = node->next_edge(k);
+        if (!edge.is_valid()) continue;
+        const size_t i = leads_out(edge);
+        if (i == h->given.size()) ahead.push_back(edge.function);
+        else h->out.push_back({node, k, i});
+      }
     }
-    h->roots = std::move(roots);
-    for (size_t i = 0; i < h->given.size(); i++) {
-      reached[i] = h->given[i].entrance && seen.count(h->given[i].entrance.get());
+    for (auto& way : h->out) {
+      auto& given = h->given[way.given];
+      if (given.entrance) continue;
+      given.entrance = std::shared_ptr<Node>(new Entrance, deleteNode);
+      given.entrance->add_input_metadata(given.tensor);
     }
+    for (size_t i = 0; i < h->given.size(); i++) reached[i] = h->given[i].entrance != nullptr;
   });
 }
 void ltc_history_cut(LtcHistory* h) {
-  h->close();
+  for (auto& way : h->out) lead(way, {h->given[way.given].entrance, 0});
+}
+void ltc_history_mend(LtcHistory* h) {
+  for (auto& way : h->out) lead(way, h->given[way.given].own);
+}
+void ltc_history_let_go(LtcHistory* h) {
   for (auto& g : h->given) {
-    if (g.entrance) g.entrance->cut();
     g.tensor = Tensor();
     g.own = Edge();
   }
+  h->out.clear();
 }
 int ltc_history_run(const LtcHistory* h, const void* const* grads, void** out, LtcError* err) {
   return guarded(err, [&] {

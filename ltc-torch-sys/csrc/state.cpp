@@ -18,11 +18,10 @@ uint64_t hooks_of(const torch::autograd::AutogradMeta& meta) {
   for (auto& hook : meta.hooks_) h = mix(h, (uint64_t)hook.get());
   if (meta.cpp_hooks_list_) h = mix(h, meta.cpp_hooks_list_->size());
   if (meta.post_acc_grad_hooks_) h = mix(h, (uint64_t)meta.post_acc_grad_hooks_.get());
-  if (auto node = meta.grad_accumulator_.lock()) {
-    h = mix(h, node->pre_hooks().size());
-    h = mix(h, node->post_hooks().size());
-  }
-  return h;
+  // Whether there is such a node at the moment says nothing.
+  auto node = meta.grad_accumulator_.lock();
+  h = mix(h, node ? node->pre_hooks().size() : 0);
+  return mix(h, node ? node->post_hooks().size() : 0);
 }
 // The history of a result of a replay whose graph the step has used up: it says what the graph would.
 struct Spent final : torch::autograd::Node {

@@ -192,7 +192,6 @@ unsafe extern "C" {
     pub(crate) fn ltc_reply_text(reply: *mut LtcReply, text: *const c_char, len: usize);
     pub(crate) fn ltc_reply_numbers(reply: *mut LtcReply, numbers: *const i64, n: u32);
     pub(crate) fn ltc_history_begin(tensors: *const *const c_void, n: usize, err: *mut LtcError) -> *mut LtcHistory;
-    pub(crate) fn ltc_history_close(h: *mut LtcHistory);
     pub(crate) fn ltc_history_take(
         h: *mut LtcHistory,
         results: *const *const c_void,
@@ -201,6 +200,8 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_history_cut(h: *mut LtcHistory);
+    pub(crate) fn ltc_history_mend(h: *mut LtcHistory);
+    pub(crate) fn ltc_history_let_go(h: *mut LtcHistory);
     pub(crate) fn ltc_history_run(
         h: *const LtcHistory,
         grads: *const *const c_void,

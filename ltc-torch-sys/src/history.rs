@@ -11,9 +11,7 @@ use crate::{
     tensor::{owned, raw},
 };
 
-/// The history that autograd makes from tensors given to a step to the step's results. While it is open, these tensors seem
-/// to have no history of their own, so that the step's can be told from what was before; gradients flow through to that
-/// all the same.
+/// The history that autograd makes from tensors given to a step to the step's results.
 ///
 /// What the nodes saved is up to hooks of saved tensors (`torch.autograd.graph.saved_tensors_hooks`): whoever goes back
 /// says what they find.
@@ -31,8 +29,7 @@ unsafe impl Send for History {}
 unsafe impl Sync for History {}
 
 impl History {
-    /// Begins: from here until [`History::close`], nodes that autograd makes from these tensors begin at them. Those that
-    /// require no gradient are left as they are, and so is one that comes again.
+    /// Of these tensors, from here on.
     pub fn begin(tensors: &[impl Borrow<Tensor>]) -> Result<Self, TorchError> {
         let tensors: Vec<_> = tensors.iter().map(|t| raw(t.borrow())).collect();
         let err = ErrorSlot::new();
@@ -42,12 +39,6 @@ impl History {
             Some(raw) => Ok(History { raw, given: tensors.len(), results: 0 }),
             None => Err(err.take()),
         }
-    }
-
-    /// The tensors have their own history again.
-    pub fn close(&mut self) {
-        // SAFETY: ours alone.
-        unsafe { ffi::ltc_history_close(self.raw.as_ptr()) }
     }
 
     /// Takes the history of these results, which all have one. Returns which of the tensors given it leads to.
@@ -71,7 +62,19 @@ impl History {
         unsafe { ffi::ltc_history_cut(self.raw.as_ptr()) }
     }
 
-    /// Goes back, from gradients of the results (where there are any) to gradients of the tensors given. It may run Python
+    /// Takes [`History::cut`] back.
+    pub fn mend(&mut self) {
+        // SAFETY: ours alone.
+        unsafe { ffi::ltc_history_mend(self.raw.as_ptr()) }
+    }
+
+    /// Forgets the tensors given, and what was before: a cut is final.
+    pub fn let_go(&mut self) {
+        // SAFETY: ours alone.
+        unsafe { ffi::ltc_history_let_go(self.raw.as_ptr()) }
+    }
+
+    /// Goes back, where it was cut, from gradients of the results (where there are any) to gradients of the tensors given. It may run Python
     /// hooks, so a thread that holds Python's lock must let it go.
     ///
     /// # Errors

@@ -67,6 +67,8 @@ pub(crate) fn uploaded(value: &TraceValue) {
 #[derive(Debug)]
 pub struct Capture {
     device: u16,
+    /// Programs the device was sent before.
+    cuts: u64,
 }
 
 impl Drop for Capture {
@@ -86,10 +88,10 @@ impl Capture {
     /// Begins: what is pending is sent to run, so that what the step reads is data.
     pub fn begin(device: u16) -> Result<Capture, Error> {
         crate::sync()?;
-        runtime()?.session.device(device)?;
+        let cuts = runtime()?.session.device(device)?.cuts();
         LOG.set(Some(Log::default()));
         ltc_torch_sys::capture_begin();
-        Ok(Capture { device })
+        Ok(Capture { device, cuts })
     }
 
     /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
@@ -106,6 +108,10 @@ impl Capture {
         let not = |why: &str| Ok(Err(NotReplayable(why.to_owned())));
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
+        }
+        // What was pending may be data by now, and nothing below could tell it from what was there before.
+        if device.cuts() != self.cuts {
+            return Ok(Err(NotReplayable::interrupted()));
         }
         let uploads = log.uploads;
         let strange = |cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str| {
@@ -183,7 +189,9 @@ impl Capture {
         }
         // What stays as it is must be a parameter itself, not some part of it.
         let parts = ends.iter().all(|(_, output)| output.is_some());
-        let (extracted, data) = device.extract_bound(&wanted, parts);
+        let Some((extracted, data)) = device.extract_bound(&wanted, parts, self.cuts) else {
+            return Ok(Err(NotReplayable::interrupted()));
+        };
         let source = |at: usize| {
             let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
             input.map_or(Source::State(at), Source::Input)
@@ -207,13 +215,24 @@ impl Capture {
             let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], cell));
             twins.extend(others.map(|i| (source(i), param)));
         }
-        let resolve = |end: usize| -> Option<End> {
+        let mut held = Vec::new();
+        let mut resolve = |end: usize| -> Option<End> {
             let (value, output) = &ends[end];
             if let Some(output) = output {
                 return Some(End::Output(*output));
             }
             let cell = cell_of(value)?;
-            data.iter().position(|a| Arc::ptr_eq(&a.data, &cell)).map(End::Param)
+            if let Some(param) = data.iter().position(|a| Arc::ptr_eq(&a.data, &cell)) {
+                return Some(End::Param(param));
+            }
+            // No operation reads it: it goes from one tensor to another as it is.
+            let at = starts.iter().position(|s| same_data(s, &cell))?;
+            let param = reads.len();
+            reads.push(Read { source: source(at), part_at: None });
+            held.push(value.layout().clone());
+            let others = (at + 1..starts.len()).filter(|&i| same_data(&starts[i], &cell));
+            twins.extend(others.map(|i| (source(i), param)));
+            Some(End::Param(param))
         };
         let mut targets = Vec::new();
         for (i, end) in changed {
@@ -283,6 +302,7 @@ impl Capture {
             extracted,
             reads,
             twins,
+            held,
             storages,
             targets,
             fresh,

@@ -132,6 +132,7 @@ impl Replayer {
                 (entry.ready, entry.attempts) = (Some(step), 0);
             }
             Ok((step, false)) => entry.first = Some(step),
+            Err(why) if why.is_interruption() && entry.attempts < MAX_ATTEMPTS => (),
             Err(why) => {
                 tracing::info!("{why}");
                 entry.refused = Some(why);

@@ -10,7 +10,7 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
-use ltc_ir::{DType, Dims, Hash128, Layout};
+use ltc_ir::{DType, Dims, Hash128, Layout, LayoutRef};
 use ltc_torch_sys::{Hold, TensorKind, View};
 use smallvec::SmallVec;
 use tch::Tensor;
@@ -21,6 +21,19 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the step cannot be replayed: {0}")]
 pub struct NotReplayable(pub String);
+
+const INTERRUPTED: &str = "programs were sent to run while it was captured: by a barrier in it, or by other threads";
+
+impl NotReplayable {
+    pub(crate) fn interrupted() -> Self {
+        NotReplayable(INTERRUPTED.into())
+    }
+
+    /// Whether another attempt may go better: nothing is wrong with the step itself.
+    pub fn is_interruption(&self) -> bool {
+        self.0 == INTERRUPTED
+    }
+}
 
 /// Numbers that the host computed during a step and handed to operators, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -165,7 +178,7 @@ pub(crate) struct Read {
 pub(crate) enum End {
     /// Output of the program.
     Output(usize),
-    /// Parameter of the program, unchanged.
+    /// What is read for a parameter of the program, or besides, unchanged.
     Param(usize),
 }
 
@@ -188,6 +201,8 @@ pub struct Step {
     pub(crate) device: Device,
     pub(crate) extracted: Extracted,
     pub(crate) reads: Vec<Read>,
+    /// Layouts of what is read besides the program's parameters.
+    pub(crate) held: Vec<LayoutRef>,
     /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
     pub(crate) twins: Vec<(Source, usize)>,
     pub(crate) storages: Vec<Hold<Storage>>,
@@ -379,7 +394,8 @@ impl Step {
             Err(no) => return Ok(Err(no)),
         };
         let mut data = SmallVec::<[(TraceValue, Option<i64>); 4]>::new();
-        for (i, (read, layout)) in self.reads.iter().zip(self.extracted.params()).enumerate() {
+        let layouts = self.extracted.params().iter().chain(&self.held);
+        for (i, (read, layout)) in self.reads.iter().zip(layouts).enumerate() {
             let (value, begins) = match read.source {
                 Source::State(i) => (self.storages[i].current(), 0),
                 Source::Input(i) => (given[i].value.clone(), given[i].offset),
@@ -438,7 +454,7 @@ impl Step {
             }
         }
         // What nobody else holds any more may be written over.
-        let bound = data.into_iter().map(|(v, part_at)| Argument {
+        let bound = data.into_iter().take(self.extracted.params().len()).map(|(v, part_at)| Argument {
             data: cell_of(&v).expect("invariant: synced above"),
             donated: part_at.is_none() && v.holders() == 1,
             part_at,

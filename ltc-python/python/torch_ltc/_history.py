@@ -16,6 +16,10 @@ from torch.autograd.function import once_differentiable
 from torch_ltc import _ltc
 from torch_ltc._runtime import on_device
 
+#: Held by the thread that captures: two at a time would send each other's programs to run.
+alone = threading.Lock()
+#: Why a way back is not proven yet.
+INTERRUPTED = "other threads send programs to run"
 #: Captures of one way back that may differ from the one before until it is recorded each time.
 _MAX_ATTEMPTS = 4
 
@@ -68,7 +72,6 @@ class Saving:
 
     def __exit__(self, *_: Any) -> None:
         self._hooks.__exit__()
-        self._history.close()
 
     def _pack(self, x: torch.Tensor) -> _Box:
         if not on_device(x):
@@ -90,6 +93,10 @@ class Saving:
                 "torch.autograd.set_detect_anomaly(True)."
             )
         return x
+
+    def begins_at(self, leaves: list[torch.Tensor]) -> bool:
+        """Whether it was known that gradients may be for all of these."""
+        return {id(t) for t in self._given}.issuperset(map(id, leaves))
 
     def way(
         self, inputs: Sequence[torch.Tensor], watched: Sequence[torch.Tensor], results: list[torch.Tensor], flow: list[int],
@@ -136,11 +143,18 @@ class Saving:
         differentiated = [at(t) for t in self._given]
         return Way(self, flow, sources, [*checked], differentiated, [i for i, found in enumerate(reached) if found])
 
+    def cut(self, keep: bool) -> None:
+        """The nodes lead to nothing outside; or, not to be kept, they do again."""
+        if keep:
+            self._history.cut()
+        else:
+            self._history.mend()
+
     def let_go(self) -> None:
-        """The nodes are run by replays only from here on: they hold no tensors, and lead nowhere."""
+        """The nodes are run by replays only from here on, and hold no tensors."""
         for box in self._boxes:
             box.tensor = None
-        self._history.cut()
+        self._history.let_go()
         self._given = []
 
     def go_back(self, grads: Sequence[Any], saved: list[torch.Tensor]) -> list[Any]:
@@ -174,18 +188,21 @@ class Way:
         seeds = [torch.zeros_like(results[i]) for i in self._flow]
         taken = tuple([*seeds, *saved])
         self._replays.begin(taken)
+        self._saving.cut(keep=True)
         try:
             found = [g for g in self._saving.go_back(seeds, saved) if g is not None]
             step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
         except RuntimeError as e:
             self._replays.abort()
-            return f"going back through it fails: {e}"
+            step, why = 0, f"going back through it fails: {e}"
         if step and not self._replays.is_closed(step):
             why = "going back through it reads a tensor that autograd does not save"
         self._replays.forget(step)
-        if not why:
+        if why or not step:
+            self._saving.cut(keep=False)
+        else:
             self._saving.let_go()
-        return why
+        return why or ("" if step else INTERRUPTED)
 
     def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
         """Gives the results of a replay their history."""
@@ -224,10 +241,10 @@ class Way:
             captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(on_device, taken))
             kind = self._replays.classify(taken, key)[0] if captures else 0
             earlier, attempts = self._making.get(kind, (0, 0))
-            captures = captures and attempts < _MAX_ATTEMPTS
-            if captures:
-                self._replays.begin(taken)
+            captures = captures and attempts < _MAX_ATTEMPTS and alone.acquire(blocking=False)
             try:
+                if captures:
+                    self._replays.begin(taken)
                 all_found = self._saving.go_back(grads, saved)
                 found = [all_found[i] for i in self._reached]
                 places = [i for i, x in enumerate(found) if x is not None]
@@ -235,17 +252,20 @@ class Way:
                     found[i] = x
                 if not captures:
                     return found
-                step, _ = self._replays.end(taken, tuple([found[i] for i in places]), "", [])
+                step, why = self._replays.end(taken, tuple([found[i] for i in places]), "", [])
             except BaseException:
                 if captures:
                     self._replays.abort()
                 raise
+            finally:
+                if captures:
+                    alone.release()
             closed = step and self._replays.is_closed(step)
             if closed and earlier and not self._replays.confirm(step, earlier):
                 self._replays.ready(kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places)
                 del self._making[kind]
             else:
-                self._making[kind] = (step if closed else 0, attempts + 1)
+                self._making[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)
             return found
 
 

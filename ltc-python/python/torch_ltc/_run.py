@@ -104,6 +104,8 @@ class Reads:
         #: Numbers that may change, as ``(dict, key)``: replays read them.
         self.free = [(holder, name) for _, holder, name in lent]
         self.uses_grads = survey.uses_grads
+        #: How gradients flow through replays of the capture that this was found in.
+        self.way: Way | None = None
 
     def covers(self, other: "Reads") -> bool:
         """Whether all that the other reads is watched here."""
@@ -174,6 +176,12 @@ def _containers(x: Any) -> Iterator[Any]:
             yield from _containers(y)
 
 
+def _forget_casts() -> None:
+    """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them itself."""
+    if torch.is_autocast_enabled("ltc"):
+        torch.clear_autocast_cache()
+
+
 class Run:
     """One recorded call with what it read, changed and returned."""
 
@@ -219,6 +227,7 @@ class Run:
         ambient = _ltc.Ambient()
         tape, survey = HostTape(), Survey([*_containers((args, kwargs)), *givens])
         if captures:
+            _forget_casts()
             owner._replays.begin(self._inputs)
         capturing.now = True
         try:
@@ -230,6 +239,8 @@ class Run:
             raise
         finally:
             capturing.now = False
+        if captures:
+            _forget_casts()
         try:
             if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
@@ -346,7 +357,7 @@ class Run:
         if tape.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
-        if self._saving is None or self.reads is None:
+        if self._saving is None or self.reads is None or not self._saving.begins_at(self._begins(self.reads)):
             return ""
         way = self._saving.way(self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older)
         if isinstance(way, str):

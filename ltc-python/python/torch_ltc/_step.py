@@ -10,7 +10,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
-from torch_ltc._run import PLAIN, TENSORS, Making, Reads, Run, by_value, capturing
+from torch_ltc._history import INTERRUPTED, alone
+from torch_ltc._run import PLAIN, TENSORS, Making, Reads, Record, Run, by_value, capturing
 from torch_ltc._runtime import on_device
 
 #: Captures that may differ from the one before until calls like these are left alone.
@@ -65,6 +66,7 @@ class CompiledStep(Generic[_P, _R]):
         #: What any call read last: an idea of what the next one will.
         self._reads: Reads | None = None
         self._recorded = 0
+        self._checked = 0
         self._captures = 0
         self._refusal = ""
         self._until_check = _CHECK_EVERY
@@ -108,7 +110,7 @@ class CompiledStep(Generic[_P, _R]):
         return key
 
     def _record(self, why: str, args: Any, kwargs: Any) -> Any:
-        self._refusal = why
+        self._refusal = why or self._refusal
         self._recorded += 1
         out = self._fn(*args, **kwargs)
         _ltc.mark_step(False)
@@ -124,9 +126,15 @@ class CompiledStep(Generic[_P, _R]):
         if kind.refusal:
             return self._record(kind.refusal, args, kwargs)
         if self._captures > _MAX_CAPTURES + self._replays.replayed():
-            why = self._changed(kind) or "what it is given or reads changes from call to call"
+            why = self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
             return self._record(why, args, kwargs)
-        return self._capture(number, kind, inputs, args, kwargs)
+        # Two captures at a time would send each other's programs to run.
+        if not alone.acquire(blocking=False):
+            return self._record("", args, kwargs)
+        try:
+            return self._capture(number, kind, inputs, args, kwargs)
+        finally:
+            alone.release()
 
     def _changed(self, kind: _Class) -> str:
         reads = kind.reads
@@ -200,10 +208,13 @@ class CompiledStep(Generic[_P, _R]):
     def _ready(self, number: int, kind: _Class, reads: Reads, run: Run, out: Any) -> Any:
         """A confirmed capture: calls like this one are replayed from here on."""
         why = run.lead_back()
-        if why:
+        if why == INTERRUPTED:
+            kind.making.insert(0, Making(reads, run.step, run.program, 0))
+        elif why:
             self._refusal = kind.refusal = why
             self._replays.forget(run.step)
         else:
+            reads.way = run.way
             self._kept_reads_of(reads)
             self._replays.ready(number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record)
             out = run.again() if run.way is not None else out
@@ -220,6 +231,14 @@ class CompiledStep(Generic[_P, _R]):
         fitting = self._replays.fitting(inputs, key)
         if fitting is None:
             return self._miss(key, inputs, args, kwargs)
+        if not alone.acquire(blocking=False):
+            return self._record("", args, kwargs)
+        try:
+            return self._like(fitting, inputs, args, kwargs)
+        finally:
+            alone.release()
+
+    def _like(self, fitting: tuple[_ltc.Watch, Record], inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
         watch, record = fitting
         reads = next((r for r in self._ready_reads if r.watch is watch), None)
         self._recorded += 1
@@ -235,14 +254,22 @@ class CompiledStep(Generic[_P, _R]):
             mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in reads.places}
             other = [p for p in run.reads.places if (p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) not in mine]
             why = f"it reads {other[0] if other else 'other tensors'}, which it did not when it was captured"
-        if why:
-            raise StaleStep(f"a replay of {self._fn!r} would not have been the step: {why}")
-        return out
+        if not why:
+            self._checked += 1
+            return out
+        raise StaleStep(f"a replay of {self._fn!r} would not have been the step: {why}")
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` calls so far."""
-        return self._replays.replayed(), self._recorded
+        """``(replayed, recorded)`` calls so far. One that ``LTC_CHECK_STEPS`` had recorded in place of a replay, and that was
+        found to be the same, counts as replayed."""
+        return self._replays.replayed() + self._checked, self._recorded - self._checked
+
+    @property
+    def way_counts(self) -> tuple[int, int]:
+        """``(replayed, recorded)`` ways back through replays so far: through those captures that are still kept."""
+        ways = [w for r in self._ready_reads if (w := r.way) is not None]
+        return sum(w.counts[0] for w in ways), sum(w.counts[1] for w in ways)
 
     @property
     def refusal(self) -> str:
@@ -273,7 +300,7 @@ class CompiledModule(torch.nn.Module):
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
             return super().__getattr__(name)
-        if name in ("counts", "refusal", "explain"):
+        if name in ("counts", "way_counts", "refusal", "explain"):
             return getattr(self.step, name)
         return getattr(self._orig_mod, name)
 

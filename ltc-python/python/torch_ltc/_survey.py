@@ -59,6 +59,10 @@ _PURE_MODULES = (
 )
 _IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 _IMPURE_TORCH = frozenset("manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split())
+#: How Python gives a tensor hooks: histories that begin there have them, too.
+_HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
+
+
 class Place(NamedTuple):
     """Somewhere the step reads: ``kind`` says how, as ``_ltc.Watch`` knows it."""
 
@@ -252,7 +256,7 @@ class Survey:
         if module.startswith(("torch._C", "torch")):
             if name in _IMPURE_TORCH:
                 self.refuse(f"it calls {name}()", frame)
-            elif name == "run_backward":
+            elif name == "run_backward" or name in _HOOKING:
                 self.uses_grads = True
         elif not (module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
