@@ -228,12 +228,24 @@ impl Replays {
     fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
         let Some(inputs) = tensors(inputs)? else { return Ok(None) };
-        let Some(ready) = self.store.lock().find(key, ltc_torch::ambient(), &inputs)?.map(|class| class.ready.clone())
-        else {
-            return Ok(None);
+        let found = match self.store.lock().find(key, ltc_torch::ambient(), &inputs)? {
+            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
+            None => return Ok(None),
         };
-        let fits = |r: &&Arc<Ready>| r.watch.get().holds(py);
-        Ok(ready.iter().find(fits).map(|r| (r.watch.clone_ref(py), r.record.clone_ref(py))))
+        for (class, ready) in found {
+            if !ready.watch.get().holds(py) {
+                continue;
+            }
+            // A replay would notice where the host goes another way.
+            if self.host_numbers(py, class, &ready)?.is_none() {
+                return Ok(None);
+            }
+            if let Some(program) = &ready.host {
+                program.call_method0(py, intern!(py, "undo"))?;
+            }
+            return Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))));
+        }
+        Ok(None)
     }
 
     /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does not.

@@ -125,7 +125,7 @@ class CompiledStep(Generic[_P, _R]):
         kind = self._classes.setdefault(number, _Class())
         if kind.refusal:
             return self._record(kind.refusal, args, kwargs)
-        if self._captures > _MAX_CAPTURES + self._replays.replayed():
+        if self._captures > _MAX_CAPTURES + self.counts[0]:
             why = self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
             return self._record(why, args, kwargs)
         # Two captures at a time would send each other's programs to run.
@@ -280,7 +280,8 @@ class CompiledStep(Generic[_P, _R]):
         """One line about how the step runs."""
         replayed, recorded = self.counts
         why = f"; {self.refusal}" if self.refusal else ""
-        return f"{replayed} calls replayed, {recorded} recorded{why}"
+        checked = f" ({self._checked} of them recorded and compared)" if self._checked else ""
+        return f"{replayed} calls replayed{checked}, {recorded} recorded{why}"
 
 
 class CompiledModule(torch.nn.Module):
