@@ -1,0 +1,90 @@
+"""Child processes that run programs, with a watchdog: they may crash and hang."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+_START = 120.0
+
+
+class Child:
+    """A child with an environment of its own; it is started when it is needed, and again when it is gone."""
+
+    def __init__(self, environment, limit):
+        self.environment, self.limit = environment, limit
+        self.process = None
+        #: Programs it has run since it was started.
+        self.ran = []
+
+    def _start(self):
+        read, write = os.pipe()
+        environment = {**os.environ, "RUST_BACKTRACE": "0", **self.environment}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fuzz.worker", str(write)],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(write,), text=True,
+        )  # fmt: skip
+        os.close(write)
+        self.read, self.rest, self.ran = read, b"", []
+        if (self._row(_START) or {}).get("outcome") != "ready":
+            raise RuntimeError(f"a child did not start (exit {self.process.poll()})")
+
+    def _row(self, limit):
+        """The next row; None when the child is gone; raises `TimeoutError`."""
+        end = time.monotonic() + limit
+        while b"\n" not in self.rest:
+            if not select.select([self.read], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise TimeoutError
+            data = os.read(self.read, 1 << 16)
+            if not data:
+                return None
+            self.rest += data
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, request):
+        """The program's text, and what came of it: ``same``, ``different``, ``undefined``, ``crash`` or ``hang``."""
+        if self.process is None:
+            self._start()
+        text = request.get("program")
+        try:
+            try:
+                print(json.dumps(request), file=self.process.stdin, flush=True)
+            except BrokenPipeError:
+                return text, self._gone()
+            while True:
+                row = self._row(self.limit)
+                if row is None:
+                    return text, self._gone()
+                if "program" not in row:
+                    break
+                text = row["program"]
+        except TimeoutError:
+            self.process.kill()
+            self.close()
+            return text, {"outcome": "hang", "what": f"no answer in {self.limit:.0f} s"}
+        self.ran.append(text)
+        return text, row
+
+    def _gone(self):
+        code = self.process.wait()
+        self.close()
+        return {"outcome": "crash", "what": signal.Signals(-code).name if code < 0 else f"exit status {code}"}
+
+    def close(self):
+        """Ends the process."""
+        if self.process is None:
+            return
+        self.process.stdin.close() if not self.process.stdin.closed else None
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.read)
+        self.process = None

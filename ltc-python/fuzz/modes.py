@@ -1,0 +1,261 @@
+"""How a program runs on both devices: recorded, compiled, in threads. Each raises `Difference` where they differ."""
+
+import contextlib
+import re
+import threading
+from collections import Counter
+
+import torch
+import torch_ltc
+
+from . import plants
+from .world import Difference, Undefined, World, metadata, same, same_state, value
+
+
+def run(program, plant=None):
+    """Runs it on both; counts of what was done."""
+    counts = Counter(statements=len(program.statements))
+    with plants.planted(plant) as compiler:
+        if program.mode == "compiled":
+            _compiled(program, compiler, counts)
+        elif program.mode == "threads":
+            _threads(program, counts)
+        else:
+            _recorded(program.of("setup"), counts)
+    return counts
+
+
+class _Trace:
+    """What the CPU did, statement by statement."""
+
+    def __init__(self, statements, draws=True):
+        self.rows = []
+        with World("cpu") as world:
+            for s in statements:
+                error = world.run(s)
+                seen = {n: world.seen(n) for n in (s.made, *s.writes) if isinstance(world.names.get(n), torch.Tensor)}
+                self.rows.append((s, error, seen, list(world.log), world.ambient()))
+                world.log.clear()
+            self.state = world.state()
+            self.draw = world.draw() if draws else None
+
+
+def _recorded(statements, counts, trace=None, draws=True):
+    trace = trace or _Trace(statements, draws)
+    with World("ltc") as world:
+        whole = _follow(world, trace, counts)
+        if whole:
+            same_state(trace.state, world.state(), "at the end", world.versions)
+            if draws:
+                same(trace.draw, world.draw(), "the generator's next draw")
+
+
+def _follow(world, trace, counts):
+    """Does what the CPU did; whether that can be compared to the end."""
+    for s, error, seen, log, ambient in trace.rows:
+        got = world.run(s)
+        if error is not None:
+            counts["errors"] += 1
+            if got is None:
+                got = _late(world, s)
+                counts["late"] += 1
+            if got is None or got[0] != error[0]:
+                raise Difference(f"{s}: {got and ': '.join(got)!r}, on the CPU {': '.join(error)!r}")
+            world.log.clear()
+            if s.writes and got is not None and not world.versions:
+                return False
+            continue
+        if got is not None:
+            raise Difference(f"{s}: {': '.join(got)}, on the CPU no error")
+        for name, expected in seen.items():
+            now = world.seen(name)
+            for key in expected:
+                if expected[key] != now[key] and (world.versions or key != "version"):
+                    raise Difference(f"{s}: {key} of {name} is {now[key]}, on the CPU {expected[key]}")
+        same(log, list(world.log), f"{s}: observed")
+        world.log.clear()
+        if ambient != world.ambient():
+            raise Difference(f"{s}: the thread's state is {world.ambient()}, on the CPU {ambient}")
+    return True
+
+
+def _late(world, s):
+    """The error of a statement that did not raise: it has to come when somebody waits."""
+    try:
+        torch_ltc.mark_step(wait=True)
+    except Exception as e:
+        world.versions = False
+        world.names.pop(s.made, None)
+        return type(e).__name__, str(e).splitlines()[0] if str(e) else ""
+    return None
+
+
+class _Holder:
+    """What a step of the style ``object`` finds its tensors in."""
+
+
+def source(program):
+    """The step as Python text, after which its names are substituted."""
+    inputs = [s.made for s in program.of("in")]
+    outside = {s.made for s in program.of("setup")} | {s.made for s in program.statements if s.part.startswith("after")}
+    find = re.compile("|".join(rf"\b{n}\b" for n in sorted(filter(None, outside)))) if any(outside) else None
+    body = []
+    for s in program.of("step"):
+        text = s.text
+        if find and program.style == "object":
+            text = find.sub(lambda m: f"self.{m.group()}", text)
+        elif find and program.style == "dict":
+            text = find.sub(lambda m: f'held["{m.group()}"]', text)
+        body.append("    " + text)
+    takes = (["self"] if program.style == "object" else []) + inputs
+    return "\n".join([f"def step({', '.join(takes)}):", "    R = []", *body, "    return tuple(R)"]) + "\n"
+
+
+def _step_of(program, world):
+    """The step in a world, and what to do when a name has got another value."""
+    names = world.names
+    text = source(program)
+    if program.style == "object":
+        holder = _Holder()
+        exec(compile(text, "<step>", "exec"), names)
+        function = names.pop("step").__get__(holder)
+        settle = lambda: vars(holder).update(_held(world))  # noqa: E731
+    elif program.style == "dict":
+        names["held"] = held = {}
+        exec(compile(text, "<step>", "exec"), names)
+        function = names.pop("step")
+        settle = lambda: held.update(_held(world))  # noqa: E731
+    elif program.style == "closure":
+        held = [n for n in _held(world)]
+        lines = text.replace("\n", "\n    ")
+        exec(compile(f"def make({', '.join(held)}):\n    {lines}\n    return step\n", "<step>", "exec"), names)
+        function = names.pop("make")(*[names[n] for n in held])
+        settle = lambda: None  # noqa: E731
+    else:
+        exec(compile(text, "<step>", "exec"), names)
+        function = names.pop("step")
+        settle = lambda: None  # noqa: E731
+    world.hidden |= {"step", "held", "make"}
+    settle()
+    return function, settle
+
+
+def _held(world):
+    return {n: x for n, x in world.names.items() if n not in world.hidden and re.fullmatch(r"[tgo]\d+", n)}
+
+
+def _calls(program, world, compiler=None):
+    """What each call of the step gave, and how the world was in between; then the step."""
+    for s in program.of("setup"):
+        if error := world.run(s):
+            raise Undefined(f"{s}: {error[1]}")
+    function, settle = _step_of(program, world)
+    call = compiler(function) if compiler else function
+    inputs = program.of("in")
+    seen, kept = [], []
+    for i in range(program.calls):
+        world.names["call"] = i
+        for s in inputs:
+            if error := world.run(s):
+                raise Undefined(f"{s}: {error[1]}")
+        try:
+            out = call(*[world.names[s.made] for s in inputs])
+            kept.append(out)
+            seen.append(value(out) if i % 2 else [metadata(t) if isinstance(t, torch.Tensor) else t for t in out])
+        except (Undefined, Difference):
+            raise
+        except Exception as e:
+            seen.append(type(e).__name__)
+        yield i, seen[-1]
+        for s in program.of(f"after {i}"):
+            if error := world.run(s):
+                raise Undefined(f"{s}: {error[1]}")
+        settle()
+    world.kept = kept
+    world.step = call
+
+
+def _compiled(program, compiler, counts):
+    with World("cpu") as eager:
+        _checked(program, eager)
+    with World("cpu") as eager:
+        expected = [seen for _, seen in _calls(program, eager)]
+        state, draw = eager.state(), eager.draw()
+        kept, ambient, log = [value(out) for out in eager.kept], eager.ambient(), list(eager.log)
+    with World("ltc") as world:
+        for i, seen in _calls(program, world, compiler):
+            if isinstance(expected[i], str):
+                counts["errors"] += 1
+                if not isinstance(seen, str):
+                    world.kept.pop() if hasattr(world, "kept") else None
+                    seen = (_late(world, program.statements[0]) or ("no error",))[0]
+            _same_call(expected[i], seen, f"call {i}")
+        replayed, recorded = world.step.counts
+        counts["replayed"] += replayed
+        counts["calls"] += program.calls
+        counts["refused"] += bool(world.step.refusal)
+        told = f" ({world.step.explain()})"
+        if not any(isinstance(e, str) for e in expected):
+            for i, out in enumerate(world.kept):
+                same(kept[i], value(out), f"result of call {i} in the end")
+        same_state(state, world.state(), f"at the end{told}", world.versions)
+        same(log, list(world.log), "observed")
+        same(draw, world.draw(), "the generator's next draw")
+        if ambient != world.ambient():
+            raise Difference(f"the thread's state is {world.ambient()}, on the CPU {ambient}")
+
+
+def _same_call(expected, got, where):
+    if isinstance(expected, str) and expected == got:
+        return
+    if isinstance(expected, str) or isinstance(got, str) or len(expected) != len(got):
+        raise Difference(f"{where}: {got!r}, on the CPU {expected!r}"[:600])
+    for k, (a, b) in enumerate(zip(expected, got)):
+        if not (isinstance(a, dict) and isinstance(b, dict)):
+            same(a, b, f"{where}, result {k}")
+            continue
+        for key in a:
+            if a[key] != b[key]:
+                raise Difference(f"{where}, result {k}: {key} is {b[key]}, on the CPU {a[key]}")
+
+
+def _checked(program, world):
+    """Runs setup, inputs and step statement by statement once: nothing of it may be undefined."""
+    world.names["R"] = []
+    for part in ("setup", "in", "step"):
+        for s in program.of(part):
+            error = world.run(s)
+            if error and part != "step":
+                raise Undefined(f"{s}: {error[1]}")
+            if error and error[0] in ("NameError", "UnboundLocalError"):
+                raise Undefined(f"{s}: {error[1]}")
+
+
+def _threads(program, counts):
+    parts = sorted({s.part for s in program.statements})
+    traces = [_Trace(program.of(part), draws=False) for part in parts]
+    for _ in range(3):
+        ready, found = threading.Barrier(len(parts)), []
+
+        def work(part, trace):
+            ready.wait()
+            try:
+                _recorded(program.of(part), Counter(), trace, draws=False)
+            except Exception as e:
+                found.append((part, e))
+
+        threads = [threading.Thread(target=work, args=(p, t), daemon=True) for p, t in zip(parts, traces)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if found:
+            part, error = found[0]
+            for _ in range(8):
+                with contextlib.suppress(Exception):
+                    torch_ltc.mark_step(wait=True)
+                    break
+            if isinstance(error, (Difference, Undefined)):
+                raise type(error)(f"{part}: {error}")
+            raise error
+    counts["threads"] += len(parts)

@@ -1,0 +1,293 @@
+"""What a program runs in: its names on one device, what it observes, and what of it is not defined."""
+
+import contextlib
+import random
+import re
+import warnings
+
+import torch
+import torch_ltc
+from torch.nn import functional as F
+
+_INTS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+#: More elements than this has no tensor of a program.
+LARGEST = 3000
+
+
+class Difference(Exception):
+    """The device does not do what the CPU does."""
+
+
+class Undefined(Exception):
+    """What a statement does is not defined, so nothing can be compared."""
+
+
+def values(dtype, shape, seed):
+    """A CPU tensor of numbers that follow from the seed; floats have NaN, infinities and zeros of both signs among them."""
+    r = random.Random(f"{dtype} {shape} {seed}")
+    n = 1
+    for size in shape:
+        n *= size
+    dtype = getattr(torch, dtype)
+    odd = [float("nan"), float("inf"), float("-inf"), -0.0, 0.0] if seed % 3 == 0 else [-0.0, 0.0]
+    tame = [r.randint(-32, 32) / 8 for _ in range(n)]
+    if dtype is torch.bool:
+        data = [r.random() < 0.5 for _ in range(n)]
+    elif dtype.is_complex:
+        data = [complex(x, r.randint(-8, 8) / 4) for x in tame]
+    elif dtype.is_floating_point:
+        data = [r.choice(odd) if r.random() < 0.15 else x for x in tame]
+    else:
+        data = [r.randint(0 if dtype is torch.uint8 else -5, 6) for _ in range(n)]
+    # Not a view: whether a leaf is one shows in its views.
+    return torch.tensor(data, dtype=dtype).reshape(shape).clone()
+
+
+def bits(t):
+    """The bits of a CPU tensor as integers, all NaNs alike."""
+    t = t.resolve_conj().resolve_neg()
+    if t.is_complex():
+        t = torch.view_as_real(t)
+    if t.is_floating_point():
+        t = torch.where(t.isnan(), torch.full_like(t, float("nan")), t)
+        return t.contiguous().view(_INTS[t.element_size()])
+    return t
+
+
+def metadata(t):
+    """All of a tensor that shows without its values, but for its version."""
+    try:
+        is_leaf = t.is_leaf
+    except RuntimeError as e:
+        # A view whose history was cut by a write to its base says so when asked.
+        is_leaf = type(e).__name__
+    return {
+        "shape": tuple(t.shape),
+        "dtype": str(t.dtype),
+        "strides": tuple(t.stride()) if t.numel() else (),
+        "offset": t.storage_offset(),
+        "requires_grad": t.requires_grad,
+        "is_leaf": is_leaf,
+        "conj": t.is_conj(),
+        "neg": t.is_neg(),
+        "inference": t.is_inference(),
+        "class": type(t).__name__,
+    }
+
+
+def _version(t):
+    return -1 if t.is_inference() else t._version
+
+
+def value(x):
+    """What is kept of an observed value: metadata and a copy of the data of tensors, the rest as it is."""
+    if isinstance(x, torch.Tensor):
+        return metadata(x), x.detach().cpu().clone()
+    if isinstance(x, (list, tuple)):
+        return [value(y) for y in x]
+    return x if isinstance(x, (bool, int, str, type(None))) else repr(x)
+
+
+def same(expected, got, where):
+    """Raises where two observations differ."""
+    if isinstance(expected, tuple) and isinstance(got, tuple):
+        for key, one in expected[0].items():
+            if one != got[0][key]:
+                raise Difference(f"{where}: {key} is {got[0][key]}, on the CPU {one}")
+        if not torch.equal(bits(expected[1]), bits(got[1])):
+            raise Difference(f"{where}: the value is {_short(got[1])}, on the CPU {_short(expected[1])}")
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for i, (a, b) in enumerate(zip(expected, got)):
+            same(a, b, f"{where}[{i}]")
+    elif type(expected) is not type(got) or expected != got:
+        raise Difference(f"{where}: {got!r}, on the CPU {expected!r}"[:600])
+
+
+def _short(t):
+    return " ".join(str(t).split())[:260]
+
+
+def overlaps_itself(t):
+    """Whether elements of a view share memory, or might: writing it is not defined."""
+    reach = 0
+    for stride, size in sorted((s, n) for s, n in zip(t.stride(), t.shape) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def _span(t):
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()) if n)
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def clash(a, b):
+    """Whether writing `a` while reading `b` depends on the order of elements."""
+    if not a.numel() or not b.numel():
+        return False
+    (a0, a1), (b0, b1) = _span(a), _span(b)
+    alike = a0 == b0 and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+    return a0 < b1 and b0 < a1 and not alike
+
+
+def _meet(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.numel() and b.numel()
+
+
+class World:
+    """A program's names on one device."""
+
+    def __init__(self, device, plant=None):
+        self.device, self.is_lazy = device, device != "cpu"
+        self.log = []
+        #: Whether version counters are compared: not after a failure that came late, as nothing takes back what it counted.
+        self.versions = True
+        #: The version of each tensor when it was made: how often an operator writes its own result is its affair.
+        self.first = {}
+        self.stack = contextlib.ExitStack()
+        self.plant = plant if self.is_lazy else None
+        self.names = {
+            "torch": torch, "F": F, "dev": device, "new": self._new, "idx": self._index, "obs": self._observe, "bar": self._barrier,
+            "fail": self._fail, "enter": self._enter, "leave": self._leave, "call": 0, "leaf": self._leaf, "math": __import__("math"),
+        }  # fmt: skip
+        self.hidden = set(self.names) | {"__builtins__"}
+
+    def __enter__(self):
+        torch.manual_seed(7)
+        return self
+
+    def __exit__(self, *error):
+        self.stack.close()
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        if self.is_lazy and error[0] is not None:
+            for _ in range(8):
+                with contextlib.suppress(Exception):
+                    torch_ltc.mark_step(wait=True)
+                    break
+
+    def _new(self, dtype, shape, seed):
+        return values(dtype, shape, seed).to(self.device)
+
+    def _leaf(self, dtype, shape, seed):
+        return self._new(dtype, shape, seed).requires_grad_()
+
+    def _index(self, data):
+        return torch.tensor(data, dtype=torch.int64).to(self.device)
+
+    def _observe(self, x):
+        self.log.append(value(x))
+
+    def _barrier(self, wait=False):
+        if self.is_lazy:
+            torch_ltc.mark_step(wait=wait)
+
+    def _enter(self, what):
+        kinds = {
+            "no_grad": torch.no_grad, "enable_grad": torch.enable_grad, "inference": torch.inference_mode,
+            "autocast": lambda: torch.autocast(self.device, dtype=torch.bfloat16),
+        }  # fmt: skip
+        self.stack.enter_context(kinds[what]())
+
+    def _leave(self):
+        self.stack.close()
+        self.stack = contextlib.ExitStack()
+
+    def _fail(self, text, behind=None):
+        """A call that fails on values. Lazily, `behind` is recorded after it: it has not happened either when the error comes."""
+        made = None
+        try:
+            made = eval(text, self.names)  # noqa: S307  (programs are code)
+            if not self.is_lazy:
+                raise Undefined(f"{text} does not fail")
+            if behind:
+                exec(behind, self.names)
+            self.versions = False
+            torch_ltc.mark_step(wait=True)
+        except (Undefined, Difference):
+            raise
+        except Exception as e:
+            self.log.append(type(e).__name__)
+            return
+        del made
+        raise Difference(f"{text} did not fail")
+
+    def run(self, statement):
+        """Runs one statement: its error's class, or None."""
+        if not self.is_lazy:
+            self._check_writes(statement)
+        try:
+            exec(compile(statement.text, f"<{statement}>", "exec"), self.names)
+        except (Undefined, Difference):
+            raise
+        except Exception as e:
+            return type(e).__name__, str(e).splitlines()[0] if str(e) else ""
+        made = self.names.get(statement.made)
+        if isinstance(made, torch.Tensor) and made.numel() > LARGEST:
+            del self.names[statement.made]
+            raise Undefined("too large")
+        if isinstance(made, torch.Tensor):
+            self.first[statement.made] = _version(made)
+        return None
+
+    def seen(self, name):
+        """Metadata and version of a tensor."""
+        t = self.names[name]
+        return {**metadata(t), "version": _version(t) - self.first.get(name, 0)}
+
+    def _check_writes(self, statement):
+        for name in statement.writes:
+            target = self.names.get(name)
+            if not isinstance(target, torch.Tensor):
+                continue
+            if overlaps_itself(target):
+                raise Undefined(f"{name} overlaps itself")
+            for other in statement.names:
+                read = self.names.get(other)
+                if not isinstance(read, torch.Tensor) or other == name and not re.search(rf"[=,]{name}\)*$", statement.text):
+                    continue
+                scatters = re.search(r"masked_scatter_|index_put_|\]=|cat\(|\.(set|data)", statement.text)
+                if (other != name and clash(target, read)) or (scatters and _meet(target, read)):
+                    raise Undefined(f"{other} shares memory with {name}")
+
+    def tensors(self):
+        """Name and tensor of all there are."""
+        return [(n, t) for n, t in self.names.items() if n not in self.hidden and isinstance(t, torch.Tensor)]
+
+    def state(self):
+        """All tensors, their gradients, and what the generator gives next."""
+        kept = {}
+        for name, t in self.tensors():
+            kept[name] = value(t)
+            kept[name][0]["version"] = self.seen(name)["version"]
+            if kept[name][0]["is_leaf"] is True and t.grad is not None:
+                kept[f"{name}.grad"] = value(t.grad)
+        return kept
+
+    def ambient(self):
+        """What the thread is set to."""
+        return [str(torch.get_default_dtype()), torch.is_grad_enabled(), torch.is_inference_mode_enabled()]
+
+    def draw(self):
+        """What the default generator gives next."""
+        return value(torch.rand(3, device=self.device, dtype=torch.float32))
+
+
+def same_state(expected, got, where, versions=True):
+    """Raises where two states differ."""
+    for name in expected:
+        if name not in got:
+            raise Difference(f"{where}: there is no {name}")
+        one, other = expected[name], got[name]
+        if not versions:
+            one, other = (({**x[0], "version": 0}, x[1]) for x in (one, other))
+        same(one, other, f"{where}: {name}")
+    for name in got:
+        if name not in expected:
+            raise Difference(f"{where}: there is {name}, on the CPU there is not")
+
+
+def quiet():
+    """Warnings of random programs say nothing."""
+    warnings.simplefilter("ignore")
