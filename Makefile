@@ -2,6 +2,7 @@
 # make test     set up everything and run all tests
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
+# make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
 
 DATA ?=
@@ -10,8 +11,11 @@ ARGS ?=
 PROFILE ?= wheel
 
 CASES ?= 1000000
+# Of `make fuzz`: how long the Python door is tried, and the Rust door about as long.
+SECONDS ?= 600
+SEED ?= 1
 
-.PHONY: fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: fuzz fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -40,6 +44,11 @@ opinfo: python
 
 matrix: setup
 	LTC_MATRIX_FULL=1 TORCH_CPP_LOG_LEVEL=ERROR cargo test -p ltc-tests --test matrix -- --nocapture $(ARGS)
+
+fuzz: python
+	@python=0; (cd ltc-python && ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)) || python=1; \
+	LTC_TEST_CASES=$$(( $(SECONDS) * 2 )) LTC_TEST_SEED=$(SEED) cargo test --release -p ltc-tests --test random_programs \
+		--test failed_calls random_programs over_ && exit $$python
 
 fuzz-parse:
 	PROPTEST_CASES=$(CASES) cargo test --release -p ltc-ir --test properties -- never_panic without_a_panic

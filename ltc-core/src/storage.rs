@@ -97,7 +97,11 @@ impl State {
     /// go after the lock.
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
-        self.layout = None;
+        let layout = self.layout.take();
+        if self.nbytes == 0 && self.value.is_none() {
+            // Nothing is written to where there is nothing: if the write fails, that is still there to be given back.
+            self.value = Some(empty(dev, layout.unwrap_or_else(|| value.layout().clone()), site));
+        }
         match self.value.take() {
             None => {
                 self.value = Some(value);

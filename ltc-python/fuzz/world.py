@@ -202,7 +202,8 @@ class World:
             if not self.is_lazy:
                 raise Undefined(f"{text} does not fail")
             if behind:
-                exec(behind, self.names)
+                with contextlib.suppress(NameError):
+                    exec(behind, self.names)
             self.versions = False
             torch_ltc.mark_step(wait=True)
         except (Undefined, Difference):

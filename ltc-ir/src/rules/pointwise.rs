@@ -207,6 +207,14 @@ pub fn neg(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     promoted(call)
 }
 
+/// `relu(self)`, which is a maximum with a number to libtorch.
+pub fn relu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    if call.need(0)?.dtype() == DType::Bool {
+        return Err(ShapeError::runtime("Boolean inputs not supported for relu"));
+    }
+    promoted(call)
+}
+
 /// `div(self, other, rounding_mode)`: rounded quotients keep integers.
 pub fn div_mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let rounds = matches!(call.args.get(2), Some(Arg::Str { .. }));
