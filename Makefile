@@ -3,6 +3,8 @@
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
+# make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
+# make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
 
 DATA ?=
@@ -11,11 +13,12 @@ ARGS ?=
 PROFILE ?= wheel
 
 CASES ?= 1000000
-# Of `make fuzz`: how long the Python door is tried, and the Rust door about as long.
+# Of `make fuzz` (how long the Python door is tried, and the Rust door about as long) and `make soak`.
 SECONDS ?= 600
 SEED ?= 1
+STEPS ?= 20
 
-.PHONY: fuzz fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -49,6 +52,12 @@ fuzz: python
 	@python=0; (cd ltc-python && ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)) || python=1; \
 	LTC_TEST_CASES=$$(( $(SECONDS) * 2 )) LTC_TEST_SEED=$(SEED) cargo test --release -p ltc-tests --test random_programs \
 		--test failed_calls random_programs over_ && exit $$python
+
+faults: setup
+	LTC_TEST_CASES=$(STEPS) cargo test --release -p ltc-core --test faults -- --nocapture
+
+soak: python
+	cd ltc-python && ../.venv/bin/python -m fuzz.soak --seconds $(SECONDS) $(ARGS)
 
 fuzz-parse:
 	PROPTEST_CASES=$(CASES) cargo test --release -p ltc-ir --test properties -- never_panic without_a_panic

@@ -97,11 +97,7 @@ impl State {
     /// go after the lock.
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
-        let layout = self.layout.take();
-        if self.nbytes == 0 && self.value.is_none() {
-            // Nothing is written to where there is nothing: if the write fails, that is still there to be given back.
-            self.value = Some(empty(dev, layout.unwrap_or_else(|| value.layout().clone()), site));
-        }
+        self.layout = None;
         match self.value.take() {
             None => {
                 self.value = Some(value);
