@@ -143,7 +143,8 @@ class Maker:
         return self._from(templates, [a, b], assigns=False, writes=[a, b] if "foreach" in templates else [a])
 
     def _scalar(self):
-        templates = table.SCALAR_PLAIN if self.plain or self.autocast else table.SCALAR_PLAIN + table.SCALAR
+        templates = table.SCALAR_PLAIN if self.plain else table.SCALAR_PLAIN + table.SCALAR
+        templates = ["{0}+{s}", "{0}*{s}", "{s}-{0}"] if self.autocast else templates
         return self._from(templates, [self.pick()], s=self.r.choice(table.SCALARS))
 
     def _cast(self):
@@ -225,7 +226,7 @@ class Maker:
         return self._from(["obs({0})", "obs({0}.flatten()[:2].tolist())", "obs({0}.sum().item())", "obs(bool(({0}>0).any()))", "obs({0}.shape)"], [self.pick()], assigns=False)
 
     def _fail(self):
-        a, b = self.pick(), self.pick(lambda t: t.is_floating_point() and not t.requires_grad)
+        a, b = self.pick(), self.pick(lambda t: t.is_floating_point() and not t.requires_grad and t.numel())
         if a is None:
             return False
         text = self.r.choice(table.FAILS).format(a)
@@ -296,7 +297,7 @@ def _compiled(r, environment, plain):
     for n, t in made[-6:]:
         history = t.requires_grad and not (r.random() < 0.03)
         maker.put(f"R.append({n}{'.detach()' if history else ''})")
-    calls = r.randint(14, 20)
+    calls = r.randint(18, 26)
     for _ in range(r.choice([0, 0, 1, 1, 2])):
         maker.part = f"after {r.randint(2, calls - 4)}"
         _event(maker, r, optimiser)

@@ -6,6 +6,7 @@ use std::{collections::HashMap, sync::Arc, thread::ThreadId};
 use ltc_torch::{Ambient, Capture, HostNumbers, Signature, Step};
 use parking_lot::Mutex;
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::{PyRuntimeError, PyTypeError},
     intern,
     prelude::*,
@@ -172,6 +173,17 @@ impl Replays {
     #[new]
     fn new() -> Self {
         Self::default()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is locked is in use, and so no garbage.
+        let Some(store) = self.store.try_lock() else { return Ok(()) };
+        for ready in store.classes.iter().flat_map(|c| &c.ready) {
+            visit.call(&ready.watch)?;
+            visit.call(&ready.host)?;
+            visit.call(&ready.record)?;
+        }
+        store.fallen.values().try_for_each(|(_, watch)| visit.call(watch))
     }
 
     /// A replay of what was captured for this key, inputs like these, the thread's state and all that the step reads as

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use ltc_torch::TensorState;
 use parking_lot::Mutex;
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::PyTypeError,
     intern,
     prelude::*,
@@ -71,6 +72,34 @@ struct Watched {
     object: Py<PyAny>,
     tensor: Tensor,
     expected: TensorState,
+}
+
+impl Places {
+    /// Shows the collector of cycles all objects that are held here: a step that is a method of what it reads is one.
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        fn group<T>(group: &Group<T>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+            visit.call(&group.holder)?;
+            for entry in &group.entries {
+                visit.call(&entry.name)?;
+                visit.call(&entry.expected)?;
+            }
+            for (key, value) in group.whole.iter().flat_map(|(_, pairs)| pairs) {
+                visit.call(key)?;
+                visit.call(value)?;
+            }
+            Ok(())
+        }
+        self.dicts.iter().try_for_each(|g| group(g, visit))?;
+        self.classes.iter().try_for_each(|g| group(g, visit))?;
+        for other in &self.others {
+            visit.call(&other.holder)?;
+            if let Kind::Slot(name) = &other.kind {
+                visit.call(name)?;
+            }
+            other.expected.iter().try_for_each(|found| visit.call(found))?;
+        }
+        self.tensors.iter().try_for_each(|t| visit.call(&t.object))
+    }
 }
 
 /// What a step reads; see the module.
@@ -317,6 +346,11 @@ fn group<T>(
 
 #[pymethods]
 impl Watch {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is locked is in use, and so no garbage.
+        self.0.try_lock().map_or(Ok(()), |places| places.visit(&visit))
+    }
+
     /// Watches `places` (kind, holder, name, ...) and tensors, as they are now.
     #[new]
     fn new(py: Python<'_>, places: &Bound<'_, PyList>, tensors: &Bound<'_, PyList>, grads: bool) -> PyResult<Self> {

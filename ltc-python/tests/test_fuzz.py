@@ -30,7 +30,8 @@ def test_kept_programs_agree():
     for file in sorted(fuzz.FOLDER.glob("*.txt")):
         text = file.read_text()
         _, got = children[program.parse(text).environment["LTC_FUSION"]].ask({"program": text})
-        assert got["outcome"] == "same", f"{file.name}: {got}"
+        # What is open still differs: else it is to lose its prefix.
+        assert (got["outcome"] == "same") != file.name.startswith("open-"), f"{file.name}: {got}"
     for child in children.values():
         child.close()
 

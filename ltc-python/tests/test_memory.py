@@ -1,12 +1,16 @@
 """Peak memory of training steps, next to eager's: all that libtorch's allocator was asked for, work space of kernels included."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
+import torch
+import torch_ltc
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -55,3 +59,29 @@ def test_a_step_takes_no_more_memory_than_an_eager_one(model):
     eager, lazy = peak(model, "cpu"), peak(model, "ltc")
     assert eager > 1 << 20, "the measurement found nothing"
     assert lazy <= eager, f"{model}: {lazy} bytes, eager {eager}"
+
+
+class Trainer:
+    def __init__(self):
+        self.net = torch.nn.Linear(4, 4).to("ltc")
+        self.optimiser = torch.optim.SGD(self.net.parameters(), 0.1)
+        self.compiled = torch_ltc.compile(self.step)
+
+    def step(self, x):
+        self.optimiser.zero_grad()
+        loss = self.net(x).sum()
+        loss.backward()
+        self.optimiser.step()
+        return loss.detach()
+
+
+@pytest.mark.parametrize("calls", [1, 6])
+def test_what_compiles_its_own_method_is_let_go_with_its_model(calls):
+    trainer = Trainer()
+    for _ in range(calls):
+        trainer.compiled(torch.ones(2, 4).to("ltc"))
+    held = weakref.ref(trainer.net)
+    del trainer
+    torch_ltc.mark_step(wait=True)
+    gc.collect()
+    assert held() is None

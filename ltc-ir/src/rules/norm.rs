@@ -19,13 +19,13 @@ fn statistics_dtype(input: &Layout, parameter: Option<&Layout>) -> DType {
 /// `native_batch_norm(input, weight?, bias?, running_mean?, running_var?, training, momentum, eps)`.
 pub fn batch_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(0)?;
-    if input.rank() < 2 {
+    if input.rank() == 0 {
         return Err(ShapeError::runtime(format!(
             "batch_norm: expected at least 2 dimensions, got input of size {:?}",
             input.sizes()
         )));
     }
-    let channels = input.sizes()[1];
+    let channels = input.sizes()[super::wrap_dim(1, input.rank())?];
     for (i, what) in [(1, "weight"), (2, "bias"), (3, "running_mean"), (4, "running_var")] {
         if let Some(p) = call.tensor(i)
             && p.numel() != channels
