@@ -80,8 +80,12 @@ impl Marks {
         for (i, name, why) in &self.spent {
             ltc_torch::set_spent(&results[*i], name, why)?;
         }
-        self.written.iter().for_each(|(t, by)| ltc_torch::bump_version(t, *by));
-        self.written_inputs.iter().for_each(|&(i, by)| ltc_torch::bump_version(&inputs[i], by));
+        // Views share a version with what they show: each is brought to where it is to be, not moved by so much.
+        let version = |t: &Tensor| ltc_torch::state_of(t).version();
+        let own = self.written.iter().map(|(t, by)| (t, *by));
+        let given = self.written_inputs.iter().map(|&(i, by)| (&inputs[i], by));
+        let ends: Vec<_> = own.chain(given).map(|(t, by)| (t, version(t).wrapping_add(by))).collect();
+        ends.iter().for_each(|&(t, end)| ltc_torch::bump_version(t, end.wrapping_sub(version(t))));
         Ok(())
     }
 }

@@ -152,7 +152,8 @@ impl Capture {
         let mut fresh = Vec::new();
         let is_new = |start: &Option<TraceValue>| start.as_ref().is_none_or(TraceValue::is_pending);
         for (i, (hold, start)) in storages.iter().zip(&starts).enumerate() {
-            let is_new = is_new(start);
+            // An input whose memory nobody wrote to before is the caller's all the same.
+            let is_new = is_new(start) && !input_storages.iter().any(|(a, _)| *a == address(hold));
             // What is returned is the caller's: each replay returns tensors of its own.
             if is_new && result_storages.iter().any(|(a, _)| *a == address(hold)) {
                 continue;

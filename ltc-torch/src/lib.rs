@@ -47,8 +47,8 @@ pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, passes::Switches};
 pub use ltc_torch_sys::{
-    Ambient, Borrowed, Calls, History, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad, set_spent,
-    state_of,
+    Ambient, Borrowed, Calls, History, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad,
+    set_spent, state_of,
 };
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
