@@ -1,6 +1,7 @@
 """How a program runs on both devices: recorded, compiled, in threads. Each raises `Difference` where they differ."""
 
 import contextlib
+import contextvars
 import re
 import threading
 from collections import Counter
@@ -9,12 +10,14 @@ import torch
 import torch_ltc
 
 from . import plants
+from . import world as worlds
 from .world import Difference, Undefined, World, metadata, same, same_state, value
 
 
 def run(program, plant=None):
     """Runs it on both; counts of what was done."""
     counts = Counter(statements=len(program.statements))
+    worlds.loose.set(worlds.has_products(program))
     with plants.planted(plant) as compiler:
         if program.mode == "compiled":
             _compiled(program, compiler, counts)
@@ -244,7 +247,9 @@ def _threads(program, counts):
             except Exception as e:
                 found.append((part, e))
 
-        threads = [threading.Thread(target=work, args=(p, t), daemon=True) for p, t in zip(parts, traces)]
+        # Threads begin with the caller's context.
+        context = [contextvars.copy_context() for _ in parts]
+        threads = [threading.Thread(target=c.run, args=(work, p, t), daemon=True) for c, p, t in zip(context, parts, traces)]
         for thread in threads:
             thread.start()
         for thread in threads:

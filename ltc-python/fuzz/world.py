@@ -1,6 +1,7 @@
 """What a program runs in: its names on one device, what it observes, and what of it is not defined."""
 
 import contextlib
+import contextvars
 import random
 import re
 import warnings
@@ -10,6 +11,16 @@ import torch_ltc
 from torch.nn import functional as F
 
 _INTS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+#: Whether a program has products: the last bits of libtorch's depend on where its operands begin in memory.
+loose = contextvars.ContextVar("loose", default=False)
+_PRODUCTS = re.compile(r"@|linear|dot|mm\(|mv\(|einsum|conv|cdist|attention|outer|norm")
+
+
+def has_products(program):
+    """Whether last bits of sums may differ."""
+    return any(_PRODUCTS.search(s.text) for s in program.statements)
+
+
 #: More elements than this has no tensor of a program.
 LARGEST = 3000
 
@@ -94,13 +105,17 @@ def same(expected, got, where):
         for key, one in expected[0].items():
             if one != got[0][key]:
                 raise Difference(f"{where}: {key} is {got[0][key]}, on the CPU {one}")
-        if not torch.equal(bits(expected[1]), bits(got[1])):
+        if not torch.equal(bits(expected[1]), bits(got[1])) and not (loose.get() and _close(expected[1], got[1])):
             raise Difference(f"{where}: the value is {_short(got[1])}, on the CPU {_short(expected[1])}")
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for i, (a, b) in enumerate(zip(expected, got)):
             same(a, b, f"{where}[{i}]")
     elif type(expected) is not type(got) or expected != got:
         raise Difference(f"{where}: {got!r}, on the CPU {expected!r}"[:600])
+
+
+def _close(a, b):
+    return a.dtype.is_floating_point and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
 def _short(t):

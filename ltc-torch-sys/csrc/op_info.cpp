@@ -56,7 +56,7 @@ void correct(OpInfo& o, const std::string& base) {
   for (auto p : {"narrow_copy", "pixel_shuffle", "pixel_unshuffle", "replication_pad2d", "replication_pad3d", "reflection_pad3d"})
     if (starts_with(base, "aten::") && base.compare(6, std::string::npos, p) == 0) o.structured = false;
   // Written over `empty`, for any device, where the layout is decided; no number or dtype is refused.
-  for (auto p : {"_to_copy", "clone", "empty_like", "ones_like", "zeros_like", "ones", "zeros"})
+  for (auto p : {"_to_copy", "clone", "empty_like", "ones", "zeros"})
     o.meta_is_kernel |= o.composite && o.name == std::string("aten::") + p;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
