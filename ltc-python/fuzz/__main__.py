@@ -15,15 +15,12 @@ FOLDER = Path(__file__).parent / "regressions"
 KNOWN = Path(__file__).parent / "known.txt"
 
 
-def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=10, say=print, count=None, shrinking=60.0):
+def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=10, say=print, count=None, shrinking=60.0, children=None):
     """Runs programs until the time is over or `most` were found; totals, and the findings as ``(kind, what, text)``."""
     end, begin = time.monotonic() + seconds, time.monotonic()
     totals, findings, told = Counter(), [], begin
-    children = {}
-
-    def child(text):
-        exact = "# LTC_FUSION: exact" in text
-        return children.setdefault(exact, Child({"LTC_FUSION": "exact" if exact else "1"}, limit))
+    lent, children = children is not None, children or Children(limit)
+    child = children.of
 
     # Programs are made in a child that never touches the device, so that whoever crashes, the text is known.
     maker = Child({}, limit)
@@ -72,9 +69,28 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                 say(f"{told - begin:.0f} s: {_line(totals)}, {len(findings)} findings")
     finally:
         maker.close()
-        for c in children.values():
-            c.close()
+        if not lent:
+            children.close()
     return totals, findings
+
+
+class Children:
+    """A child for each environment that programs ask for."""
+
+    def __init__(self, limit):
+        self.limit, self.all = limit, {}
+
+    def of(self, text):
+        """The child that runs this program."""
+        fusion = "exact" if "# LTC_FUSION: exact" in text else "1"
+        if fusion not in self.all:
+            self.all[fusion] = Child({"LTC_FUSION": fusion}, self.limit)
+        return self.all[fusion]
+
+    def close(self):
+        """Ends them."""
+        for child in self.all.values():
+            child.close()
 
 
 def expected():
@@ -117,14 +133,13 @@ def main():
 
 def replay(files, limit=60.0):
     """Runs programs of files; how many fail."""
-    failed = 0
+    failed, children = 0, Children(limit)
     for file in files:
         text = file.read_text()
-        child = Child({"LTC_FUSION": "exact" if "# LTC_FUSION: exact" in text else "1"}, limit)
-        _, got = child.ask({"program": text})
-        child.close()
+        _, got = children.of(text).ask({"program": text})
         print(f"{file.name}: {got['outcome']} {got.get('what', '')}")
         failed += got["outcome"] not in ("same", "undefined") and not file.name.startswith("open-")
+    children.close()
     return failed
 
 

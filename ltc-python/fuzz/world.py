@@ -253,6 +253,8 @@ class World:
         return {**metadata(t), "version": _version(t) - self.first.get(name, 0)}
 
     def _check_writes(self, statement):
+        if ".view(torch." in statement.text and any(getattr(self.names.get(n), "dtype", None) is torch.bool for n in statement.names):
+            raise Undefined("bytes that are no bools")
         for name in statement.writes:
             target = self.names.get(name)
             if not isinstance(target, torch.Tensor):
