@@ -50,11 +50,11 @@ matrix: setup
 
 fuzz: python
 	@python=0; (cd ltc-python && ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)) || python=1; \
-	LTC_TEST_CASES=$$(( $(SECONDS) * 2 )) LTC_TEST_SEED=$(SEED) cargo test --release -p ltc-tests --test random_programs \
-		--test failed_calls random_programs over_ && exit $$python
+	LTC_TEST_CASES=$$(( $(SECONDS) * 4 )) LTC_TEST_SEED=$(SEED) cargo test -p ltc-tests --test random_programs --test failed_calls \
+		-- over_ random_programs_go_on && exit $$python
 
 faults: setup
-	LTC_TEST_CASES=$(STEPS) cargo test --release -p ltc-core --test faults -- --nocapture
+	LTC_TEST_CASES=$(STEPS) cargo test -p ltc-core --test faults -- --nocapture
 
 soak: python
 	cd ltc-python && ../.venv/bin/python -m fuzz.soak --seconds $(SECONDS) $(ARGS)
