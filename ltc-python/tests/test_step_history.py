@@ -458,9 +458,23 @@ def test_nothing_of_a_replay_is_kept():
     torch.ltc.synchronize()
     gc.collect()
     assert [r() for r in refs] == [None] * 6
+    # Captures that came to nothing, too.
+    hooked_step = torch_ltc.compile(hooked)
+    refs = []
+    for _ in range(5):
+        x = torch.ones(128, 64, device="ltc", requires_grad=True)
+        out = hooked_step(x).sin()
+        refs += [weakref.ref(x), weakref.ref(out)]
+        del x, out
+    gc.collect()
+    assert [r() for r in refs] == [None] * 10
     before = torch.ltc.memory_allocated()
     for _ in range(10):
         once()
     torch.ltc.synchronize()
     gc.collect()
     assert torch.ltc.memory_allocated() <= before
+    parameter = weakref.ref(layer[0].weight)
+    del layer, call, once
+    gc.collect()
+    assert parameter() is None

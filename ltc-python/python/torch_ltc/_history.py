@@ -55,34 +55,28 @@ def _storage(x: torch.Tensor) -> int:
     return int(x.untyped_storage()._cdata)
 
 
-class Saving:
-    """While a step is captured: what autograd saves, and the history it makes from these tensors on."""
+class _Hooks:
+    """What autograd calls when its nodes save a tensor, and when they want it back. The nodes hold on to this, so it must not
+    hold on to the nodes."""
 
-    def __init__(self, given: list[torch.Tensor]) -> None:
-        self._given = given
-        self._boxes: list[_Box] = []
-        self._table: list[torch.Tensor] | None = None
-        self._obstacle = ""
-        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+    def __init__(self) -> None:
+        self.boxes: list[_Box] = []
+        self.obstacle = ""
+        #: While nodes run for a replay: what is in the boxes.
+        self.saved: list[torch.Tensor] | None = None
 
-    def __enter__(self) -> "Saving":
-        self._history = _ltc.History(self._given)
-        self._hooks.__enter__()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._hooks.__exit__()
-
-    def _pack(self, x: torch.Tensor) -> _Box:
+    def pack(self, x: torch.Tensor) -> _Box:
+        """A box with this in it."""
         if not on_device(x):
-            self._obstacle = self._obstacle or "it saves a tensor of another device for going back"
+            self.obstacle = self.obstacle or "it saves a tensor of another device for going back"
         box = _Box(x)
-        self._boxes.append(box)
+        self.boxes.append(box)
         return box
 
-    def _unpack(self, box: _Box) -> torch.Tensor:
-        if self._table is not None:
-            return self._table[box.place]
+    def unpack(self, box: _Box) -> torch.Tensor:
+        """What is in a box."""
+        if self.saved is not None:
+            return self.saved[box.place]
         x: torch.Tensor = box.tensor
         if x._version != box.version:
             # Eager checks this where there are no hooks.
@@ -94,6 +88,25 @@ class Saving:
             )
         return x
 
+
+class Saving:
+    """While a step is captured: what autograd saves, and the history it makes from these tensors on."""
+
+    def __init__(self, given: list[torch.Tensor]) -> None:
+        self._given = given
+        self._hooks = _Hooks()
+        self._active = torch.autograd.graph.saved_tensors_hooks(self._hooks.pack, self._hooks.unpack)
+        self._boxes: list[_Box] = []
+
+    def __enter__(self) -> "Saving":
+        self._history = _ltc.History(self._given)
+        self._active.__enter__()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._active.__exit__()
+        self._boxes, self._hooks.boxes = self._hooks.boxes, []
+
     def begins_at(self, leaves: list[torch.Tensor]) -> bool:
         """Whether it was known that gradients may be for all of these."""
         return {id(t) for t in self._given}.issuperset(map(id, leaves))
@@ -103,8 +116,8 @@ class Saving:
         older: Callable[[Any], bool],
     ) -> "Way | str":
         """The way back from these of the results, which what was saved is added to; or why there is none."""
-        if self._obstacle:
-            return self._obstacle
+        if self._hooks.obstacle:
+            return self._hooks.obstacle
         memory: dict[int, _Source] = {}
         for at, t in enumerate(results):
             if memory.setdefault(_storage(t), _Source("result", at)).position != at and (at in flow or t.requires_grad):
@@ -159,11 +172,11 @@ class Saving:
 
     def go_back(self, grads: Sequence[Any], saved: list[torch.Tensor]) -> list[Any]:
         """Runs the nodes with these tensors in their boxes."""
-        outer, self._table = self._table, saved
+        outer, self._hooks.saved = self._hooks.saved, saved
         try:
             return self._history.run([*grads])
         finally:
-            self._table = outer
+            self._hooks.saved = outer
 
 
 class Way:
