@@ -297,7 +297,7 @@ def _compiled(r, environment, plain):
     for n, t in made[-6:]:
         history = t.requires_grad and not (r.random() < 0.03)
         maker.put(f"R.append({n}{'.detach()' if history else ''})")
-    calls = r.randint(18, 26)
+    calls = r.randint(24, 34)
     for _ in range(r.choice([0, 0, 1, 1, 2])):
         maker.part = f"after {r.randint(2, calls - 4)}"
         _event(maker, r, optimiser)
