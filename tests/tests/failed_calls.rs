@@ -158,30 +158,3 @@ fn random_programs_go_on_as_eager_ones_after_a_call_that_failed() {
     over_draws();
     assert!(FAILED.get() > 300, "{} failed calls", FAILED.get());
 }
-#[test]
-fn dbg_() {
-    let _alone = alone();
-    let _n = tch::no_grad_guard();
-    let lazy = Lazy::new();
-    lazy.seed(1);
-    let mut t = lazy.put(&Tensor::ones([2, 3], (Kind::Float, Device::Cpu)));
-    for mode in 0..4 {
-        ltc_torch::record_events(true).unwrap();
-        let idx = lazy.put(&Tensor::zeros([2, 3], (Kind::Int64, Device::Cpu)));
-        if mode & 1 == 1 {
-            let _ = t.bernoulli_float_(0.7);
-        }
-        let _ = t.g_mul_scalar_(1.0);
-        let was = if mode & 2 == 2 { None } else { Some(t.f_add_scalar(0.0).unwrap()) };
-        let bad = Tensor::f_embedding(&t, &lazy.put(&Tensor::from_slice(&[0i64, 99])), -1, false, false).unwrap();
-        let _ = t.f_scatter_value_(0, &idx, 2).unwrap();
-        ltc_torch::sync().unwrap();
-        eprintln!("{mode} {:?}", ltc_torch::wait().is_err());
-        drop(bad);
-        eprintln!(
-            "{:?} {:?}",
-            Vec::<f32>::try_from(lazy.get(&t).unwrap().reshape([-1])),
-            was.map(|w| Vec::<f32>::try_from(lazy.get(&w).unwrap().reshape([-1])))
-        );
-    }
-}

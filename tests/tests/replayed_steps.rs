@@ -175,3 +175,23 @@ fn a_step_within_a_step_is_part_of_it() {
     }
     assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());
 }
+
+#[test]
+fn a_capture_that_another_thread_cuts_short_is_void() {
+    let _alone = alone();
+    let calls = AtomicU64::new(0);
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
+        let y = &x[0] * 2.0;
+        if calls.fetch_add(1, Relaxed) < 3 {
+            // What is pending becomes data, as if it had been there before.
+            std::thread::scope(|s| s.spawn(ltc_torch::sync).join().expect("a thread").expect("a barrier"));
+        }
+        vec![&y + 1.0, y]
+    });
+    for call in 0..9 {
+        let x = ones(4) * f64::from(call);
+        let r = step.call(&[x], &[]).expect("a step");
+        assert_eq!((first(&r[0]), first(&r[1])), (f64::from(call) * 2.0 + 1.0, f64::from(call) * 2.0));
+    }
+    assert_eq!(step.counts(), (4, 5), "{:?}", step.refusal());
+}
