@@ -136,7 +136,7 @@ class Saving:
         except RuntimeError as e:
             return str(e)
         position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
-        at = lambda t: _Source("input", position[id(t)]) if id(t) in position else _Source("own", 0, t)
+        place = lambda t: _Source("input", position[id(t)]) if id(t) in position else _Source("own", 0, t)
         saved: dict[int, int] = {}
         sources: list[_Source] = []
         checked: dict[_Source, None] = {}
@@ -145,7 +145,7 @@ class Saving:
             if id(x) not in saved:
                 saved[id(x)] = len(sources)
                 if id(x) in position or older(x):
-                    sources.append(at(x))
+                    sources.append(place(x))
                 else:
                     # Writes to what it shares memory with count.
                     if _storage(x) in memory:
@@ -153,7 +153,7 @@ class Saving:
                     sources.append(_Source("result", len(results)))
                     results.append(x)
             box.place = saved[id(x)]
-        differentiated = [at(t) for t in self._given]
+        differentiated = [place(t) for t in self._given]
         return Way(self, flow, sources, [*checked], differentiated, [i for i, found in enumerate(reached) if found])
 
     def cut(self, keep: bool) -> None:
@@ -298,12 +298,14 @@ class _Back(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, way: Way, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
+        """Keeps what going back takes."""
         ctx.way = way
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*saved)
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
+        """Goes back."""
         return (None, None, None, *ctx.way.go(grads, [*ctx.saved_tensors]))

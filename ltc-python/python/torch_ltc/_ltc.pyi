@@ -11,10 +11,13 @@ _float = float
 __all__ = [
     "KNOWS_FRAMES",
     "Ambient",
+    "History",
     "Older",
     "Replays",
     "Watch",
     "function_of_frame",
+    "is_capturing",
+    "without_history",
     "init",
     "mark_step",
     "wait",

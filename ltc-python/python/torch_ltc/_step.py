@@ -317,7 +317,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 @overload
-def compile(fn: torch.nn.Module) -> CompiledModule: ...
+def compile(fn: torch.nn.Module) -> CompiledModule: ...  # type: ignore[overload-overlap]  # (modules are callable)
 @overload
 def compile(fn: Callable[_P, _R]) -> CompiledStep[_P, _R]: ...
 @overload
