@@ -276,11 +276,17 @@ def _compiled(r, environment, plain):
         text = r.choice(table.OPTIMISERS).format(f"[{', '.join(leaves[-3:])}]")[:-1] + r.choice([", foreach=True", ", foreach=False"]) + ")"
         maker.put(f"o{maker.counts['o']} = torch.optim.{text}")
         maker.counts["o"] += 1
+    # What is returned may be gone back through outside.
+    flows = not optimiser and r.random() < 0.6
+    if flows and not any(t.requires_grad for _, t in maker.world.tensors()):
+        maker.put(f"{maker.fresh()} = leaf('float32', {r.choice([(3,), (2, 3), (3, 3)])}, {r.randrange(50)})")
     maker.part = "in"
     for i in range(r.randint(1, 3)):
         shape = r.choice([s for s in _SHAPES if len(s) < 3])
         seed = r.choice(["call", f"call + {i * 31}", str(i)])
-        maker.put(f"x{i} = new({r.choice(['float32'] * 4 + ['int64', 'bool', 'float64'])!r}, {shape}, {seed})")
+        dtype = r.choice(["float32"] * 4 + ["int64", "bool", "float64"])
+        wants = ".requires_grad_()" if flows and dtype.startswith("float") and r.random() < 0.4 else ""
+        maker.put(f"x{i} = new({dtype!r}, {shape}, {seed}){wants}")
     maker.part = "step"
     start = set(dict(maker.world.tensors()))
     if optimiser:
@@ -295,7 +301,7 @@ def _compiled(r, environment, plain):
     _some(maker, r.randint(2, 10))
     made = [(n, t) for n, t in maker.world.tensors() if n not in start]
     for n, t in made[-6:]:
-        history = t.requires_grad and not (r.random() < 0.03)
+        history = t.requires_grad and not (r.random() < (0.8 if flows else 0.03))
         maker.put(f"R.append({n}{'.detach()' if history else ''})")
     calls = r.randint(24, 34)
     for _ in range(r.choice([0, 0, 1, 1, 2])):

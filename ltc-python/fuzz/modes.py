@@ -162,7 +162,10 @@ def _calls(program, world, compiler=None):
             if error := world.run(s):
                 raise Undefined(f"{s}: {error[1]}")
         try:
-            out = call(*[world.names[s.made] for s in inputs])
+            given = [world.names[s.made] for s in inputs]
+            out = call(*given)
+            _go_back(out, i)
+            out = (*out, *[x.grad for x in given if x.is_leaf and x.grad is not None])
             kept.append(out)
             seen.append(value(out) if i % 2 else [metadata(t) if isinstance(t, torch.Tensor) else t for t in out])
         except (Undefined, Difference):
@@ -176,6 +179,14 @@ def _calls(program, world, compiler=None):
         settle()
     world.kept = kept
     world.step = call
+
+
+def _go_back(out, i):
+    """Goes back through some of what a call returned."""
+    ways = [t for t in out if isinstance(t, torch.Tensor) and t.grad_fn is not None and t.is_floating_point()]
+    if ways and i % 4:
+        chosen = ways if i % 2 else ways[: 1 + i % len(ways)]
+        torch.autograd.backward(chosen, [torch.ones_like(t) * (1 + k) for k, t in enumerate(chosen)])
 
 
 def _compiled(program, compiler, counts):
