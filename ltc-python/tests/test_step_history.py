@@ -219,6 +219,25 @@ def test_what_was_saved_and_written_over_is_an_error(which):
     assert call.counts[0] == 5
 
 
+def test_what_the_step_itself_writes_over_is_an_error():
+    def step(x):
+        y = x * 2
+        z = y.square()
+        with torch.no_grad():
+            y.add_(1)
+        return z, x + 1
+
+    call = torch_ltc.compile(step)
+    for i in range(6):
+        x = torch.ones(3, device="ltc", requires_grad=True)
+        z, other = call(x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+        other.sum().backward()
+        assert x.grad.tolist() == [1.0] * 3
+    assert call.counts[0] == 0 and "writes over" in call.refusal
+
+
 def test_it_is_the_tensors_of_the_call_that_are_gone_back_through():
     layer = nn.Sequential(nn.Linear(3, 3), nn.Tanh()).to("ltc")
     call = torch_ltc.compile(layer)

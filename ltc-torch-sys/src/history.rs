@@ -87,9 +87,7 @@ impl History {
         let grads: Vec<_> = grads.iter().map(|g| g.as_ref().map_or(std::ptr::null(), raw)).collect();
         let (err, mut out) = (ErrorSlot::new(), vec![std::ptr::null_mut::<c_void>(); self.given]);
         // SAFETY: the history is live; gradients are live or null, one per result; `out` has room for each tensor given.
-        err.check(unsafe {
-            ffi::ltc_history_run(self.raw.as_ptr(), grads.as_ptr(), out.as_mut_ptr(), err.as_ptr())
-        })?;
+        err.check(unsafe { ffi::ltc_history_run(self.raw.as_ptr(), grads.as_ptr(), out.as_mut_ptr(), err.as_ptr()) })?;
         // SAFETY: what is not null is a new tensor that is ours.
         Ok(out.into_iter().map(|t| (!t.is_null()).then(|| unsafe { owned(t) })).collect())
     }

@@ -36,11 +36,11 @@ pub use fork::{AtFork, at_fork, came_along};
 pub use generators::{
     default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
 };
+pub use history::History;
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
 pub use service::{Reply, Request};
-pub use history::History;
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{Narrow, is_deterministic, on_one_thread, parallel_for};
 pub use tensor::{

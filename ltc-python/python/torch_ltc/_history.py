@@ -118,6 +118,8 @@ class Saving:
         """The way back from these of the results, which what was saved is added to; or why there is none."""
         if self._hooks.obstacle:
             return self._hooks.obstacle
+        if any(box.tensor._version != box.version for box in self._boxes):
+            return "it writes over a tensor that autograd saved"
         memory: dict[int, _Source] = {}
         for at, t in enumerate(results):
             if memory.setdefault(_storage(t), _Source("result", at)).position != at and (at in flow or t.requires_grad):
