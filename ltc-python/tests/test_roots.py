@@ -389,3 +389,29 @@ def test_a_graph_with_values_in_it_is_not_extracted(model, name):
     inputs = [torch.tensor([1.0, 2.0]), torch.tensor([10.0])]
     with pytest.raises(RuntimeError, match=name):
         torch_ltc.extract_compiled_graph(fx.symbolic_trace(model()), inputs)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda q: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True),
+        lambda q: torch.native_dropout(q, 0.5, True)[0],
+        lambda q: torch.nn.functional.dropout(q, 0.5),
+        lambda q: torch.rand_like(q),
+        lambda q: torch.rrelu(q, training=True),
+    ],
+    ids=["attention", "native_dropout", "dropout", "rand_like", "rrelu"],
+)
+def test_programs_leave_the_host_s_draws_alone(call):
+    """What the host draws while programs run is what it would draw without them."""
+    torch.manual_seed(1)
+    expected = [torch.rand(64) for _ in range(150)]
+    torch.manual_seed(1)
+    q = torch.ones(2, 4, 64, 32).to("ltc")
+    found = []
+    for _ in range(150):
+        keep = call(q)
+        torch_ltc.mark_step()
+        found.append(torch.rand(64))
+        del keep
+    assert sum(not torch.equal(a, b) for a, b in zip(expected, found)) == 0

@@ -103,6 +103,23 @@ struct LtcPlan {
   void say_dtype();
 };
 
+namespace {
+// The one operator of libtorch that draws and takes no generator: what its CPU kernel computes, from the one it is to draw from.
+void dropout(const OpInfo& o, Stack& stack, at::Generator generator) {
+  const Tensor input = stack[stack.size() - 3].toTensor();
+  const double keep = 1 - stack[stack.size() - 2].toDouble();
+  const IValue& train = stack.back();
+  // It draws nothing then.
+  if (input.numel() == 0 || (!train.isNone() && !train.toBool())) return o.handle->callBoxed(&stack);
+  Tensor mask = at::empty_like(input, input.options().dtype(at::kBool));
+  mask.bernoulli_(keep, std::move(generator));
+  Tensor kept = input.mul(mask).mul_(keep == 0 ? 0.0 : 1 / keep);
+  stack.clear();
+  stack.emplace_back(std::move(kept));
+  stack.emplace_back(std::move(mask));
+}
+}  // namespace
+
 std::mutex& ltc::default_generator_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -343,8 +360,11 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
   if (drawing) {
     stack.insert(stack.begin() + drawing_at, IValue(next_generator(implied_operand)));
     drawing->callBoxed(&stack);
+  } else if (implied_generator && o->name == "aten::native_dropout") {
+    dropout(*o, stack, next_generator(implied_operand));
   } else if (implied_generator) {
-    // The kernel draws from the process's default generator. Eager draws of other threads meanwhile are not kept apart.
+    // The kernel, of an extension, draws from the process's default generator. Eager draws of other threads meanwhile are not
+    // kept apart.
     std::lock_guard<std::mutex> lock(default_generator_mutex());
     at::Generator ours = next_generator(implied_operand), theirs = at::detail::getDefaultCPUGenerator();
     auto saved = theirs.get_state();
