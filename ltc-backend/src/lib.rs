@@ -105,8 +105,22 @@ pub struct RunCost {
     pub time: std::time::Duration,
     /// Most threads it uses at once; 1 starts none.
     pub threads: usize,
-    /// It may be run on one thread instead ([`Inputs::narrow`]): nobody relies on bits that the number of threads decides.
-    pub narrows: bool,
+    /// Whether it may be run on one thread instead ([`Inputs::narrow`]).
+    pub narrows: Narrows,
+}
+
+/// Whether a program may run on one thread where it would use several, and what to decide that by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Narrows {
+    /// It must not.
+    Never,
+    /// Its results are the same in every bit: measured times may decide.
+    SameBits,
+    /// Bits of its results depend on it, so what decides must be the same in every run of a user's program.
+    OtherBits {
+        /// What several threads take off its time, by a model of its steps and their sizes that no clock is part of.
+        saves: std::time::Duration,
+    },
 }
 
 /// A compiled program.

@@ -425,7 +425,7 @@ impl Device {
         let handover = &self.0.executor.handover;
         let mut narrow = false;
         let interrupts = session.interrupts();
-        let mut here = || match handover.place(&program, awaited, config.overlap, interrupts) {
+        let mut here = || match handover.place(&program, awaited, config, interrupts) {
             Place::Executor => false,
             Place::Narrow => {
                 narrow = true;
@@ -447,7 +447,7 @@ impl Device {
             job.narrow = narrow;
             self.0.executor.submit(job)
         };
-        handover.sent(&program, narrow, time);
+        handover.sent(&program, narrow, time, self.0.tape.lock().recorded());
     }
 
     /// How many programs were sent so far. What is pending stays pending as long as none is.

@@ -195,9 +195,10 @@ impl Executor {
     }
 
     /// Waits until nothing is in flight; the first execution error nobody was told of. `None` if the wait was given up.
-    pub(crate) fn wait_idle(&self, give_up: GiveUp<'_>) -> Option<Result<(), Arc<ExecError>>> {
+    /// `recorded`: operations so far.
+    pub(crate) fn wait_idle(&self, recorded: u64, give_up: GiveUp<'_>) -> Option<Result<(), Arc<ExecError>>> {
         let start = Instant::now();
-        self.handover.needed(start);
+        self.handover.needed(start, recorded);
         let shared = self.shared();
         let mut progress = shared.progress.lock();
         let waits = progress.in_flight > 0;

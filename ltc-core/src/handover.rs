@@ -9,8 +9,10 @@
 //! together have more threads than there are processors sleep between kernels instead of spinning, which costs more than
 //! most kernels. Programs that use more than half of the processors but not all are always handed over: one team, the executor's.
 //!
-//! On one thread such a program leaves processors to its caller, and libtorch starts no team. Where the caller has enough to do
-//! meanwhile to make that worth a trial, both ways are timed ([`crate::overlap`]).
+//! On one thread such a program leaves processors to its caller, and libtorch starts no team. If that changes no bit of its
+//! results, both ways are timed where the caller has enough to do meanwhile to make it worth a trial ([`crate::overlap`]). If it
+//! does, clocks have no say, so that bits are the same in each run of the user's program: what several threads would take off is
+//! estimated from the program, and what the caller does meanwhile from how many operations it records.
 
 use std::{
     num::NonZero,
@@ -23,9 +25,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::RunCost;
+use ltc_backend::{Narrows, RunCost};
 
 use crate::{
+    Config,
     cache::Program,
     lock::{Lock, Locked},
     overlap::Trial,
@@ -56,6 +59,8 @@ pub(crate) struct Pace {
     pub(crate) run: Mean,
     /// How long its caller goes on before somebody waits, or the next program comes.
     slack: Mean,
+    /// How many operations its caller recorded meanwhile, the last time and the time before.
+    recorded: [AtomicU64; 2],
     pub(crate) overlap: Trial,
 }
 
@@ -66,6 +71,18 @@ impl Pace {
         let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
         let enough = |run: Duration, slack: Duration| slack >= (run / 4).saturating_mul(several);
         several > 0 && self.run.get().zip(self.slack.get()).is_some_and(|(run, slack)| enough(run, slack))
+    }
+
+    fn note_recorded(&self, operations: u64) {
+        let [last, before] = &self.recorded;
+        before.store(last.swap(operations, Relaxed), Relaxed);
+    }
+
+    /// Whether the caller records for longer than several threads take off the program. Counted, not timed. The better of two
+    /// times counts: a caller who stops now and then has as much to do otherwise.
+    fn records_longer_than(&self, saves: Duration, each: Duration) -> bool {
+        let operations = self.recorded.iter().map(|n| n.load(Relaxed)).max().unwrap_or(0);
+        each.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX)) > saves
     }
 }
 
@@ -86,8 +103,9 @@ pub(crate) struct Sent {
     program: Weak<Program>,
     /// It is to use one thread.
     narrow: bool,
-    /// When its caller went on.
+    /// When its caller went on, and how much it had recorded by then.
     at: Instant,
+    recorded: u64,
 }
 
 /// Where a program is better run.
@@ -134,20 +152,27 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
 }
 
 impl Handover {
-    /// Where a program is to run; `awaited`: somebody is waiting for it already; `overlap`: on one thread, too.
-    /// `interrupts`: whoever waits for the program may stop waiting.
-    pub(crate) fn place(&self, program: &Program, awaited: bool, overlap: bool, interrupts: bool) -> Place {
+    /// Where a program is to run; `awaited`: somebody is waiting for it already; `interrupts`: whoever waits for the program may
+    /// stop waiting.
+    pub(crate) fn place(&self, program: &Program, awaited: bool, config: &Config, interrupts: bool) -> Place {
         let (cost, pace) = (program.executable.cost(), &program.pace);
-        if interrupts && cost.is_some_and(|cost| pace.run.get().unwrap_or(cost.time) >= PATIENCE) {
-            return Place::Executor;
-        }
         let place = place(cost, processors(), |estimate| {
             let run = pace.run.get().unwrap_or(estimate);
             !awaited && is_gain(run, self.wake(), pace.slack.get())
         });
-        let may = place == Place::Here && overlap && !awaited && cost.is_some_and(|cost| cost.narrows);
-        let narrow = may && pace.has_company(processors()) && pace.overlap.next();
-        if narrow { Place::Narrow } else { place }
+        let may = place == Place::Here && config.overlap && !awaited && processors() > 1;
+        let narrow = match cost.map(|cost| cost.narrows).filter(|_| may) {
+            None | Some(Narrows::Never) => false,
+            Some(Narrows::SameBits) => pace.has_company(processors()) && pace.overlap.next(),
+            Some(Narrows::OtherBits { saves }) => pace.records_longer_than(saves, config.recording),
+        };
+        // A clock comes last, where it changes no bit: as many threads either way.
+        let is_long = || interrupts && cost.is_some_and(|cost| pace.run.get().unwrap_or(cost.time) >= PATIENCE);
+        match place {
+            _ if narrow => Place::Narrow,
+            _ if is_long() => Place::Executor,
+            place => place,
+        }
     }
 
     fn wake(&self) -> Duration {
@@ -160,9 +185,10 @@ impl Handover {
         self.wake.note(time.min(2 * self.wake()));
     }
 
-    /// A program was sent, or run, in this time, and its caller goes on.
-    pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>) {
-        self.needed_then(Some(Sent { program: Arc::downgrade(program), narrow, at: time.end }), time.start);
+    /// A program was sent, or run, in this time, and its caller goes on. `recorded`: operations of the device so far.
+    pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>, recorded: u64) {
+        let sent = Sent { program: Arc::downgrade(program), narrow, at: time.end, recorded };
+        self.needed_then(Some(sent), time.start, recorded);
     }
 
     /// Takes what other threads could hold of it.
@@ -171,15 +197,16 @@ impl Handover {
     }
 
     /// Somebody waits.
-    pub(crate) fn needed(&self, now: Instant) {
-        self.needed_then(None, now);
+    pub(crate) fn needed(&self, now: Instant, recorded: u64) {
+        self.needed_then(None, now, recorded);
     }
 
-    fn needed_then(&self, next: Option<Sent>, now: Instant) {
+    fn needed_then(&self, next: Option<Sent>, now: Instant, recorded: u64) {
         let last = std::mem::replace(&mut *self.last.lock(), next);
         if let Some((sent, program)) = last.and_then(|sent| sent.program.upgrade().map(|program| (sent, program))) {
             let slack = now.saturating_duration_since(sent.at);
             program.pace.slack.note(slack);
+            program.pace.note_recorded(recorded.saturating_sub(sent.recorded));
             program.pace.overlap.had(sent.narrow, slack);
         }
     }
@@ -202,7 +229,7 @@ mod tests {
 
     #[test]
     fn programs_that_take_every_processor_are_not_handed_over() {
-        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads, narrows: false });
+        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads, narrows: Narrows::Never });
         assert_eq!(place(of(4), 4, |_| true), Place::Here);
         assert_eq!(place(of(4), 8, |_| true), Place::Executor, "others are left");
         assert_eq!(place(of(4), 8, |_| false), Place::HereIfIdle, "as many for a second team");

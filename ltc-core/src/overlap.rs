@@ -1,4 +1,5 @@
-//! Whether a program that could take every processor makes steps faster on one, beside its caller.
+//! Whether a program that could take every processor makes steps faster on one, beside its caller: by the clock, so only for
+//! programs whose results are the same in every bit.
 //!
 //! What several threads take off the program against what the caller does meanwhile: neither is known before, so both ways
 //! are tried, and both times taken. Not those of whole steps: a caller that stops now and then to do something else would

@@ -15,6 +15,8 @@ pub(crate) struct Tape {
     husks: Husks,
     /// Nodes recorded in husks of the same signature, since the last cut.
     reused: u64,
+    /// Nodes recorded, ever.
+    recorded: u64,
     /// Length at which dead entries are swept and the node limit is checked.
     check_at: usize,
     node_limit: usize,
@@ -68,6 +70,7 @@ impl Tape {
             entries: Vec::new(),
             husks: Husks::new(),
             reused: 0,
+            recorded: 0,
             check_at: FIRST_CHECK.min(node_limit.max(1)),
             node_limit,
             potential: 0,
@@ -100,7 +103,13 @@ impl Tape {
     /// Adds a node.
     #[inline]
     pub(crate) fn push(&mut self, value: &TraceValue) {
+        self.recorded += 1;
         self.entries.push(value.downgrade());
+    }
+
+    /// How many nodes were recorded so far.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.recorded
     }
 
     /// Whether it is time to look at the limits ([`Tape::over_node_limit`]).

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, RunCost};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, Narrows, OutputSink, RunCost,
+};
 use ltc_core::{Config, Error, LazyTensor, Session};
 use ltc_ir::{Graph, LayoutRef};
 use parking_lot::Mutex;
@@ -17,12 +19,12 @@ type Log = Arc<Mutex<Vec<(bool, ThreadId)>>>;
 /// A backend without numerics whose programs could take every processor.
 struct Wide {
     log: Log,
-    narrows: bool,
+    narrows: Narrows,
 }
 
 struct Program {
     log: Log,
-    narrows: bool,
+    narrows: Narrows,
     outputs: usize,
 }
 
@@ -84,11 +86,13 @@ fn processors() -> u32 {
 enum Then {
     /// The caller is busy for as long as all processors together could take off a program.
     Works,
+    /// It records so many operations more than the program needs.
+    Records(usize),
     Reads,
 }
 
 /// How the programs of 64 equal steps ran, and how many overlapped as the metrics have it.
-fn run(narrows: bool, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId)>, u64), Error> {
+fn run(narrows: Narrows, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId)>, u64), Error> {
     let log = Log::default();
     let session = Session::new(Arc::new(Wide { log: log.clone(), narrows }), config)?;
     let dev = session.device(0)?;
@@ -98,6 +102,7 @@ fn run(narrows: bool, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId
         dev.sync()?;
         match then {
             Then::Works => work(RUN * processors()),
+            Then::Records(operations) => (0..operations).try_for_each(|_| (&x + 1.0).relu().map(drop))?,
             Then::Reads => drop(x.to_host()?),
         }
     }
@@ -107,6 +112,11 @@ fn run(narrows: bool, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId
     Ok((ran, session.metrics().overlapped_executions))
 }
 
+/// Programs whose bits depend on it, off which several threads take so much.
+const fn other_bits(saves: Duration) -> Narrows {
+    Narrows::OtherBits { saves }
+}
+
 #[test]
 fn both_ways_are_tried_beside_a_busy_caller_only() -> Result<(), Error> {
     let here = thread::current().id();
@@ -114,12 +124,13 @@ fn both_ways_are_tried_beside_a_busy_caller_only() -> Result<(), Error> {
     let mut off = Config::default();
     off.overlap = false;
     for (narrows, config, then) in [
-        (true, Config::default(), Then::Works),
-        (false, Config::default(), Then::Works),
-        (true, off, Then::Works),
-        (true, Config::default(), Then::Reads),
+        (Narrows::SameBits, Config::default(), Then::Works),
+        (Narrows::Never, Config::default(), Then::Works),
+        (other_bits(RUN), Config::default(), Then::Works),
+        (Narrows::SameBits, off, Then::Works),
+        (Narrows::SameBits, Config::default(), Then::Reads),
     ] {
-        let may = several && narrows && config.overlap && then == Then::Works;
+        let may = several && narrows == Narrows::SameBits && config.overlap && then == Then::Works;
         let (ran, counted) = run(narrows, config, then)?;
         let overlapped = ran.iter().filter(|(narrow, _)| *narrow).count();
         assert_eq!(overlapped as u64, counted);
@@ -127,6 +138,27 @@ fn both_ways_are_tried_beside_a_busy_caller_only() -> Result<(), Error> {
         assert!(ran.iter().any(|(narrow, _)| !narrow), "the first ones are not");
         // On another thread if on one, else here.
         assert!(ran.iter().all(|(narrow, at)| *narrow == (*at != here)), "{ran:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn where_bits_depend_on_it_what_is_recorded_decides_and_no_clock() -> Result<(), Error> {
+    let little = Duration::from_micros(20);
+    let much = Duration::from_secs(1);
+    let several = processors() > 1;
+    for (saves, then, may) in [
+        (little, Then::Records(100), true),
+        (much, Then::Records(100), false),
+        (little, Then::Records(0), false),
+        (little, Then::Reads, false),
+    ] {
+        let how =
+            || Ok::<_, Error>(run(other_bits(saves), Config::default(), then)?.0.into_iter().map(|(narrow, _)| narrow));
+        let ways: Vec<bool> = how()?.collect();
+        // What follows a program is known once the next one was sent.
+        assert!(ways.iter().skip(2).all(|&narrow| narrow == (may && several)), "{ways:?}");
+        assert_eq!(ways, how()?.collect::<Vec<_>>(), "the same in each run");
     }
     Ok(())
 }

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, RunCost};
+use ltc_backend::{
+    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, Narrows, OutputSink, RunCost,
+};
 use ltc_core::{Config, Error, LazyTensor, Session};
 use ltc_ir::{Graph, LayoutRef};
 use parking_lot::Mutex;
@@ -55,7 +57,11 @@ impl Executable for Program {
     }
 
     fn cost(&self) -> Option<RunCost> {
-        (self.nodes > 1).then_some(RunCost { time: Duration::from_millis(1), threads: 1 << 20, narrows: false })
+        (self.nodes > 1).then_some(RunCost {
+            time: Duration::from_millis(1),
+            threads: 1 << 20,
+            narrows: Narrows::Never,
+        })
     }
 
     fn text(&self) -> String {

@@ -149,22 +149,25 @@ fn runtime() -> Result<&'static Runtime, Error> {
 ///
 /// Fails when the running libtorch is not the version LTC was built for, or when a variable makes no sense.
 pub fn init() -> Result<(), Error> {
-    init_telling(|warning| {
+    let warn = |warning: &str| {
         tracing::warn!("{warning}");
         if !tracing::dispatcher::has_been_set() {
             eprintln!("warning: {warning}");
         }
-    })
+    };
+    init_telling(warn, |_| ())
 }
 
-/// As [`init`]; `warn` is told the warnings.
-pub fn init_telling(warn: impl Fn(&str)) -> Result<(), Error> {
+/// As [`init`]; `warn` is told the warnings, and `change` has a last word on the options.
+pub fn init_telling(warn: impl Fn(&str), change: impl FnOnce(&mut Options)) -> Result<(), Error> {
     if RUNTIME.get().is_some() {
         return Ok(());
     }
     let vars = Vars::from_env()?;
     vars.unknown().iter().for_each(|warning| warn(warning));
-    init_with(Options::from_vars(&vars)?)
+    let mut options = Options::from_vars(&vars)?;
+    change(&mut options);
+    init_with(options)
 }
 
 /// Registers the device. Once registered, later calls (and their options) do nothing.

@@ -6,13 +6,11 @@ use std::{
 };
 
 use ltc_backend::{
-    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, MemoryInfo, OutputSink,
-    RunCost,
+    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, MemoryInfo, Narrows,
+    OutputSink, RunCost,
 };
 use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef, SiteId, passes::Switches};
-use ltc_torch_sys::{
-    Generator, Held, Narrow, Pooled, came_along, is_deterministic, on_one_thread, pool_stats, set_pool_limit,
-};
+use ltc_torch_sys::{Generator, Held, Narrow, Pooled, came_along, on_one_thread, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 use tch::Tensor;
 
@@ -76,8 +74,8 @@ pub struct TsConfig {
     pub budget_bytes: usize,
     /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels, and small
     /// matrix products in others; and programs beside which their caller is at work, if that asks for it
-    /// ([`ltc_backend::Inputs::narrow`]) and libtorch is not told to be deterministic. Only with [`Fusion::Full`], as sums
-    /// may have other bits then.
+    /// ([`ltc_backend::Inputs::narrow`]). Only with [`Fusion::Full`], as sums may have other bits then; which they have follows
+    /// from the program, never from measured times.
     pub narrow: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
@@ -396,7 +394,8 @@ impl Executable for TsExecutable {
         let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
         // A configured number is the executor thread's alone; and a thread that came along into a forked child has no others.
         let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
-        is_same.then_some(RunCost { time: cost.time, threads, narrows: self.narrows() && !is_deterministic() })
+        let narrows = if self.narrows() { cost.narrows(threads) } else { Narrows::Never };
+        is_same.then_some(RunCost { time: cost.time, threads, narrows })
     }
 
     fn text(&self) -> String {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ltc_backend::Narrows;
 use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass};
 
 use crate::program::{Program, Step, StepKind};
@@ -25,7 +26,26 @@ pub(crate) struct Cost {
     pub(crate) time: Duration,
     /// Some kernel may use several threads.
     pub(crate) wide: bool,
+    /// What steps that use several threads take on one, by sizes alone.
+    shared: Duration,
+    /// No bit depends on how many threads there are.
+    same_bits: bool,
 }
+
+impl Cost {
+    /// Whether the program may run on one thread instead of so many.
+    pub(crate) fn narrows(&self, threads: usize) -> Narrows {
+        if self.same_bits {
+            return Narrows::SameBits;
+        }
+        let more = EACH_THREAD * (threads.max(1) - 1) as f64;
+        Narrows::OtherBits { saves: self.shared.mul_f64(more / (1.0 + more)) }
+    }
+}
+
+/// What each thread beyond the first adds, in threads: little, as kernels are small and threads wait for each other between them
+/// (`docs/performance.md`: without overlap, steps of most networks take hardly longer on one of two).
+const EACH_THREAD: f64 = 0.25;
 
 /// What is known of a step.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +63,61 @@ pub(crate) fn of(program: &Program) -> Cost {
     let add = |sum: Of, of: Of| Of { nanoseconds: sum.nanoseconds + of.nanoseconds, wide: sum.wide || of.wide };
     let Of { nanoseconds, wide } = all.fold(Of { nanoseconds: 0, wide }, add);
     let wide = wide || program.steps.iter().any(|s| is_threaded_product(program, s));
-    Cost { time: Duration::from_nanos(nanoseconds), wide }
+    let shared = program.steps.iter().filter(|s| step(program, s).wide || is_threaded_product(program, s));
+    let shared = Duration::from_nanos(shared.map(|s| by_sizes(program, s)).sum());
+    let same_bits = program.steps.iter().all(|s| has_same_bits(program, s));
+    Cost { time: Duration::from_nanos(nanoseconds), wide, shared, same_bits }
 }
+
+/// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements. libtorch's other
+/// kernels compute the last elements of each thread's share in another way than the rest, or sum them in another order.
+fn has_same_bits(program: &Program, step: &Step) -> bool {
+    let class = program.lowered.nodes()[step.node as usize].op().spec().class;
+    match &step.kind {
+        StepKind::Boxed(_) => matches!(class, OpClass::View | OpClass::Movement) && step.writes.is_empty(),
+        _ => true,
+    }
+}
+
+/// Rough time of a step on one thread, in nanoseconds. Sizes are all it depends on: not on whether kernels are machine code yet.
+fn by_sizes(program: &Program, step: &Step) -> u64 {
+    let node = &program.lowered.nodes()[step.node as usize];
+    if let StepKind::Fused(fused) = &step.kind {
+        return 500 + (fused.kernel.calls() * fused.kernel.len() / 8) as u64;
+    }
+    let count = |l: &LayoutRef| l.numel().max(0) as u64;
+    let results: u64 = program.step_results(step).iter().map(|r| count(&r.layout)).sum();
+    let operands = || program.step_operands(step).iter().filter_map(|o| program.slot_layout(o.slot));
+    let largest = operands().map(count).max().unwrap_or(0).max(results);
+    match node.op().spec().class {
+        OpClass::View => 500,
+        OpClass::Matmul => {
+            let multiplications = match node.operands[..] {
+                [.., a, b] => {
+                    let (a, b) = (program.lowered.layout(a), program.lowered.layout(b));
+                    count(a) * b.sizes().last().map_or(1, |&n| n.max(0) as u64)
+                }
+                _ => results,
+            };
+            1500 + multiplications / PRODUCTS_A_NANOSECOND
+        }
+        OpClass::Convolution => {
+            // Each element of the larger image meets a filter; a gradient is two such convolutions.
+            let filter = |l: &LayoutRef| count(l) / l.sizes().first().map_or(1, |&n| n.max(1) as u64);
+            let (images, is_gradient) = (operands().count(), node.op().name().contains("backward"));
+            let at = usize::from(is_gradient) + 1;
+            let filter = operands().nth(at.min(images.saturating_sub(1))).map_or(1, filter);
+            let image = operands().next().map_or(results, |first| if is_gradient { count(first) } else { results });
+            5000 + image * filter * (1 + u64::from(is_gradient)) / PRODUCTS_A_NANOSECOND
+        }
+        OpClass::Linalg => 1500 + results * 64,
+        OpClass::Pointwise | OpClass::Factory | OpClass::Movement => 1000 + largest / 2,
+        _ => 2000 + 2 * largest,
+    }
+}
+
+/// Multiplications and additions of libtorch's products on one thread.
+const PRODUCTS_A_NANOSECOND: u64 = 20;
 
 /// Whether a node is a product of matrices that gains nothing by several threads. Its scalars are of a dtype whose products
 /// are oneMKL's.
