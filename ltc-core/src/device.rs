@@ -447,7 +447,12 @@ impl Device {
             job.narrow = narrow;
             self.0.executor.submit(job)
         };
-        handover.sent(&program, narrow, time, self.0.tape.lock().recorded());
+        handover.sent(&program, narrow, time, self.recorded());
+    }
+
+    /// How many operations were recorded so far.
+    fn recorded(&self) -> u64 {
+        self.0.tape.lock().recorded()
     }
 
     /// How many programs were sent so far. What is pending stays pending as long as none is.

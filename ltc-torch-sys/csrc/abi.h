@@ -199,8 +199,6 @@ typedef struct LtcThreads {
   int kernels, products;
 } LtcThreads;
 LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
-// Whether libtorch is to use deterministic algorithms only.
-int ltc_is_deterministic(void);
 
 // ---- ambient state (ambient.cpp) of the calling thread and the process; words that are to be compared ----
 typedef struct LtcAmbient {

@@ -4,7 +4,6 @@
 // brought along. A tensor iterator runs it inside libtorch.
 #include <dlfcn.h>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/ops/from_blob.h>
@@ -36,8 +35,6 @@ extern "C" LtcThreads ltc_threads(LtcThreads wanted) {
   if (onemkl && wanted.products >= 0) before.products = onemkl(wanted.products);
   return before;
 }
-
-extern "C" int ltc_is_deterministic() { return at::globalContext().deterministicAlgorithms(); }
 
 extern "C" int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err) {
   return guarded(err, [&] {

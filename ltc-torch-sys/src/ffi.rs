@@ -224,7 +224,6 @@ unsafe extern "C" {
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
-    pub(crate) fn ltc_is_deterministic() -> c_int;
     pub(crate) fn ltc_ambient(out: *mut crate::ambient::Ambient);
     pub(crate) fn ltc_take_warnings(ctx: *mut c_void, each: extern "C" fn(*mut c_void, *const c_char, usize));
     pub(crate) fn ltc_host_part(

@@ -36,12 +36,6 @@ pub fn on_one_thread<R>(what: Narrow, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether libtorch is to use deterministic algorithms only (`torch.use_deterministic_algorithms`).
-pub fn is_deterministic() -> bool {
-    // SAFETY: reads a flag.
-    unsafe { ffi::ltc_is_deterministic() != 0 }
-}
-
 /// Calls `body` with ranges that together cover `0..n` once, on the threads libtorch's kernels would use here, each range
 /// of at least about `grain`. Fails if libtorch does, or if `body` panics.
 pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) -> Result<(), TorchError> {

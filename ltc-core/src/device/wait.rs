@@ -50,7 +50,7 @@ impl Device {
         metrics::add(&session.counters.downloads, 1);
         session.events.push(|| Event::Download);
         let start = Instant::now();
-        self.0.executor.handover.needed(start, self.0.tape.lock().recorded());
+        self.0.executor.handover.needed(start, self.recorded());
         let ready = cell.is_ready();
         let result = cell.wait_unless(&|| session.is_interrupted());
         if !ready {
@@ -73,8 +73,7 @@ impl Device {
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
     /// reported yet.
     pub fn wait(&self) -> Result<(), Error> {
-        let recorded = self.0.tape.lock().recorded();
-        let done = self.0.executor.wait_idle(recorded, &|| self.0.session.is_interrupted());
+        let done = self.0.executor.wait_idle(self.recorded(), &|| self.0.session.is_interrupted());
         done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;
         Ok(self.0.session.backend.synchronize(self.0.index)?)
     }
