@@ -199,69 +199,51 @@ impl Replays {
     ) -> PyResult<Option<(Py<PyAny>, Bound<'py, PyList>)>> {
         let py = inputs.py();
         let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
-        let found = match self.store.lock().find(key, ltc_torch::ambient(), &inputs)? {
-            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
-            None => return Ok(None),
-        };
-        for (class, ready) in found {
-            if !ready.watch.get().holds(py) {
-                continue;
-            }
-            let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-            // Never held while the interpreter's lock is let go: who has that one may want this one.
-            for leaf in &ready.marks.lock().with_grad {
-                let Some(grad) = ltc_torch::grad_of(leaf.of(&inputs)) else { return Ok(None) };
-                inputs.push(grad);
-            }
-            let step = ready.step.clone();
-            let (ran, inputs) = py.detach(move || (step.run(&inputs, &host), inputs));
-            let undo = || match &ready.host {
-                Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
-                None => Ok(()),
-            };
-            let mut results = match ran {
-                Ok(Ok(results)) => results,
-                Ok(Err(_)) => {
-                    undo()?;
-                    self.falls(class, &ready);
-                    return Ok(None);
-                }
-                Err(e) => {
-                    undo()?;
-                    return Err(raise(e));
-                }
-            };
-            let marks = ready.marks.lock();
-            let grads = results.split_off(results.len() - marks.gets_grad.len());
-            marks.leave(&results, &grads, &inputs).map_err(raise)?;
-            self.store.lock().replays += 1;
-            return Ok(Some((ready.record.clone_ref(py), list(py, &results)?)));
+        let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
+        let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
+        // Never held while the interpreter's lock is let go: who has that one may want this one.
+        for leaf in &ready.marks.lock().with_grad {
+            let Some(grad) = ltc_torch::grad_of(leaf.of(&inputs)) else { return Ok(None) };
+            inputs.push(grad);
         }
-        Ok(None)
+        let step = ready.step.clone();
+        let (ran, inputs) = py.detach(move || (step.run(&inputs, &host), inputs));
+        let undo = || match &ready.host {
+            Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
+            None => Ok(()),
+        };
+        let mut results = match ran {
+            Ok(Ok(results)) => results,
+            Ok(Err(_)) => {
+                undo()?;
+                self.falls(class, &ready);
+                return Ok(None);
+            }
+            Err(e) => {
+                undo()?;
+                return Err(raise(e));
+            }
+        };
+        let marks = ready.marks.lock();
+        let grads = results.split_off(results.len() - marks.gets_grad.len());
+        marks.leave(&results, &grads, &inputs).map_err(raise)?;
+        self.store.lock().replays += 1;
+        Ok(Some((ready.record.clone_ref(py), list(py, &results)?)))
     }
 
     /// What a replay would be checked against: the capture that fits, and its watch.
     fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
         let Some(inputs) = tensors(inputs)? else { return Ok(None) };
-        let found = match self.store.lock().find(key, ltc_torch::ambient(), &inputs)? {
-            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
-            None => return Ok(None),
-        };
-        for (class, ready) in found {
-            if !ready.watch.get().holds(py) {
-                continue;
-            }
-            // A replay would notice where the host goes another way.
-            if self.host_numbers(py, class, &ready)?.is_none() {
-                return Ok(None);
-            }
-            if let Some(program) = &ready.host {
-                program.call_method0(py, intern!(py, "undo"))?;
-            }
-            return Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))));
+        let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
+        // A replay would notice where the host goes another way.
+        if self.host_numbers(py, class, &ready)?.is_none() {
+            return Ok(None);
         }
-        Ok(None)
+        if let Some(program) = &ready.host {
+            program.call_method0(py, intern!(py, "undo"))?;
+        }
+        Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))))
     }
 
     /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does not.
@@ -408,6 +390,16 @@ impl Replays {
 }
 
 impl Replays {
+    /// The first capture for calls like this one of which all that it read is as it was, and the number of its class.
+    fn that_fits(&self, py: Python<'_>, key: &str, inputs: &Tensors) -> PyResult<Option<(u64, Arc<Ready>)>> {
+        let found = match self.store.lock().find(key, ltc_torch::ambient(), inputs)? {
+            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
+            None => return Ok(None),
+        };
+        // Comparing may run Python, which may want the store.
+        Ok(found.into_iter().find(|(_, ready)| ready.watch.get().holds(py)))
+    }
+
     /// What the host part of a step computes now; `None` where it would go another way than when it was captured.
     fn host_numbers(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>) -> PyResult<Option<Vec<u64>>> {
         let Some(program) = &ready.host else { return Ok(Some(Vec::new())) };

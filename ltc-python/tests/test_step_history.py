@@ -76,7 +76,7 @@ NETWORKS = {
     "attention": simple(Block, 2, 5, 8),
     "recurrent": simple(lambda: nn.LSTM(4, 3, batch_first=True), 2, 5, 4, loss=lambda out: out[0].sum() + out[1][0].sum()),
     "softmax": simple(lambda: nn.Sequential(nn.Linear(4, 4), nn.Softmax(-1)), 5, 4, loss=lambda out: (out * out).sum()),
-    "embedding bag": simple(lambda: nn.Sequential(nn.Linear(4, 4), nn.GroupNorm(2, 4), nn.SiLU()), 5, 4),
+    "group norm": simple(lambda: nn.Sequential(nn.Linear(4, 4), nn.GroupNorm(2, 4), nn.SiLU()), 5, 4),
 }
 
 
