@@ -10,12 +10,14 @@
 //! C++ never throws across the border and Rust never unwinds across it.
 
 mod ambient;
+mod callers;
 mod calls;
 mod capture;
 mod eager;
 mod error;
 mod ffi;
 mod fork;
+mod frames;
 mod generators;
 mod history;
 mod plan;
@@ -28,6 +30,7 @@ mod tensor;
 mod warnings;
 
 pub use ambient::{Ambient, ambient};
+pub use callers::Callers;
 pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
 pub use eager::{EagerCall, EagerOperand};

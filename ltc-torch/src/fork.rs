@@ -43,7 +43,6 @@ pub(crate) fn install() -> Result<(), TorchError> {
 impl Runtime {
     /// Sends what is pending, and waits for it without asking how it went.
     pub(crate) fn quiesce(&self) {
-        self.sites.cut();
         for device in self.session.devices() {
             // What failed says so when it is read.
             device.quiesce();

@@ -132,7 +132,6 @@ fn rewrites(text: &str) -> Result<Switches, BadSetting> {
 struct Runtime {
     session: Arc<Session>,
     backend: Arc<TsBackend>,
-    sites: Arc<Sites>,
     services: service::State,
     forced: Arc<RwLock<Forced>>,
 }
@@ -196,7 +195,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     let recorder = LtcRecorder {
         session: session.clone(),
         backend: backend.clone(),
-        sites: sites.clone(),
+        sites,
         generator_layout: Layout::contiguous(DType::RngState, &[]).into(),
         track_sites: options.track_sites,
         expect_calls: options.expect_calls,
@@ -205,7 +204,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
     fork::install()?;
-    RUNTIME.get_or_init(|| Runtime { session, backend, sites, services: service::State::default(), forced });
+    RUNTIME.get_or_init(|| Runtime { session, backend, services: service::State::default(), forced });
     Ok(())
 }
 
@@ -297,7 +296,6 @@ pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<T
 /// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`).
 pub fn sync() -> Result<(), Error> {
     let rt = runtime()?;
-    rt.sites.cut();
     for device in rt.session.devices() {
         device.sync()?;
     }

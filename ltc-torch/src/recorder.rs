@@ -37,8 +37,8 @@ impl LtcRecorder {
         self.session.device(index).map_err(to_torch)
     }
 
-    fn site(&self, op: ltc_ir::Op) -> SiteId {
-        if self.track_sites { self.sites.current(op) } else { SiteId::default() }
+    fn site(&self) -> SiteId {
+        if self.track_sites { self.sites.current() } else { SiteId::default() }
     }
 
     fn host_value(&self, value: &TraceValue, buffer: &ltc_backend::Buffer) -> Result<Tensor, TorchError> {
@@ -87,7 +87,7 @@ impl Recorder for LtcRecorder {
 
     fn record(&self, call: &RecordedCall<'_, Storage>) -> Result<SmallVec<[Storage; 2]>, TorchError> {
         let dev = self.device(call.device)?;
-        let site = self.site(call.signature.op());
+        let site = self.site();
         let mut operands = Operands::new();
         let mut written: SmallVec<[_; 4]> = SmallVec::new();
         let mut generator = None;
@@ -141,9 +141,6 @@ impl Recorder for LtcRecorder {
         let dev = self.device(device)?;
         let value = src.0.read(dev, core_view(src.1), SiteId::default());
         capture::obstacle(|| format!("it reads a value ({})", value.layout()));
-        if value.is_pending() {
-            self.sites.cut();
-        }
         let buffer = dev.value(&value).map_err(to_torch)?;
         self.host_value(&value, &buffer)
     }
@@ -189,7 +186,6 @@ impl Recorder for LtcRecorder {
 
     fn synchronize(&self, device: u16) -> Result<(), TorchError> {
         let dev = self.device(device)?;
-        self.sites.cut();
         dev.sync().map_err(to_torch)?;
         dev.wait().map_err(to_torch)
     }

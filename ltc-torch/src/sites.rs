@@ -1,28 +1,19 @@
 //! Where in the user's program an operation was recorded.
 //!
-//! A stack walk costs microseconds, far too much for every operation. But a step that repeats records the same sequence
-//! of operations from the same lines: the sequence since the last cut, folded into one word, names the position, and
-//! the walk happens the first time a position is seen. Steady loops pay one look-up per operation. Two lines that record
-//! the same operation after exactly the same sequence share a site, the first one's.
+//! An operation is recorded with a number for the place its caller's code was at. A language binding tells it, or else it is the
+//! chain of return addresses on the stack ([`Callers`]). Words are made of it when somebody asks.
 
-use std::{
-    cell::RefCell,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-};
+use std::{cell::RefCell, sync::OnceLock};
 
 use ltc_core::SiteResolver;
-use ltc_ir::{Op, SiteId};
+use ltc_ir::SiteId;
+use ltc_torch_sys::Callers;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 /// All sites of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
-    /// Bumped at every cut: positions start anew.
-    cuts: AtomicU64,
     table: Mutex<Table>,
 }
 
@@ -55,115 +46,70 @@ pub fn set_site_source(source: impl SiteSource + 'static) {
     let _ = SOURCE.set(Box::new(source));
 }
 
-/// Positions kept per thread, and stacks per process.
-const POSITIONS: usize = 1 << 16;
+/// Stacks kept per process.
 const STACKS: usize = 1 << 16;
-/// Stack walks between two cuts: an endless sequence of new positions must not cost microseconds each.
-const WALKS: u32 = 4096;
-const DEPTH: usize = 96;
-
-#[derive(Default)]
-struct Here {
-    cut: u64,
-    position: u64,
-    walks: u32,
-    known: FxHashMap<u64, SiteId>,
-    /// Positions of the last sequence in order, and the place in it: a repeated step looks nothing up.
-    order: Vec<(u64, SiteId)>,
-    next: usize,
-}
-
-impl Here {
-    fn known(&mut self) -> Option<SiteId> {
-        if let Some(&(position, site)) = self.order.get(self.next)
-            && position == self.position
-        {
-            self.next += 1;
-            return Some(site);
-        }
-        let site = *self.known.get(&self.position)?;
-        if self.next < POSITIONS {
-            self.order.truncate(self.next);
-            self.order.push((self.position, site));
-            self.next += 1;
-        }
-        Some(site)
-    }
-}
 
 thread_local! {
-    static HERE: RefCell<Here> = RefCell::default();
+    static CALLERS: RefCell<Callers> = RefCell::default();
 }
 
 impl Sites {
-    /// Pending work was cut off: the next operation is the first of a sequence.
-    pub(crate) fn cut(&self) {
-        self.cuts.fetch_add(1, Relaxed);
-    }
-
     /// The site of the operation being recorded on this thread.
     #[inline]
-    pub(crate) fn current(&self, op: Op) -> SiteId {
+    pub(crate) fn current(&self) -> SiteId {
         if let Some(source) = SOURCE.get() {
             return source.here().map_or_else(SiteId::default, |position| SiteId(position | FOREIGN));
         }
-        HERE.with_borrow_mut(|here| {
-            let cut = self.cuts.load(Relaxed);
-            if here.cut != cut {
-                (here.cut, here.position, here.walks, here.next) = (cut, 0, 0, 0);
-            }
-            here.position = (here.position ^ op.hash128().0 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17);
-            if let Some(site) = here.known() {
-                return site;
-            }
-            if here.walks == WALKS {
-                return SiteId::default();
-            }
-            here.walks += 1;
-            if here.known.len() == POSITIONS {
-                here.known.clear();
-            }
-            let site = self.walk();
-            here.known.insert(here.position, site);
-            site
-        })
+        // A thread that ends has none any more.
+        let known = CALLERS.try_with(|callers| callers.borrow_mut().here(&mut |stack| self.id(stack)));
+        known.ok().flatten().map_or_else(SiteId::default, SiteId)
     }
 
-    #[cold]
-    fn walk(&self) -> SiteId {
-        let mut stack = Vec::with_capacity(DEPTH);
-        backtrace::trace(|frame| {
-            stack.push(frame.ip() as usize);
-            stack.len() < DEPTH
-        });
-        let stack: Stack = stack.into();
-        let mut table = self.table.lock();
-        if let Some(&id) = table.ids.get(&stack) {
-            return id;
+    fn id(&self, stack: &[usize]) -> Option<u32> {
+        let table = &mut *self.table.lock();
+        if let Some(&id) = table.ids.get(stack) {
+            return Some(id.0);
         }
         if table.stacks.len() == STACKS {
-            return SiteId::default();
+            return None;
         }
-        table.stacks.push(stack.clone());
+        table.stacks.push(stack.into());
         let id = SiteId(table.stacks.len() as u32);
-        table.ids.insert(stack, id);
-        id
+        table.ids.insert(stack.into(), id);
+        Some(id.0)
     }
 }
 
-/// Code between the user and the recorder, by parts of file paths.
-const MACHINERY: [&str; 10] = [
-    "/tch-",
-    "/torch-sys-",
-    "/backtrace-",
-    "/rustc/",
-    "library/std/",
-    "ltc-torch/src/",
-    "ltc-torch-sys/",
-    "ltc-core/src/",
-    "ltc-ir/src/",
-    "ltc-ts/src/",
+/// Crates between the user and the recorder, by the folders they are compiled in: a name, and a version where a registry made the folder.
+const MACHINERY: [&str; 9] = [
+    "tch",
+    "torch-sys",
+    "backtrace",
+    "ltc-torch",
+    "ltc-torch-sys",
+    "ltc-core",
+    "ltc-ir",
+    "ltc-ts",
+    "ltc-eager-fallback",
 ];
+
+/// Whether a file is neither the user's nor of a library the user called, but ours, libtorch's or the language's.
+fn is_machinery(path: &str) -> bool {
+    let ours = |folder: &str| {
+        MACHINERY.iter().any(|&name| {
+            let version = folder.strip_prefix(name);
+            version.is_some_and(|v| {
+                v.is_empty() || v.strip_prefix('-').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()))
+            })
+        })
+    };
+    let mut folders = path.split('/').peekable();
+    let mut within = false;
+    while let (Some(folder), Some(&next)) = (folders.next(), folders.peek()) {
+        within |= next == "src" && ours(folder);
+    }
+    within || path.starts_with("/rustc/") || path.starts_with("library/") || !path.ends_with(".rs")
+}
 
 impl SiteResolver for Sites {
     fn unknown(&self) -> Option<String> {
@@ -175,22 +121,42 @@ impl SiteResolver for Sites {
             return SOURCE.get()?.describe(site.0 & !FOREIGN);
         }
         let stack = self.table.lock().stacks.get((site.0 as usize).checked_sub(1)?)?.clone();
-        let mut found = None;
-        for ip in stack {
-            // The return address belongs to the instruction after the call.
-            backtrace::resolve((ip - 1) as *mut _, |symbol| {
-                let Some(file) = symbol.filename() else { return };
-                let path = file.display().to_string();
-                let machinery = MACHINERY.iter().any(|m| path.contains(m)) || !path.ends_with(".rs");
-                if found.is_none() && !machinery {
-                    let name = symbol.name().map(|n| format!(" in {n:#}")).unwrap_or_default();
-                    found = Some(format!("{path}:{}{name}", symbol.lineno().unwrap_or(0)));
+        let (mut line, mut function, mut has_lines) = (None, None, false);
+        for code in stack {
+            // The return address belongs to the instruction behind the call.
+            backtrace::resolve((code - 1) as *mut _, |symbol| {
+                let name = symbol.name().map(|n| format!("{n:#}"));
+                let Some(file) = symbol.filename() else {
+                    function = function.take().or_else(|| name.filter(|n| is_users(n)));
+                    return;
+                };
+                has_lines |= symbol.lineno().is_some();
+                if line.is_none() && !is_machinery(&file.display().to_string()) {
+                    let name = name.map(|n| format!(" in {n}")).unwrap_or_default();
+                    line = Some(format!("{}:{}{name}", file.display(), symbol.lineno().unwrap_or(0)));
                 }
             });
-            if found.is_some() {
+            // Whoever is farther out called it, but recorded nothing.
+            if line.is_some() || function.is_some() {
                 break;
             }
         }
-        found
+        if line.is_some() || has_lines {
+            // Lines are known, and none of them is the user's: autograd's own threads run what it does on the way back.
+            return line.or(function).or_else(|| self.unknown());
+        }
+        let function = function.or_else(|| self.unknown())?;
+        Some(format!("{function} (the program has no line numbers: build it with `debug = \"line-tables-only\"`)"))
     }
+}
+
+/// Whether a function's name, which is all that is known of it, is that of a user's in Rust.
+fn is_users(name: &str) -> bool {
+    let language = ["core", "std", "alloc"];
+    let start = name.trim_start_matches(['<', '&', '(']).trim_start_matches("dyn ");
+    start.split_once("::").is_some_and(|(crate_name, _)| {
+        !crate_name.starts_with("_Z")
+            && !language.contains(&crate_name)
+            && !MACHINERY.iter().any(|&m| m.replace('-', "_") == crate_name)
+    })
 }

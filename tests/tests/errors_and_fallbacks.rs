@@ -81,6 +81,39 @@ fn an_error_while_running_names_operator_and_line_and_what_comes_before_is_there
     assert!(ltc_torch::wait().is_ok());
 }
 
+/// Picks a row of two: too large an index fails when the program runs.
+#[inline(never)]
+fn trains(t: &Tensor, index: &Tensor) -> (Tensor, u32) {
+    (t.index_select(0, index), line!())
+}
+
+#[inline(never)]
+fn validates(t: &Tensor, index: &Tensor) -> (Tensor, u32) {
+    (t.index_select(0, index), line!())
+}
+
+#[test]
+fn the_line_is_the_one_that_recorded_whatever_was_recorded_before() {
+    let _alone = alone();
+    let index = |i: i64| to_lazy(&Tensor::from_slice(&[i])).expect("to the device");
+    let (t, good, bad) = (lazy(&[2, 3]), index(1), index(7));
+    for (operators, before) in [(0, trains as fn(&Tensor, &Tensor) -> _), (0, validates), (5000, trains)] {
+        for failing in [trains as fn(&Tensor, &Tensor) -> _, validates] {
+            for _ in 0..3 {
+                drop(before(&t, &good));
+                ltc_torch::sync().expect("it is sent");
+            }
+            let _many = (0..operators).fold(t.shallow_clone(), |t, _| t + 1.0);
+            let (failed, line) = failing(&t, &bad);
+            let e = to_cpu(&failed).unwrap_err().to_string();
+            let place = format!("errors_and_fallbacks.rs:{line} in ");
+            assert!(!cfg!(all(target_arch = "x86_64", target_os = "linux")) || e.contains(&place), "{place}: {e}");
+            // Whoever waits next is not told again.
+            let _ = ltc_torch::wait();
+        }
+    }
+}
+
 #[test]
 fn operators_that_depend_on_data_fall_back_and_run_only_what_they_need() {
     let _alone = alone();
