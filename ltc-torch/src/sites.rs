@@ -141,12 +141,14 @@ impl SiteResolver for Sites {
                 break;
             }
         }
-        if line.is_some() || has_lines {
-            // Lines are known, and none of them is the user's: autograd's own threads run what it does on the way back.
-            return line.or(function).or_else(|| self.unknown());
-        }
-        let function = function.or_else(|| self.unknown())?;
-        Some(format!("{function} (the program has no line numbers: build it with `debug = \"line-tables-only\"`)"))
+        // Where lines are known and none is the user's, one of autograd's own threads recorded it, on the way back.
+        let no_lines = line.is_none() && (function.is_some() || !has_lines);
+        let hint = if no_lines {
+            " (the program has no line numbers: build it with `debug = \"line-tables-only\"`)"
+        } else {
+            ""
+        };
+        line.or(function).or_else(|| self.unknown()).map(|place| format!("{place}{hint}"))
     }
 }
 
