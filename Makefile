@@ -3,6 +3,7 @@
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
+# make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
@@ -18,7 +19,7 @@ SECONDS ?= 600
 SEED ?= 1
 STEPS ?= 20
 
-.PHONY: fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: modules fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -44,6 +45,9 @@ bench: python
 
 opinfo: python
 	cd ltc-python && ../.venv/bin/python -m opinfo --results ../target/opinfo.jsonl $(ARGS)
+
+modules: python
+	cd ltc-python && ../.venv/bin/python -m opinfo.modules $(ARGS)
 
 matrix: setup
 	LTC_MATRIX_FULL=1 TORCH_CPP_LOG_LEVEL=ERROR cargo test -p ltc-tests --test matrix -- --nocapture $(ARGS)

@@ -195,6 +195,7 @@ def test_a_signal_ends_a_wait_and_nothing_else(wait, threads):
         class Alarm(Exception): pass
         def handler(number, frame): raise Alarm
         signal.signal(signal.SIGALRM, handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         def send(): global b; b = a; exec("for _ in range(60): b = b @ a / 30", globals())
         def queue():
             for _ in range(9): send(); torch_ltc.mark_step()
