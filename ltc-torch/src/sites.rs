@@ -162,3 +162,41 @@ fn is_users(name: &str) -> bool {
             && !MACHINERY.iter().any(|&m| m.replace('-', "_") == crate_name)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{is_machinery, is_users};
+
+    #[test]
+    fn only_our_own_crates_and_the_languages_are_machinery() {
+        for path in [
+            "/r/tch-0.24.0/src/nn/linear.rs",
+            "ltc-torch/src/lib.rs",
+            "/p/ltc-core/src/a/b.rs",
+            "/rustc/1/library/x.rs",
+            "a.cpp",
+        ] {
+            assert!(is_machinery(path), "{path}");
+        }
+        for path in ["/p/tch-utils/src/main.rs", "/p/my-ltc-core/src/net.rs", "src/main.rs", "tests/tests/a.rs"] {
+            assert!(!is_machinery(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn functions_of_other_crates_are_the_users() {
+        for name in ["demo::train", "<demo::Net as tch::nn::Module>::forward", "coreutils::run", "<dyn demo::Net>::go"]
+        {
+            assert!(is_users(name), "{name}");
+        }
+        for name in [
+            "tch::Tensor::add",
+            "<tch::nn::Linear as tch::nn::Module>::forward",
+            "core::ops::call",
+            "ltc_core::x",
+            "main",
+        ] {
+            assert!(!is_users(name), "{name}");
+        }
+    }
+}
