@@ -2,17 +2,19 @@
 //!
 //! A kernel starts with tier 0. Runs make it warm, large ones sooner; a warm one is queued to the one thread that compiles,
 //! and runs go on with tier 0 until the code is there.
+//!
+//! The queue's lock and conditions are the standard library's, which keep no list of who waits: in a forked child `parking_lot`'s would
+//! hand the lock over to the compiling thread, which did not come along.
+#![expect(clippy::disallowed_types, reason = "they are held while the process forks")]
 
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{Compiled, Recipe};
 
@@ -53,7 +55,7 @@ const QUEUE: usize = 1024;
 pub(in crate::kernels) struct Tier {
     jit: Jit,
     /// Until it is compiled.
-    recipe: Mutex<Option<Box<Recipe>>>,
+    recipe: parking_lot::Mutex<Option<Box<Recipe>>>,
     heat: AtomicU64,
     /// The code; inside `None` where tier 0 is to stay.
     code: OnceLock<Option<Compiled>>,
@@ -61,7 +63,7 @@ pub(in crate::kernels) struct Tier {
 
 impl Tier {
     pub(in crate::kernels) fn new(jit: Jit, recipe: Recipe) -> Arc<Tier> {
-        let recipe = Mutex::new(Some(Box::new(recipe)));
+        let recipe = parking_lot::Mutex::new(Some(Box::new(recipe)));
         Arc::new(Tier { jit, recipe, heat: AtomicU64::new(0), code: OnceLock::new() })
     }
 
@@ -123,10 +125,23 @@ static COMPILER: (Mutex<Queue>, Condvar, Condvar) = (
     Condvar::new(),
 );
 
+fn lock() -> MutexGuard<'static, Queue> {
+    // A panic elsewhere is no reason for one here.
+    COMPILER.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits while `waits` says so.
+fn wait_while(
+    condition: &Condvar,
+    q: MutexGuard<'static, Queue>,
+    mut waits: impl FnMut(&Queue) -> bool,
+) -> MutexGuard<'static, Queue> {
+    condition.wait_while(q, |q| waits(q)).unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Queues a kernel; its uniform values say which powers to expect.
 fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
-    let (lock, more, _) = &COMPILER;
-    let mut q = lock.lock();
+    let mut q = lock();
     if !q.started {
         q.started = std::thread::Builder::new().name("ltc-compiler".into()).spawn(work).is_ok();
     }
@@ -134,20 +149,20 @@ fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
         return false;
     }
     q.jobs.push_back((Arc::downgrade(tier), cells.into()));
-    more.notify_all();
+    COMPILER.1.notify_all();
     true
 }
 
 /// The thread that compiles.
 fn work() {
-    let (lock, more, done) = &COMPILER;
-    let mut q = lock.lock();
+    let (_, more, done) = &COMPILER;
+    let mut q = lock();
     loop {
         let next = if q.forks == 0 { q.jobs.pop_front() } else { None };
         let Some((tier, cells)) = next else {
             q.busy = false;
             done.notify_all();
-            more.wait(&mut q);
+            q = wait_while(more, q, |q| q.forks > 0 || q.jobs.is_empty());
             continue;
         };
         q.busy = true;
@@ -156,7 +171,7 @@ fn work() {
         if let Some(tier) = tier.upgrade() {
             tier.compile(&cells);
         }
-        q = lock.lock();
+        q = lock();
     }
 }
 
@@ -166,10 +181,9 @@ pub(crate) struct Paused(MutexGuard<'static, Queue>);
 impl Paused {
     /// Waits for the kernel being compiled, not for those in the queue.
     pub(crate) fn take() -> Self {
-        let (lock, _, done) = &COMPILER;
-        let mut q = lock.lock();
+        let mut q = lock();
         q.forks += 1;
-        done.wait_while(&mut q, |q| q.busy);
+        q = wait_while(&COMPILER.2, q, |q| q.busy);
         q.forks -= 1;
         Paused(q)
     }
@@ -190,9 +204,5 @@ impl Drop for Paused {
 /// Waits until every kernel queued so far is compiled, or found to be better off without. For tests and timings; a step never
 /// waits.
 pub fn finish_compiling() {
-    let (lock, _, done) = &COMPILER;
-    let mut q = lock.lock();
-    while q.busy || !q.jobs.is_empty() {
-        done.wait(&mut q);
-    }
+    drop(wait_while(&COMPILER.2, lock(), |q| q.busy || !q.jobs.is_empty()));
 }
