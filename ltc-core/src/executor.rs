@@ -4,8 +4,8 @@ use std::{
     collections::VecDeque,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    thread::{self, JoinHandle},
+    sync::{Arc, OnceLock},
+    thread::{self, JoinHandle, Thread},
     time::{Duration, Instant},
 };
 
@@ -52,8 +52,9 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     progress: Mutex<Progress>,
-    /// The thread sleeps here until there is a job.
-    more: Condvar,
+    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one would be
+    /// memory that the next thread is given.
+    worker: OnceLock<Thread>,
     /// Whoever waits for jobs to be taken, or done.
     less: Condvar,
     /// One program at a time, wherever it runs.
@@ -141,7 +142,7 @@ impl Executor {
         let sleeps = progress.in_flight == 1;
         progress.queue.push_back((job, state));
         drop(progress);
-        shared.more.notify_one();
+        shared.wake();
         let end = Instant::now();
         if sleeps && started {
             self.handover.woke(end - start);
@@ -246,7 +247,7 @@ impl Drop for Executor {
         if let Some(handle) = self.thread.lock().take() {
             let shared = self.shared();
             shared.progress.lock().closed = true;
-            shared.more.notify_one();
+            shared.wake();
             // The last handle may be dropped by the executor's own thread, through a value it held.
             if handle.thread().id() != thread::current().id() {
                 let _ = handle.join();
@@ -263,7 +264,7 @@ impl Shared {
             counters,
             events,
             progress: Mutex::default(),
-            more: Condvar::new(),
+            worker: OnceLock::new(),
             less: Condvar::new(),
             turn: Mutex::new(()),
         }
@@ -271,11 +272,24 @@ impl Shared {
 
     /// The next job; `None` when there will be none.
     fn next(&self) -> Option<Handed> {
-        let mut progress = self.progress.lock();
-        self.more.wait_while(&mut progress, |p| p.queue.is_empty() && !p.closed);
-        let next = progress.queue.pop_front();
-        self.less.notify_all();
-        next
+        loop {
+            let mut progress = self.progress.lock();
+            if !progress.queue.is_empty() || progress.closed {
+                let next = progress.queue.pop_front();
+                self.less.notify_all();
+                return next;
+            }
+            drop(progress);
+            // Returns at once if it was woken since the queue was seen empty.
+            thread::park();
+        }
+    }
+
+    /// Wakes the thread; one that does not run yet looks at the queue first.
+    fn wake(&self) {
+        if let Some(worker) = self.worker.get() {
+            worker.unpark();
+        }
     }
 
     /// A job is on its way.
@@ -290,6 +304,7 @@ impl Shared {
     }
 
     fn work(&self) {
+        let _ = self.worker.set(thread::current());
         let mut last = None;
         while let Some((job, state)) = self.next() {
             if last.replace(state) != Some(state) {
