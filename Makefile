@@ -6,6 +6,7 @@
 # make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
+# make interleave  the executor, placeholders and waits under ITERATIONS orders of threads per test (SEED=1)
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
 
 DATA ?=
@@ -18,8 +19,10 @@ CASES ?= 1000000
 SECONDS ?= 600
 SEED ?= 1
 STEPS ?= 20
+ITERATIONS ?= 100000
 
-.PHONY: modules fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: modules interleave fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -62,6 +65,9 @@ faults: setup
 
 soak: python
 	cd ltc-python && ../.venv/bin/python -m fuzz.soak --seconds $(SECONDS) $(ARGS)
+
+interleave:
+	LTC_TEST_CASES=$(ITERATIONS) LTC_TEST_SEED=$(SEED) cargo test -p ltc-core --features interleave --test interleave
 
 fuzz-parse:
 	PROPTEST_CASES=$(CASES) cargo test --release -p ltc-ir --test properties -- never_panic without_a_panic

@@ -9,20 +9,12 @@
 
 mod wait;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+use std::{fmt, sync::Arc, time::Instant};
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
 use ltc_ir::{
     ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId,
 };
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -38,6 +30,10 @@ use crate::{
     outcome::Refused,
     session::Inner,
     storage::Storage,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
     tape::{Taken, Tape},
     undo::{Chain, Drawn, Journal, Log, Undo},
 };

@@ -5,13 +5,11 @@ use std::{
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -23,6 +21,10 @@ use crate::{
     lock::{Lock, Locked},
     metrics::{self, Counters},
     outcome::Sink,
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        thread::{self, JoinHandle},
+    },
     undo::Undo,
 };
 

@@ -8,10 +8,9 @@
 use std::sync::Arc;
 
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, layout};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{TraceValue, device::Device, undo::Log};
+use crate::{TraceValue, device::Device, sync::Mutex, undo::Log};
 
 /// What a tensor shows of its storage.
 #[derive(Clone, Copy, Debug)]

@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use ltc_backend::Buffer;
 use ltc_ir::{Canonical, DType, Graph, Kept, LayoutRef, SiteId, ValueId, WeakValue};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{Arguments, DataCell, TraceValue, device::Device, storage};
+use crate::{Arguments, DataCell, TraceValue, device::Device, storage, sync::Mutex};
 
 /// Writes to one storage since the last cut.
 #[derive(Debug)]
@@ -272,7 +271,9 @@ impl Device {
         if value.is_pending() && value.holders() == 1 {
             return (value, true);
         }
-        let lasts = self.raises() == 0 && value.inspect(|_, _| true, |cell| cell.is_good());
+        // The node's lock is let go before the cell's is taken.
+        let data = || value.inspect(|_, _| None, |cell| Some(cell.clone()));
+        let lasts = self.raises() == 0 && data().is_none_or(|cell| cell.is_good());
         if lasts || value.layout().dtype() == DType::RngState {
             return (value, false);
         }
