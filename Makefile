@@ -3,6 +3,7 @@
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
+# make test-checked  the tests of compiled steps and the fuzzer, with every replay recorded and compared instead (LTC_CHECK_STEPS=1)
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
@@ -18,7 +19,7 @@ SECONDS ?= 600
 SEED ?= 1
 STEPS ?= 20
 
-.PHONY: fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: test-checked fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -52,6 +53,10 @@ fuzz: python
 	@python=0; (cd ltc-python && ../.venv/bin/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)) || python=1; \
 	LTC_TEST_CASES=$$(( $(SECONDS) * 4 )) LTC_TEST_SEED=$(SEED) cargo test -p ltc-tests --test random_programs --test failed_calls \
 		-- over_ random_programs_go_on && exit $$python
+
+test-checked: python
+	cd ltc-python && LTC_CHECK_STEPS=1 ../.venv/bin/python -m pytest -q tests/test_step_*.py tests/test_failed_steps.py tests/test_lazy_api.py \
+		tests/test_symbolic.py tests/test_memory.py tests/test_citizen_train.py tests/test_fuzz.py $(ARGS)
 
 faults: setup
 	LTC_TEST_CASES=$(STEPS) cargo test -p ltc-core --test faults -- --nocapture

@@ -110,7 +110,7 @@ def main():
     parser.add_argument("programs", nargs="*", type=Path, help="files of programs to run instead")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--mode", choices=["recorded", "compiled", "threads"])
+    parser.add_argument("--mode", choices=["recorded", "compiled", "threads", "steps"])
     parser.add_argument("--plant", help="a mistake to put in (plants.py)")
     parser.add_argument("--most", type=int, default=10, help="findings after which it stops")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a program may take")

@@ -304,7 +304,7 @@ bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
 
 bool names_dtypes(const c10::Error& e) {
   const std::string what = e.what_without_backtrace();
-  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for",
+  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for", "without overflow",
                  "deterministic implementation"})
     if (what.find(p) != std::string::npos) return true;
   return false;
@@ -511,7 +511,7 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   }
   e->plain = !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
   // Such calls may be changed before they are recorded.
-  if (e->plain && e->outs[0].layout.dtype == at::kBool) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
+  if (e->plain && o.compares) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
   if (!e->eager && !e->only_views) sign(o, f, *e);
   return cache().put(std::move(e));
 }

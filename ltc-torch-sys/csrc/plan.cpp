@@ -270,6 +270,7 @@ void LtcPlan::say_dtype() {
 // Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
 // call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
 void LtcPlan::in_recorded_dtype(Stack& stack) const {
+  if (results[0].dtype == at::kBool && !o->compares) return;
   // Comparisons in another default dtype than libtorch's own are recorded so that it is of no account (record.cpp).
   const auto value = results[0].dtype == at::kBool ? at::kFloat : c10::toRealValueType(results[0].dtype);
   if (C10_LIKELY(!c10::isFloatingType(value) || value == c10::get_default_dtype_as_scalartype())) return;
@@ -291,7 +292,7 @@ void LtcPlan::in_recorded_dtype(Stack& stack) const {
   }
   if (!number) return;
   for (size_t i = 0; i < o->args.size(); i++) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write) continue;
+    if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write || o->args[i].selects) continue;
     Tensor t = stack[i].toTensor();
     if (is_float(t) == wrapped) stack[i] = t.to(c10::isComplexType(t.scalar_type()) ? results[0].dtype : value, false, /*copy=*/true);
   }
