@@ -99,6 +99,7 @@ WITH_NUMBERS = {
     "where": lambda t, x: torch.where(t > 1, x, t),
     "clamp": lambda t, x: t.clamp(x, 3.5),
     "threshold": lambda t, x: F.threshold(t, 1, x),
+    "list": lambda t, x: torch._foreach_add([t, t * 2], x)[1],
     "compared with a product": lambda t, x: t * x > x,
 }
 VALUES = {torch.bool: [True, False, True, True], torch.int64: [16777217, -3, 2049, 0]}

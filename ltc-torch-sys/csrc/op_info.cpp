@@ -60,6 +60,7 @@ void correct(OpInfo& o, const std::string& base) {
     o.meta_is_kernel |= o.composite && o.name == std::string("aten::") + p;
   // Tagged random for the dropout that its kernel refuses. A draw that is none would still borrow the process's generator.
   if (o.name == "aten::_scaled_dot_product_flash_attention_for_cpu") o.random = o.implied_generator = false;
+  o.over_lists = starts_with(base, "aten::_foreach_") && !o.mutates;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
   o.stand_in = stand_in_rule(base);

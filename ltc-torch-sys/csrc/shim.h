@@ -175,6 +175,7 @@ struct OpInfo {
   bool counts_changes = false;      // of what it writes: nobody above the recording kernel does
   bool elementwise = false;         // and each element of a result follows from one element of each operand
   bool compares = false;            // which says how two elements compare
+  bool over_lists = false;          // what it does with each tensor of its lists, another operator does with one
   bool outputs = false;             // it writes into what it is given for that
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
