@@ -10,16 +10,21 @@
 //! After a failure the output's placeholder is filled with the last of these values that was there before the failing call.
 //! Whoever refers to the placeholder, programs in the queue too, goes on from there.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
 use ltc_backend::Buffer;
 use ltc_ir::{Canonical, DType, Graph, Kept, LayoutRef, SiteId, ValueId, WeakValue};
 use smallvec::SmallVec;
 
-use crate::{Arguments, DataCell, TraceValue, device::Device, storage, sync::Mutex};
+use crate::{
+    Arguments, DataCell, TraceValue,
+    device::Device,
+    storage,
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 /// Writes to one storage since the last cut.
 #[derive(Debug)]
