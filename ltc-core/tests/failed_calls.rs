@@ -235,7 +235,7 @@ impl World {
             Call::NewMemory(b) if !stops => {
                 let value = self.marked(&self.state[b], i, how)?;
                 let new = LazyTensor::empty(self.dev(), &[4], DType::F32)?;
-                new.assign(&value);
+                new.assign(&value)?;
                 self.new.push((i, new));
                 Ok(())
             }

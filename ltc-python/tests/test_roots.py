@@ -111,6 +111,8 @@ def test_numbers_beside_any_dtype_under_any_default_dtype(name, restored_dtype):
     for default in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
         for dtype in (torch.bool, torch.int64, torch.float16, torch.float32, torch.float64):
             for x in (0.1, 2048.9, 16777216.5):
+                if name == "fill" and x > 65504 and dtype is torch.float16:
+                    continue  # refused by libtorch's kernel, but for one element
                 torch.set_default_dtype(default)
                 data = torch.tensor(VALUES.get(dtype, [0.1, 1.5, 2049.0, 3.0]), dtype=dtype)
                 try:
