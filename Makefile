@@ -4,9 +4,14 @@
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
 # make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
+# make test-checked  the tests of compiled steps and the fuzzer, with every replay recorded and compared instead (LTC_CHECK_STEPS=1)
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
-# make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions)
+# make interleave  the executor, placeholders and waits under ITERATIONS orders of threads per test (SEED=1)
+# make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions);
+#                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
+# make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
+# make miri      the crates without libtorch under Miri, where it is installed
 
 DATA ?=
 ARGS ?=
@@ -18,8 +23,10 @@ CASES ?= 1000000
 SECONDS ?= 600
 SEED ?= 1
 STEPS ?= 20
+ITERATIONS ?= 100000
 
-.PHONY: modules fuzz faults soak fuzz-parse help setup mnist test python bench opinfo matrix test-cuda bench-cuda
+.PHONY: modules interleave sanitize miri test-checked fuzz fuzz-guided faults soak fuzz-parse help setup mnist test python bench
+.PHONY: opinfo matrix test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -57,14 +64,64 @@ fuzz: python
 	LTC_TEST_CASES=$$(( $(SECONDS) * 4 )) LTC_TEST_SEED=$(SEED) cargo test -p ltc-tests --test random_programs --test failed_calls \
 		-- over_ random_programs_go_on && exit $$python
 
+test-checked: python
+	cd ltc-python && LTC_CHECK_STEPS=1 ../.venv/bin/python -m pytest -q tests/test_step_*.py tests/test_failed_steps.py tests/test_lazy_api.py \
+		tests/test_symbolic.py tests/test_memory.py tests/test_citizen_train.py tests/test_fuzz.py $(ARGS)
+
 faults: setup
 	LTC_TEST_CASES=$(STEPS) cargo test -p ltc-core --test faults -- --nocapture
 
 soak: python
 	cd ltc-python && ../.venv/bin/python -m fuzz.soak --seconds $(SECONDS) $(ARGS)
 
+interleave:
+	LTC_TEST_CASES=$(ITERATIONS) LTC_TEST_SEED=$(SEED) cargo test -p ltc-core --features interleave --test interleave
+
 fuzz-parse:
 	PROPTEST_CASES=$(CASES) cargo test --release -p ltc-ir --test properties -- never_panic without_a_panic
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then $(MAKE) fuzz-guided; \
+	else echo "guided by coverage: not run, it needs a nightly compiler and cargo-fuzz (cargo install cargo-fuzz)"; fi
+
+# What it finds lies in target/fuzz; what it ran so far, too, so that it goes on from there.
+FUZZER = cargo +nightly fuzz run --target-dir ../target/fuzz --sanitizer none
+FUZZED = -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=2048 -artifact_prefix=../target/fuzz/
+
+fuzz-guided:
+	mkdir -p target/fuzz/corpus/text target/fuzz/corpus/arguments
+	cd ltc-ir && $(FUZZER) text ../target/fuzz/corpus/text fuzz/seeds/text -- -dict=fuzz/text.dict $(FUZZED)
+	cd ltc-ir && $(FUZZER) arguments ../target/fuzz/corpus/arguments -- $(FUZZED)
+
+# In a target directory of its own, which may be removed afterwards. libtorch itself is not instrumented: what it keeps at
+# exit is no leak of ours, containers that cross the border are not checked for overflow, and tests ask for more memory than there is.
+SANITIZED = CARGO_TARGET_DIR="$(CURDIR)/target/sanitize" LTC_SANITIZE=address,undefined CARGO_PROFILE_DEV_DEBUG=line-tables-only \
+	ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1:$(ASAN_OPTIONS) UBSAN_OPTIONS=print_stacktrace=1 TORCH_CPP_LOG_LEVEL=ERROR
+SANITIZE_RUST ?= errors_and_fallbacks devices_and_threads failed_calls replayed_steps training_equals_eager random_programs
+SANITIZE_PYTHON ?= test_device test_layouts test_roots test_failed_steps test_step_history test_recurrent
+# The run-time libraries of the compiler that builds the C++.
+SANITIZERS = $(foreach l,libasan.so libubsan.so libstdc++.so,$(shell $${CXX:-c++} -print-file-name=$(l)))
+EMPTY :=
+COLON = $(subst $(EMPTY) $(EMPTY),:,$(strip $(1)))
+
+# They have to be the first that a process loads.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+
+sanitize: setup
+	$(SANITIZED) \
+		CARGO_TARGET_$(HOST)_RUNNER="env LD_PRELOAD=$(call COLON,$(SANITIZERS))" cargo test -p ltc-tests $(SANITIZE_RUST:%=--test %)
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" -r ltc-python/requirements-test.txt
+	$(SANITIZED) cargo build -p ltc-python
+	rm -rf target/sanitize/python && mkdir -p target/sanitize/python
+	cp -r ltc-python/python/torch_ltc target/sanitize/python && rm -f target/sanitize/python/torch_ltc/_ltc*.so
+	cp target/sanitize/debug/lib_ltc.so target/sanitize/python/torch_ltc/_ltc.abi3.so
+	cd ltc-python && LD_PRELOAD=$(call COLON,$(SANITIZERS)) $(SANITIZED) PYTHONPATH="$(CURDIR)/target/sanitize/python" PYTHONMALLOC=malloc \
+		../.venv/bin/python -m pytest -q -p no:cacheprovider $(SANITIZE_PYTHON:%=tests/%.py)
+
+# Tests that start processes, take minutes or look at files are left out.
+miri:
+	@cargo +nightly miri --version >/dev/null 2>&1 || \
+		{ echo "make miri: Miri is not installed (rustup toolchain install nightly --component miri)" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test -p ltc-ir --lib --test husks --test verifier --test properties
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-core --test a_session_over_a_backend_without_numerics
 
 test-cuda bench-cuda:
 	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1

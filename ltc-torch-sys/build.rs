@@ -40,6 +40,9 @@ fn main() {
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")
         .files(sources.map(|s| format!("csrc/{s}.cpp")));
+    for flag in ltc_build::sanitizer_flags() {
+        build.flag(flag);
+    }
     for dir in torch.includes() {
         build.flag("-isystem").flag(dir.display().to_string());
     }

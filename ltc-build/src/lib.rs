@@ -209,6 +209,44 @@ pub fn link_args() {
     rerun();
     let torch = locate().unwrap_or_else(|why| fail(&why));
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", torch.lib().display());
+    for flag in runtimes_of(&env::var(SANITIZE).unwrap_or_default()) {
+        println!("cargo:rustc-link-arg={flag}");
+    }
+}
+
+/// The variable that names sanitizers of the C++ compiler, such as `address,undefined` (`make sanitize`).
+const SANITIZE: &str = "LTC_SANITIZE";
+
+/// What to compile C++ with for the sanitizers that are asked for; nothing when there are none. Of libtorch's classes
+/// there is no type information to compare with, so casts between them are not checked.
+pub fn sanitizer_flags() -> Vec<String> {
+    flags_of(&env::var(SANITIZE).unwrap_or_default())
+}
+
+fn flags_of(sanitizers: &str) -> Vec<String> {
+    if sanitizers.is_empty() {
+        return Vec::new();
+    }
+    let flag = format!("-fsanitize={sanitizers}");
+    [&flag, "-fno-sanitize=vptr", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"]
+        .map(str::to_owned)
+        .into()
+}
+
+/// Their run-time libraries, by name: rustc links without those that the C++ compiler would add.
+fn runtimes_of(sanitizers: &str) -> Vec<String> {
+    let library = |name: &str| match name {
+        "address" => Some("-lasan"),
+        "thread" => Some("-ltsan"),
+        "undefined" => Some("-lubsan"),
+        _ => None,
+    };
+    let libraries = sanitizers.split(',').filter_map(library).map(str::to_owned);
+    if sanitizers.is_empty() {
+        Vec::new()
+    } else {
+        ["-Wl,--no-as-needed".to_owned()].into_iter().chain(libraries).collect()
+    }
 }
 
 /// Tells cargo what the answer of [`locate`] depends on.
@@ -219,6 +257,7 @@ pub fn rerun() {
     for name in DECIDING.iter().chain(active) {
         println!("cargo:rerun-if-env-changed={name}");
     }
+    println!("cargo:rerun-if-env-changed={SANITIZE}");
     println!("cargo:rerun-if-changed=build.rs");
     // Another torch in the same place.
     if let Ok(torch) = locate() {

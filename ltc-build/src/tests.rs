@@ -145,3 +145,11 @@ fn nothing_found_says_what_to_do() {
     let why = in_environments(&[]).locate(no_python).unwrap_err();
     assert!(why.contains("was not found") && why.contains("make setup"), "{why}");
 }
+
+#[test]
+fn sanitizers_are_asked_for_by_name() {
+    assert_eq!(flags_of(""), [""; 0]);
+    assert_eq!(runtimes_of(""), [""; 0]);
+    assert_eq!(flags_of("address,undefined")[0], "-fsanitize=address,undefined");
+    assert_eq!(runtimes_of("address,undefined")[1..], ["-lasan", "-lubsan"]);
+}

@@ -1,14 +1,16 @@
 //! Placeholders: data on its way to the device's memory.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use ltc_backend::{Buffer, ExecError};
-use parking_lot::{Condvar, Mutex};
 
-use crate::executor::{GiveUp, wait_while};
+use crate::{
+    executor::{GiveUp, wait_while},
+    sync::{
+        Condvar, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// The data behind a trace value that needs no more computing: in flight, ready, or failed.
 #[derive(Debug)]

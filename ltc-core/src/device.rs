@@ -9,20 +9,12 @@
 
 mod wait;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+use std::{fmt, sync::Arc, time::Instant};
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
 use ltc_ir::{
     ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId,
 };
-use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -38,8 +30,12 @@ use crate::{
     outcome::Refused,
     session::Inner,
     storage::Storage,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
     tape::{Taken, Tape},
-    undo::{Chain, Drawn, Journal, Log, Undo},
+    undo::{Chain, Drawn, Journal, Log, Raises, Undo},
 };
 
 /// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
@@ -59,8 +55,8 @@ pub(crate) struct State {
     generator: Mutex<Drawn>,
     /// What storages held before they were written, since the last cut.
     journal: Mutex<Journal>,
-    /// How many operations that can fail were recorded since the last cut. Changed with the tape locked.
-    raises: AtomicU32,
+    /// Operations that can fail. Changed with the tape locked.
+    raises: Raises,
 }
 
 /// What cuts need, kept from one to the next for its memory.
@@ -91,7 +87,7 @@ impl Device {
             executor,
             generator: Mutex::default(),
             journal: Mutex::default(),
-            raises: AtomicU32::new(0),
+            raises: Raises::default(),
         }))
     }
 
@@ -119,18 +115,23 @@ impl Device {
     /// How many operations that can fail were recorded, with one of this signature.
     #[inline]
     fn count_raises(&self, signature: &SignatureRef) -> u32 {
-        let before = self.raises();
-        if signature.op().has(Props::TOTAL) && !self.0.session.config.assume_faults {
-            return before;
-        }
-        self.0.raises.store(before + 1, Ordering::Relaxed);
-        before + 1
+        self.0.raises.count(!signature.op().has(Props::TOTAL) || self.0.session.config.assume_faults)
     }
 
     /// How many operations that can fail were recorded since the last cut.
     #[inline]
     pub(crate) fn raises(&self) -> u32 {
-        self.0.raises.load(Ordering::Relaxed)
+        self.0.raises.now()
+    }
+
+    /// How many ever: tells whether one came between two moments.
+    pub(crate) fn ever_raised(&self) -> u32 {
+        self.0.raises.ever()
+    }
+
+    /// Notes what is the first that is written into memory that is there since [`Device::ever_raised`] was `since`.
+    pub(crate) fn note_first(&self, log: &mut Log, since: u32, new: &TraceValue) {
+        log.note_first(&self.0.journal, &self.0.raises, since, new);
     }
 
     /// Notes that a value took another's place in a storage; gives that back where nobody needs it.
@@ -297,7 +298,7 @@ impl Device {
         let journal = {
             let mut tape = self.0.tape.lock();
             tape.take(taken);
-            self.0.raises.store(0, Ordering::Relaxed);
+            self.0.raises.cut();
             self.0.journal.lock().take()
         };
         if taken.is_empty() {

@@ -5,13 +5,11 @@ use std::{
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
-    thread::{self, JoinHandle, Thread},
     time::{Duration, Instant},
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId};
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use crate::{
@@ -23,6 +21,11 @@ use crate::{
     lock::{Lock, Locked},
     metrics::{self, Counters},
     outcome::Sink,
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        thread::{self, JoinHandle, Thread},
+        unpark,
+    },
     undo::Undo,
 };
 
@@ -288,7 +291,7 @@ impl Shared {
     /// Wakes the thread; one that does not run yet looks at the queue first.
     fn wake(&self) {
         if let Some(worker) = self.worker.get() {
-            worker.unpark();
+            unpark(worker);
         }
     }
 

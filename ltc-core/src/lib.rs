@@ -27,6 +27,7 @@ mod overlap;
 mod session;
 pub mod settings;
 mod storage;
+mod sync;
 mod tape;
 pub mod tensor;
 mod undo;
@@ -41,6 +42,8 @@ pub use extract::{Argument, Arguments, Extracted};
 pub use metrics::{Metrics, TimingSummary};
 pub use session::{Held, Interrupt, Session, SiteResolver};
 pub use storage::{Storage, View};
+#[cfg(feature = "interleave")]
+pub use sync::faults;
 pub use tensor::{Index, IndexOp, LazyTensor, Operand};
 pub use undo::Before;
 

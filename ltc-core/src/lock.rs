@@ -1,7 +1,9 @@
 //! Locks that are held while the process forks.
-#![expect(clippy::disallowed_types, reason = "see `Lock`")]
+#![cfg_attr(not(feature = "interleave"), expect(clippy::disallowed_types, reason = "see `Lock`"))]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::plain::{Mutex, MutexGuard};
 
 /// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard library's keeps
 /// no list of them, to one of which `parking_lot`'s would hand the lock over.

@@ -8,9 +8,8 @@ use std::{
 };
 
 use ltc_backend::FallbackReason;
-use parking_lot::Mutex;
 
-use crate::lock::Lock;
+use crate::{lock::Lock, sync::Mutex};
 
 /// The live counters.
 #[derive(Debug, Default)]

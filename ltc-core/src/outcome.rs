@@ -7,7 +7,7 @@ use std::{
 };
 
 use ltc_backend::{Buffer, ExecError, Executable, Input, Inputs, OutputSink};
-use ltc_ir::{ErrorClass, Graph, LayoutRef, Op, SiteId, ValueId};
+use ltc_ir::{ErrorClass, Graph, GraphBuilder, LayoutRef, Op, Signature, SiteId, ValueId};
 use smallvec::SmallVec;
 
 use crate::{
@@ -145,6 +145,7 @@ impl<'a> Sink<'a> {
                 let buffer = match source {
                     Source::Ready(buffer) => buffer,
                     Source::Again(i) => computed.get(i)?.clone()?,
+                    Source::Memory => self.memory(&is)?,
                 };
                 let wanted = self.graph.layout(self.graph.outputs()[output]);
                 undo::same_bytes(&*self.shared.backend, self.shared.device, buffer, (&is, wanted))
@@ -167,6 +168,7 @@ impl<'a> Sink<'a> {
                 Some(p) => Some((Source::Ready(self.kept(p)?.clone()), self.graph.layout(*id).clone())),
                 None => Some(again.source(*id, self.graph)),
             },
+            Version::Unwritten(_) => Some((Source::Memory, self.graph.layout(self.graph.outputs()[output]).clone())),
         };
         let chain = self.undo.as_ref()?.chain(output).filter(|c| untainted || c.whole)?;
         // One that cannot be had back is no reason to go further back.
@@ -175,6 +177,7 @@ impl<'a> Sink<'a> {
                 self.graph.definition_index(*id).is_none_or(|n| n < failed_at) && !tainted[self.graph.slot(*id)]
             }
             Version::Data(..) => true,
+            Version::Unwritten(from) => *from <= failed_at,
         };
         there(chain.versions.iter().rev().find(of_now)?)
     }
@@ -204,10 +207,25 @@ impl<'a> Sink<'a> {
         let (graph, params) = self.graph.part(values);
         let kept = params.iter().map(|&p| self.kept(p).cloned());
         let inputs = kept.map(|b| Some(Input { buffer: Ok(b?), donated: false })).collect::<Option<SmallVec<_>>>();
-        let mut found = Found(vec![None; values.len()]);
+        match inputs {
+            Some(params) => self.run(graph, Inputs { params, numbers: SmallVec::from_slice(numbers), narrow: false }),
+            None => vec![None; values.len()],
+        }
+    }
+
+    /// Memory of this layout.
+    fn memory(&self, layout: &LayoutRef) -> Option<Buffer> {
+        let mut b = GraphBuilder::new();
+        let signature = Signature::new(Op::empty(), SmallVec::new(), SmallVec::from_iter([layout.clone()]));
+        let value = b.push(signature, &[], 0, SiteId::default());
+        self.run(b.finish(vec![value]), Inputs::new([], [])).pop()?
+    }
+
+    /// What a graph computes, as far as it does.
+    fn run(&self, graph: Graph, inputs: Inputs) -> Vec<Option<Buffer>> {
+        let mut found = Found(vec![None; graph.outputs().len()]);
         let executable = self.shared.backend.compile(self.shared.device, &Arc::new(graph));
-        if let (Some(params), Ok(executable)) = (inputs, executable) {
-            let inputs = Inputs { params, numbers: SmallVec::from_slice(numbers), narrow: false };
+        if let Ok(executable) = executable {
             let run = AssertUnwindSafe(|| executable.execute(inputs, &mut found));
             // What was told before a panic is right.
             let _ = catch_unwind(run);
@@ -261,6 +279,8 @@ enum Source {
     Ready(Buffer),
     /// A value that is computed again.
     Again(usize),
+    /// Memory that nobody wrote to.
+    Memory,
 }
 
 /// Values to compute again, each once.

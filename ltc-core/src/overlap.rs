@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// Runs of one way in a row.
 const BLOCK: u32 = 8;

@@ -3,15 +3,11 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use ltc_backend::{Backend, BackendError, DeviceIndex, FallbackReason, MemoryInfo};
 use ltc_ir::{Graph, SiteId};
-use parking_lot::RwLock;
 
 use crate::{
     cache::Cache,
@@ -22,6 +18,10 @@ use crate::{
     family::Families,
     lock::{Lock, Locked},
     metrics::{Counters, Metrics},
+    sync::{
+        RwLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// Tells people where a site is: file, line, function.

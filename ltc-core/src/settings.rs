@@ -141,6 +141,12 @@ pub const SETTINGS: &[Setting] = &[
     setting("LTC_TEST_CASES", ANY, "each test's own", "Cases a property test of this repository runs."),
     setting("LTC_TEST_SEED", ANY, "20", "Seed of this repository's random programs."),
     setting("LTC_TEST_BLESS", Switch, "off", "Tests of generated files write them."),
+    setting(
+        "LTC_SANITIZE",
+        Text("names of sanitizers and commas"),
+        "none",
+        "Builds the C++ of this repository with sanitizers of the compiler (`make sanitize`).",
+    ),
     setting("LTC_MATRIX_FULL", Switch, "off", "The operator matrix runs all its rows."),
     setting("LTC_MATRIX_OPS", Text("names of operators and commas"), "all", "Rows of the operator matrix to run."),
     setting("LTC_MATRIX_BLESS", Switch, "off", "The operator matrix writes its list of exceptions."),

@@ -8,10 +8,9 @@
 use std::sync::Arc;
 
 use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, layout};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{TraceValue, device::Device, undo::Log};
+use crate::{TraceValue, device::Device, sync::Mutex, undo::Log};
 
 /// What a tensor shows of its storage.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +51,14 @@ struct State {
     /// Layout the contents will have when they are read before being written; `None`: decided by the first reader.
     layout: Option<LayoutRef>,
     nbytes: usize,
+    /// Nobody wrote anything since then ([`Device::ever_raised`]).
+    unwritten: Option<u32>,
     log: Log,
 }
 
 impl State {
     fn new(value: Option<TraceValue>, layout: Option<LayoutRef>, nbytes: usize) -> Self {
-        State { value, layout, nbytes, log: Log::default() }
+        State { value, layout, nbytes, unwritten: None, log: Log::default() }
     }
 
     fn layout(&self) -> Option<&LayoutRef> {
@@ -98,6 +99,16 @@ impl State {
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
         self.layout = None;
+        if let Some(since) = self.unwritten.take().filter(|&since| since != dev.ever_raised()) {
+            let old = self.value.take();
+            let (value, own) = dev.own(value, site);
+            let value = self.value.insert(value);
+            match own {
+                true => dev.note_first(&mut self.log, since, value),
+                false => self.log.forget(),
+            }
+            return old;
+        }
         match self.value.take() {
             None => {
                 self.value = Some(value);
@@ -142,15 +153,17 @@ pub(crate) fn laid_out(dev: &Device, value: TraceValue, layout: LayoutRef) -> Tr
 }
 
 impl Storage {
-    /// Memory for this layout that nobody wrote yet.
-    pub fn uninit(layout: LayoutRef) -> Self {
+    /// Memory of a device for this layout that nobody wrote yet.
+    pub fn uninit(dev: Option<&Device>, layout: LayoutRef) -> Self {
         let nbytes = layout.storage_bytes();
-        Storage(Mutex::new(State::new(None, Some(layout), nbytes)))
+        let unwritten = dev.map(Device::ever_raised);
+        Storage(Mutex::new(State { unwritten, ..State::new(None, Some(layout), nbytes) }))
     }
 
-    /// Memory of this size, in bytes, that nobody wrote yet.
-    pub fn with_bytes(nbytes: usize) -> Self {
-        Storage(Mutex::new(State::new(None, None, nbytes)))
+    /// Memory of a device of this size, in bytes, that nobody wrote yet.
+    pub fn with_bytes(dev: Option<&Device>, nbytes: usize) -> Self {
+        let unwritten = dev.map(Device::ever_raised);
+        Storage(Mutex::new(State { unwritten, ..State::new(None, None, nbytes) }))
     }
 
     /// Memory that holds a value.
@@ -173,7 +186,7 @@ impl Storage {
     /// noted: whoever runs the program says what was there before ([`crate::Extracted::run_with`]).
     pub fn replace(&self, value: TraceValue) -> Option<TraceValue> {
         let mut state = self.0.lock();
-        state.layout = None;
+        (state.layout, state.unwritten) = (None, None);
         state.value.replace(value)
     }
 
@@ -261,7 +274,7 @@ impl Storage {
             return;
         };
         if nbytes == 0 || old_bytes == 0 {
-            state.value = None;
+            (state.value, state.unwritten) = (None, Some(dev.ever_raised()));
             return;
         }
         let dtype = old.layout().dtype();

@@ -14,10 +14,17 @@ use std::sync::Arc;
 
 use ltc_backend::Buffer;
 use ltc_ir::{Canonical, DType, Graph, Kept, LayoutRef, SiteId, ValueId, WeakValue};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::{Arguments, DataCell, TraceValue, device::Device, storage};
+use crate::{
+    Arguments, DataCell, TraceValue,
+    device::Device,
+    storage,
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 /// Writes to one storage since the last cut.
 #[derive(Debug)]
@@ -26,11 +33,55 @@ struct Entry {
     open: bool,
     /// Nothing it held since the oldest of these is left out.
     whole: bool,
+    /// Before all these nobody had written to it, since when there were this many operations that can fail.
+    unwritten: Option<u32>,
     /// What it held before, oldest first, as far as something that can fail came after.
     before: SmallVec<[Kept<Arc<DataCell>>; 1]>,
     now: WeakValue<Arc<DataCell>>,
     /// How many operations that can fail there were at the last write.
     raises: u32,
+}
+
+/// How many operations that can fail were recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Raises {
+    since_cut: AtomicU32,
+    before: AtomicU32,
+}
+
+impl Raises {
+    /// Counts an operation, if it `can_fail`; how many there are then since the last cut.
+    #[inline]
+    pub(crate) fn count(&self, can_fail: bool) -> u32 {
+        let before = self.now();
+        if !can_fail {
+            return before;
+        }
+        self.since_cut.store(before + 1, Ordering::Relaxed);
+        before + 1
+    }
+
+    /// A cut takes all that was recorded.
+    pub(crate) fn cut(&self) {
+        self.before.fetch_add(self.since_cut.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Since the last cut.
+    #[inline]
+    pub(crate) fn now(&self) -> u32 {
+        self.since_cut.load(Ordering::Relaxed)
+    }
+
+    /// Since the beginning.
+    pub(crate) fn ever(&self) -> u32 {
+        self.before.load(Ordering::Relaxed).wrapping_add(self.now())
+    }
+
+    /// Since the last cut: when there were `ever` of them, and now.
+    fn at(&self, ever: u32) -> (u32, u32) {
+        let now = self.now();
+        (now.saturating_sub(self.ever().wrapping_sub(ever)), now)
+    }
 }
 
 /// Where a storage notes what it held. When it goes, nobody asks for that any more.
@@ -70,10 +121,21 @@ impl Log {
             true => before.push(old.keep()),
             false => rest = Some(old),
         }
-        let entry = Arc::new(Mutex::new(Entry { open: true, whole, before, now: new.downgrade(), raises }));
+        self.open(journal, Entry { open: true, whole, unwritten: None, before, now: new.downgrade(), raises });
+        rest
+    }
+
+    /// Notes that `new` is the first that is written into memory that was there already when `ever` operations were counted.
+    pub(crate) fn note_first(&mut self, journal: &Mutex<Journal>, counted: &Raises, ever: u32, new: &TraceValue) {
+        let (since, raises) = counted.at(ever);
+        let (unwritten, before) = (Some(since), SmallVec::new());
+        self.open(journal, Entry { open: true, whole: true, unwritten, before, now: new.downgrade(), raises });
+    }
+
+    fn open(&mut self, journal: &Mutex<Journal>, entry: Entry) {
+        let entry = Arc::new(Mutex::new(entry));
         journal.lock().0.push(entry.clone());
         self.0 = Some(entry);
-        rest
     }
 }
 
@@ -121,7 +183,9 @@ impl Journal {
                     .value()
                     .inspect(|_, _| None, |cell| Some(Version::Data(cell.clone(), kept.value().layout().clone()))),
             };
-            let versions = entry.before.iter().filter_map(version).collect();
+            // What was recorded with this many before it was recorded when there was that memory.
+            let unwritten = entry.unwritten.map(|since| Version::Unwritten(trace.first_node(|n| n.age() > since)));
+            let versions = unwritten.into_iter().chain(entry.before.iter().filter_map(version)).collect();
             Some(Chain { output: output as u32, versions, whole: entry.whole })
         };
         self.0.iter().filter_map(chain).collect()
@@ -135,6 +199,8 @@ pub(crate) enum Version {
     Value(ValueId),
     /// Data the program does not use.
     Data(Arc<DataCell>, LayoutRef),
+    /// Memory that nobody had written to; it was there when this node of the program was recorded.
+    Unwritten(usize),
 }
 
 /// Values whose place in a storage an output took.
@@ -272,7 +338,9 @@ impl Device {
         if value.is_pending() && value.holders() == 1 {
             return (value, true);
         }
-        let lasts = self.raises() == 0 && value.inspect(|_, _| true, |cell| cell.is_good());
+        // The node's lock is let go before the cell's is taken.
+        let data = || value.inspect(|_, _| None, |cell| Some(cell.clone()));
+        let lasts = self.raises() == 0 && data().is_none_or(|cell| cell.is_good());
         if lasts || value.layout().dtype() == DType::RngState {
             return (value, false);
         }

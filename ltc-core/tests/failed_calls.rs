@@ -134,27 +134,31 @@ enum Call {
     Draw(usize),
     /// A new tensor, `b * m`.
     New(usize),
+    /// The same, written into new memory.
+    NewMemory(usize),
     /// All that is recorded is sent.
     Mark,
     /// What one tensor needs is sent.
     Send(usize),
 }
 
-const STATE: usize = 4;
+const STATE: usize = 5;
+const UNWRITTEN: usize = 4;
 
 fn calls(seed: u64, n: usize) -> Vec<Call> {
     let mut r = Random(seed | 1);
     (0..n)
         .map(|_| {
             let (a, b) = (r.below(STATE), r.below(STATE));
-            match r.below(12) {
+            match r.below(13) {
                 0 | 1 => Call::Scale(a),
                 2 | 3 => Call::Overwrite(a, b),
                 4 | 5 => Call::Half(a, b),
                 6 | 7 => Call::Share(a, b),
                 8 => Call::Draw(a),
                 9 => Call::New(a),
-                10 => Call::Mark,
+                10 => Call::NewMemory(a),
+                11 => Call::Mark,
                 _ => Call::Send(a),
             }
         })
@@ -186,7 +190,9 @@ impl World {
         let state = (0..STATE).map(|i| {
             LazyTensor::from_slice(dev, &[1.0f32, 2.0, 3.0, 4.0].map(|x| x + i as f32), &[4]).expect("a tensor")
         });
-        let state = state.collect();
+        let mut state: Vec<_> = state.collect();
+        // Memory that nobody wrote to is memory, too; the reference backend's holds zeros.
+        state[UNWRITTEN] = LazyTensor::empty(dev, &[4], DType::F32).expect("a tensor");
         World { session, fault, state, new: Vec::new() }
     }
 
@@ -223,6 +229,13 @@ impl World {
             }
             Call::New(b) if !stops => {
                 let new = self.marked(&self.state[b], i, how)?;
+                self.new.push((i, new));
+                Ok(())
+            }
+            Call::NewMemory(b) if !stops => {
+                let value = self.marked(&self.state[b], i, how)?;
+                let new = LazyTensor::empty(self.dev(), &[4], DType::F32)?;
+                new.assign(&value)?;
                 self.new.push((i, new));
                 Ok(())
             }

@@ -391,6 +391,11 @@ impl<D> Canonical<D> {
         &self.output_ids
     }
 
+    /// The first operation of which this is so, or how many there are.
+    pub fn first_node(&self, is_so: impl Fn(&Value<D>) -> bool) -> usize {
+        self.nodes().position(is_so).unwrap_or(self.nodes.len())
+    }
+
     /// How many operations there are.
     pub fn node_count(&self) -> usize {
         self.nodes.len()

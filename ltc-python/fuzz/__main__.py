@@ -11,7 +11,7 @@ from .children import Child
 from .shrink import kind, shrink
 
 FOLDER = Path(__file__).parent / "regressions"
-#: What is known and still open: lines of a regular expression, a tab, and what it is. Counted, not shrunk.
+#: What is known and expected: lines of a regular expression, a tab, and what it is. Counted, not shrunk.
 KNOWN = Path(__file__).parent / "known.txt"
 
 
@@ -100,7 +100,7 @@ def expected():
 
 
 def _line(totals):
-    keys = ("programs", "statements", "errors", "late", "calls", "replayed", "refused", "threads", "undefined", "known")
+    keys = ("programs", "statements", "errors", "late", "calls", "replayed", "calls at once", "replayed at once", "refused", "threads", "undefined", "known")
     return ", ".join(f"{totals[k]} {k}" for k in keys)
 
 
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("programs", nargs="*", type=Path, help="files of programs to run instead")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--mode", choices=["recorded", "compiled", "threads"])
+    parser.add_argument("--mode", choices=["recorded", "compiled", "threads", "steps"])
     parser.add_argument("--plant", help="a mistake to put in (plants.py)")
     parser.add_argument("--most", type=int, default=10, help="findings after which it stops")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a program may take")

@@ -23,6 +23,8 @@ def run(program, plant=None):
             _compiled(program, compiler, counts)
         elif program.mode == "threads":
             _threads(program, counts)
+        elif program.mode == "steps":
+            _steps(program, compiler, counts)
         else:
             _recorded(program.of("setup"), counts)
     return counts
@@ -189,7 +191,7 @@ def _go_back(out, i):
         torch.autograd.backward(chosen, [torch.ones_like(t) * (1 + k) for k, t in enumerate(chosen)])
 
 
-def _compiled(program, compiler, counts):
+def _compiled(program, compiler, counts, draws=True):
     with World("cpu") as eager:
         _checked(program, eager)
     with World("cpu") as eager:
@@ -214,7 +216,8 @@ def _compiled(program, compiler, counts):
                 same(kept[i], value(out), f"result of call {i} in the end")
         same_state(state, world.state(), f"at the end{told}", world.versions)
         same(log, list(world.log), "observed")
-        same(draw, world.draw(), "the generator's next draw")
+        if draws:
+            same(draw, world.draw(), "the generator's next draw")
         if ambient != world.ambient():
             raise Difference(f"the thread's state is {world.ambient()}, on the CPU {ambient}")
 
@@ -249,29 +252,91 @@ def _threads(program, counts):
     parts = sorted({s.part for s in program.statements})
     traces = [_Trace(program.of(part), draws=False) for part in parts]
     for _ in range(3):
-        ready, found = threading.Barrier(len(parts)), []
-
-        def work(part, trace):
-            ready.wait()
-            try:
-                _recorded(program.of(part), Counter(), trace, draws=False)
-            except Exception as e:
-                found.append((part, e))
-
-        # Threads begin with the caller's context.
-        context = [contextvars.copy_context() for _ in parts]
-        threads = [threading.Thread(target=c.run, args=(work, p, t), daemon=True) for c, p, t in zip(context, parts, traces)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if found:
-            part, error = found[0]
-            for _ in range(8):
-                with contextlib.suppress(Exception):
-                    torch_ltc.mark_step(wait=True)
-                    break
-            if isinstance(error, (Difference, Undefined)):
-                raise type(error)(f"{part}: {error}")
-            raise error
+        _at_once([(part, lambda p=p, t=t: _recorded(program.of(p), Counter(), t, draws=False)) for part, p, t in zip(parts, parts, traces)])
     counts["threads"] += len(parts)
+
+
+def _at_once(works):
+    """Does all of these, ``(name, function)``, in a thread each, at the same time."""
+    ready, found = threading.Barrier(len(works)), []
+
+    def work(name, function):
+        ready.wait()
+        try:
+            function()
+        except Exception as e:
+            found.append((name, e))
+
+    # Threads begin with the caller's context.
+    threads = [threading.Thread(target=contextvars.copy_context().run, args=(work, *w), daemon=True) for w in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if found:
+        name, error = found[0]
+        for _ in range(8):
+            with contextlib.suppress(Exception):
+                torch_ltc.mark_step(wait=True)
+                break
+        if isinstance(error, (Difference, Undefined)):
+            raise type(error)(f"{name}: {error}")
+        raise error
+
+
+def _steps(program, compiler, counts):
+    """Compiled steps of several threads: of its own tensors each; then one that all of them call, if it writes nothing that lasts."""
+    with World("cpu") as eager:
+        if any(isinstance(seen, str) for _, seen in _calls(program, eager)):
+            raise Undefined("an error that comes late is told to whichever thread waits first")
+    each = [Counter() for _ in range(3)]
+    _at_once([(f"step {k}", lambda c=c: _compiled(program, compiler, c, draws=False)) for k, c in enumerate(each)])
+    # Threads cut each other's captures short, so fewer of these calls are replayed.
+    apart = {"calls": "calls at once", "replayed": "replayed at once"}
+    counts.update({apart.get(k, k): n for k, n in sum(each, Counter()).items()})
+    try:
+        with World("cpu") as eager:
+            run = _shared(program, eager)
+            # After one call, too: two may undo each other.
+            for numbers in (range(1), range(program.calls)):
+                results = run(numbers)
+                same_state(eager.before, eager.state(), "it writes")
+    except Difference:
+        return
+    with World("ltc") as world:
+        run = _shared(program, world, compiler)
+
+        def calls():
+            for i, got in zip(range(program.calls), run(range(program.calls))):
+                _same_call(results[i], got, f"call {i} of the shared step")
+
+        _at_once([(f"thread {k}", calls) for k in range(3)])
+        counts["replayed at once"] += world.step.counts[0]
+        counts["calls at once"] += 3 * program.calls
+    counts["threads"] += 3
+    counts["shared"] += 1
+
+
+def _shared(program, world, compiler=None):
+    """A function from numbers of calls to what they give, which any thread may run."""
+    for s in program.of("setup"):
+        if error := world.run(s):
+            raise Undefined(f"{s}: {error[1]}")
+    world.before = world.state()
+    function, _ = _step_of(program, world)
+    call = world.step = compiler(function) if compiler else function
+    given = compile("\n".join(s.text for s in program.of("in")), "<in>", "exec")
+
+    def run(numbers):
+        seen = []
+        for i in numbers:
+            names = {**world.names, "call": i}
+            exec(given, names)  # noqa: S102
+            try:
+                out = value(call(*[names[s.made] for s in program.of("in")]))
+            except Exception as e:
+                out = type(e).__name__
+            seen.append(out)
+        return seen
+
+    return run

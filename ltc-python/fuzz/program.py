@@ -9,6 +9,12 @@ _MADE = re.compile(r"^([tgox]\d+) = ")
 _SETTING = re.compile(r"^# (\w+): (.*)$")
 
 
+#: The modes in which a part is a step.
+STEPS = ("compiled", "steps")
+#: Those in which several threads run.
+THREADS = ("threads", "steps")
+
+
 @dataclass(frozen=True)
 class Statement:
     """One Python statement, the part it is in, and the tensors that it writes in place."""
@@ -56,7 +62,7 @@ class Program:
     def __str__(self):
         head = [f"# mode: {self.mode}"]
         head += [f"# {name}: {value}" for name, value in sorted(self.environment.items())]
-        head += [f"# calls: {self.calls}", f"# style: {self.style}"] if self.mode == "compiled" else []
+        head += [f"# calls: {self.calls}", f"# style: {self.style}"] if self.mode in STEPS else []
         return "\n".join([*head, *map(str, self.statements)]) + "\n"
 
 

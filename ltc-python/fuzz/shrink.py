@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from . import program
-from .program import NAME
+from .program import NAME, STEPS
 
 
 def kind(answer):
@@ -76,7 +76,7 @@ def _simplify(current, fails):
             rows[i] = replace(s, text=text)
             if fails(current().with_statements(rows)):
                 break
-    if current().mode == "compiled":
+    if current().mode in STEPS:
         for calls in (5, 6, 8):
             if calls < current().calls and fails(replace(current(), calls=calls)):
                 break

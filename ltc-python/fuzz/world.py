@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import math
 import random
 import re
 import warnings
@@ -13,12 +14,14 @@ from torch.nn import functional as F
 _INTS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 #: Whether a program has products: the last bits of libtorch's depend on where its operands begin in memory.
 loose = contextvars.ContextVar("loose", default=False)
+_DRAWS = re.compile(r"rand|normal|uniform|exponential|dropout")
 _PRODUCTS = re.compile(r"@|linear|dot|mm\(|mv\(|einsum|conv|cdist|attention|outer|norm")
 
 
 def has_products(program):
-    """Whether last bits of sums may differ."""
-    return any(_PRODUCTS.search(s.text) for s in program.statements)
+    """Whether last bits of sums may differ: fused ones add in an order of their own, of which only drawn numbers tell."""
+    fused = program.environment.get("LTC_FUSION") != "exact"
+    return any(_PRODUCTS.search(s.text) or (fused and _DRAWS.search(s.text)) for s in program.statements)
 
 
 #: More elements than this has no tensor of a program.
@@ -110,12 +113,19 @@ def same(expected, got, where):
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for i, (a, b) in enumerate(zip(expected, got)):
             same(a, b, f"{where}[{i}]")
-    elif type(expected) is not type(got) or expected != got:
+    elif (type(expected) is not type(got) or expected != got) and not (loose.get() and _near(expected, got)):
         raise Difference(f"{where}: {got!r}, on the CPU {expected!r}"[:600])
 
 
 def _close(a, b):
     return a.dtype.is_floating_point and torch.allclose(a.double(), b.double(), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def _near(a, b):
+    try:
+        return math.isclose(float(a), float(b), rel_tol=1e-5, abs_tol=1e-6)
+    except (TypeError, ValueError):
+        return False
 
 
 def _short(t):

@@ -36,6 +36,13 @@ struct Ready {
     record: Py<PyAny>,
 }
 
+impl Ready {
+    /// The gradients that are inputs, after those of the call; `None` where one is missing.
+    fn gradients(&self, inputs: &Tensors) -> Option<Tensors> {
+        self.marks.lock().with_grad.iter().map(|leaf| ltc_torch::grad_of(leaf.of(inputs))).collect()
+    }
+}
+
 /// A tensor that gradients are for.
 enum Leaf {
     /// One the step finds itself.
@@ -201,11 +208,9 @@ impl Replays {
         let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
         let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
         let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-        // Never held while the interpreter's lock is let go: who has that one may want this one.
-        for leaf in &ready.marks.lock().with_grad {
-            let Some(grad) = ltc_torch::grad_of(leaf.of(&inputs)) else { return Ok(None) };
-            inputs.push(grad);
-        }
+        // No lock is held while the interpreter's is let go: who has that one may want this one.
+        let Some(gradients) = ready.gradients(&inputs) else { return Ok(None) };
+        inputs.extend(gradients);
         let step = ready.step.clone();
         let (ran, inputs) = py.detach(move || (step.run(&inputs, &host), inputs));
         let undo = || match &ready.host {
@@ -234,14 +239,23 @@ impl Replays {
     /// What a replay would be checked against: the capture that fits, and its watch.
     fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
-        let Some(inputs) = tensors(inputs)? else { return Ok(None) };
+        let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
         let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
-        // A replay would notice where the host goes another way.
-        if self.host_numbers(py, class, &ready)?.is_none() {
-            return Ok(None);
-        }
+        // A replay would notice where the host goes another way, and where tensors do not hold what the capture takes for granted.
+        let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
+        let gradients = ready.gradients(&inputs);
+        let step = ready.step.clone();
+        let fits = gradients.map(|more| {
+            inputs.extend(more);
+            py.detach(move || step.fits(&inputs, &host))
+        });
         if let Some(program) = &ready.host {
             program.call_method0(py, intern!(py, "undo"))?;
+        }
+        let Some(fits) = fits.transpose().map_err(raise)? else { return Ok(None) };
+        if !fits {
+            self.falls(class, &ready);
+            return Ok(None);
         }
         Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))))
     }

@@ -123,6 +123,72 @@ def test_what_is_written_before_the_failing_call_stays_and_the_rest_has_not_happ
             t.cpu()
 
 
+NEW_MEMORY = {
+    "all of it": lambda d: torch.empty(4, device=d),
+    "elements that are not there": lambda d: torch.empty(0, 3, device=d),
+    "a view of more": lambda d: torch.empty(8, device=d)[2:6],
+    "grown": lambda d: torch.ones(2, device=d).resize_(0).resize_(4),
+}
+FIRST_WRITES = {
+    "filled": lambda x: x.fill_(7.0),
+    "copied to": lambda x: x.copy_(torch.ones(x.shape, device=x.device)),
+    "partly": lambda x: x[:1].fill_(7.0),
+    "in place": lambda x: x.mul_(2),
+    "twice": lambda x: x.zero_().add_(1),
+}
+
+
+@pytest.mark.parametrize("memory", NEW_MEMORY)
+@pytest.mark.parametrize("write", FIRST_WRITES)
+@pytest.mark.parametrize("cut", [False, True])
+def test_memory_that_nobody_wrote_to_is_just_memory_after_a_failed_call(memory, write, cut):
+    x = NEW_MEMORY[memory]("ltc")
+    if cut:
+        torch_ltc.mark_step()
+    lost = torch.ones(2, device="ltc")[torch.tensor([5]).to("ltc")]
+    if cut:
+        torch_ltc.mark_step()
+    FIRST_WRITES[write](x)
+    made = torch.empty(4, device="ltc").copy_(lost.expand(4))
+    with pytest.raises(IndexError):
+        torch_ltc.mark_step(wait=True)
+    assert x.cpu().shape == x.shape
+    x[:1].fill_(3.0)
+    assert x[:1].tolist() == torch.full_like(x.cpu()[:1], 3.0).tolist()
+    with pytest.raises(IndexError):  # there was none yet when the call failed
+        made.cpu()
+
+
+FAILING_WITH_OUT = {
+    "mm": lambda a, b, o: torch.mm(a(2, 3), b(3, 4), out=o),
+    "bmm": lambda a, b, o: torch.bmm(a(5, 2, 3), b(5, 3, 4), out=o),
+    "addmm": lambda a, b, o: torch.addmm(a(4), a(2, 3), b(3, 4), out=o),
+    "baddbmm": lambda a, b, o: torch.baddbmm(a(1, 2, 4), a(5, 2, 3), b(5, 3, 4), out=o),
+    "addmv": lambda a, b, o: torch.addmv(a(2), a(2, 3), b(3), out=o),
+    "addcmul": lambda a, b, o: torch.addcmul(a(2, 3), b(2, 1), a(4), out=o),
+    "cat": lambda a, b, o: torch.cat([a(2, 3), b(2, 4)], out=o),
+    "gather": lambda a, b, o: torch.gather(a(2, 3), 1, b(2, 5), out=o),
+    "linalg.solve": lambda a, b, o: torch.linalg.solve(a(3, 3), b(3, 2), out=o),
+    "lerp": lambda a, b, o: torch.lerp(a(2, 3), b(2, 3), 0.5, out=o),
+    "index_select": lambda a, b, o: torch.index_select(a(2, 3), 1, b(2, 2), out=o),
+    "div": lambda a, b, o: torch.bitwise_and(a(2, 3), b(2, 3), out=o),
+}
+
+
+@pytest.mark.parametrize("name", FAILING_WITH_OUT)
+@pytest.mark.filterwarnings("ignore")
+def test_a_call_that_fails_leaves_its_output_the_shape_that_eager_leaves(name):
+    def run(device):
+        make = lambda dtype: lambda *sizes: torch.ones(sizes, dtype=dtype, device=device)  # noqa: E731
+        out = torch.zeros(7, device=device)
+        with pytest.raises(Exception) as raised:
+            FAILING_WITH_OUT[name](make(torch.float32), make(torch.float64), out)
+            out.cpu()
+        return raised.type, out.shape, out.stride()
+
+    assert run("ltc") == run("cpu")
+
+
 def test_a_copy_of_one_tensor_into_another_is_undone_in_the_other_only():
     target, source = torch.zeros(3, device="ltc"), torch.ones(3, device="ltc")
     torch_ltc.mark_step(wait=True)

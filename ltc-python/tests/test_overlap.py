@@ -16,9 +16,10 @@ t = torch.arange(100_000.0).reshape(100, 1000) / 1e5
 x = t.to("ltc")
 w = 0.9 * torch.eye(1000)
 y, v = torch.ones(2).to("ltc"), w.to("ltc")
+products = how in ("records", "awaited")
 for _ in range(48):
-    # Bits of products depend on threads, those of our kernels do not.
-    x = x @ v if how == "records" else x * 0.5 + 0.25
+    # Bits of products depend on threads, so what the caller recorded decides for them; clocks decide for our kernels.
+    x = x @ v if products else x * 0.5 + 0.25
     torch_ltc.mark_step()
     if how == "awaited":
         torch_ltc.wait_device_ops()
@@ -27,7 +28,7 @@ for _ in range(48):
     else:
         time.sleep(0.01)  # something else to do, for long enough beside any number of processors
 for _ in range(48):
-    t = t @ w if how == "records" else t * 0.5 + 0.25
+    t = t @ w if products else t * 0.5 + 0.25
 torch.testing.assert_close(x.cpu(), t)
 print(torch_ltc.metrics.counter_value("OverlappedComputation") or 0)
 """

@@ -373,6 +373,23 @@ def test_checked_steps_are_recorded_and_compared(monkeypatch):
             call(X.to("ltc"))
 
 
+@pytest.mark.parametrize("change", ["learning rate", "frozen", "parameter's data", "optimiser reloaded", "loaded"])
+def test_every_replay_of_a_model_that_changes_is_checked(change, monkeypatch):
+    monkeypatch.setattr(_step, "_CHECK_EVERY", 1)
+    call = agree(trainer, [MODEL_CHANGES[change]], calls=6)
+    assert f"{call.counts[0]} of them recorded and compared" in call.explain()
+
+
+def test_what_a_replay_would_refuse_is_not_checked(monkeypatch):
+    monkeypatch.setattr(_step, "_CHECK_EVERY", 1)
+    a, b = torch.ones(1, device="ltc"), torch.ones(1, device="ltc")
+    call = torch_ltc.compile(lambda x: a + 10 * b + x)
+    for k in range(9):
+        b.copy_(a) if k < 4 else b.fill_(k)  # they hold the same data, then not any more
+        assert call(X.to("ltc")).tolist() == (1 + 10 * (k if k > 3 else 1) + X).tolist()
+    assert call.counts[0] > 2, call.explain()
+
+
 def test_varying_kinds_of_inputs_have_no_cliff():
     call = torch_ltc.compile(lambda x: x * 2 + 1)
     for _ in range(5):

@@ -21,8 +21,8 @@ enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
 
 // ---- operator properties: the same numbers as ltc-ir/src/op.rs ----
 enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DEPENDENT = 8 };
-// Told by define_op besides: each element of a result follows from one element of each operand.
-enum { LTC_ELEMENTWISE = 1 << 16 };
+// Told by define_op besides: each element of a result follows from one element of each operand; and says how two compare.
+enum { LTC_ELEMENTWISE = 1 << 16, LTC_COMPARES = 1 << 17 };
 
 // ---- why an operator runs eagerly: ltc-backend's FallbackReason ----
 enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
@@ -97,8 +97,8 @@ typedef struct LtcVTable {
   int (*record)(const void* ctx, const LtcRecord* call, LtcSlot* out, LtcError* err);
   // A table rule's result layouts for a call. 0: `results` set through ltc_infer_push; 1: error; 2: no rule.
   int (*infer)(const void* ctx, const void* op, const LtcRecord* call, const LtcDims* operands, void* results, LtcError* err);
-  void (*storage_uninit)(const void* ctx, const void* layout, LtcSlot* out);
-  void (*storage_bytes)(const void* ctx, size_t nbytes, LtcSlot* out);
+  void (*storage_uninit)(const void* ctx, const void* layout, int32_t device, LtcSlot* out);
+  void (*storage_bytes)(const void* ctx, size_t nbytes, int32_t device, LtcSlot* out);
   void (*storage_drop)(const void* ctx, LtcSlot* slot);
   void (*storage_share)(const void* ctx, const LtcSlot* dst, const LtcSlot* src, const LtcOperand* src_view, int32_t device);
   void (*storage_resize)(const void* ctx, const LtcSlot* slot, size_t nbytes, int32_t device);

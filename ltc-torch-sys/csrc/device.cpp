@@ -57,7 +57,7 @@ struct Generator final : c10::GeneratorImpl {
   LtcSlot slot;
   uint64_t last_seed = c10::default_rng_seed_val;
   explicit Generator(c10::DeviceIndex d) : c10::GeneratorImpl(lazy_device(d), DispatchKeySet(DispatchKey::PrivateUse1)) {
-    V.storage_bytes(V.ctx, 0, &slot);
+    V.storage_bytes(V.ctx, 0, d, &slot);
     seed_with(last_seed);
   }
   ~Generator() override { V.storage_drop(V.ctx, &slot); }

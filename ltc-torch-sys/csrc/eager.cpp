@@ -71,6 +71,18 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
 }
 }  // namespace ltc
 
+namespace {
+// A call that fails may have given its output another size by then.
+void resize_failed(const LtcCall& c) {
+  for (auto& [lazy, host] : c.mutated) {
+    if (lazy->sizes() == host.sizes()) continue;
+    lazy->resize_(host.sizes());
+    if (lazy->strides() != host.strides() && host.is_non_overlapping_and_dense())
+      lazy->unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides());
+  }
+}
+}  // namespace
+
 extern "C" {
 uint32_t ltc_call_operand_count(const LtcCall* c) { return c->lazy.size(); }
 void ltc_call_operand(const LtcCall* c, uint32_t i, LtcOperand* out, int32_t* device) {
@@ -128,6 +140,7 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
       o.handle->callBoxed(&c->host);
     } catch (...) {
       c->cause = std::current_exception();
+      resize_failed(*c);
       throw;
     }
   });

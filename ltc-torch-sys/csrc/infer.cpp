@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -337,6 +338,8 @@ bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
     if (o.checks_numbers) return true;
     if (names_dtypes(e)) return true;
     return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
+  } catch (const std::runtime_error&) {  // a number that its elements cannot hold
+    return true;
   } catch (...) {
     return false;
   }
@@ -511,7 +514,7 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   }
   e->plain = !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
   // Such calls may be changed before they are recorded.
-  if (e->plain && e->outs[0].layout.dtype == at::kBool) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
+  if (e->plain && o.compares) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
   if (!e->eager && !e->only_views) sign(o, f, *e);
   return cache().put(std::move(e));
 }

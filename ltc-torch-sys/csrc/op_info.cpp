@@ -60,6 +60,7 @@ void correct(OpInfo& o, const std::string& base) {
     o.meta_is_kernel |= o.composite && o.name == std::string("aten::") + p;
   // Tagged random for the dropout that its kernel refuses. A draw that is none would still borrow the process's generator.
   if (o.name == "aten::_scaled_dot_product_flash_attention_for_cpu") o.random = o.implied_generator = false;
+  o.over_lists = starts_with(base, "aten::_foreach_") && !o.mutates;
   // Other libraries' kernels may have effects.
   o.probe &= starts_with(base, "aten::");
   o.stand_in = stand_in_rule(base);
@@ -89,9 +90,11 @@ OpInfo& make(const OperatorHandle& h) {
     const bool tensors = i.kind == Kind::Tensor || i.kind == Kind::TensorList || i.kind == Kind::Generator;
     o.plain_args &= tensors || i.number || i.floating || i.number_list || is_kind(a.type(), c10::TypeKind::StringType) || is_kind(a.type(), c10::TypeKind::BoolType);
     i.out = a.is_out() || (a.kwarg_only() && a.alias_info() && innermost(a.alias_info())->isWrite());
+    for (auto name : {"condition", "mask", "index", "indices"}) i.selects |= a.name() == name;
     auto* ai = innermost(a.alias_info());
     i.write = ai && ai->isWrite() && i.kind != Kind::Other;
     o.mutates |= i.write;
+    o.outputs |= i.out;
     generator_arg |= i.kind == Kind::Generator;
     if (i.kind == Kind::Storage) o.eager = LTC_WHY_ARGUMENT;
     alias.push_back(ai);
@@ -133,6 +136,7 @@ void bind(OpInfo& o) {
   o.rust = V.define_op(V.ctx, o.name.data(), o.name.size(), &props);
   o.overwrites = props & LTC_OVERWRITES;
   o.elementwise = o.plain_args && (props & LTC_ELEMENTWISE || o.checks_numbers);
+  o.compares = props & LTC_COMPARES || o.name.rfind("aten::isin.", 0) == 0;
   o.forced = V.forced_fallback(V.ctx, o.name.data(), o.name.size());
 }
 }  // namespace

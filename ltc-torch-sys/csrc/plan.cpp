@@ -2,6 +2,8 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
+
 #include "shim.h"
 
 using namespace ltc;
@@ -100,6 +102,7 @@ struct LtcPlan {
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   Tensor fit(Tensor t, size_t i) const;
   void in_recorded_dtype(Stack& stack) const;
+  void each_in_recorded_dtype(Stack& stack) const;
   void say_dtype();
 };
 
@@ -267,9 +270,25 @@ void LtcPlan::say_dtype() {
     if (args[i].name() == "dtype" && constants[i].isNone()) constants[i] = (int64_t)results[0].dtype;
 }
 
+// The same for operators that do with each tensor of lists what others do with one.
+void LtcPlan::each_in_recorded_dtype(Stack& stack) const {
+  const auto now = c10::get_default_dtype_as_scalartype();
+  auto other = [&](const Expected& e) { return c10::isFloatingType(e.dtype) && e.dtype != now; };
+  if (C10_LIKELY(std::none_of(results.begin(), results.end(), other))) return;
+  for (size_t i = 0; i < o->args.size(); i++) {
+    if (!stack[i].isTensorList() || o->args[i].write) continue;
+    auto list = stack[i].toTensorVector();
+    for (size_t j = 0; j < list.size() && j < results.size(); j++)
+      if (other(results[j]) && c10::isIntegralType(list[j].scalar_type(), true)) list[j] = list[j].to(results[j].dtype);
+    stack[i] = list;
+  }
+}
+
 // Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
 // call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
 void LtcPlan::in_recorded_dtype(Stack& stack) const {
+  if (o->over_lists) return each_in_recorded_dtype(stack);
+  if (results[0].dtype == at::kBool && !o->compares) return;
   // Comparisons in another default dtype than libtorch's own are recorded so that it is of no account (record.cpp).
   const auto value = results[0].dtype == at::kBool ? at::kFloat : c10::toRealValueType(results[0].dtype);
   if (C10_LIKELY(!c10::isFloatingType(value) || value == c10::get_default_dtype_as_scalartype())) return;
@@ -291,7 +310,7 @@ void LtcPlan::in_recorded_dtype(Stack& stack) const {
   }
   if (!number) return;
   for (size_t i = 0; i < o->args.size(); i++) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write) continue;
+    if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write || o->args[i].selects) continue;
     Tensor t = stack[i].toTensor();
     if (is_float(t) == wrapped) stack[i] = t.to(c10::isComplexType(t.scalar_type()) ? results[0].dtype : value, false, /*copy=*/true);
   }

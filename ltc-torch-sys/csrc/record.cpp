@@ -22,13 +22,13 @@ struct Flattener {
   const OpInfo& o;
   Flat& f;
 
-  // Whether a number fits an integer dtype is an error of the call: beside integer tensors its range is part of the key,
+  // Whether a number fits an integer dtype, or half, is an error of the call: beside such tensors its range is part of the key,
   // so that another range is inferred (and refused) anew.
   void range(const c10::Scalar& s) {
     if (!f.integral || s.isComplex()) return;
     double d = s.toDouble();
     uint64_t bucket = 0;
-    for (double limit : {127., 255., 32767., 65535., 2147483647., 9.2e18}) bucket += !(std::abs(d) <= limit);
+    for (double limit : {127., 255., 32767., 65504., 65535., 2147483647., 9.2e18}) bucket += !(std::abs(d) <= limit);
     f.shapes.push_back(~(bucket * 4 + (d < 0) * 2 + (d == 0)));
   }
 
@@ -105,7 +105,7 @@ struct Flattener {
     set_device(s->device().index());
     auto sz = ti->sizes(), st = ti->strides();
     auto dt = c10::typeMetaToScalarType(ti->dtype());
-    f.integral |= c10::isIntegralType(dt, true);
+    f.integral |= c10::isIntegralType(dt, true) || dt == at::kHalf;
     f.shapes.push_back((uint64_t)dt << 32 | sz.size());
     f.shapes.append(sz.begin(), sz.end());
     f.shapes.append(st.begin(), st.end());
@@ -307,27 +307,46 @@ void push_results(const OpInfo& o, const ShapeEntry& e, const Flat& f, LtcSlot* 
   for (auto& v : results) stack->push_back(std::move(v));
 }
 
-// Integers beside a float number compare in the default dtype, which the result does not tell. Where it is not libtorch's own,
-// the integers are converted to it at the call. Returns whether there were any.
-bool convert_compared(const OpInfo& o, const ShapeEntry& e, const Flat& f, Stack* stack) {
-  const auto dtype = c10::get_default_dtype_as_scalartype();
-  if (C10_LIKELY(dtype == at::kFloat) || !o.elementwise || e.outs.size() != 1) return false;
-  if (e.outs[0].kind != OutKind::New || e.outs[0].layout.dtype != at::kBool) return false;
-  for (auto& x : f.operands)
-    if (!c10::isIntegralType((ScalarType)x.dims.dtype, true)) return false;
-  const size_t base = stack->size() - o.args.size();
+// Integers beside a float number compare in the default dtype, which the result does not tell.
+bool compares_in_default(const OpInfo& o, const Stack& stack) {
+  if (!o.compares) return false;
+  const size_t base = stack.size() - o.args.size();
   bool number = false;
   for (size_t i = 0; i < o.args.size(); i++) {
-    const IValue& v = (*stack)[base + i];
+    const IValue& v = stack[base + i];
     number |= v.isDouble() || (v.isTensor() && !is_lazy(v.toTensor()) && v.toTensor().unsafeGetTensorImpl()->is_wrapped_number() &&
                                c10::isFloatingType(v.toTensor().scalar_type()));
+    if (v.isTensor() && is_lazy(v.toTensor()) && !o.args[i].out && !c10::isIntegralType(v.toTensor().scalar_type(), true)) return false;
   }
-  if (!number) return false;
+  return number;
+}
+
+// Whether floats that are given are to be computed from integers: in which dtype, no result tells.
+bool floats_of_integers(const OpInfo& o, const Stack& stack) {
+  if (!o.elementwise) return false;
+  const size_t base = stack.size() - o.args.size();
+  bool floats = false, integers = false;
+  for (size_t i = 0; i < o.args.size(); i++) {
+    const IValue& v = stack[base + i];
+    if (!v.isTensor() || !is_lazy(v.toTensor())) continue;
+    const bool is_integer = c10::isIntegralType(v.toTensor().scalar_type(), true);
+    if (o.args[i].out) floats |= !is_integer;
+    else if (!is_integer) return false;
+    else integers = true;
+  }
+  return floats && integers;
+}
+
+// Where that is not libtorch's own, the integers are converted to it at the call; what is written over cannot be.
+void compare_in_default(const OpInfo& o, Stack* stack) {
+  if (o.mutates) return run_eager(o, stack, LTC_WHY_ARGUMENT);
+  const auto dtype = c10::get_default_dtype_as_scalartype();
+  const size_t base = stack->size() - o.args.size();
   for (size_t i = 0; i < o.args.size(); i++) {
     IValue& v = (*stack)[base + i];
     if (v.isTensor() && is_lazy(v.toTensor())) v = v.toTensor().to(dtype);
   }
-  return true;
+  run(o, stack);
 }
 
 void resolve_bits(const OpInfo& o, Stack* stack) {
@@ -371,7 +390,9 @@ void run(const OpInfo& o, Stack* stack) {
 
   const ShapeEntry& e = infer(o, *stack, f);
   if (C10_UNLIKELY(e.eager.has_value())) return run_eager(o, stack, *e.eager);
-  if (C10_UNLIKELY(convert_compared(o, e, f, stack))) return run(o, stack);
+  if (C10_UNLIKELY(o.outputs) && floats_of_integers(o, *stack)) return run_eager(o, stack, LTC_WHY_ARGUMENT);
+  if (C10_UNLIKELY(c10::get_default_dtype_as_scalartype() != at::kFloat && compares_in_default(o, *stack)))
+    return compare_in_default(o, stack);
   if (e.only_views) return push_results(o, e, f, nullptr, stack);
   if (C10_UNLIKELY(!e.resizes.empty())) apply_resizes(e, f);
 

@@ -150,6 +150,7 @@ struct ArgInfo {
   Kind kind = Kind::Other;
   int write_if = -1;  // a bool argument that must be true for `write` to hold
   bool write = false, number = false, floating = false, number_list = false, out = false;
+  bool selects = false;  // which elements to take: it says nothing of the dtype
 };
 struct RetInfo {
   Kind kind = Kind::Other;
@@ -173,6 +174,9 @@ struct OpInfo {
   bool plain_args = true;           // tensors, numbers and modes: none that says which elements, or where results lie
   bool counts_changes = false;      // of what it writes: nobody above the recording kernel does
   bool elementwise = false;         // and each element of a result follows from one element of each operand
+  bool compares = false;            // which says how two elements compare
+  bool over_lists = false;          // what it does with each tensor of its lists, another operator does with one
+  bool outputs = false;             // it writes into what it is given for that
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
   std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly

@@ -103,7 +103,7 @@ c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_siz
                               "tensor over it, or copy it to the CPU");
   if (!p) p = fake_data(nbytes, current_device());
   LtcSlot slot;
-  V.storage_bytes(V.ctx, nbytes, &slot);
+  V.storage_bytes(V.ctx, nbytes, p.device().index(), &slot);
   return c10::make_intrusive<LazyStorage>(nbytes, std::move(p), slot);
 }
 LazyStorage* storage_of(const TensorImpl* t) {
@@ -128,7 +128,7 @@ Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device) {
 }
 Tensor new_uninit(const Layout& l, c10::DeviceIndex device) {
   LtcSlot slot;
-  V.storage_uninit(V.ctx, l.rust, &slot);
+  V.storage_uninit(V.ctx, l.rust, device, &slot);
   return new_tensor(l, slot, device);
 }
 Tensor new_uninit(ScalarType dt, IntArrayRef sz, IntArrayRef st, c10::DeviceIndex device) {

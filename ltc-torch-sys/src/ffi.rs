@@ -13,6 +13,7 @@ pub(crate) struct LtcSlot {
 }
 
 pub(crate) const LTC_ELEMENTWISE: u32 = 1 << 16;
+pub(crate) const LTC_COMPARES: u32 = 1 << 17;
 
 #[repr(C)]
 pub(crate) struct LtcError {
@@ -97,8 +98,8 @@ pub(crate) struct LtcVTable {
     pub(crate) record: extern "C" fn(Ctx, *const LtcRecord, *mut LtcSlot, *mut LtcError) -> c_int,
     pub(crate) infer:
         extern "C" fn(Ctx, *const c_void, *const LtcRecord, *const LtcDims, *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) storage_uninit: extern "C" fn(Ctx, *const c_void, *mut LtcSlot),
-    pub(crate) storage_bytes: extern "C" fn(Ctx, usize, *mut LtcSlot),
+    pub(crate) storage_uninit: extern "C" fn(Ctx, *const c_void, i32, *mut LtcSlot),
+    pub(crate) storage_bytes: extern "C" fn(Ctx, usize, i32, *mut LtcSlot),
     pub(crate) storage_drop: extern "C" fn(Ctx, *mut LtcSlot),
     pub(crate) storage_share: extern "C" fn(Ctx, *const LtcSlot, *const LtcSlot, *const LtcOperand, i32),
     pub(crate) storage_resize: extern "C" fn(Ctx, *const LtcSlot, usize, i32),

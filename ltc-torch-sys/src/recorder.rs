@@ -123,10 +123,10 @@ pub trait Recorder: Send + Sync + 'static {
     type Storage: Send + Sync + 'static;
 
     /// A storage nobody wrote yet.
-    fn storage_uninit(&self, layout: LayoutRef) -> Self::Storage;
+    fn storage_uninit(&self, device: u16, layout: LayoutRef) -> Self::Storage;
 
     /// A storage of this many bytes nobody wrote yet and whose layout is unknown.
-    fn storage_bytes(&self, nbytes: usize) -> Self::Storage;
+    fn storage_bytes(&self, device: u16, nbytes: usize) -> Self::Storage;
 
     /// `dst` takes over the contents of `src`, of which `view` is all.
     fn share(&self, device: u16, dst: &Self::Storage, src: &Self::Storage, view: View<'_>);
@@ -299,7 +299,9 @@ extern "C" fn define_op(_: Ctx, name: *const c_char, len: usize, props: *mut u32
     // SAFETY: `props` is valid for the call.
     let props = unsafe { &mut *props };
     let op = Op::intern(text(name, len), Props(*props as u16));
-    *props |= u32::from(op.spec().props().0) | if is_elementwise(op) { ffi::LTC_ELEMENTWISE } else { 0 };
+    let also = [(is_elementwise(op), ffi::LTC_ELEMENTWISE), (table::compares(op.name()), ffi::LTC_COMPARES)];
+    let also = also.iter().fold(0, |all, &(is, prop)| if is { all | prop } else { all });
+    *props |= u32::from(op.spec().props().0) | also;
     std::ptr::from_ref(op.as_static()).cast()
 }
 
@@ -424,17 +426,17 @@ extern "C" fn infer(
     if rc == 0 && !found { 2 } else { rc }
 }
 
-extern "C" fn storage_uninit<R: Recorder>(ctx: Ctx, layout: *const c_void, out: *mut ffi::LtcSlot) {
+extern "C" fn storage_uninit<R: Recorder>(ctx: Ctx, layout: *const c_void, device: i32, out: *mut ffi::LtcSlot) {
     // SAFETY: from `layout_new`, alive for the call; the count is raised before the `Arc` is made.
     let layout = unsafe {
         Arc::increment_strong_count(layout.cast::<Layout>());
         Arc::from_raw(layout.cast::<Layout>())
     };
-    put::<R>(out, recorder::<R>(ctx).storage_uninit(layout));
+    put::<R>(out, recorder::<R>(ctx).storage_uninit(device as u16, layout));
 }
 
-extern "C" fn storage_bytes<R: Recorder>(ctx: Ctx, nbytes: usize, out: *mut ffi::LtcSlot) {
-    put::<R>(out, recorder::<R>(ctx).storage_bytes(nbytes));
+extern "C" fn storage_bytes<R: Recorder>(ctx: Ctx, nbytes: usize, device: i32, out: *mut ffi::LtcSlot) {
+    put::<R>(out, recorder::<R>(ctx).storage_bytes(device as u16, nbytes));
 }
 
 extern "C" fn storage_drop<R: Recorder>(_: Ctx, slot: *mut ffi::LtcSlot) {

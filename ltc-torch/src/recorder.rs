@@ -57,12 +57,12 @@ impl LtcRecorder {
 impl Recorder for LtcRecorder {
     type Storage = Storage;
 
-    fn storage_uninit(&self, layout: LayoutRef) -> Storage {
-        Storage::uninit(layout)
+    fn storage_uninit(&self, device: u16, layout: LayoutRef) -> Storage {
+        Storage::uninit(self.session.device(device).ok(), layout)
     }
 
-    fn storage_bytes(&self, nbytes: usize) -> Storage {
-        Storage::with_bytes(nbytes)
+    fn storage_bytes(&self, device: u16, nbytes: usize) -> Storage {
+        Storage::with_bytes(self.session.device(device).ok(), nbytes)
     }
 
     fn touched(&self, storage: &Storage) {

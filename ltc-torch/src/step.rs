@@ -236,6 +236,15 @@ fn holds_part(whole: &Layout, part: &Layout, offset: i64) -> bool {
     whole.dtype() == part.dtype() && end.is_some_and(|end| end <= whole.storage_bytes())
 }
 
+/// What a replay runs on.
+struct Bindings {
+    numbers: SmallVec<[u64; 8]>,
+    /// What it reads, and from which element on where that is a part.
+    data: SmallVec<[(TraceValue, Option<i64>); 4]>,
+    /// How much further on each input begins than when it was captured.
+    moved: SmallVec<[i64; 4]>,
+}
+
 impl Step {
     /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal graphs
     /// bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors that
@@ -373,13 +382,9 @@ impl Step {
         Ok(Ok(given))
     }
 
-    /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture does
-    /// not hold, and nothing was done.
-    pub fn run(
-        &self,
-        inputs: &[impl Borrow<Tensor>],
-        host: &[u64],
-    ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+    /// What a replay on these inputs, with the host's numbers of now, would run on. `Ok(Err(..))`: an assumption of the
+    /// capture does not hold.
+    fn bind(&self, inputs: &[impl Borrow<Tensor>], host: &[u64]) -> Result<Result<Bindings, NotReplayable>, Error> {
         if self.left_behind() < self.fresh.len() {
             return Ok(Err(NotReplayable(
                 "tensors that it left behind are gone (gradients that were dropped outside)".into(),
@@ -428,8 +433,26 @@ impl Step {
         }
         let moved: SmallVec<[i64; 4]> =
             given.iter().zip(&self.inputs).map(|(now, then)| now.offset - then.offset).collect();
-        // Who else holds a value decides whether it may be written over.
-        drop(given);
+        Ok(Ok(Bindings { numbers, data, moved }))
+    }
+
+    /// Whether the step can be replayed on these inputs, with these numbers of the host.
+    pub fn fits(&self, inputs: &[impl Borrow<Tensor>], host: &[u64]) -> Result<bool, Error> {
+        Ok(self.bind(inputs, host)?.is_ok())
+    }
+
+    /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture does
+    /// not hold, and nothing was done.
+    pub fn run(
+        &self,
+        inputs: &[impl Borrow<Tensor>],
+        host: &[u64],
+    ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+        // Who else holds a value decides whether it may be written over: the inputs' are held by nobody here.
+        let Bindings { numbers, data, moved } = match self.bind(inputs, host)? {
+            Ok(bindings) => bindings,
+            Err(no) => return Ok(Err(no)),
+        };
         let results = self.extracted.placeholders();
         let end = |e: &End| match e {
             End::Output(i) => results[*i].clone(),

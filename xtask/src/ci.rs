@@ -36,6 +36,10 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
         )?;
     }
     cargo("test without libtorch", &[&["test"], &pure, &FEATURES])?;
+    cargo(
+        "test interleavings",
+        &[&["test", "-q", "-p", "ltc-core", "--features", "interleave", "--test", "interleave"]],
+    )?;
     cargo("test the tools", &[&["test", "-q", "-p", "xtask", "-p", "ltc-build"]])?;
     if scope.quick {
         return done(start);

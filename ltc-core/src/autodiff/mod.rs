@@ -20,12 +20,11 @@ use std::{
 };
 
 use ltc_ir::{NumberWords, OpCode, SignatureRef};
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 pub use backward::{GradOptions, grad};
 
-use crate::{Error, LazyTensor, TraceValue, tensor::Tensors};
+use crate::{Error, LazyTensor, TraceValue, sync::Mutex, tensor::Tensors};
 
 /// Where a tensor's gradient goes: nowhere, to a leaf, or to the operation that made the tensor.
 #[derive(Clone, Default)]

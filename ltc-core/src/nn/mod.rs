@@ -8,12 +8,11 @@ mod optim;
 use std::sync::Arc;
 
 use ltc_ir::DType;
-use parking_lot::Mutex;
 
 pub use layers::{Attention, BatchNorm2d, Conv2d, Conv2dConfig, Embedding, GroupNorm, LayerNorm, Linear};
 pub use optim::{Adam, AdamConfig, Optimizer, Sgd, SgdConfig};
 
-use crate::{Device, Error, LazyTensor};
+use crate::{Device, Error, LazyTensor, sync::Mutex};
 
 /// The trainable tensors of a model, by name. Cheap to clone; clones add to the same list.
 #[derive(Clone, Debug)]

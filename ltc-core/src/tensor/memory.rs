@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use ltc_ir::{LayoutRef, SiteId};
-use parking_lot::Mutex;
 
-use crate::{Device, Storage, TraceValue, View};
+use crate::{Device, Storage, TraceValue, View, sync::Mutex};
 
 pub(super) struct Memory(Mutex<State>);
 

@@ -74,7 +74,7 @@ impl LazyTensor {
 
     /// A new tensor over memory nobody wrote yet.
     fn uninit(device: Device, layout: LayoutRef) -> Self {
-        let memory = Memory::of(Arc::new(Storage::uninit(layout.clone())));
+        let memory = Memory::of(Arc::new(Storage::uninit(Some(&device), layout.clone())));
         LazyTensor { device, memory, layout, offset: 0, edge: Edge::default() }
     }
 

@@ -10,7 +10,6 @@ use ltc_ir::{
     ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
     Scalar, ShapeError, Signature, SignatureRef, SiteId, rules::Call, table::ArgKind,
 };
-use parking_lot::MutexGuard;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -18,6 +17,7 @@ use super::{LazyTensor, Operand, Tensors};
 use crate::{
     DataCell, Device, Error, TraceValue,
     autodiff::{self, Edge},
+    sync::MutexGuard,
     undo::Drawn,
 };
 

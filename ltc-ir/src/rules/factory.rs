@@ -181,9 +181,12 @@ pub fn logspace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(Layout::contiguous(call.dtype(4).unwrap_or(DType::F32), &[steps]))
 }
 
-/// How many elements of a matrix lie on and below a diagonal.
-fn triangle(rows: i64, columns: i64, offset: i64) -> i64 {
-    (0..rows).map(|r| (r + 1 + offset).clamp(0, columns)).sum()
+/// How many elements of a matrix lie on and below a diagonal. Rows have one more each, between those with none and those with all.
+fn triangle(rows: i128, columns: i128, offset: i128) -> i128 {
+    let first = (-offset).clamp(0, rows);
+    let whole = (columns - 1 - offset).clamp(first, rows);
+    let (shortest, longest) = (first + 1 + offset, whole + offset);
+    (whole - first) * (shortest + longest) / 2 + (rows - whole) * columns
 }
 
 /// `tril_indices(row, col, offset, *, dtype, ...)`.
@@ -196,13 +199,14 @@ pub fn triu_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     triangle_indices(call, |n, m, k| n * m - triangle(n, m, k - 1))
 }
 
-fn triangle_indices(call: &Call<'_>, count: impl Fn(i64, i64, i64) -> i64) -> Result<NewResults, ShapeError> {
+fn triangle_indices(call: &Call<'_>, count: impl Fn(i128, i128, i128) -> i128) -> Result<NewResults, ShapeError> {
     let (n, m) = (call.int(0, 0), call.int(1, 0));
     for (size, name) in [(n, "row"), (m, "col")] {
         if size < 0 {
             return Err(ShapeError::runtime(format!("{name} must be non-negative, got{size}")));
         }
     }
-    let sizes: Dims = Dims::from_slice(&[2, count(n, m, call.int(2, 0))]);
+    let count = count(n.into(), m.into(), call.int(2, 0).into());
+    let sizes: Dims = Dims::from_slice(&[2, super::checked(call.op, i64::try_from(count).ok())?]);
     one(Layout::contiguous(call.dtype(3).unwrap_or(DType::I64), &sizes))
 }

@@ -224,7 +224,10 @@ pub fn div_mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// `where(condition, self, other)`: the condition has no say in the dtype, but in the layout.
 pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let mut o = Operands::of(call, true);
-    let condition = o.dtypes.remove(0).0;
+    let Some(&(condition, _)) = o.dtypes.first() else {
+        return Err(ShapeError::runtime(format!("{}: argument 0 must be a tensor", call.op)));
+    };
+    o.dtypes.remove(0);
     if !matches!(condition, DType::Bool | DType::U8) {
         return Err(ShapeError::runtime(format!(
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}",

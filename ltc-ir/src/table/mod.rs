@@ -140,6 +140,13 @@ pub fn single_form(name: &str) -> Option<String> {
     known(overload).then(|| format!("aten::{base}{overload}"))
 }
 
+/// Whether an operator says how elements compare, in the dtype that theirs promote to.
+pub fn compares(name: &str) -> bool {
+    let row = find(name).or_else(|| functional(name).map(OpCode::row));
+    let expr = row.and_then(|row| row.expr?.strip_prefix("self ")?.strip_suffix(" other"));
+    expr.is_some_and(|sign| ["==", "!=", "<", "<=", ">", ">="].contains(&sign))
+}
+
 /// Class and properties of an operator that the table knows, itself or by its functional variant.
 pub(crate) fn describe(name: &str) -> Option<(OpClass, Props)> {
     let of = |name: &str| {
@@ -189,6 +196,14 @@ mod tests {
         assert!(generated::VARIANTS.windows(2).all(|w| w[0].0 < w[1].0));
         assert_eq!(functional("aten::mul_.Tensor"), Some(OpCode::MulTensor));
         assert_eq!(describe("aten::add.out").map(|d| d.0), Some(OpClass::Pointwise));
+    }
+
+    #[test]
+    fn comparisons_are_told_from_other_operators() {
+        let all = rows().iter().filter(|row| compares(row.name)).count();
+        assert_eq!(all, 12, "six, with tensors and with numbers");
+        assert!(compares("aten::gt_.Scalar") && compares("aten::eq.Tensor_out"));
+        assert!(!compares("aten::masked_fill.Scalar") && !compares("aten::logical_and"));
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Argument blobs: what is written is read, and nothing makes a reader panic.
 
+use arbitrary::Unstructured;
 use ltc_ir::{Arg, ArgFlags, ArgReader, ArgWriter, DType, Scalar, args};
 use proptest::{collection::vec, prelude::*};
 
-use crate::random::{self, AnyArg, write_plain};
+use crate::{
+    calls,
+    random::{self, AnyArg, write_plain},
+};
 
 /// Whether a decoded argument says what was written; `numbers` are those of the blob.
 fn agrees(written: &AnyArg, read: &Arg<'_>, numbers: &[u64]) -> bool {
@@ -96,6 +100,13 @@ proptest! {
         let _ = args::check(&words);
     }
 
+    /// Of each operator of the table, in turn.
+    #[test]
+    fn calls_of_the_table_are_answered_or_refused_without_a_panic(row: u16, bytes in vec(any::<u8>(), 0..400)) {
+        let bytes: Vec<u8> = row.to_le_bytes().into_iter().chain(bytes).collect();
+        let _ = calls::call(&mut Unstructured::new(&bytes));
+    }
+
     /// A shape rule sees whatever the caller recorded; it may refuse it, no more.
     #[test]
     fn calls_of_any_arguments_never_panic(written in vec(random::any_arg(), 0..6), n in 0usize..90) {
@@ -117,4 +128,12 @@ fn a_dtype_code_of_a_number_list_is_read_whole() {
     let mut reader = ArgReader::new(&words);
     assert_eq!(reader.next(), None);
     assert!(reader.error());
+}
+
+#[test]
+fn calls_without_arguments_are_answered_or_refused() {
+    for row in ltc_ir::table::rows() {
+        let call = ltc_ir::rules::Call::decode(row.name, &[], &[], &[]).expect("no words are well formed");
+        let _ = (row.rule)(&call);
+    }
 }

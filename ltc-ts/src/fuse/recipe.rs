@@ -133,8 +133,9 @@ impl Recipe {
         if row.name.starts_with("aten::pow.") && rounding(computed).is_some() {
             return None;
         }
-        // Where libtorch's kernels take the number in single precision, for tensors of halves.
-        let exact = row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div.");
+        // Where libtorch's kernels take the number in single precision, for tensors of halves: if it comes second.
+        let second = !matches!(letters.first(), Some(Letter::Number(..)));
+        let exact = second && (row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div."));
         let rounding = rounding(computed).filter(|_| !exact);
         let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
         let domain = Domain::pointwise(layout.sizes());
