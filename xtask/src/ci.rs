@@ -52,7 +52,9 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     // cargo builds examples when it tests, but runs their unit tests only when asked.
     cargo("test the examples", &[&["test", "-q", "-p", "ltc-torch", "--examples"]])?;
     step(root, "python", "make", &["python"])?;
-    step(root, "test python", ".venv/bin/python", &["-m", "pytest", "-q", "ltc-python/tests"])?;
+    // Two processes, whatever the machine: some tests start several of their own.
+    let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "ltc-python/tests"];
+    step(root, "test python", ".venv/bin/python", &pytest)?;
     done(start)
 }
 
