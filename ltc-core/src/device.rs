@@ -23,6 +23,7 @@ use crate::{
     error::Error,
     event::{Event, SyncReason},
     executor::{self, Executor, Job},
+    extract::Moment,
     family::{self, Sizes},
     handover::{Hold, Place},
     lock::{Lock, Locked},
@@ -48,7 +49,7 @@ pub(crate) struct State {
     tape: Lock<Tape>,
     cut: Lock<Cut>,
     epoch: AtomicU32,
-    /// Programs sent so far.
+    /// Cuts so far of all that was pending.
     cuts: AtomicU64,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
@@ -304,6 +305,7 @@ impl Device {
         if taken.is_empty() {
             return Ok(());
         }
+        self.0.cuts.fetch_add(1, Ordering::Relaxed);
         self.send(trace, std::mem::take(&mut taken.set), reason, journal, false);
         taken.set = trace.release();
         let session = &self.0.session;
@@ -355,7 +357,6 @@ impl Device {
         if set.is_empty() {
             return;
         }
-        self.0.cuts.fetch_add(1, Ordering::Relaxed);
         let session = &self.0.session;
         let start = Instant::now();
         trace.fill(set, self.next_epoch(), self.takes_parts(), keepers);
@@ -456,22 +457,23 @@ impl Device {
         self.0.tape.lock().recorded()
     }
 
-    /// How many programs were sent so far. What is pending stays pending as long as none is.
-    pub fn cuts(&self) -> u64 {
+    /// Now, in the order of what is sent to run.
+    pub fn moment(&self) -> Moment {
         let _cut = self.0.cut.lock();
-        self.0.cuts.load(Ordering::Relaxed)
+        Moment::new(self.0.cuts.load(Ordering::Relaxed), self.0.executor.sent())
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held
-    /// before. `None`: programs were sent since there were so many.
+    /// before. `None`: some of it ran since then, or all that was pending was sent.
     pub(crate) fn canonical_for(
         &self,
         values: &[TraceValue],
         parts: bool,
-        since: Option<u64>,
+        since: Option<Moment>,
     ) -> Option<(Canonical<Arc<DataCell>>, Vec<Chain>)> {
         let _cut = self.0.cut.lock();
-        if since.is_some_and(|n| n != self.0.cuts.load(Ordering::Relaxed)) {
+        let cuts = self.0.cuts.load(Ordering::Relaxed);
+        if since.is_some_and(|then| then.cuts() != cuts || !values.iter().all(TraceValue::is_pending)) {
             return None;
         }
         let reached = self.next_epoch();
@@ -481,7 +483,7 @@ impl Device {
         let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts);
         let journal = self.0.journal.lock().look();
         let chains = journal.chains(&trace);
-        Some((trace, chains))
+        (!since.is_some_and(|then| then.precedes_part_of(&trace, &chains))).then_some((trace, chains))
     }
 
     /// Whether parameters of programs may be parts of data.

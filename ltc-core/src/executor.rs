@@ -177,7 +177,13 @@ impl Executor {
         let thread = self.thread.lock();
         let shared = self.shared.lock();
         wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, NEVER);
-        Held { shared, thread }
+        let sent = shared.progress.lock().sent;
+        Held { shared, thread, sent }
+    }
+
+    /// How many programs were sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.shared().progress.lock().sent
     }
 
     /// Whether everything sent so far is done.
@@ -231,6 +237,7 @@ impl Executor {
 pub(crate) struct Held<'a> {
     shared: Locked<'a, Arc<Shared>>,
     thread: Locked<'a, Option<JoinHandle<()>>>,
+    sent: u64,
 }
 
 impl Held<'_> {
@@ -240,6 +247,8 @@ impl Held<'_> {
         std::mem::forget(self.thread.take());
         let Shared { backend, device, counters, events, .. } = &**self.shared;
         let new = Shared::new(backend.clone(), *device, counters.clone(), events.clone());
+        // Data knows its program by number.
+        new.progress.lock().sent = self.sent;
         // The old one may have locks that nobody is left to unlock, and waiters that do not exist.
         std::mem::forget(std::mem::replace(&mut *self.shared, Arc::new(new)));
     }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ltc_backend::BackendError;
-use ltc_ir::{Graph, Hash128, LayoutRef, ParamBinding, Signature, SignatureRef, SiteId};
+use ltc_ir::{Canonical, Graph, Hash128, LayoutRef, ParamBinding, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     device::Device,
     error::Error,
     executor::Job,
-    undo::{Before, Repeated},
+    undo::{Before, Chain, Repeated, Version},
 };
 
 /// What a parameter stands for in a run.
@@ -46,6 +46,35 @@ impl From<ParamBinding<Arc<DataCell>>> for Argument {
     }
 }
 
+/// A moment in what a device was sent to run ([`Device::moment`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    cuts: u64,
+    sent: u64,
+}
+
+impl Moment {
+    pub(crate) fn new(cuts: u64, sent: u64) -> Self {
+        Moment { cuts, sent }
+    }
+
+    /// How often all that was pending had been sent.
+    pub(crate) fn cuts(self) -> u64 {
+        self.cuts
+    }
+
+    /// Whether data comes from a program that was sent later.
+    pub fn precedes(self, data: &DataCell) -> bool {
+        data.made_by() > self.sent
+    }
+
+    /// Whether some of what a computation is made from comes from later.
+    pub(crate) fn precedes_part_of(self, trace: &Canonical<Arc<DataCell>>, before: &[Chain]) -> bool {
+        let is_later = |v: &Version| matches!(v, Version::Data(data, _) if self.precedes(data));
+        trace.params.iter().any(|p| self.precedes(&p.data)) || before.iter().flat_map(|c| &c.versions).any(is_later)
+    }
+}
+
 /// A computation over data leaves. Cheap to share; running it does not change it.
 #[derive(Debug)]
 pub struct Extracted {
@@ -63,17 +92,21 @@ impl Device {
     /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
     pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
         let (extracted, arguments) =
-            self.extract_from(values, false, None).expect("invariant: nothing is asked about programs sent");
+            self.extract_from(values, false, None).expect("invariant: nothing is asked about what ran");
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// As [`Device::extract`], if no program was sent since there were so many ([`Device::cuts`]): then what was pending is
-    /// no longer. `parts`: parameters may be parts of data of which the computation reads nothing else.
-    pub fn extract_bound(&self, values: &[TraceValue], parts: bool, since: u64) -> Option<(Extracted, Arguments)> {
+    /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `parts`: parameters may be parts of data of which the computation reads nothing else.
+    pub fn extract_bound(&self, values: &[TraceValue], parts: bool, since: Moment) -> Option<(Extracted, Arguments)> {
         self.extract_from(values, parts, Some(since))
     }
 
-    fn extract_from(&self, values: &[TraceValue], parts: bool, since: Option<u64>) -> Option<(Extracted, Arguments)> {
+    fn extract_from(
+        &self,
+        values: &[TraceValue],
+        parts: bool,
+        since: Option<Moment>,
+    ) -> Option<(Extracted, Arguments)> {
         let (trace, chains) = self.canonical_for(values, parts && self.takes_parts(), since)?;
         let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {

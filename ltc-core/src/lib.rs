@@ -38,7 +38,7 @@ pub use config::Config;
 pub use device::Device;
 pub use error::Error;
 pub use event::{Event, SyncReason};
-pub use extract::{Argument, Arguments, Extracted};
+pub use extract::{Argument, Arguments, Extracted, Moment};
 pub use metrics::{Metrics, TimingSummary};
 pub use session::{Held, Interrupt, Session, SiteResolver};
 pub use storage::{Storage, View};

@@ -294,14 +294,15 @@ impl Replays {
         Ok((id, gone))
     }
 
-    /// Begins the capture of a call on these inputs.
-    fn begin(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<()> {
+    /// Begins the capture of a call on these inputs; false where another thread captures.
+    fn begin(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let inputs = all_lazy(inputs)?;
         let device = inputs.iter().find_map(ltc_torch::device_of).unwrap_or(0);
         drop(inputs);
         let capture = py.detach(|| Capture::begin(device)).map_err(raise)?;
-        self.current.lock().insert(std::thread::current().id(), capture);
-        Ok(())
+        let begun = capture.is_some();
+        self.current.lock().extend(capture.map(|capture| (std::thread::current().id(), capture)));
+        Ok(begun)
     }
 
     /// Ends the capture of a call that returned these results, whose host part is `program` and handed over `host`: a

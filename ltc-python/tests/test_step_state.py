@@ -384,3 +384,54 @@ def test_threads_have_their_own_values():
     thread.start()
     thread.join()
     assert got == [(X * 2).tolist()] * 5
+
+
+def test_steps_of_several_threads_all_come_to_be_replayed():
+    def train(on, seed):
+        torch.manual_seed(seed)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(on)
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+
+        def step(x):
+            optimiser.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimiser.step()
+            return loss.detach()
+
+        return step
+
+    xs = [torch.randn(6, 4, generator=torch.Generator().manual_seed(s)) for s in range(3)]
+    steps = [torch_ltc.compile(train("ltc", seed)) for seed in range(3)]
+    losses = [[], [], []]
+
+    def run(i):
+        x = xs[i].to("ltc")
+        while steps[i].counts[0] < 60 and len(losses[i]) < 2000:
+            losses[i].append(steps[i](x))
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(3)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for seed, (step, got) in enumerate(zip(steps, losses)):
+        assert step.counts[0] == 60 and not step.refusal, step.explain()
+        wanted = train("cpu", seed)
+        for loss in got:
+            torch.testing.assert_close(loss.cpu(), wanted(xs[seed]), rtol=1e-3, atol=1e-6)
+
+
+def test_a_step_that_is_recorded_beside_a_capture_says_so():
+    said = []
+
+    def other():
+        step = torch_ltc.compile(lambda x: x + 1)
+        said.append([step(X.to("ltc")).tolist() for _ in range(2)] and step.explain())
+
+    def outer(x):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return x * 2
+
+    assert torch_ltc.compile(outer)(X.to("ltc")).tolist() == (X * 2).tolist()
+    assert said == ["0 calls replayed, 2 recorded; another thread was capturing a step"]

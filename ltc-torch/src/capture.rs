@@ -1,8 +1,16 @@
 //! Noting what a step uses while it is recorded, so that it can be replayed.
 
-use std::{borrow::Borrow, cell::RefCell, sync::Arc};
+use std::{
+    borrow::Borrow,
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use ltc_core::{Argument, DataCell, Storage, TraceValue};
+use ltc_backend::Buffer;
+use ltc_core::{Argument, DataCell, Device, Moment, Storage, TraceValue};
 use ltc_ir::LayoutRef;
 use ltc_torch_sys::Hold;
 use tch::Tensor;
@@ -14,6 +22,14 @@ use crate::{
         same_data, sharing,
     },
 };
+
+/// The data of a value; a barrier, too, where no other thread captures.
+pub(crate) fn value(device: &Device, value: &TraceValue) -> Result<Buffer, ltc_core::Error> {
+    if value.is_pending() && is_open_elsewhere() {
+        device.sync_values(std::slice::from_ref(value))?;
+    }
+    device.value(value)
+}
 
 /// What a capture notes on the recording side.
 #[derive(Default)]
@@ -29,9 +45,44 @@ thread_local! {
     static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
+/// Whether some thread captures a step.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Held by the one thread that captures.
+#[derive(Debug)]
+struct Turn(());
+
+impl Turn {
+    fn take() -> Option<Self> {
+        (!TAKEN.swap(true, Ordering::Acquire)).then(|| Turn(()))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TAKEN.store(false, Ordering::Release);
+    }
+}
+
+/// In a forked child: no other thread captures.
+pub(crate) fn begin_anew() {
+    TAKEN.store(is_open(), Ordering::Release);
+}
+
 /// Whether this thread captures a step: others within it are part of it.
 pub fn is_open() -> bool {
-    LOG.with_borrow(Option::is_some)
+    LOG.try_with(|log| log.borrow().is_some()).unwrap_or(false)
+}
+
+/// Whether another thread captures a step. A barrier would send what that step has recorded so far, and the capture would
+/// have to be made again; so barriers wait for the next one.
+pub(crate) fn is_open_elsewhere() -> bool {
+    TAKEN.load(Ordering::Acquire) && !is_open()
+}
+
+/// Sends what these values need to run, and leaves alone what another thread captures.
+pub(crate) fn send(device: &Device, values: &[TraceValue]) -> Result<(), Error> {
+    if is_open_elsewhere() { Ok(device.sync_values(values)?) } else { crate::sync() }
 }
 
 /// A storage is used for the first time.
@@ -67,8 +118,9 @@ pub(crate) fn uploaded(value: &TraceValue) {
 #[derive(Debug)]
 pub struct Capture {
     device: u16,
-    /// Programs the device was sent before.
-    cuts: u64,
+    /// When it began.
+    since: Moment,
+    _turn: Turn,
 }
 
 impl Drop for Capture {
@@ -85,13 +137,15 @@ fn storage_address(t: &impl Borrow<Tensor>) -> Result<(usize, Window), Error> {
 }
 
 impl Capture {
-    /// Begins: what is pending is sent to run, so that what the step reads is data.
-    pub fn begin(device: u16) -> Result<Capture, Error> {
-        crate::sync()?;
-        let cuts = runtime()?.session.device(device)?.cuts();
+    /// Begins: what is pending is sent to run, so that what the step reads is data. `None` while another capture is open, on
+    /// whatever thread.
+    pub fn begin(device: u16) -> Result<Option<Capture>, Error> {
+        let Some(turn) = Turn::take() else { return Ok(None) };
+        crate::sync_all()?;
+        let since = runtime()?.session.device(device)?.moment();
         LOG.set(Some(Log::default()));
         ltc_torch_sys::capture_begin();
-        Ok(Capture { device, cuts })
+        Ok(Some(Capture { device, since, _turn: turn }))
     }
 
     /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
@@ -108,10 +162,6 @@ impl Capture {
         let not = |why: &str| Ok(Err(NotReplayable(why.to_owned())));
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
-        }
-        // What was pending may be data by now, and nothing below could tell it from what was there before.
-        if device.cuts() != self.cuts {
-            return Ok(Err(NotReplayable::interrupted()));
         }
         let uploads = log.uploads;
         let strange = |cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str| {
@@ -190,9 +240,14 @@ impl Capture {
         }
         // What stays as it is must be a parameter itself, not some part of it.
         let parts = ends.iter().all(|(_, output)| output.is_some());
-        let Some((extracted, data)) = device.extract_bound(&wanted, parts, self.cuts) else {
+        let Some((extracted, data)) = device.extract_bound(&wanted, parts, self.since) else {
             return Ok(Err(NotReplayable::interrupted()));
         };
+        // What was pending is data by now where another thread read it.
+        let is_later = |value: &TraceValue| cell_of(value).is_some_and(|data| self.since.precedes(&data));
+        if ends.iter().any(|(value, output)| output.is_none() && is_later(value)) {
+            return Ok(Err(NotReplayable::interrupted()));
+        }
         let source = |at: usize| {
             let input = input_storages.iter().position(|(a, _)| *a == address(&storages[at]));
             input.map_or(Source::State(at), Source::Input)

@@ -30,7 +30,10 @@ mod service;
 mod sites;
 mod step;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    cell::Cell,
+    sync::{Arc, OnceLock},
+};
 
 pub use capture::{Capture, is_open as is_capturing};
 pub use error::Error;
@@ -293,8 +296,24 @@ pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<T
     Ok(empty(size, kind)?.f_fill_(value)?)
 }
 
-/// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`).
+/// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread captures
+/// a step, what is pending stays so until a later barrier, or until it is read or waited for.
 pub fn sync() -> Result<(), Error> {
+    if capture::is_open_elsewhere() {
+        PUT_OFF.set(true);
+        return Ok(());
+    }
+    sync_all()
+}
+
+thread_local! {
+    /// This thread's last barrier was left to the next one.
+    static PUT_OFF: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sends everything pending on all devices to run, whoever recorded it.
+fn sync_all() -> Result<(), Error> {
+    PUT_OFF.set(false);
     let rt = runtime()?;
     for device in rt.session.devices() {
         device.sync()?;
@@ -309,6 +328,9 @@ pub fn sync_tensors(tensors: &[Tensor]) -> Result<(), Error> {
 
 /// Waits until all devices have done what was sent to them. Returns the first execution error no read has reported.
 pub fn wait() -> Result<(), Error> {
+    if PUT_OFF.get() {
+        sync_all()?;
+    }
     for device in runtime()?.session.devices() {
         device.wait()?;
     }

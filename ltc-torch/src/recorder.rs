@@ -141,7 +141,7 @@ impl Recorder for LtcRecorder {
         let dev = self.device(device)?;
         let value = src.0.read(dev, core_view(src.1), SiteId::default());
         capture::obstacle(|| format!("it reads a value ({})", value.layout()));
-        let buffer = dev.value(&value).map_err(to_torch)?;
+        let buffer = capture::value(dev, &value).map_err(to_torch)?;
         self.host_value(&value, &buffer)
     }
 

@@ -81,7 +81,7 @@ impl Replayer {
         self.records += 1;
         let device = inputs.iter().find_map(|t| crate::device_of(t.borrow())).unwrap_or(0);
         let wanted = self.warm && self.entries[index].refused.is_none();
-        let capture = wanted.then(|| Capture::begin(device)).transpose()?;
+        let capture = if wanted { Capture::begin(device)? } else { None };
         let captures = capture.is_some();
         self.current = Some((index, capture));
         Ok(captures)

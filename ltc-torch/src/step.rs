@@ -417,9 +417,10 @@ impl Step {
                 }
             }
         }
-        if data.iter().any(|(v, _)| v.is_pending()) {
+        let pending = || data.iter().map(|(v, _)| v).filter(|v| v.is_pending());
+        if pending().next().is_some() {
             // Data from here on, under the same handles.
-            crate::sync()?;
+            crate::capture::send(&self.device, &pending().cloned().collect::<Vec<_>>())?;
         }
         for &(twin, param) in &self.twins {
             let value = match twin {

@@ -176,15 +176,14 @@ fn a_step_within_a_step_is_part_of_it() {
     assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());
 }
 
-#[test]
-fn a_capture_that_another_thread_cuts_short_is_void() {
-    let _alone = alone();
+/// Calls replayed and recorded of nine, when another thread does this in the middle of the first three; it is given a tensor of the step.
+fn counts_beside(meanwhile: impl Fn(Tensor) + Sync) -> (u64, u64) {
     let calls = AtomicU64::new(0);
     let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
         let y = &x[0] * 2.0;
         if calls.fetch_add(1, Relaxed) < 3 {
-            // What is pending becomes data, as if it had been there before.
-            std::thread::scope(|s| s.spawn(ltc_torch::sync).join().expect("a thread").expect("a barrier"));
+            let given = y.shallow_clone();
+            std::thread::scope(|s| s.spawn(|| meanwhile(given)).join().expect("a thread"));
         }
         vec![&y + 1.0, y]
     });
@@ -193,5 +192,64 @@ fn a_capture_that_another_thread_cuts_short_is_void() {
         let r = step.call(&[x], &[]).expect("a step");
         assert_eq!((first(&r[0]), first(&r[1])), (f64::from(call) * 2.0 + 1.0, f64::from(call) * 2.0));
     }
-    assert_eq!(step.counts(), (4, 5), "{:?}", step.refusal());
+    step.counts()
+}
+
+#[test]
+fn a_capture_that_another_thread_cuts_short_is_void() {
+    let _alone = alone();
+    let waits = |_: Tensor| {
+        ltc_torch::sync().expect("a barrier");
+        ltc_torch::wait().expect("nothing fails");
+    };
+    // What is pending becomes data, as if it had been there before.
+    assert_eq!(counts_beside(waits), (4, 5));
+    assert_eq!(counts_beside(|y| assert_eq!(first(&y) % 2.0, 0.0)), (4, 5), "it reads what the step computes");
+}
+
+#[test]
+fn what_other_threads_do_for_themselves_leaves_a_capture_alone() {
+    let _alone = alone();
+    assert_eq!(counts_beside(|_| ltc_torch::sync().expect("a barrier")), (6, 3), "it is put off");
+    assert_eq!(counts_beside(|_| assert_eq!(first(&(ones(4) + 2.0)), 3.0)), (6, 3), "a value of its own");
+    // A step of its own, which is recorded here, and finds its tensors pending.
+    let state = std::sync::Mutex::new((ones(4), 1.0, Vec::new()));
+    let steps = |_: Tensor| {
+        let (w, value, counts) = &mut *state.lock().expect("no panic");
+        let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| vec![w.shallow_clone().g_add_(&x[0]) * 1.0]);
+        for _ in 0..5 {
+            *value += 1.0;
+            assert_eq!(first(&step.call(&[ones(4)], &[]).expect("a step")[0]), *value);
+        }
+        counts.push(step.counts());
+    };
+    assert_eq!(counts_beside(steps), (6, 3));
+    let counts = &state.lock().expect("no panic").2;
+    assert_eq!(counts[..], [(2, 3), (0, 5), (0, 5)], "beside a call that warms up, and two that are captured");
+}
+
+#[test]
+fn steps_of_several_threads_all_come_to_be_replayed() {
+    let _alone = alone();
+    let train = |seed: i64| {
+        let w = ones(4);
+        let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
+            let grad = (&w * &x[0] - seed as f64) * &x[0];
+            let _ = w.shallow_clone().g_sub_(&(grad * 0.25));
+            vec![&w * 1.0]
+        });
+        for call in 0..200 {
+            let r = step.call(&[ones(4)], &[]).expect("a step");
+            if call % 3 == 0 {
+                let expected = seed as f64 + (1.0 - seed as f64) * 0.75_f64.powi(call + 1);
+                assert!((first(&r[0]) - expected).abs() < 1e-5 * expected.abs());
+            }
+        }
+        step.counts()
+    };
+    let counts: Vec<_> = std::thread::scope(|s| {
+        let threads: Vec<_> = (2..5).map(|seed| s.spawn(move || train(seed))).collect();
+        threads.into_iter().map(|t| t.join().expect("a thread")).collect()
+    });
+    assert!(counts.iter().all(|&(replayed, recorded)| replayed + recorded == 200 && replayed > 100), "{counts:?}");
 }

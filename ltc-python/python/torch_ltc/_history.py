@@ -6,6 +6,7 @@ history of one node (:class:`_Back`), which keeps what that replay saved. Going 
 tensors in their boxes, or, from the third time on, a replay of what they did.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,8 +17,17 @@ from torch.autograd.function import once_differentiable
 from torch_ltc import _ltc
 from torch_ltc._runtime import on_device
 
-#: Held by the thread that captures: two at a time would send each other's programs to run.
+#: Held by the thread that captures.
 alone = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """In a forked child no other thread captures."""
+    global alone
+    alone = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 #: Why a way back is not proven yet.
 INTERRUPTED = "other threads send programs to run"
 #: Captures of one way back that may differ from the one before until it is recorded each time.
@@ -256,7 +266,8 @@ class Way:
             captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(on_device, taken))
             kind = self._replays.classify(taken, key)[0] if captures else 0
             earlier, attempts = self._making.get(kind, (0, 0))
-            captures = captures and attempts < _MAX_ATTEMPTS and alone.acquire(blocking=False)
+            turn = alone
+            captures = captures and attempts < _MAX_ATTEMPTS and turn.acquire(blocking=False)
             try:
                 if captures:
                     self._replays.begin(taken)
@@ -274,7 +285,7 @@ class Way:
                 raise
             finally:
                 if captures:
-                    alone.release()
+                    turn.release()
             closed = step and self._replays.is_closed(step)
             if closed and earlier and not self._replays.confirm(step, earlier):
                 self._replays.ready(kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places)

@@ -228,14 +228,13 @@ class Run:
         tape, survey = HostTape(), Survey([*_containers((args, kwargs)), *givens])
         if captures:
             _forget_casts()
-            owner._replays.begin(self._inputs)
-        capturing.now = True
         try:
+            captures = captures and owner._replays.begin(self._inputs)
+            capturing.now = True
             with self._saving or contextlib.nullcontext(), _lent(tape, before.free if before else []), tape, survey:
                 out = owner._fn(*args, **kwargs)
         except BaseException:
-            if captures:
-                owner._replays.abort()
+            owner._replays.abort()
             raise
         finally:
             capturing.now = False

@@ -9,8 +9,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc import _ltc
-from torch_ltc._history import INTERRUPTED, alone
+from torch_ltc import _history, _ltc
+from torch_ltc._history import INTERRUPTED
 from torch_ltc._run import PLAIN, TENSORS, Making, Reads, Record, Run, by_value, capturing
 from torch_ltc._runtime import on_device
 
@@ -18,6 +18,8 @@ from torch_ltc._runtime import on_device
 _MAX_ATTEMPTS = 4
 #: Captures until there have to be about as many replays: a capture costs more than recording.
 _MAX_CAPTURES = 32
+#: Why a call is recorded that may be captured another time.
+_BUSY = "another thread was capturing a step"
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
 _P = ParamSpec("_P")
@@ -128,9 +130,9 @@ class CompiledStep(Generic[_P, _R]):
         if self._captures > _MAX_CAPTURES + self.counts[0]:
             why = self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
             return self._record(why, args, kwargs)
-        # Two captures at a time would send each other's programs to run.
+        alone = _history.alone
         if not alone.acquire(blocking=False):
-            return self._record("", args, kwargs)
+            return self._record(_BUSY, args, kwargs)
         try:
             return self._capture(number, kind, inputs, args, kwargs)
         finally:
@@ -214,6 +216,7 @@ class CompiledStep(Generic[_P, _R]):
             self._refusal = kind.refusal = why
             self._replays.forget(run.step)
         else:
+            self._refusal = "" if self._refusal == _BUSY else self._refusal
             reads.way = run.way
             self._kept_reads_of(reads)
             self._replays.ready(number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record)
@@ -231,8 +234,9 @@ class CompiledStep(Generic[_P, _R]):
         fitting = self._replays.fitting(inputs, key)
         if fitting is None:
             return self._miss(key, inputs, args, kwargs)
+        alone = _history.alone
         if not alone.acquire(blocking=False):
-            return self._record("", args, kwargs)
+            return self._record(_BUSY, args, kwargs)
         try:
             return self._like(fitting, inputs, args, kwargs)
         finally:
@@ -255,7 +259,8 @@ class CompiledStep(Generic[_P, _R]):
             other = [p for p in run.reads.places if (p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) not in mine]
             why = f"it reads {other[0] if other else 'other tensors'}, which it did not when it was captured"
         if not why:
-            self._checked += 1
+            # Without a capture nothing was compared.
+            self._checked += bool(run.step)
             return out
         raise StaleStep(f"a replay of {self._fn!r} would not have been the step: {why}")
 
