@@ -213,9 +213,9 @@ fn what_other_threads_do_for_themselves_leaves_a_capture_alone() {
     assert_eq!(counts_beside(|_| ltc_torch::sync().expect("a barrier")), (6, 3), "it is put off");
     assert_eq!(counts_beside(|_| assert_eq!(first(&(ones(4) + 2.0)), 3.0)), (6, 3), "a value of its own");
     // A step of its own, which is recorded here, and finds its tensors pending.
-    let state = std::sync::Mutex::new((ones(4), 1.0, Vec::new()));
+    let state = parking_lot::Mutex::new((ones(4), 1.0, Vec::new()));
     let steps = |_: Tensor| {
-        let (w, value, counts) = &mut *state.lock().expect("no panic");
+        let (w, value, counts) = &mut *state.lock();
         let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| vec![w.shallow_clone().g_add_(&x[0]) * 1.0]);
         for _ in 0..5 {
             *value += 1.0;
@@ -224,7 +224,7 @@ fn what_other_threads_do_for_themselves_leaves_a_capture_alone() {
         counts.push(step.counts());
     };
     assert_eq!(counts_beside(steps), (6, 3));
-    let counts = &state.lock().expect("no panic").2;
+    let counts = &state.lock().2;
     assert_eq!(counts[..], [(2, 3), (0, 5), (0, 5)], "beside a call that warms up, and two that are captured");
 }
 
