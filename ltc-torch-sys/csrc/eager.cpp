@@ -72,14 +72,18 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
 }  // namespace ltc
 
 namespace {
+// The size and strides that a kernel gave its output; whether they are new.
+bool resize_like(const Tensor& lazy, const Tensor& host) {
+  if (lazy.sizes() == host.sizes()) return false;
+  lazy.resize_(host.sizes());
+  if (lazy.strides() != host.strides() && host.is_non_overlapping_and_dense())
+    lazy.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides());
+  return true;
+}
+
 // A call that fails may have given its output another size by then.
 void resize_failed(const LtcCall& c) {
-  for (auto& [lazy, host] : c.mutated) {
-    if (lazy->sizes() == host.sizes()) continue;
-    lazy->resize_(host.sizes());
-    if (lazy->strides() != host.strides() && host.is_non_overlapping_and_dense())
-      lazy->unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides());
-  }
+  for (auto& [lazy, host] : c.mutated) resize_like(*lazy, host);
 }
 }  // namespace
 
@@ -154,8 +158,7 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
     }
     for (auto& [lazy, host] : c->mutated) {
-      if (lazy->sizes() != host.sizes()) {
-        lazy->resize_(host.sizes());
+      if (resize_like(*lazy, host)) {
         for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
           if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage())) at::assert_no_overlap(*lazy, *c->lazy[i]);
       }

@@ -423,6 +423,19 @@ bool reads_nothing(const Flat& f) {  // of some operand: it has no elements
   return false;
 }
 
+// Whether the CPU casts an operand before it looks at strides, which a meta function does not, and the cast one's are others: it is dense.
+bool lies_otherwise_when_cast(const Flat& f, const ShapeEntry& e) {
+  for (size_t i = 0; i < f.operands.size(); i++) {
+    const Tensor* t = f.tensors[i];
+    if (!t || (f.operands[i].flags & LTC_MUT) || t->is_non_overlapping_and_dense()) continue;
+    auto is_cast = [&](const OutMeta& m) {
+      return m.kind == OutKind::New && (m.layout.dtype != t->scalar_type() || m.layout.dtype == at::kBool);
+    };
+    if (std::any_of(e.outs.begin(), e.outs.end(), is_cast)) return true;
+  }
+  return false;
+}
+
 void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   // Meta kernels that are not the operator's own meta function check less than the kernel and guess strides.
   if (!o.structured && !o.meta_is_kernel && (ask_small(o, stack, f, e) || (!o.has_view && ask_kernel(o, stack, f, e)))) return;
@@ -449,7 +462,9 @@ void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry
     return;
   }
   call.describe(o, e);
-  if (o.structured && (o.kernel_checks_more || writes_shared_memory(f)) && !ask_small(o, stack, f, e)) ask_kernel(o, stack, f, e);
+  if (!o.structured) return;
+  if (lies_otherwise_when_cast(f, e)) ask_kernel(o, stack, f, e);
+  else if ((o.kernel_checks_more || writes_shared_memory(f)) && !ask_small(o, stack, f, e)) ask_kernel(o, stack, f, e);
 }
 
 // Gives the entry its signature: results are written arguments as they are after the call, new tensors, generators.

@@ -119,6 +119,8 @@ void register_kernels() {
   register_explicit(m);
   auto& autograd = library("aten", DispatchKey::AutogradPrivateUse1);
   register_composites(autograd);
+  // It asks what tensors are, not what they come from, which may be an error by now (a view whose base was written).
+  autograd.impl("_has_compatible_shallow_copy_type", torch::CppFunction::makeFallthrough());
   register_recurrent(m, autograd);
   register_attention();
 }

@@ -250,9 +250,6 @@ pub fn to_copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dtype = call.dtype(1).unwrap_or(x.dtype());
     let format = call.int(6, PRESERVE);
-    if format == PRESERVE && !x.is_dense() {
-        return one(in_format(dtype, x.sizes(), suggest_memory_format(x)));
-    }
     one(formatted(x, dtype, format))
 }
 

@@ -58,6 +58,19 @@ impl<'a> Operands<'a> {
     fn result(&self, dtype: DType) -> Result<NewResults, ShapeError> {
         one(broadcast_layout(&self.layouts, dtype)?)
     }
+
+    /// A result over operands that libtorch casts to `common` first: what decides its strides is how they lie then.
+    fn result_of_casts(&self, common: DType, dtype: DType) -> Result<NewResults, ShapeError> {
+        let is_moved = |l: &&Layout| l.dtype() != common && !l.is_dense();
+        if !self.layouts.iter().any(is_moved) {
+            return self.result(dtype);
+        }
+        let casts: SmallVec<[Option<Layout>; 4]> =
+            self.layouts.iter().map(|l| is_moved(l).then(|| super::empty_like(l, Some(common)))).collect();
+        let layouts: SmallVec<[&Layout; 4]> =
+            casts.iter().zip(&self.layouts).map(|(cast, l)| cast.as_ref().unwrap_or(l)).collect();
+        one(broadcast_layout(&layouts, dtype)?)
+    }
 }
 
 fn floating(dtype: DType) -> DType {
@@ -67,32 +80,35 @@ fn floating(dtype: DType) -> DType {
 /// The common dtype of all tensor operands.
 pub fn promoted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
-    o.result(o.common(call)?)
+    let dtype = o.common(call)?;
+    o.result_of_casts(dtype, dtype)
 }
 
 /// The common dtype of tensor operands and numbers.
 pub fn promoted_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
-    o.result(o.common(call)?)
+    let dtype = o.common(call)?;
+    o.result_of_casts(dtype, dtype)
 }
 
 /// The common dtype, or the default float where that is an integer.
 pub fn float(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
-    o.result(floating(o.common(call)?))
+    let dtype = floating(o.common(call)?);
+    o.result_of_casts(dtype, dtype)
 }
 
 /// As [`float`], with numbers.
 pub fn float_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
-    o.result(floating(o.common(call)?))
+    let dtype = floating(o.common(call)?);
+    o.result_of_casts(dtype, dtype)
 }
 
 /// Booleans over operands whose dtypes promote.
 pub fn boolean(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
-    o.common(call)?;
-    o.result(DType::Bool)
+    o.result_of_casts(o.common(call)?, DType::Bool)
 }
 
 /// Booleans of each operand by itself.
@@ -123,7 +139,7 @@ pub fn no_bool(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if dtype == DType::Bool {
         return Err(not_implemented(call, dtype));
     }
-    o.result(dtype)
+    o.result_of_casts(dtype, dtype)
 }
 
 /// `threshold(self, threshold, value)`: the numbers do not promote.
@@ -139,7 +155,7 @@ pub fn integral(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if !dtype.is_integral(true) {
         return Err(not_implemented(call, dtype));
     }
-    o.result(dtype)
+    o.result_of_casts(dtype, dtype)
 }
 
 fn not_implemented(call: &Call<'_>, dtype: DType) -> ShapeError {
@@ -168,7 +184,8 @@ pub fn sub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
              the `~` or `logical_not()` operator instead.",
         ));
     }
-    o.result(o.common(call)?)
+    let dtype = o.common(call)?;
+    o.result_of_casts(dtype, dtype)
 }
 
 /// `rsub(self, other, alpha)`: the numbers do not promote.
@@ -177,7 +194,8 @@ pub fn rsub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let mut o = Operands::of(call, true);
     o.dtypes.truncate(2);
     o.layouts.truncate(2);
-    o.result(o.common(call)?)
+    let dtype = o.common(call)?;
+    o.result_of_casts(dtype, dtype)
 }
 
 /// `rsub(self, other)` of tensors: laid out like the tensor that is subtracted from.
@@ -234,7 +252,8 @@ pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             super::cxx_name(condition)
         )));
     }
-    o.result(o.common(call)?)
+    let dtype = o.common(call)?;
+    o.result_of_casts(dtype, dtype)
 }
 
 /// `lerp(self, end, weight)`: all of one dtype.
