@@ -36,14 +36,14 @@ F.one_hot({0}) {0}.where({0}>0,-1) {0}.masked_fill({0}>0,2) F.unfold({0}[None,No
 
 BINARY_PLAIN = """{0}+{1} {0}-{1} {0}*{1} torch.maximum({0},{1}) torch.minimum({0},{1}) torch.fmax({0},{1}) torch.fmin({0},{1}) {0}=={1} {0}!={1} {0}<{1} {0}>={1}
 torch.logical_and({0},{1}) torch.logical_xor({0},{1}) torch.where({0}>{1},{0},{1}) torch.where({0}.bool(),{0},{1}) torch.sub({0},{1},alpha=2) torch.add({0},{1},alpha=-1)
-{0}/{1} torch.copysign({0},{1}) torch.stack([{0},{1}]) torch.cat([{0},{1}]) torch.cat([{0},{1}],-1) {0}.type_as({1}) torch.heaviside({0},{1}) {0}.clamp(max={1})
+{0}/{1} torch.copysign({0},{1}.nan_to_num()) torch.stack([{0},{1}]) torch.cat([{0},{1}]) torch.cat([{0},{1}],-1) {0}.type_as({1}) torch.heaviside({0},{1}) {0}.clamp(max={1})
 {0}.clamp({1},2*{1}) torch.lerp({0},{1},0.25) torch.addcmul({0},{1},{1}) {0}.masked_fill({1}>0,1) torch.isclose({0},{1}) {0}.expand_as({1}) {0}.rsub({1}) {0}.broadcast_to({1}.shape)
 torch.bucketize({0},{1}) torch.searchsorted({1},{0}) torch.isin({0},{1}) torch.vstack([{0},{1}]) torch.complex({0},{1}) torch.nextafter({0},{1}) torch.gcd({0},{1})""".split()
 
 BINARY = """{0}**{1} torch.atan2({0},{1}) torch.hypot({0},{1}) torch.logaddexp({0},{1}) torch.xlogy({0},{1}) {0}@{1} {0}@{1}.mT torch.fmod({0},{1}) torch.remainder({0},{1})
 {0}//{1} torch.div({0},{1},rounding_mode="trunc") F.linear({0},{1}) F.mse_loss({0},{1}) F.l1_loss({0},{1}) F.smooth_l1_loss({0},{1}) torch.outer({0},{1}) torch.mv({0},{1})
 torch.dot({0},{1}) torch.bmm({0},{1}) torch.addmm({0},{1},{1}) torch.addcdiv({0},{1},{1}) torch.kron({0},{1}) torch.cdist({0},{1}) F.cosine_similarity({0},{1},dim=-1)
-F.binary_cross_entropy_with_logits({0},{1}) torch.einsum("ij,kj->ik",{0},{1}) F.kl_div({0},{1}) torch.lerp({0},{1},{0}) torch.baddbmm({0},{1},{1}) F.prelu({0},{1})
+F.binary_cross_entropy_with_logits({0},{1}) torch.einsum("ij,kj->ik",{0},{1}) F.kl_div({0},{1}) torch.lerp({0},{1},{0}*0.3125) torch.baddbmm({0},{1},{1}) F.prelu({0},{1})
 F.huber_loss({0},{1}) F.scaled_dot_product_attention({0},{1},{1}) F.embedding({0},{1}) F.cross_entropy({0},{1}) F.nll_loss({0},{1}) torch.tensordot({0},{1},1)""".split()
 
 INPLACE_PLAIN = """{0}.add_(1) {0}.mul_(2) {0}.neg_() {0}.zero_() {0}.fill_(3) {0}.relu_() {0}.clamp_(-2,2) {0}.abs_() {0}.sub_(0.5) {0}.masked_fill_({0}>0,1) {0}[0]=2

@@ -166,7 +166,7 @@ class World:
     def __init__(self, device, plant=None):
         self.device, self.is_lazy = device, device != "cpu"
         self.log = []
-        #: Whether version counters are compared: not after a failure that came late, as nothing takes back what it counted.
+        #: Whether version counters are compared, and whether views are leaves, which follows from them: not after a failure that came late, as nothing takes back what it counted.
         self.versions = True
         #: The version of each tensor when it was made: how often an operator writes its own result is its affair.
         self.first = {}
@@ -309,7 +309,7 @@ def same_state(expected, got, where, versions=True):
             raise Difference(f"{where}: there is no {name}")
         one, other = expected[name], got[name]
         if not versions:
-            one, other = (({**x[0], "version": 0}, x[1]) for x in (one, other))
+            one, other = (({**x[0], "version": 0, "is_leaf": True}, x[1]) for x in (one, other))
         same(one, other, f"{where}: {name}")
     for name in got:
         if name not in expected:

@@ -197,3 +197,13 @@ def test_a_copy_of_one_tensor_into_another_is_undone_in_the_other_only():
     with pytest.raises(IndexError):
         lost.cpu()
     assert target.tolist() == [0.0] * 3 and source.tolist() == [1.0] * 3
+
+
+def test_a_call_that_fails_halfway_leaves_what_it_wrote():
+    def left(device):
+        a, b, c = torch.tensor([1.0, 2.0]).to(device), torch.tensor([True]).to(device), torch.tensor([3.0]).to(device)
+        with pytest.raises(RuntimeError, match="on a bool tensor"):
+            torch._foreach_neg_([a, b, c])
+        return [(x.tolist(), x._version) for x in (a, b, c)]
+
+    assert left("ltc") == left("cpu") == [([-1.0, -2.0], 1), ([True], 0), ([3.0], 0)]

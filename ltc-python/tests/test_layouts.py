@@ -1,5 +1,7 @@
 """Results have the CPU's strides, whatever the layout of the input."""
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -50,3 +52,48 @@ def test_strides(name, layout):
     for cpu, ltc in zip(*results):
         assert ltc.stride() == cpu.stride()
         torch.testing.assert_close(ltc.cpu(), cpu)
+
+
+def _laid_out(dtype):
+    """CPU tensors of one dtype whose strides say something, among them strides of sizes of 1."""
+    new = lambda *s: (torch.arange(1, 1 + math.prod(s)).reshape(s) % 5 + 1).to(dtype)  # noqa: E731
+    dense = [new(4, 4), new(4, 4).t(), new(4, 6, 1, 4), new(6, 1), new(1, 4, 4).transpose(0, 2)]
+    parts = [new(4, 4).unfold(0, 1, 1).diagonal(), new(8, 8).t()[::2, ::2], new(4, 4)[:, 1:2], new(4, 4)[1:2].t(), new(6, 1)[::2]]
+    channels = new(2, 1, 4, 5).to(memory_format=torch.channels_last)[:, :, ::2]
+    return [*dense, *parts, channels, new(4, 1).expand(4, 4), new(1, 4).expand(4, 4), new(4, 1, 4).transpose(0, 2)[::2]]
+
+
+def _moved(x):
+    """The same strides on the device."""
+    elements = x.untyped_storage().nbytes() // x.element_size()
+    return x.as_strided((elements,), (1,), 0).to("ltc").as_strided(x.shape, x.stride(), x.storage_offset())
+
+
+@pytest.mark.parametrize("first", [torch.int64, torch.bool, torch.float32, torch.float16], ids=str)
+@pytest.mark.parametrize("second", [torch.uint8, torch.float32, torch.float64], ids=str)
+def test_strides_over_operands_that_are_cast_are_the_cpus(first, second):
+    calls = [torch.add, torch.div, torch.lt, torch.pow, torch.maximum, torch.atan2, lambda x, y: torch.exp(x), lambda x, y: x + 0.5]
+    for x in _laid_out(first):
+        for y in _laid_out(second):
+            try:
+                torch.broadcast_shapes(x.shape, y.shape)
+            except RuntimeError:
+                continue
+            for call in calls:
+                expected, got = call(x, y), call(_moved(x), _moved(y))
+                assert (got.shape, got.stride(), got.dtype) == (expected.shape, expected.stride(), expected.dtype), (x.stride(), y.stride())
+
+
+@pytest.mark.parametrize("start", [(0,), (3,), (33, 9)], ids=str)
+def test_an_output_that_is_resized_has_the_strides_its_kernel_gives_it(start):
+    x, out = torch.arange(297).reshape(33, 9).t(), torch.ones(start)
+    expected, got = torch.add(x, 1, out=out.clone()), torch.add(_moved(x), 1, out=out.to("ltc"))
+    assert got.stride() == expected.stride() and torch.equal(got.cpu(), expected)
+
+
+def test_the_data_of_a_view_whose_base_was_written_is_set():
+    base = torch.randn(2, 4, device="ltc", requires_grad=True).sin()
+    view = base.chunk(2, -1)[-1]
+    base.view(-1)[0:1].fill_(7)
+    view.data = torch.ones(3, device="ltc")
+    assert view.data.tolist() == [1, 1, 1]

@@ -18,7 +18,12 @@ struct LtcCall {
   std::vector<bool> written;
   std::vector<const Tensor*> overlapping;  // per lazy tensor: the argument whose elements lie upon each other, if it is written; null else
   Stack host;                       // the call on the host, then its results
-  std::vector<std::pair<const Tensor*, Tensor>> mutated;
+  struct Mutated {
+    const Tensor* lazy;
+    Tensor host;    // what the kernel writes to
+    Tensor before;  // what it held then
+  };
+  std::vector<Mutated> mutated;
   std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
   std::optional<at::Generator> generator;
   LtcSlot* generator_state = nullptr;
@@ -72,6 +77,11 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
 }  // namespace ltc
 
 namespace {
+bool same_bits(const Tensor& a, const Tensor& b) {
+  auto bytes = [](const Tensor& t) { return t.contiguous().view({-1}).view(at::kByte); };
+  return a.numel() == 0 || at::equal(bytes(a), bytes(b));
+}
+
 // The size and strides that a kernel gave its output; whether they are new.
 bool resize_like(const Tensor& lazy, const Tensor& host) {
   if (lazy.sizes() == host.sizes()) return false;
@@ -81,9 +91,14 @@ bool resize_like(const Tensor& lazy, const Tensor& host) {
   return true;
 }
 
-// A call that fails may have given its output another size by then.
-void resize_failed(const LtcCall& c) {
-  for (auto& [lazy, host] : c.mutated) resize_like(*lazy, host);
+// A call that fails may have given its output another size by then, or have written some of what it was to write (`_foreach_neg_` of
+// floats and a boolean).
+void leave_failed(const LtcCall& c) {
+  for (auto& [lazy, host, before] : c.mutated) {
+    if (resize_like(*lazy, host) || same_bits(host, before)) continue;
+    write_host(*lazy, host);
+    if (c.o.counts_changes) count_change(*lazy);
+  }
 }
 }  // namespace
 
@@ -106,7 +121,7 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
       const auto& host = *static_cast<const Tensor*>(hosts[i]);
       copy = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
                                host.options()).copy_(host);
-      c->mutated.emplace_back(c->lazy[i], copy);
+      c->mutated.push_back({c->lazy[i], copy, host});
     }
     for (size_t i = 0; i < n; i++) {
       const IValue& v = (*c->stack)[base + i];
@@ -144,7 +159,7 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
       o.handle->callBoxed(&c->host);
     } catch (...) {
       c->cause = std::current_exception();
-      resize_failed(*c);
+      leave_failed(*c);
       throw;
     }
   });
@@ -157,7 +172,7 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       LtcError e;
       check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
     }
-    for (auto& [lazy, host] : c->mutated) {
+    for (auto& [lazy, host, _] : c->mutated) {
       if (resize_like(*lazy, host)) {
         for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
           if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage())) at::assert_no_overlap(*lazy, *c->lazy[i]);
