@@ -14,8 +14,11 @@ const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
 #[derive(clap::Args)]
 pub(crate) struct Scope {
     /// Only tests: no formatting, lints or docs.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "checks")]
     tests: bool,
+    /// Only what reads: formatting, house rules, generated files, lints and docs.
+    #[arg(long)]
+    checks: bool,
     /// Only what needs neither libtorch nor Python.
     #[arg(long, visible_alias = "pure")]
     quick: bool,
@@ -35,18 +38,23 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
             &[&["clippy", "-q", "--all-targets"], &pure, &FEATURES, &["--", "-D", "warnings"]],
         )?;
     }
-    cargo("test without libtorch", &[&["test"], &pure, &FEATURES])?;
-    cargo(
-        "test interleavings",
-        &[&["test", "-q", "-p", "ltc-core", "--features", "interleave", "--test", "interleave"]],
-    )?;
-    cargo("test the tools", &[&["test", "-q", "-p", "xtask", "-p", "ltc-build"]])?;
+    if !scope.checks {
+        cargo("test without libtorch", &[&["test"], &pure, &FEATURES])?;
+        cargo(
+            "test interleavings",
+            &[&["test", "-q", "-p", "ltc-core", "--features", "interleave", "--test", "interleave"]],
+        )?;
+        cargo("test the tools", &[&["test", "-q", "-p", "xtask", "-p", "ltc-build"]])?;
+    }
     if scope.quick {
         return done(start);
     }
     if !scope.tests {
         cargo("lint", &[&["clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"]])?;
         cargo("docs", &[&["doc", "-q", "--workspace", "--no-deps"]])?;
+    }
+    if scope.checks {
+        return done(start);
     }
     cargo("test", &[&["test", "--workspace", "--exclude", "xtask", "--exclude", "ltc-build"], &all_but_pure])?;
     // cargo builds examples when it tests, but runs their unit tests only when asked.
