@@ -61,7 +61,7 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                     say(f"  shrunk to\n{small}  {finding[1]}")
                     if keep:
                         keep.mkdir(parents=True, exist_ok=True)
-                        (keep / f"found-{number}.txt").write_text(f"## {finding[1]}\n{small}".replace("\n## ", "\n"))
+                        (keep / f"found-{number}.txt").write_text(f"## {finding[1].splitlines()[0]}\n{small}".replace("\n## ", "\n"))
                 fresh.close()
             number += 1
             if time.monotonic() - told > 30:
