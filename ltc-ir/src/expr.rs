@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Arguments that are strings read as numbers: 0 for `none` or nothing, 1 for `trunc` and `tanh`, 2 for `floor`
-//! ([`mode`]). Absent arguments are only read by `absent(x)`, and where it says that they are there.
+//! (`mode`). Absent arguments are only read by `absent(x)`, and where it says that they are there.
 //!
 //! This file stands alone: `cargo xtask codegen` checks the table with the same parser.
 

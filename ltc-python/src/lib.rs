@@ -1,7 +1,7 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
 //!
 //! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), except those of compiled
-//! steps, whose calls shall cost little ([`step`]).
+//! steps, whose calls shall cost little (`step.rs`).
 
 mod convert;
 mod history;

@@ -34,8 +34,8 @@ const OURS: &[Pass] = &[
 /// give other bits on the other thread.
 const ASKED_FOR: &[&str] = &["layout", "branches"];
 
-/// Names of all passes, in the order they run; last, what happens to steps ([`crate::fuse::Plan::join_in_place`],
-/// [`crate::branches::plan`]).
+/// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` of `crate::fuse`,
+/// `crate::branches::plan`).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
     GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "branches"])
 }
