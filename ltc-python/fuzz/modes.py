@@ -175,7 +175,8 @@ def _calls(program, world, compiler=None):
         except Exception as e:
             if "ZeroTensors are immutable" in str(e):
                 raise Undefined("a gradient of zeros that the CPU cannot add to") from e
-            seen.append(type(e).__name__)
+            # Of an error that nothing may raise, what it says.
+            seen.append(f"SystemError: {e}" if isinstance(e, SystemError) else type(e).__name__)
         yield i, seen[-1]
         for s in program.of(f"after {i}"):
             if error := world.run(s):
