@@ -249,3 +249,37 @@ def test_loops_that_neither_read_nor_mark_stay_small():
     right, x, grown = out.split()
     assert right == "True" or abs(float(x)) == 1000.0, (out, err)
     assert int(grown) < 900, out
+
+
+CAPTURES_IN_A_CHILD = """
+import os, threading
+import torch, torch_ltc
+inside, go_on = threading.Event(), threading.Event()
+calls = []
+
+def blocks(x):
+    calls.append(None)
+    if len(calls) == 2:
+        inside.set()
+        go_on.wait()
+    return x + 1
+
+x = torch.ones(3).to("ltc")
+captures = torch_ltc.compile(blocks)
+thread = threading.Thread(target=lambda: [captures(x) for _ in range(2)])
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    step = torch_ltc.compile(lambda x: x * 2)
+    right = all(step(x).tolist() == [2, 2, 2] for _ in range(12))
+    os._exit(0 if right and step.counts[0] > 4 else 1)
+go_on.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_forked_while_another_thread_captures_can_capture():
+    done = subprocess.run([sys.executable, "-c", CAPTURES_IN_A_CHILD], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["0"], done.stderr

@@ -347,3 +347,28 @@ pub fn square(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.need(0)?.dtype();
     Operands::of(call, false).result(if dtype == DType::Bool { DType::I64 } else { dtype })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strides of a result of `common` over these, which are cast to it or, with `as_they_lie`, are not.
+    fn strides(operands: &[Layout], common: DType, as_they_lie: bool) -> Vec<i64> {
+        let operands = Operands { layouts: operands.iter().collect(), dtypes: SmallVec::new() };
+        let results = if as_they_lie { operands.result(common) } else { operands.result_of_casts(common, common) };
+        let result = results.expect("sizes broadcast").into_iter().flatten().next().expect("one result");
+        result.strides().to_vec()
+    }
+
+    /// As libtorch 2.11 answers on the CPU: `exp` of integers, bytes plus halves.
+    #[test]
+    fn operands_that_are_cast_are_dense_when_strides_are_chosen() {
+        let diagonal = [Layout::strided(DType::I64, &[1, 4], &[4, 5])];
+        assert_eq!(strides(&diagonal, DType::F32, false), [4, 1]);
+        assert_ne!(strides(&diagonal, DType::F32, true), [4, 1]);
+        let expanded = Layout::strided(DType::U8, &[4, 4], &[1, 0]);
+        let mixed = [expanded, Layout::strided(DType::F16, &[4, 4], &[1, 4])];
+        assert_eq!(strides(&mixed, DType::F16, false), [4, 1]);
+        assert_eq!(strides(&mixed, DType::F16, true), [1, 4]);
+    }
+}
