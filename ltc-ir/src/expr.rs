@@ -7,12 +7,15 @@
 //! the reader adds, such as `grad` and `result`.
 //!
 //! ```text
+//! text    = { name "=" or ";" } or
 //! or      = and { "||" and }              and  = compare { "&&" compare }
 //! compare = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
 //! sum     = product { ("+" | "-") product }
 //! product = unary { ("*" | "/") unary }
 //! unary   = ("-" | "!") unary | number | name | name "(" [ or { "," or } ] ")" | "(" or ")"
 //! ```
+//!
+//! `name = ... ;` gives a part a name, which stands for it in what follows.
 //!
 //! Arguments that are strings read as numbers: 0 for `none` or nothing, 1 for `trunc` and `tanh`, 2 for `floor`
 //! (`mode`). Absent arguments are only read by `absent(x)`, and where it says that they are there.
@@ -156,7 +159,14 @@ impl std::error::Error for ExprError {}
 impl Expr {
     /// The expression of a text over these names.
     pub fn parse(text: &str, names: &[&str]) -> Result<Expr, ExprError> {
-        let mut p = Parser { text, at: 0, names, depth: 0 };
+        let mut p = Parser { text, at: 0, names, parts: Vec::new(), depth: 0 };
+        while let Some(name) = p.named() {
+            let part = p.or()?;
+            if !p.eat(";") {
+                return Err(p.error("expected `;` behind what has a name"));
+            }
+            p.parts.push((name, part));
+        }
         let e = p.or()?;
         p.space();
         if p.at < text.len() { Err(p.error("expected an operator or the end")) } else { Ok(e) }
@@ -179,13 +189,14 @@ impl Expr {
         }
     }
 
+    /// Whether this holds for it or some part of it.
+    pub fn any(&self, holds: &impl Fn(&Expr) -> bool) -> bool {
+        holds(self) || matches!(self, Expr::Call(_, operands) if operands.iter().any(|o| o.any(holds)))
+    }
+
     /// Whether the expression reads this input.
     pub fn reads(&self, input: usize) -> bool {
-        match self {
-            Expr::Number(..) => false,
-            Expr::Input(i) => *i == input,
-            Expr::Call(_, operands) => operands.iter().any(|o| o.reads(input)),
-        }
+        self.any(&|e| *e == Expr::Input(input))
     }
 }
 
@@ -203,18 +214,20 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     names: &'a [&'a str],
+    /// Parts that were given names.
+    parts: Vec<(&'a str, Expr)>,
     depth: usize,
 }
 
 /// Nesting at which a text is refused instead of overflowing the stack.
 const MAX_DEPTH: usize = 64;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn error(&self, message: impl Into<String>) -> ExprError {
         ExprError { at: self.at, message: message.into() }
     }
 
-    fn rest(&self) -> &str {
+    fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
@@ -227,6 +240,19 @@ impl Parser<'_> {
         let found = self.rest().starts_with(token);
         self.at += if found { token.len() } else { 0 };
         found
+    }
+
+    /// The name that is given to what follows, if one is.
+    fn named(&mut self) -> Option<&'a str> {
+        self.space();
+        let (name, rest) = self.rest().split_once('=')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = name.trim_end();
+        if rest.starts_with('=') || name.is_empty() || !name.chars().all(is_name) {
+            return None;
+        }
+        self.at = self.text.len() - rest.len();
+        Some(name)
     }
 
     fn chain(
@@ -299,6 +325,9 @@ impl Parser<'_> {
         let at = self.at;
         self.at += end;
         if !self.eat("(") {
+            if let Some((_, part)) = self.parts.iter().find(|(name, _)| *name == word) {
+                return Ok(part.clone());
+            }
             let input = self.names.iter().position(|n| *n == word);
             let unknown = || format!("`{word}` is none of {}", self.names.join(", "));
             return input.map(Expr::Input).ok_or_else(|| ExprError { at, message: unknown() });
@@ -377,6 +406,13 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_names() {
+        assert_eq!(compute("twice = self + self; less = twice - other; less * twice", &[3.0, 1.0]), 30.0);
+        let (short, long) = ("m = exp(self); where(m < 1, m, 1)", "where(exp(self) < 1, exp(self), 1)");
+        assert_eq!(Expr::parse(short, &["self"]), Expr::parse(long, &["self"]));
+    }
+
+    #[test]
     fn mistakes_say_where_and_what() {
         for (text, message) in [
             ("self +", "at 6: expected a number"),
@@ -386,6 +422,8 @@ mod tests {
             ("frobnicate(self)", "no function"),
             ("(self", "expected `)`"),
             ("1.2.3", "not a number"),
+            ("m = self", "expected `;`"),
+            ("m = self; n", "`n` is none of self"),
         ] {
             let e = Expr::parse(text, &["self"]).expect_err(text).to_string();
             assert!(e.contains(message), "{text}: {e}");

@@ -48,14 +48,14 @@ fn wide() -> Recorded {
     g.finish(&numbers)
 }
 
-/// `y = sin(cumsum(x))`, an activation of each, all read again later: as a training step keeps them.
+/// `y = atan(cumsum(x))`, an activation of each, all read again later: as a training step keeps them.
 fn deep(layers: usize, activation: &str) -> Recorded {
     let mut g = G::default();
     let x = g.param(&f32s(&[N]));
     let (mut kept, mut y) = (Vec::new(), x);
     for _ in 0..layers {
         let sum = cumsum(&mut g, y);
-        let before = g.one("aten::sin", ArgWriter::new().tensor(), &[sum], &f32s(&[N]));
+        let before = g.one("aten::atan", ArgWriter::new().tensor(), &[sum], &f32s(&[N]));
         y = unary(&mut g, activation, before);
         kept.push((before, y));
     }

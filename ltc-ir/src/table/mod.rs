@@ -80,6 +80,23 @@ const fn arg(
     ArgSpec { name, kind, optional, written, default }
 }
 
+/// What a pointwise operator's expression is computed in, on its way to the recorded result. Most rules of shapes say it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Compute {
+    /// The promoted dtype of all operands, numbers included.
+    Promoted,
+    /// The promoted dtype of the tensors.
+    Tensors,
+    /// The promoted dtype of all operands, or the default float where that is an integer.
+    Float,
+    /// The promoted dtype of the tensors, which must be a float.
+    FloatOnly,
+    /// The same, but no half: libtorch rounds in between.
+    WideFloat,
+    /// Each operand is taken as it is: the expression only moves values.
+    Moved,
+}
+
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -97,6 +114,10 @@ pub struct Row {
     pub overrides: bool,
     /// What one element of a pointwise operator's result is, over the arguments' names (see [`crate::expr`]).
     pub expr: Option<&'static str>,
+    /// What that is computed in.
+    pub compute: Option<Compute>,
+    /// Why fused kernels leave the operator out although they could compute its expression.
+    pub no_fuse: Option<&'static str>,
     /// Gradients by argument, over the arguments' names, `grad` and `result`.
     pub gradients: &'static [(&'static str, &'static str)],
     /// The schema's arguments.

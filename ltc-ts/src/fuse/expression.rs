@@ -133,43 +133,105 @@ fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
             return apply(code, x.into_iter().map(truth).collect());
         }
         Func::Not => return apply(Code::Eq, vec![x.swap_remove(0), number(0.0)]),
-        Func::Reciprocal => return apply(Code::Div, vec![number(1.0), x.swap_remove(0)]),
-        Func::Rsqrt => return call(Func::Reciprocal, vec![Formula::Apply(Code::Sqrt, x)]),
-        Func::Sigmoid => {
-            let e = Formula::Apply(Code::Exp, vec![negated(x.swap_remove(0))]);
-            return call(Func::Reciprocal, vec![Formula::Apply(Code::Add, vec![number(1.0), e])]);
-        }
-        f => CODES.iter().find(|(known, _)| *known == f)?.1,
+        f => match CODES.iter().find(|(known, _)| *known == f) {
+            Some((_, code)) => *code,
+            None => return composed(f, x),
+        },
     };
     apply(code, x)
+}
+
+/// Functions that kernels compute by several operations: what libtorch's CPU kernels do
+/// (`aten/src/ATen/native/cpu/BinaryOpsKernel.cpp`, `UnaryOpsKernel.cpp`, `c10/util/generic_math.h`), over the names `x` and `y`.
+const COMPOSED: &[(Func, &str)] = &[
+    (Func::Reciprocal, "1 / x"),
+    (Func::Rsqrt, "1 / sqrt(x)"),
+    (Func::Sigmoid, "1 / (1 + exp(-x))"),
+    (Func::IsNan, "x != x"),
+    (Func::IsInf, "abs(x) == 1 / 0.0"),
+    (Func::Sign, "where(0 < x, 1, where(x < 0, -1, 0))"),
+    (Func::SignBit, "copysign(1, x) < 0"),
+    (Func::FMax, "where(y != y, x, where(x != x, y, max(x, y)))"),
+    (Func::FMin, "where(y != y, x, where(x != x, y, min(x, y)))"),
+    (Func::TruncDiv, "trunc(x / y)"),
+    (Func::Remainder, "m = fmod(x, y); where(m != 0 && (y < 0) != (m < 0), m + y, m)"),
+    (
+        Func::FloorDiv,
+        "m = fmod(x, y); q = (x - m) / y; d = where(m != 0 && (y < 0) != (m < 0), q - 1, q); f = floor(d); \
+         where(y == 0, x / y, where(d != 0, where(d - f > 0.5, f + 1, f), copysign(0, x / y)))",
+    ),
+];
+
+/// One of [`COMPOSED`] over these operands. Equal parts become one value in the kernel.
+fn composed(f: Func, operands: Vec<Formula>) -> Option<Formula> {
+    let (_, text) = COMPOSED.iter().find(|(known, _)| *known == f)?;
+    let expr = Expr::parse(text, &["x", "y"][..f.arity()]).ok()?;
+    expr.evaluate(&mut |i| operands.get(i).cloned().ok_or(()), &mut |x, _| Ok(Formula::Number(x)), &mut |f, x| match (
+        f,
+        &x[..],
+    ) {
+        (Func::Where, [c, a, b]) => Ok(Formula::Apply(Code::Select, vec![c.clone(), a.clone(), b.clone()])),
+        (Func::Div, [Formula::Number(a), Formula::Number(b)]) => Ok(Formula::Number(a / b)),
+        _ => call(f, x).ok_or(()),
+    })
+    .ok()
+}
+
+/// Whether kernels have this function.
+pub(super) fn is_known(f: Func) -> bool {
+    let others = [
+        Func::Neg,
+        Func::Gt,
+        Func::Ge,
+        Func::And,
+        Func::Or,
+        Func::Not,
+        Func::Where,
+        Func::Fma,
+        Func::Mul,
+        Func::Absent,
+    ];
+    others.contains(&f) || CODES.iter().any(|c| c.0 == f) || COMPOSED.iter().any(|c| c.0 == f)
 }
 
 /// Functions that are operations of kernels.
 const CODES: &[(Func, Code)] = &[
     (Func::Abs, Code::Abs),
     (Func::Add, Code::Add),
-    (Func::BitAnd, Code::And),
-    (Func::BitNot, Code::Not),
-    (Func::BitOr, Code::Or),
-    (Func::BitXor, Code::Xor),
     (Func::Ceil, Code::Ceil),
+    (Func::CopySign, Code::CopySign),
+    (Func::Cos, Code::Cos),
+    (Func::Cosh, Code::Cosh),
     (Func::Div, Code::Div),
     (Func::Eq, Code::Eq),
     (Func::Erf, Code::Erf),
     (Func::Exp, Code::Exp),
+    (Func::Exp2, Code::Exp2),
+    (Func::Expm1, Code::Expm1),
     (Func::Floor, Code::Floor),
+    (Func::FMod, Code::FMod),
     (Func::Le, Code::Le),
     (Func::Log, Code::Log),
+    (Func::Log10, Code::Log10),
+    (Func::Log1p, Code::Log1p),
+    (Func::Log2, Code::Log2),
     (Func::Lt, Code::Lt),
     (Func::Max, Code::Max),
     (Func::Min, Code::Min),
     (Func::Ne, Code::Ne),
     (Func::Pow, Code::Pow),
     (Func::Round, Code::Round),
+    (Func::Sin, Code::Sin),
+    (Func::Sinh, Code::Sinh),
     (Func::Sqrt, Code::Sqrt),
     (Func::Sub, Code::Sub),
+    (Func::Tan, Code::Tan),
     (Func::Tanh, Code::Tanh),
     (Func::Trunc, Code::Trunc),
+    (Func::BitAnd, Code::And),
+    (Func::BitNot, Code::Not),
+    (Func::BitOr, Code::Or),
+    (Func::BitXor, Code::Xor),
 ];
 
 /// A comparison of what is known.

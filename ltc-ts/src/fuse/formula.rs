@@ -227,9 +227,13 @@ impl Formula {
 
     /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector library.
     pub(super) fn is_exact(&self) -> bool {
-        let inexact = [Code::Exp, Code::Log, Code::Tanh, Code::Erf, Code::Pow, Code::Sqrt, Code::Sum];
+        let inexact = |code: &Code| match code {
+            Code::FMod => false,
+            Code::Pow | Code::Sqrt | Code::Sum => true,
+            code => code.is_function(),
+        };
         match self {
-            Formula::Apply(code, arguments) => !inexact.contains(code) && arguments.iter().all(Formula::is_exact),
+            Formula::Apply(code, arguments) => !inexact(code) && arguments.iter().all(Formula::is_exact),
             _ => true,
         }
     }

@@ -1,7 +1,13 @@
 //! A graph node as formulas over its operands.
 
+use std::sync::LazyLock;
+
 use ltc_ir::promote::{Category, result_type};
-use ltc_ir::{Arg, ArgFlags, DType, Graph, GraphNode, Layout, Op};
+use ltc_ir::{
+    Arg, ArgFlags, DType, Expr, Func, Graph, GraphNode, Layout, Op,
+    table::{self, ArgKind, Compute, Row},
+};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::{
@@ -9,7 +15,7 @@ use super::{
     expression,
     folds::{self, Alone},
     formula::{self, Formula, Operand},
-    rows::{self, Compute},
+    rows,
 };
 use crate::kernels::{Builder, Code, Lane, Val, has_loop};
 
@@ -61,11 +67,27 @@ fn fits_half(dtype: DType, half: DType) -> bool {
     dtype == half || matches!(dtype, DType::Bool | DType::U8 | DType::I8)
 }
 
-/// Whether it takes one of two tensors' numbers, by size.
-fn is_tie(row: &str) -> bool {
-    const TIES: &[&str] =
-        &["aten::clamp.Tensor", "aten::clamp_max.Tensor", "aten::clamp_min.Tensor", "aten::maximum", "aten::minimum"];
-    TIES.contains(&row)
+/// Whether an operator's result is one of two tensors' numbers, by size.
+fn is_tie(row: &'static Row) -> bool {
+    static TIES: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| {
+        let ties = |row: &&Row| {
+            let names: Vec<&str> = row.arguments.iter().map(|a| a.name).collect();
+            row.expr.and_then(|text| Expr::parse(text, &names).ok()).is_some_and(|e| ties(row, &e))
+        };
+        table::rows().iter().filter(ties).map(|row| row.name).collect()
+    });
+    TIES.contains(row.name)
+}
+
+fn ties(row: &Row, e: &Expr) -> bool {
+    let is_tensor = |e: &Expr| matches!(e, Expr::Input(i) if row.arguments[*i].kind == ArgKind::Tensor);
+    match e {
+        Expr::Call(Func::Where, x) => x[1..].iter().any(|e| ties(row, e)),
+        Expr::Call(Func::Max | Func::Min | Func::FMax | Func::FMin, x) => {
+            x.iter().all(is_tensor) || x.iter().any(|e| ties(row, e))
+        }
+        _ => false,
+    }
 }
 
 impl Recipe {
@@ -84,7 +106,8 @@ impl Recipe {
         let (mut letters, written) = letters(node)?;
         for (letter, spec) in letters.iter_mut().zip(row.arguments) {
             if let Letter::Number(_, _, tensor) = letter {
-                *tensor |= matches!(spec.name, "alpha" | "other");
+                *tensor |=
+                    spec.name == "other" || spec.name == "alpha" && row.arguments.iter().any(|a| a.name == "other");
             }
         }
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
@@ -114,6 +137,7 @@ impl Recipe {
             Compute::Promoted | Compute::Tensors => promoted?,
             Compute::Float => promoted.map(|d| if d.is_floating() { d } else { DType::F32 })?,
             Compute::FloatOnly => promoted.filter(|d| d.is_floating())?,
+            Compute::WideFloat => promoted.filter(|d| matches!(d, DType::F32 | DType::F64))?,
         };
         // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the program
         // runs under rules we do not know, such as another default dtype.
@@ -121,7 +145,7 @@ impl Recipe {
             return None;
         }
         // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where they lie.
-        if is_tie(row.name) && computed.is_floating() {
+        if is_tie(row) && computed.is_floating() {
             return None;
         }
         // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.

@@ -108,13 +108,27 @@ pub(crate) enum Code {
     /// Half to even.
     Round,
     Exp,
+    Exp2,
+    Expm1,
     Log,
+    Log2,
+    Log10,
+    Log1p,
+    Sin,
+    Cos,
+    Tan,
+    Sinh,
+    Cosh,
     Tanh,
     Erf,
     Add,
     Sub,
     Mul,
     Div,
+    /// What division leaves, with the dividend's sign.
+    FMod,
+    /// The first's magnitude with the second's sign.
+    CopySign,
     /// The larger; NaN if either is; the second of equal ones.
     Max,
     /// The smaller; NaN if either is; the second of equal ones.
@@ -146,7 +160,7 @@ impl Code {
         use Code::*;
         match self {
             Fma | Select => 3,
-            Add | Sub | Mul | Div | Max | Min | Pow | And | Or | Xor | Eq | Ne | Lt | Le => 2,
+            Add | Sub | Mul | Div | FMod | CopySign | Max | Min | Pow | And | Or | Xor | Eq | Ne | Lt | Le => 2,
             _ => 1,
         }
     }
@@ -156,6 +170,20 @@ impl Code {
         matches!(self, Code::Sum | Code::AMax | Code::AMin)
     }
 
+    /// Whether it is a function of [`super::math`], which has one for single precision only.
+    pub(crate) fn is_function(self) -> bool {
+        use Code::*;
+        matches!(
+            self,
+            Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Sinh | Cosh | Tanh | Erf | FMod
+        )
+    }
+
+    /// Whether machine code leaves some of its arguments to tier 0.
+    pub(crate) fn is_checked(self) -> bool {
+        matches!(self, Code::Sin | Code::Cos | Code::Tan | Code::FMod)
+    }
+
     fn compares(self) -> bool {
         matches!(self, Code::Eq | Code::Ne | Code::Lt | Code::Le)
     }
@@ -163,8 +191,8 @@ impl Code {
     /// How long one element takes, in additions.
     pub(crate) fn cost(self) -> usize {
         match self {
-            Code::Exp | Code::Log | Code::Tanh => 8,
-            Code::Erf => 16,
+            Code::Sin | Code::Cos | Code::Tan | Code::Sinh | Code::Cosh | Code::Erf => 16,
+            code if code.is_function() => 8,
             Code::Pow => 20,
             Code::Div | Code::Sqrt => 4,
             Code::RoundF16 => 12,
@@ -216,7 +244,7 @@ impl Body {
     /// Whether some computation goes element by element, without vector instructions.
     pub(crate) fn has_scalar_math(&self) -> bool {
         self.values.iter().any(|(def, lane)| match def {
-            Def::Op(Code::Exp | Code::Log | Code::Tanh, _) => *lane == Lane::F64,
+            Def::Op(code, _) if code.is_function() => *lane == Lane::F64,
             Def::Op(code, _) => matches!(code, Code::RoundF16),
             _ => false,
         })

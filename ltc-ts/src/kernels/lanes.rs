@@ -56,9 +56,14 @@ unsafe fn target<'a, T>(d: *mut u8, n: usize) -> &'a mut [T] {
 unsafe fn map1<O: Map1<T, U>, T: Copy, U, const F: bool>(d: *mut u8, a: *const u8, n: usize) {
     // SAFETY: the caller keeps the contract of `Loop`.
     unsafe {
-        let a = std::slice::from_raw_parts(a.cast::<T>(), n);
-        for (d, x) in target(d, n).iter_mut().zip(a) {
+        let (a, d) = (std::slice::from_raw_parts(a.cast::<T>(), n), target(d, n));
+        for (d, x) in d.iter_mut().zip(a) {
             *d = O::at::<F>(*x);
+        }
+        if O::CHECKED && !a.iter().fold(true, |all, x| all & O::fits(*x)) {
+            for (d, x) in d.iter_mut().zip(a).filter(|(_, x)| !O::fits(**x)) {
+                *d = O::careful(*x);
+            }
         }
     }
 }
@@ -73,8 +78,17 @@ unsafe fn map2<O: Map2<T, U>, T: Copy, U, const F: bool, const A: bool, const B:
     // SAFETY: the caller keeps the contract of `Loop`.
     unsafe {
         let (a, b) = (Source::<T>(a.cast()), Source::<T>(b.cast()));
-        for (i, d) in target(d, n).iter_mut().enumerate() {
+        let d = target(d, n);
+        for (i, d) in d.iter_mut().enumerate() {
             *d = O::at::<F>(a.at::<A>(i), b.at::<B>(i));
+        }
+        if O::CHECKED && !(0..n).fold(true, |all, i| all & O::fits(a.at::<A>(i), b.at::<B>(i))) {
+            for (i, d) in d.iter_mut().enumerate() {
+                let (x, y) = (a.at::<A>(i), b.at::<B>(i));
+                if !O::fits(x, y) {
+                    *d = O::careful(x, y);
+                }
+            }
         }
     }
 }
@@ -225,8 +239,20 @@ macro_rules! instruction_set {
                         Code::Trunc => one::<ops::Trunc, $t, $t>(),
                         Code::Round => one::<ops::Round, $t, $t>(),
                         Code::Exp => one::<ops::Exp, $t, $t>(),
+                        Code::Exp2 => one::<ops::Exp2, $t, $t>(),
+                        Code::Expm1 => one::<ops::Expm1, $t, $t>(),
                         Code::Log => one::<ops::Log, $t, $t>(),
+                        Code::Log2 => one::<ops::Log2, $t, $t>(),
+                        Code::Log10 => one::<ops::Log10, $t, $t>(),
+                        Code::Log1p => one::<ops::Log1p, $t, $t>(),
+                        Code::Sin => one::<ops::Sin, $t, $t>(),
+                        Code::Cos => one::<ops::Cos, $t, $t>(),
+                        Code::Tan => one::<ops::Tan, $t, $t>(),
+                        Code::Sinh => one::<ops::Sinh, $t, $t>(),
+                        Code::Cosh => one::<ops::Cosh, $t, $t>(),
                         Code::Tanh => one::<ops::Tanh, $t, $t>(),
+                        Code::FMod => two::<ops::FMod, $t, $t>($key.uniform),
+                        Code::CopySign => two::<ops::CopySign, $t, $t>($key.uniform),
                         Code::Div => two::<ops::Div, $t, $t>($key.uniform),
                         Code::Fma => three::<ops::Fma, $t, $t>($key.uniform),
                         _ => arithmetic!($key, $t),

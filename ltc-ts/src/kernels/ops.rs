@@ -5,11 +5,34 @@ use super::math;
 /// One operand. `F`: see [`math::fma`].
 pub(super) trait Map1<T, U> {
     fn at<const F: bool>(x: T) -> U;
+
+    /// Whether there are operands for which `at` is not right, where `fits` says no and `careful` takes its place.
+    const CHECKED: bool = false;
+
+    #[inline(always)]
+    fn fits(_: T) -> bool {
+        true
+    }
+
+    fn careful(x: T) -> U {
+        Self::at::<true>(x)
+    }
 }
 
-/// Two operands.
+/// Two operands; the rest as in [`Map1`].
 pub(super) trait Map2<T, U> {
     fn at<const F: bool>(x: T, y: T) -> U;
+
+    const CHECKED: bool = false;
+
+    #[inline(always)]
+    fn fits(_: T, _: T) -> bool {
+        true
+    }
+
+    fn careful(x: T, y: T) -> U {
+        Self::at::<true>(x, y)
+    }
 }
 
 /// Three operands, the first of its own type.
@@ -35,12 +58,72 @@ macro_rules! map2 {
     )+)*};
 }
 
+/// Functions of single precision from [`math`].
+macro_rules! functions {
+    ($($name:ident $function:ident;)*) => {$(
+        impl Map1<f32, f32> for $name {
+            #[inline(always)]
+            fn at<const F: bool>(x: f32) -> f32 {
+                f32::from_bits(math::$function(&math::One::<F>, x.to_bits()))
+            }
+        }
+    )*};
+}
+
+/// Those of angles, which are the system's where angles are large, and where products are not fused.
+macro_rules! angles {
+    ($($name:ident $function:ident;)*) => {$(
+        impl Map1<f32, f32> for $name {
+            const CHECKED: bool = true;
+
+            #[inline(always)]
+            fn at<const F: bool>(x: f32) -> f32 {
+                if F { f32::from_bits(math::$function(&math::One::<F>, x.to_bits())) } else { x.$function() }
+            }
+
+            #[inline(always)]
+            fn fits(x: f32) -> bool {
+                x.abs() <= math::MOST_RADIANS
+            }
+
+            fn careful(x: f32) -> f32 {
+                x.$function()
+            }
+        }
+    )*};
+}
+
+functions! {
+    Exp exp; Exp2 exp2; Expm1 expm1; Log log; Log2 log2; Log10 log10; Log1p log1p;
+    Tanh tanh; Sinh sinh; Cosh cosh; Erf erf; RoundBf16 round_bf16;
+}
+angles! { Sin sin; Cos cos; Tan tan; }
+
+impl Map2<f32, f32> for FMod {
+    const CHECKED: bool = true;
+
+    #[inline(always)]
+    fn at<const F: bool>(x: f32, y: f32) -> f32 {
+        if F { f32::from_bits(math::fmod(&math::One::<F>, x.to_bits(), y.to_bits())) } else { x % y }
+    }
+
+    #[inline(always)]
+    fn fits(x: f32, y: f32) -> bool {
+        (x / y).abs() < math::MOST_QUOTIENT + 1.0 && y.abs() != f32::INFINITY
+    }
+
+    fn careful(x: f32, y: f32) -> f32 {
+        x % y
+    }
+}
+
 macro_rules! names {
     ($($name:ident)*) => {$(pub(super) struct $name;)*};
 }
 
 names! {
-    Copy Neg Abs Not BoolNot Sqrt Floor Ceil Trunc Round Exp Log Tanh Erf RoundBf16 RoundF16
+    Copy Neg Abs Not BoolNot Sqrt Floor Ceil Trunc Round Exp Exp2 Expm1 Log Log2 Log10 Log1p Sin Cos Tan Sinh Cosh Tanh Erf
+    RoundBf16 RoundF16 FMod CopySign
     Add Sub Mul Div Max Min And Or Xor Eq Ne Lt Le Fma Select CastTo NonZero
 }
 
@@ -57,14 +140,19 @@ map1! {
     Ceil: f32 => f32, f64 => f64; |x| x.ceil();
     Trunc: f32 => f32, f64 => f64; |x| x.trunc();
     Round: f32 => f32, f64 => f64; |x| x.round_ties_even();
-    Exp: f32 => f32; |x| math::exp::<F>(x);
     Exp: f64 => f64; |x| x.exp();
-    Log: f32 => f32; |x| math::log::<F>(x);
+    Exp2: f64 => f64; |x| x.exp2();
+    Expm1: f64 => f64; |x| x.exp_m1();
     Log: f64 => f64; |x| x.ln();
-    Tanh: f32 => f32; |x| math::tanh::<F>(x);
+    Log2: f64 => f64; |x| x.log2();
+    Log10: f64 => f64; |x| x.log10();
+    Log1p: f64 => f64; |x| x.ln_1p();
+    Sin: f64 => f64; |x| x.sin();
+    Cos: f64 => f64; |x| x.cos();
+    Tan: f64 => f64; |x| x.tan();
+    Sinh: f64 => f64; |x| x.sinh();
+    Cosh: f64 => f64; |x| x.cosh();
     Tanh: f64 => f64; |x| x.tanh();
-    Erf: f32 => f32; |x| math::erf::<F>(x);
-    RoundBf16: f32 => f32; |x| math::round_bf16(x);
     RoundF16: f32 => f32; |x| math::round_f16(x);
     NonZero: f32 => u8, f64 => u8; |x| u8::from(x != 0.0);
     NonZero: i32 => u8, i64 => u8, u8 => u8; |x| u8::from(x != 0);
@@ -88,6 +176,8 @@ map2! {
     Mul: f32 => f32, f64 => f64; |x, y| x * y;
     Mul: i32 => i32, i64 => i64, u8 => u8; |x, y| x.wrapping_mul(y);
     Div: f32 => f32, f64 => f64; |x, y| x / y;
+    FMod: f64 => f64; |x, y| x % y;
+    CopySign: f32 => f32, f64 => f64; |x, y| x.copysign(y);
     Max: f32 => f32, f64 => f64; |x, y| { let m = if x > y { x } else { y }; if x.is_nan() { x } else { m } };
     Max: i32 => i32, i64 => i64, u8 => u8; |x, y| if x > y { x } else { y };
     Min: f32 => f32, f64 => f64; |x, y| { let m = if x < y { x } else { y }; if x.is_nan() { x } else { m } };

@@ -382,7 +382,15 @@ impl Pass<'_> {
                 });
             }
             match code {
-                Some(code) => code.run(&ports, cells, n, spills),
+                Some(code) => {
+                    let done = code.run(&ports, cells, n, spills);
+                    if done < n {
+                        let mut cells: SmallVec<[u64; 32]> = SmallVec::from_slice(cells);
+                        code.restore(&mut cells);
+                        let left = code.after(&ports, done);
+                        stage.elements.run_block(&cells, &left, (self.scratch, staged.piece), n - done);
+                    }
+                }
                 None if stage.made > 0 => {
                     stage.elements.run_block(cells, &ports, (self.scratch, staged.piece), n);
                 }

@@ -60,14 +60,30 @@ impl Kernel {
                             }
                         });
                     }
-                    code.run(&at, shared.cells, n, scratch);
+                    let done = code.run(&at, shared.cells, n, scratch);
                     for (o, port) in self.outputs.iter().enumerate().filter(|(o, _)| copied[inputs + o]) {
                         let (bytes, block, base) = (port.dtype.size_of(), at[inputs + o], shared.outputs[o]);
-                        self.space.transfer_sized(Way::Out, bytes, o, base, block, start..start + n);
+                        self.space.transfer_sized(Way::Out, bytes, o, base, block, start..start + done);
+                    }
+                    start += done;
+                    if done < n {
+                        start = self.leave_to_loops(code, shared, start..range.end);
                     }
                 }
-                start += n;
             }
         });
+    }
+
+    /// The first of these elements, which the code leaves to tier 0, and some after it; gives the next one.
+    ///
+    /// # Safety
+    /// As [`Kernel::compiled`].
+    unsafe fn leave_to_loops(&self, code: &Compiled, shared: Shared<'_>, left: Range<usize>) -> usize {
+        let mut cells: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.cells);
+        code.restore(&mut cells);
+        let end = left.end.min(left.start + MAX_BLOCK);
+        // SAFETY: by this function's contract; the cells are those of the usual body, as its loops want them.
+        unsafe { self.stretch(&self.usual, Shared { cells: &cells, ..shared }, left.start..end) };
+        end
     }
 }

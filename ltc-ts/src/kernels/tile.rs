@@ -56,7 +56,7 @@ pub(crate) struct Kernel {
     pub(super) inputs: Vec<Port>,
     pub(super) outputs: Vec<Port>,
     /// Computes with the numbers that are nearly always one taken for one.
-    usual: Arc<Loops>,
+    pub(super) usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
     /// For all other numbers; made when they come.
     general: Arc<(Body, OnceLock<Option<Loops>>)>,
@@ -335,7 +335,7 @@ impl Kernel {
     ///
     /// # Safety
     /// As [`Kernel::run`].
-    unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
+    pub(super) unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
         let register = (code.block * code.width).next_multiple_of(64);
         with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());

@@ -23,6 +23,10 @@ struct Written {
     rule: Option<String>,
     /// What a pointwise operator computes for one element.
     expr: Option<String>,
+    /// What the expression is computed in, where the rule does not say (`COMPUTE`).
+    compute: Option<String>,
+    /// Why fused kernels leave the operator out although they could compute its expression.
+    no_fuse: Option<String>,
     /// Gradients by argument, as expressions that may also name `grad` and `result`.
     #[serde(default)]
     grad: BTreeMap<String, String>,
@@ -50,6 +54,9 @@ pub(crate) struct Row {
     pub(crate) schema: Schema,
     pub(crate) rule: String,
     pub(crate) expr: Option<String>,
+    /// A variant of `ltc_ir::table::Compute`.
+    pub(crate) compute: Option<&'static str>,
+    pub(crate) no_fuse: Option<String>,
     pub(crate) grad: BTreeMap<String, String>,
     pub(crate) props: Vec<String>,
     /// `None` where there is no method.
@@ -82,6 +89,48 @@ const SECTIONS: [(&str, &str, &str, bool); 13] = [
 pub(crate) const PROPS: [&str; 6] = ["overwrites", "commutative", "data-dependent", "channels-last", "raises", "total"];
 const DTYPES: [&str; 10] =
     ["float", "real", "numeric", "integral", "all", "bool", "complex", "f32", "numeric+complex", "float+complex"];
+
+/// What expressions are computed in: the word, the variant of `ltc_ir::table::Compute`, and the rules that mean it.
+const COMPUTE: [(&str, &str, &[&str]); 6] = [
+    (
+        "promoted",
+        "Promoted",
+        &[
+            "promoted",
+            "promoted_numbers",
+            "sub",
+            "rsub",
+            "rsub_tensor",
+            "boolean",
+            "logical",
+            "clamp",
+            "neg",
+            "real",
+            "bitwise",
+            "integral",
+            "square",
+            "no_bool",
+        ],
+    ),
+    ("tensors", "Tensors", &["relu", "threshold"]),
+    ("float", "Float", &["float", "float_numbers"]),
+    (
+        "float-only",
+        "FloatOnly",
+        &[
+            "float_only",
+            "gradient",
+            "gelu_backward",
+            "gradient_of_one_dtype",
+            "lerp",
+            "log_sigmoid_forward",
+            "div_mode",
+            "heaviside",
+        ],
+    ),
+    ("wide-float", "WideFloat", &[]),
+    ("moved", "Moved", &["where_self", "masked_fill", "fill", "like_self", "clone", "copy", "to_copy"]),
+];
 
 /// `file::function` of every rule.
 pub(crate) fn rules(folder: &Path) -> Result<BTreeSet<String>> {
@@ -185,6 +234,7 @@ impl Check<'_> {
             ));
         }
         self.expressions(section, w, &schema);
+        let compute = self.compute(w, &rule);
         for p in &w.props {
             if !PROPS.contains(&p.as_str()) {
                 self.complain(format!("`{p}` is no property; there are {}", PROPS.join(", ")));
@@ -200,8 +250,8 @@ impl Check<'_> {
                 "no samples: add `samples = [\"...\"]` with the positional arguments of a call each, or `skip` with a reason",
             );
         }
-        if [&w.skip, &w.unchecked].into_iter().flatten().any(|reason| reason.trim().is_empty()) {
-            self.complain("`skip` and `unchecked` give a reason");
+        if [&w.skip, &w.unchecked, &w.no_fuse].into_iter().flatten().any(|reason| reason.trim().is_empty()) {
+            self.complain("`skip`, `unchecked` and `no_fuse` give a reason");
         }
         if w.tolerance.is_some_and(|t| !(0.0..1.0).contains(&t)) {
             self.complain("tolerance must lie in 0..1");
@@ -217,6 +267,8 @@ impl Check<'_> {
             section,
             rule,
             expr: w.expr.clone(),
+            compute,
+            no_fuse: w.no_fuse.clone(),
             grad: w.grad.clone(),
             props: properties(&w.props, total),
             method: method(&schema, w.method.as_deref()),
@@ -235,6 +287,26 @@ impl Check<'_> {
             (Some(only), None) if !self.rules.contains(&own) => only.clone(),
             _ => own,
         }
+    }
+
+    /// What the row's expression is computed in: as it says, or as its rule does. A written operator is computed as its functional
+    /// one.
+    fn compute(&mut self, w: &Written, rule: &str) -> Option<&'static str> {
+        w.expr.as_ref()?;
+        let function = rule.rsplit("::").next().unwrap_or(rule);
+        let found = match &w.compute {
+            Some(word) => COMPUTE.iter().find(|c| c.0 == word),
+            None if ["nothing_new", "positive"].contains(&function) => return None,
+            None => COMPUTE.iter().find(|c| c.2.contains(&function)),
+        };
+        if found.is_none() {
+            let known: Vec<_> = COMPUTE.iter().map(|c| c.0).collect();
+            self.complain(format!(
+                "the rule `{rule}` does not say what the expression is computed in; add `compute = \"...\"` with one of {}",
+                known.join(", ")
+            ));
+        }
+        found.map(|c| c.1)
     }
 
     /// An in-place or out variant comes with its functional operator.
@@ -371,6 +443,8 @@ mod tests {
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, props = [\"fast\"] }}"), "`fast` is no property"),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, dtypes = \"big\" }}"), "`big` is no set of dtypes"),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, smaples = [] }}"), "unknown field `smaples`"),
+            (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, compute = \"fast\" }}"), "computed in; add `compute"),
+            (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, no_fuse = \"\" }}"), "give a reason"),
             ("[pointwse]\n".to_owned(), "[pointwse] is no class"),
         ] {
             let e = resolved(&text).expect_err(&text);

@@ -17,7 +17,7 @@ pub(super) enum Step {
         op: Op,
         imm: u8,
         args: SmallVec<[Reg; 3]>,
-        /// Any of a store.
+        /// Any of a store or a check.
         result: Reg,
     },
     /// A vector to a slot of scratch memory.

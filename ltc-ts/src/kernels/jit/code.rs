@@ -1,5 +1,7 @@
 //! A body, compiled.
 
+use smallvec::SmallVec;
+
 use super::{
     super::{
         body::{Code, Def, Lane},
@@ -12,8 +14,8 @@ use super::{
     vector::{Vectors, Width},
 };
 
-/// Ports, numbers, how many elements, scratch memory.
-type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8);
+/// Ports, numbers, how many elements, scratch memory; gives how many elements it computed.
+type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8) -> usize;
 
 /// A body as machine code, over elements that lie one after the other.
 #[derive(Debug)]
@@ -118,9 +120,21 @@ impl Compiled {
         }
     }
 
+    /// Makes prepared values what they were.
+    pub(in crate::kernels) fn restore(&self, cells: &mut [u64]) {
+        for &cell in &self.masks {
+            cells[cell as usize] &= 1;
+        }
+    }
+
     /// Whether there is nothing to prepare.
     pub(in crate::kernels) fn reads_cells_as_they_are(&self) -> bool {
         self.masks.is_empty()
+    }
+
+    /// The ports behind so many elements; those of uniform inputs, which nobody reads, point nowhere.
+    pub(in crate::kernels) fn after(&self, ports: &[*mut u8], elements: usize) -> SmallVec<[*mut u8; 16]> {
+        ports.iter().zip(&self.sizes).map(|(port, size)| port.wrapping_add(elements * size)).collect()
     }
 
     /// Bytes of scratch memory a run needs.
@@ -128,37 +142,42 @@ impl Compiled {
         self.spills + self.sizes.len() * TAIL
     }
 
-    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs.
+    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs. Gives how many it
+    /// computed: fewer where a function is not good for some argument ([`Arith::check`](super::super::math::Arith::check)). Of
+    /// the others, outputs that share their memory with an input are not written yet.
     ///
     /// # Safety
     /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address. Outputs
     /// overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the body, prepared;
     /// `scratch` has [`Compiled::scratch`] bytes.
-    pub(in crate::kernels) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) {
+    pub(in crate::kernels) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) -> usize {
         let group = self.width.group();
         let whole = n / group * group;
         // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports, the
         // body's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch memory.
         unsafe {
             let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
-            if whole > 0 {
-                function(ports.as_ptr(), cells.as_ptr(), whole, scratch);
+            let done = if whole > 0 { function(ports.as_ptr(), cells.as_ptr(), whole, scratch) } else { 0 };
+            if done < whole || whole == n {
+                return done;
             }
-            if whole == n {
-                return;
-            }
-            let mut tails: smallvec::SmallVec<[*mut u8; 16]> = smallvec::SmallVec::with_capacity(ports.len());
+            let mut tails: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(ports.len());
             for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate() {
                 let tail = scratch.add(self.spills + port * TAIL);
                 if port < self.inputs && !base.is_null() {
+                    // What a run before left here might fail a check.
+                    std::ptr::write_bytes(tail, 0, TAIL);
                     std::ptr::copy_nonoverlapping(base.add(whole * size), tail, (n - whole) * size);
                 }
                 tails.push(tail);
             }
-            function(tails.as_ptr(), cells.as_ptr(), group, scratch);
+            if function(tails.as_ptr(), cells.as_ptr(), group, scratch) < group {
+                return whole;
+            }
             for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate().skip(self.inputs) {
                 std::ptr::copy_nonoverlapping(tails[port], base.add(whole * size), (n - whole) * size);
             }
+            n
         }
     }
 }

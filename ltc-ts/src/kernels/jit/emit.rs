@@ -52,9 +52,12 @@ struct Emitter {
     encoder: Encoder,
     /// Address of the next instruction, from the start of the pool.
     at: u64,
+    /// Ends of the jumps that leave the function.
+    exits: Vec<u64>,
 }
 
-/// A function `(ports, numbers, elements, scratch)` for whole groups; `None` if an instruction cannot be encoded.
+/// A function `(ports, numbers, elements, scratch)` for whole groups, which gives the number of elements before the first group
+/// it does not compute; `None` if an instruction cannot be encoded.
 pub(super) fn emit(program: &Vectors, ports: usize, width: Width) -> Option<Machine> {
     build(program, ports, width).ok()
 }
@@ -75,7 +78,7 @@ fn unrolling(program: &Vectors, width: Width) -> Vec<usize> {
 
 fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedError> {
     let entry = (program.pool.len() * 8).next_multiple_of(64);
-    let mut e = Emitter { width, encoder: Encoder::new(64), at: entry as u64 };
+    let mut e = Emitter { width, encoder: Encoder::new(64), at: entry as u64, exits: Vec::new() };
     let saved = &NEAR[OURS.min(ports)..ports.clamp(OURS.min(ports), NEAR.len())];
     for &register in saved {
         e.put(Instruction::with1(Code::Push_r64, register))?;
@@ -107,6 +110,8 @@ fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedE
         e.put(Instruction::with_branch(Code::Jle_rel32_64, top))?;
         jumps.push((after_skip, e.at));
     }
+    let end = e.at;
+    jumps.extend(e.exits.drain(..).map(|from| (from, end)));
     e.put(Ok(Instruction::with(Code::VEX_Vzeroupper)))?;
     for &register in saved.iter().rev() {
         e.put(Instruction::with1(Code::Pop_r64, register))?;
@@ -124,7 +129,7 @@ fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedE
 /// One step's code.
 #[cfg(test)]
 pub(super) fn encode(step: &Step, width: Width) -> Result<Vec<u8>, IcedError> {
-    let mut e = Emitter { width, encoder: Encoder::new(64), at: 0 };
+    let mut e = Emitter { width, encoder: Encoder::new(64), at: 0, exits: Vec::new() };
     e.step(step)?;
     Ok(e.encoder.take_buffer())
 }
@@ -177,6 +182,7 @@ impl Emitter {
             Step::Broadcast(to, uniform) => self.broadcast(to, uniform),
             Step::Op { op: Op::Load(place), result, .. } => self.load(place, result),
             Step::Op { op: Op::Store(place), ref args, .. } => self.store(place, args[0]),
+            Step::Op { op: Op::Check, ref args, .. } => self.check(args[0]),
             Step::Op { op, imm, ref args, result } => self.op(op, imm, args, result),
         }
     }
@@ -248,6 +254,21 @@ impl Emitter {
                 self.put(Instruction::with2(Code::VEX_Vmovq_xmmm64_xmm, to, spare))
             }
         }
+    }
+
+    fn check(&mut self, mask: Reg) -> Result<(), IcedError> {
+        let mask = self.vector(mask);
+        match self.width {
+            Width::Ymm => self.put(Instruction::with2(Code::VEX_Vptest_ymm_ymmm256, mask, mask))?,
+            Width::Zmm => {
+                let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
+                self.put(Instruction::with3(test, Register::K1, mask, mask))?;
+                self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, Register::K1))?;
+            }
+        }
+        self.put(Instruction::with_branch(Code::Jne_rel32_64, self.at))?;
+        self.exits.push(self.at);
+        Ok(())
     }
 
     fn op(&mut self, op: Op, imm: u8, args: &[Reg], result: Reg) -> Result<(), IcedError> {

@@ -63,6 +63,9 @@ pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
     let mut cells = 0;
     let is_load = |i: usize| matches!(body.values[i].0, Def::Input(_)) && !shape.uniform[i];
     let mut loads = (0..body.values.len()).filter(|&i| is_load(i)).count();
+    // What a check leaves to somebody else is computed anew.
+    let is_checked = |i: &usize| matches!(body.values[*i].0, Def::Op(code, _) if code.is_checked());
+    let mut checks = (0..body.values.len()).filter(computed).filter(is_checked).count();
     let mut pending: Vec<usize> = Vec::new();
     for i in 0..body.values.len() {
         if shape.uniform[i] {
@@ -75,15 +78,19 @@ pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
                     l.load(input, *shape.inputs.get(input as usize)?)?
                 }
                 Def::Op(Code::Pow, args) => l.power(args, body.values[i].1, shape.exponents)?,
-                Def::Op(code, args) => l.compute(code, args, body.values[i].1)?,
+                Def::Op(code, args) => {
+                    checks -= usize::from(code.is_checked());
+                    l.compute(code, args, body.values[i].1)?
+                }
                 Def::Number(..) | Def::Const(_) => return None,
             };
             l.held.push(held);
         }
         let kept = body.outputs.iter().enumerate().filter(|(_, v)| v.0 as usize == i).map(|(o, _)| o);
         pending.extend(kept);
-        // An output that may lie where an input does is written when all inputs are read.
-        let (now, later): (Vec<usize>, Vec<usize>) = pending.iter().partition(|&&o| loads == 0 || !shape.staged[o]);
+        // An output that may lie where an input does is written when all inputs are read, and will not be read again.
+        let read = loads == 0 && checks == 0;
+        let (now, later): (Vec<usize>, Vec<usize>) = pending.iter().partition(|&&o| read || !shape.staged[o]);
         pending = later;
         for o in now {
             l.store((shape.inputs.len() + o) as u16, shape.outputs[o], body.outputs[o])?;
@@ -319,11 +326,6 @@ impl Lowering<'_> {
             Code::Ceil => v.op_imm(Op::RoundPs, &[x], rounding::CEIL),
             Code::Trunc => v.op_imm(Op::RoundPs, &[x], rounding::TRUNC),
             Code::Round => v.op_imm(Op::RoundPs, &[x], rounding::EVEN),
-            Code::Exp => v.exp(x),
-            Code::Log => v.log(x),
-            Code::Tanh => v.tanh(x),
-            Code::Erf => v.erf(x),
-            Code::RoundBf16 => v.round_bf16(x),
             Code::RoundF16 => v.op(Op::RoundHalf, &[x]),
             Code::Add => v.op(Op::AddPs, &[x, y]),
             Code::Sub => v.op(Op::SubPs, &[x, y]),
@@ -335,7 +337,10 @@ impl Lowering<'_> {
                 v.op(Op::BlendD, &[is_nan, x, m])
             }
             Code::Fma => v.op(Op::FmaPs, &[x, y, z]),
-            _ => v.op_imm(Op::CmpPs, &[x, y], predicate(code)?),
+            _ => match predicate(code) {
+                Some(how) => v.op_imm(Op::CmpPs, &[x, y], how),
+                None => v.function(code, x, y)?,
+            },
         }))
     }
 
@@ -484,6 +489,11 @@ fn wide_float(v: &mut Vectors, code: Code, [x, y, z]: [V; 3]) -> Option<V> {
             v.op(Op::BlendQ, &[is_nan, x, m])
         }
         Code::Fma => v.op(Op::FmaPd, &[x, y, z]),
+        Code::CopySign => {
+            let mask = v.q(1 << 63);
+            let (sign, rest) = (v.op(Op::And, &[mask, y]), v.op(Op::Andn, &[mask, x]));
+            v.op(Op::Or, &[rest, sign])
+        }
         _ => v.op_imm(Op::CmpPd, &[x, y], predicate(code)?),
     })
 }

@@ -1,158 +1,109 @@
-//! Transcendental functions as vector programs: the operations of [`crate::kernels::math`], in its order, with its numbers,
-//! so that both tiers give the same bits.
+//! Functions as vector programs: those of [`crate::kernels::math`], and what AVX2 has no instruction for.
+
+use std::cell::RefCell;
 
 use super::{
-    super::math::{ERF_LARGE, ERF_SMALL, EXP, EXP2, LOG, SHIFT, TANH},
-    vector::{Op, V, Vectors, compare},
+    super::{body::Code, math, math::Arith},
+    vector::{Op, V, Vectors, compare, rounding},
 };
 
-impl Vectors {
-    fn fma(&mut self, a: V, b: V, c: V) -> V {
-        self.op(Op::FmaPs, &[a, b, c])
+/// One of each element: what is computed is written into the program.
+struct Many<'a>(RefCell<&'a mut Vectors>);
+
+impl Many<'_> {
+    fn op(&self, op: Op, args: &[V]) -> V {
+        self.0.borrow_mut().op(op, args)
     }
 
-    fn mul(&mut self, a: V, b: V) -> V {
-        self.op(Op::MulPs, &[a, b])
+    fn op_imm(&self, op: Op, args: &[V], imm: u8) -> V {
+        self.0.borrow_mut().op_imm(op, args, imm)
     }
+}
 
-    fn add(&mut self, a: V, b: V) -> V {
-        self.op(Op::AddPs, &[a, b])
-    }
-
-    fn sub(&mut self, a: V, b: V) -> V {
-        self.op(Op::SubPs, &[a, b])
-    }
-
-    fn poly(&mut self, x: V, coefficients: &[f32]) -> V {
-        let mut sum = self.ps(coefficients[0]);
-        for &c in &coefficients[1..] {
-            let c = self.ps(c);
-            sum = self.fma(sum, x, c);
+macro_rules! instructions {
+    ($($name:ident($($arg:ident),+) $op:ident $($imm:expr)?;)*) => {$(
+        fn $name(&self, $($arg: V),+) -> V {
+            instructions!(@ self, Op::$op, &[$($arg),+] $(, $imm)?)
         }
-        sum
+    )*};
+    (@ $m:ident, $op:expr, $args:expr) => { $m.op($op, $args) };
+    (@ $m:ident, $op:expr, $args:expr, $imm:expr) => { $m.op_imm($op, $args, $imm) };
+}
+
+impl Arith for Many<'_> {
+    type V = V;
+
+    instructions! {
+        add(a, b) AddPs;
+        sub(a, b) SubPs;
+        mul(a, b) MulPs;
+        div(a, b) DivPs;
+        fma(a, b, c) FmaPs;
+        min(a, b) MinPs;
+        max(a, b) MaxPs;
+        trunc(a) RoundPs rounding::TRUNC;
+        lt(a, b) CmpPs compare::LT;
+        le(a, b) CmpPs compare::LE;
+        eq(a, b) CmpPs compare::EQ;
+        pick(mask, yes, no) BlendD;
+        and(a, b) And;
+        andn(a, b) Andn;
+        or(a, b) Or;
+        xor(a, b) Xor;
+        add_int(a, b) AddD;
+        sub_int(a, b) SubD;
+        float(a) DToPs;
     }
 
-    fn abs(&mut self, x: V) -> V {
-        let mask = self.d(0x7fff_ffff);
-        self.op(Op::And, &[x, mask])
+    fn bits(&self, bits: u32) -> V {
+        self.0.borrow_mut().d(bits)
     }
 
-    fn copysign(&mut self, x: V, sign: V) -> V {
-        let mask = self.d(0x8000_0000);
-        let (sign, x) = (self.op(Op::And, &[mask, sign]), self.op(Op::Andn, &[mask, x]));
-        self.op(Op::Or, &[x, sign])
+    fn is_nan(&self, a: V) -> V {
+        self.op_imm(Op::CmpPs, &[a, a], compare::UNORDERED)
     }
 
-    pub(super) fn exp(&mut self, x: V) -> V {
-        let (most, least) = (self.ps(104.0), self.ps(-104.0));
-        let x = self.op(Op::MinPs, &[most, x]);
-        let x = self.op(Op::MaxPs, &[least, x]);
-        let (log2_e, shift) = (self.ps(std::f32::consts::LOG2_E), self.ps(SHIFT));
-        let shifted = self.fma(x, log2_e, shift);
-        let n = self.sub(shifted, shift);
-        let (high, low) = (self.ps(-0.693_145_75), self.ps(-1.428_606_8e-6));
-        let r = self.fma(n, high, x);
-        let r = self.fma(n, low, r);
-        let p = self.poly(r, &EXP);
-        let p = self.mul(p, r);
-        let p = self.fma(p, r, r);
-        let one = self.ps(1.0);
-        let p = self.add(p, one);
-        let n = self.op(Op::SubD, &[shifted, shift]);
-        let half = self.op_imm(Op::SarD, &[n], 1);
-        let rest = self.op(Op::SubD, &[n, half]);
-        let bias = self.d(127);
-        let [first, second] = [half, rest].map(|n| {
-            let n = self.op(Op::AddD, &[n, bias]);
-            self.op_imm(Op::ShlD, &[n], 23)
-        });
-        let p = self.mul(p, first);
-        self.mul(p, second)
+    fn shl(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::ShlD, &[a], by)
     }
 
-    pub(super) fn log(&mut self, x: V) -> V {
-        let (least, scale) = (self.ps(f32::MIN_POSITIVE), self.ps(8_388_608.0));
-        let tiny = self.op_imm(Op::CmpPs, &[x, least], compare::LT);
-        let scaled = self.mul(x, scale);
-        let scaled = self.op(Op::BlendD, &[tiny, scaled, x]);
-        let offset = self.d(0x3f2a_aaab);
-        let e = self.op(Op::SubD, &[scaled, offset]);
-        let e = self.op_imm(Op::SarD, &[e], 23);
-        let f = self.op_imm(Op::ShlD, &[e], 23);
-        let f = self.op(Op::SubD, &[scaled, f]);
-        let one = self.ps(1.0);
-        let f = self.sub(f, one);
-        let e = self.op(Op::DToPs, &[e]);
-        let digits = self.ps(23.0);
-        let digits = self.op(Op::And, &[tiny, digits]);
-        let e = self.sub(e, digits);
-        let q = self.poly(f, &LOG);
-        let square = self.mul(f, f);
-        let (half, ln_2) = (self.ps(-0.5), self.ps(std::f32::consts::LN_2));
-        let tail = self.fma(q, f, half);
-        let y = self.fma(tail, square, f);
-        let y = self.fma(e, ln_2, y);
-        let (infinity, zero) = (self.ps(f32::INFINITY), self.ps(0.0));
-        let (least, nan) = (self.ps(f32::NEG_INFINITY), self.ps(f32::NAN));
-        let is_infinite = self.op_imm(Op::CmpPs, &[x, infinity], compare::EQ);
-        let y = self.op(Op::BlendD, &[is_infinite, x, y]);
-        let is_zero = self.op_imm(Op::CmpPs, &[x, zero], compare::EQ);
-        let y = self.op(Op::BlendD, &[is_zero, least, y]);
-        let is_positive = self.op_imm(Op::CmpPs, &[zero, x], compare::LE);
-        self.op(Op::BlendD, &[is_positive, y, nan])
+    fn shr(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::ShrD, &[a], by)
     }
 
-    pub(super) fn tanh(&mut self, x: V) -> V {
-        let a = self.abs(x);
-        let s = self.mul(x, x);
-        let small = self.poly(s, &TANH);
-        let small = self.mul(small, s);
-        let small = self.fma(small, x, x);
-        let large = self.add(a, a);
-        let large = self.exp(large);
-        let (one, two, limit) = (self.ps(1.0), self.ps(2.0), self.ps(0.9));
-        let large = self.add(large, one);
-        let large = self.op(Op::DivPs, &[two, large]);
-        let large = self.sub(one, large);
-        let is_small = self.op_imm(Op::CmpPs, &[a, limit], compare::LT);
-        let y = self.op(Op::BlendD, &[is_small, small, large]);
-        self.copysign(y, x)
+    fn sar(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::SarD, &[a], by)
     }
 
-    pub(super) fn erf(&mut self, x: V) -> V {
-        let a = self.abs(x);
-        let s = self.mul(x, x);
-        let small = self.poly(s, &ERF_SMALL);
-        let small = self.fma(small, x, x);
-        let (four, one) = (self.ps(4.0), self.ps(1.0));
-        let t = self.op(Op::MinPs, &[four, a]);
-        let (exponent, shift) = (self.poly(t, &ERF_LARGE), self.ps(SHIFT));
-        let shifted = self.add(exponent, shift);
-        let whole = self.sub(shifted, shift);
-        let part = self.sub(exponent, whole);
-        let power = self.poly(part, &EXP2);
-        let power = self.fma(power, part, one);
-        let whole = self.op_imm(Op::ShlD, &[shifted], 23);
-        let rest = self.op(Op::AddD, &[power, whole]);
-        let large = self.sub(one, rest);
-        let mask = self.d(0x8000_0000);
-        let sign = self.op(Op::And, &[mask, x]);
-        let large = self.op(Op::Or, &[large, sign]);
-        let is_large = self.op_imm(Op::CmpPs, &[one, a], compare::LE);
-        self.op(Op::BlendD, &[is_large, large, small])
+    fn check(&self, fails: V) {
+        self.0.borrow_mut().check(fails);
     }
+}
 
-    /// To the nearest bfloat16, ties to even.
-    pub(super) fn round_bf16(&mut self, x: V) -> V {
-        let (one, most, mask) = (self.d(1), self.d(0x7fff), self.d(0xffff_0000));
-        let odd = self.op_imm(Op::ShrD, &[x], 16);
-        let odd = self.op(Op::And, &[odd, one]);
-        let up = self.op(Op::AddD, &[odd, most]);
-        let rounded = self.op(Op::AddD, &[x, up]);
-        let rounded = self.op(Op::And, &[rounded, mask]);
-        let is_nan = self.op_imm(Op::CmpPs, &[x, x], compare::UNORDERED);
-        let nan = self.d(0x7fc0_0000);
-        self.op(Op::BlendD, &[is_nan, nan, rounded])
+impl Vectors {
+    /// A function of [`math`], in single precision.
+    pub(super) fn function(&mut self, code: Code, x: V, y: V) -> Option<V> {
+        let m = &Many(RefCell::new(self));
+        Some(match code {
+            Code::Exp => math::exp(m, x),
+            Code::Exp2 => math::exp2(m, x),
+            Code::Expm1 => math::expm1(m, x),
+            Code::Log => math::log(m, x),
+            Code::Log2 => math::log2(m, x),
+            Code::Log10 => math::log10(m, x),
+            Code::Log1p => math::log1p(m, x),
+            Code::Sin => math::sin(m, x),
+            Code::Cos => math::cos(m, x),
+            Code::Tan => math::tan(m, x),
+            Code::Sinh => math::sinh(m, x),
+            Code::Cosh => math::cosh(m, x),
+            Code::Tanh => math::tanh(m, x),
+            Code::Erf => math::erf(m, x),
+            Code::RoundBf16 => math::round_bf16(m, x),
+            Code::FMod => math::fmod(m, x, y),
+            Code::CopySign => m.copysign(x, y),
+            _ => return None,
+        })
     }
 
     /// Products of 64-bit integers.
@@ -196,11 +147,10 @@ impl Vectors {
 
     /// A double cut off to a 64-bit integer; what does not fit gives the most negative one.
     pub(super) fn pd_to_q(&mut self, x: V) -> V {
-        use super::vector::rounding::{FLOOR, TRUNC};
-        let whole = self.op_imm(Op::RoundPd, &[x], TRUNC);
+        let whole = self.op_imm(Op::RoundPd, &[x], rounding::TRUNC);
         let (down, up) = (self.pd(1.0 / 4_294_967_296.0), self.pd(-4_294_967_296.0));
         let high = self.op(Op::MulPd, &[whole, down]);
-        let high = self.op_imm(Op::RoundPd, &[high], FLOOR);
+        let high = self.op_imm(Op::RoundPd, &[high], rounding::FLOOR);
         let low = self.op(Op::FmaPd, &[high, up, whole]);
         // Adding these leaves whole numbers in the low bits.
         let (signed, unsigned) = (self.pd(6_755_399_441_055_744.0), self.pd(4_503_599_627_370_496.0));

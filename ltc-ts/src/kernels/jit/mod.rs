@@ -57,11 +57,19 @@ mod code {
             match *self {}
         }
 
+        pub(in crate::kernels) fn restore(&self, _: &mut [u64]) {
+            match *self {}
+        }
+
         pub(in crate::kernels) fn reads_cells_as_they_are(&self) -> bool {
             match *self {}
         }
 
         pub(in crate::kernels) fn prepare(&self, _: &mut [u64]) {
+            match *self {}
+        }
+
+        pub(in crate::kernels) fn after(&self, _: &[*mut u8], _: usize) -> smallvec::SmallVec<[*mut u8; 16]> {
             match *self {}
         }
 
@@ -71,7 +79,7 @@ mod code {
 
         /// # Safety
         /// Never called.
-        pub(in crate::kernels) unsafe fn run(&self, _: &[*mut u8], _: &[u64], _: usize, _: *mut u8) {
+        pub(in crate::kernels) unsafe fn run(&self, _: &[*mut u8], _: &[u64], _: usize, _: *mut u8) -> usize {
             match *self {}
         }
     }

@@ -130,6 +130,8 @@ pub(super) enum Op {
     PdToDNarrow,
     Load(Place),
     Store(Place),
+    /// Leaves the loop before this iteration's elements where any lane of a mask is set.
+    Check,
 }
 
 /// Elements of a group in memory.
@@ -174,7 +176,7 @@ pub(super) struct Inst {
     pub(super) op: Op,
     pub(super) imm: u8,
     pub(super) args: SmallVec<[V; 3]>,
-    /// None of a store.
+    /// None of a store or a check.
     pub(super) result: Option<V>,
 }
 
@@ -230,6 +232,11 @@ impl Vectors {
 
     pub(super) fn store(&mut self, place: Place, value: V) {
         self.insts.push(Inst { op: Op::Store(place), imm: 0, args: SmallVec::from_slice(&[value]), result: None });
+    }
+
+    /// Leaves elements with this mask to somebody else.
+    pub(super) fn check(&mut self, fails: V) {
+        self.insts.push(Inst { op: Op::Check, imm: 0, args: SmallVec::from_slice(&[fails]), result: None });
     }
 
     fn uniform(&mut self, uniform: Uniform) -> V {

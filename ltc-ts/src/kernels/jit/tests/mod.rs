@@ -12,7 +12,7 @@ mod wide;
 const DTYPES: [DType; 8] =
     [DType::F32, DType::F64, DType::BF16, DType::F16, DType::I64, DType::I32, DType::U8, DType::Bool];
 
-const CODES: [Code; 32] = [
+const CODES: [Code; 44] = [
     Code::Neg,
     Code::Abs,
     Code::Not,
@@ -22,6 +22,18 @@ const CODES: [Code; 32] = [
     Code::Trunc,
     Code::Round,
     Code::Exp,
+    Code::Exp2,
+    Code::Expm1,
+    Code::Log2,
+    Code::Log10,
+    Code::Log1p,
+    Code::Sin,
+    Code::Cos,
+    Code::Tan,
+    Code::Sinh,
+    Code::Cosh,
+    Code::FMod,
+    Code::CopySign,
     Code::Log,
     Code::Tanh,
     Code::Erf,
@@ -314,8 +326,7 @@ fn random(dice: &mut Dice, size: usize) -> Case {
         let lanes: Vec<Lane> = args[..code.arity()].iter().map(|a| b.lane(*a)).collect();
         let operands: Vec<Val> = lanes.iter().enumerate().map(|(i, l)| one.input(i as u32, *l)).collect();
         let alone = one.op(code, &operands);
-        let scalar = matches!(code, Code::Pow)
-            || matches!(code, Code::Exp | Code::Log | Code::Tanh | Code::Erf) && lane == Lane::F64;
+        let scalar = matches!(code, Code::Pow) || code.is_function() && lane == Lane::F64;
         if has_loop(&one.finish(&[alone])) && !scalar {
             let v = b.op(code, &args[..code.arity()]);
             values.push(v);

@@ -125,7 +125,7 @@ fn operate(op: Op, imm: u8, a: &[Register]) -> Register {
         DToPdLo => pd(&|i| f64::from(s(0, i) as i32)),
         DToPdHi => pd(&|i| f64::from(s(0, i + 8) as i32)),
         PdToDNarrow => ds(&|i| whole(g(both(i).0, both(i).1))),
-        Load(_) | Store(_) => unreachable!("memory is the machine's"),
+        Load(_) | Store(_) | Check => unreachable!("memory is the machine's"),
     }
 }
 
@@ -160,7 +160,8 @@ fn store(port: &mut [u8], place: Place, register: &Register) {
     }
 }
 
-/// Computes so many groups of AVX-512; `ports` are the bytes of inputs and outputs. Whether there is a program.
+/// Computes so many groups of AVX-512; `ports` are the bytes of inputs and outputs. Whether there is a program,
+/// and no element is left to tier 0.
 pub(super) fn run(recipe: &Recipe, cells: &[u64], groups: usize, ports: &mut [Vec<u8>]) -> bool {
     let Some(program) = recipe.program(Width::Zmm, cells) else { return false };
     let all: Vectors = program.interleaved(groups, Width::Zmm.group());
@@ -184,6 +185,11 @@ pub(super) fn run(recipe: &Recipe, cells: &[u64], groups: usize, ports: &mut [Ve
             }
             Step::Op { op: Op::Store(place), args, .. } => {
                 store(&mut ports[usize::from(place.port)], *place, &registers[usize::from(args[0])]);
+            }
+            Step::Op { op: Op::Check, args, .. } => {
+                if d(&registers[usize::from(args[0])]).iter().any(|lane| *lane != 0) {
+                    return false;
+                }
             }
             Step::Op { op, imm, args, result } => {
                 // The machine has these sums in place only.

@@ -68,7 +68,7 @@ fn both_widths_decode() {
 #[test]
 fn wide_programs_agree() {
     let mut compared = 0;
-    for seed in 1..150u64 {
+    for seed in 1..220u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let size = 1 + dice.below(if seed % 10 == 0 { 300 } else { 80 });
         let mut case = random(&mut dice, size);

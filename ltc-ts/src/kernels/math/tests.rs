@@ -1,0 +1,105 @@
+//! How far functions are from the exact value, and what they make of special ones.
+#![allow(clippy::excessive_precision, reason = "numbers as they are")]
+
+use super::*;
+
+macro_rules! functions {
+    ($($name:ident)*) => {$(
+        fn $name<const F: bool>(x: f32) -> f32 {
+            f32::from_bits(super::$name(&One::<F>, x.to_bits()))
+        }
+    )*};
+}
+functions! { exp exp2 expm1 log log2 log10 log1p tanh sinh cosh erf sin cos tan round_bf16 }
+
+/// Distance in units of the last place of the exact value, over values spread evenly over all floats in the range.
+fn worst(f: impl Fn(f32) -> f32, exact: impl Fn(f64) -> f64, low: f32, high: f32) -> f64 {
+    let (from, to) = (low.to_bits(), high.to_bits());
+    let step = ((to - from) / 400_000).max(1) as usize;
+    let one = |x: f32| {
+        let e = exact(f64::from(x));
+        let ulp = f64::from(f32::from_bits((e.abs() as f32).to_bits() + 1)) - f64::from(e.abs() as f32);
+        (f64::from(f(x)) - e).abs() / ulp
+    };
+    (from..to).step_by(step).flat_map(|b| [f32::from_bits(b), -f32::from_bits(b)]).map(one).fold(0.0, f64::max)
+}
+
+#[test]
+fn functions_are_within_two_last_places() {
+    let exp = worst(exp::<true>, f64::exp, 1e-30, 87.0);
+    let log = worst(|x| log::<true>(x.abs()), |x| x.abs().ln(), 1e-44, 3e38);
+    let tanh = worst(tanh::<true>, f64::tanh, 1e-30, 20.0);
+    assert!(exp < 1.5 && log < 1.5 && tanh < 2.0, "{exp} {log} {tanh}");
+    let all: [(&str, f64); 9] = [
+        ("exp2", worst(exp2::<true>, f64::exp2, 1e-30, 127.5)),
+        ("expm1", worst(expm1::<true>, f64::exp_m1, 1e-30, 88.7)),
+        ("log2", worst(|x| log2::<true>(x.abs()), |x| x.abs().log2(), 1e-44, 3e38)),
+        ("log10", worst(|x| log10::<true>(x.abs()), |x| x.abs().log10(), 1e-44, 3e38)),
+        (
+            "log1p",
+            worst(log1p::<true>, f64::ln_1p, 1e-30, 0.999_999).max(worst(
+                |x| log1p::<true>(x.abs()),
+                |x| x.abs().ln_1p(),
+                0.5,
+                3e38,
+            )),
+        ),
+        ("sinh", worst(sinh::<true>, f64::sinh, 1e-30, 89.0)),
+        ("cosh", worst(cosh::<true>, f64::cosh, 1e-30, 89.0)),
+        ("sin", worst(sin::<true>, f64::sin, 1e-30, MOST_RADIANS)),
+        ("cos", worst(cos::<true>, f64::cos, 1e-30, MOST_RADIANS)),
+    ];
+    let tan = worst(tan::<true>, f64::tan, 1e-30, MOST_RADIANS);
+    assert!(all.iter().all(|f| f.1 < 2.0) && tan < 3.5, "{all:?} {tan}");
+}
+
+#[test]
+fn remainders_are_exact() {
+    let f = |x: f32, y: f32| f32::from_bits(fmod(&One::<true>, x.to_bits(), y.to_bits()));
+    let mut state = 7u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state
+    };
+    let mut tried = 0;
+    for i in 0..2_000_000u32 {
+        // Numbers of all sizes, and those whose quotient is nearly whole.
+        let (x, y) = (f32::from_bits(next()), f32::from_bits(next()));
+        let x = if i % 3 == 0 { (y * (next() >> 12) as f32).next_down() } else { x };
+        if x.is_nan() || y.is_nan() || y.is_infinite() || (x / y).is_nan() || (x / y).abs() > MOST_QUOTIENT {
+            continue;
+        }
+        tried += 1;
+        assert_eq!(f(x, y).to_bits(), (x % y).to_bits(), "{x:e} % {y:e}");
+    }
+    assert!(tried > 500_000, "{tried}");
+    assert!(f(0.0, 0.0).is_nan() && f(-0.0, 2.0).to_bits() == SIGN && f(6.0, -3.0).to_bits() == 0);
+}
+
+#[test]
+fn special_values() {
+    for f in [exp::<true>, log::<true>, tanh::<true>, erf::<true>, exp::<false>, log::<false>] {
+        assert!(f(f32::NAN).is_nan());
+    }
+    assert_eq!((exp::<true>(f32::INFINITY), exp::<true>(f32::NEG_INFINITY)), (f32::INFINITY, 0.0));
+    assert_eq!((exp::<true>(0.0), exp::<true>(-100.0)), (1.0, (-100f64).exp() as f32));
+    assert_eq!((log::<true>(0.0), log::<true>(f32::INFINITY)), (f32::NEG_INFINITY, f32::INFINITY));
+    assert_eq!((log::<true>(1.0), log::<true>(-1.0).is_nan()), (0.0, true));
+    assert_eq!((tanh::<true>(f32::INFINITY), tanh::<true>(-90.0)), (1.0, -1.0));
+    for f in [tanh::<true>, expm1::<true>, log1p::<true>, sinh::<true>, sin::<true>, tan::<true>] {
+        assert_eq!((f(-0.0).to_bits(), f(0.0).to_bits()), (SIGN, 0));
+        assert!(f(f32::NAN).is_nan());
+    }
+    for f in [sin::<true>, cos::<true>, tan::<true>] {
+        assert!(f(f32::INFINITY).is_nan());
+    }
+    assert_eq!((log1p::<true>(-1.0), log1p::<true>(f32::INFINITY)), (f32::NEG_INFINITY, f32::INFINITY));
+    assert!(log1p::<true>(-1.5).is_nan() && log2::<true>(-1.0).is_nan());
+    assert_eq!((expm1::<true>(f32::NEG_INFINITY), expm1::<true>(89.0)), (-1.0, f32::INFINITY));
+    assert_eq!((exp2::<true>(-149.0), exp2::<true>(128.0), exp2::<true>(3.0)), (1e-45, f32::INFINITY, 8.0));
+    assert_eq!((log2::<true>(8.0), log10::<true>(1000.0), cosh::<true>(0.0)), (3.0, 3.0, 1.0));
+    assert_eq!((sinh::<true>(90.0), cosh::<true>(-90.0)), (f32::INFINITY, f32::INFINITY));
+    assert_eq!((erf::<true>(f32::INFINITY), erf::<true>(-5.0)), (1.0, -1.0));
+    assert_eq!((round_bf16::<true>(1.003_906_3), round_bf16::<true>(1.011_718_8)), (1.0, 1.015_625));
+    assert!(round_bf16::<true>(f32::from_bits(0x7f80_0001)).is_nan());
+}
