@@ -63,7 +63,7 @@ torch._foreach_lerp_([{0}],[{1}],0.5) torch._foreach_addcmul_([{0}],[{1}],[{1}],
 SCALARS = ["2", "-1", "0", "0.5", "True", "-0.0", "float('inf')", "float('nan')", "1e-3", "3", "1j"]
 
 SCALAR_PLAIN = """{0}+{s} {s}-{0} {0}*{s} {0}/{s} {0}=={s} {0}>{s} torch.where({0}>0,{0},{s}) torch.add({0},{0},alpha={s}) {0}.clamp({s}) {s}/{0} {0}.new_full((2,),{s}) torch.sub({0},{s})
-torch.full_like({0},{s}) {0}.masked_fill({0}>1,{s}) torch.lerp({0},{0},{s}) torch.add({s},{0}) torch.rsub({0},{s}) F.pad({0},(0,1),value={s})""".split()
+torch.full_like({0},{s}) {0}.masked_fill({0}>1,{s}) torch.add({s},{0}) torch.rsub({0},{s}) F.pad({0},(0,1),value={s})""".split()
 
 SCALAR = """{0}**{s} {s}**{0} {0}//{s} {0}%{s} {s}//{0} torch.fmod({0},{s}) torch.xlogy({0},{s}) torch.xlogy({s},{0}) torch.logit({0},{s}) F.celu({0},{s})""".split()
 

@@ -222,14 +222,17 @@ class World:
     def _fail(self, text, behind=None):
         """A call that fails on values. Lazily, `behind` is recorded after it: it has not happened either when the error comes."""
         made = None
+        refused = False
         try:
             made = eval(text, self.names)  # noqa: S307  (programs are code)
             if not self.is_lazy:
                 raise Undefined(f"{text} does not fail")
             if behind:
-                # It may be refused at the call, which the CPU does not come to.
-                with contextlib.suppress(Exception):
+                # It may be refused at the call, which the CPU does not come to, or be told of what failed before it.
+                try:
                     exec(behind, self.names)
+                except Exception:
+                    refused = True
             self.versions = False
             torch_ltc.mark_step(wait=True)
         except (Undefined, Difference):
@@ -238,6 +241,8 @@ class World:
             self.log.append(type(e).__name__)
             return
         del made
+        if refused:
+            raise Undefined(f"{behind} raises, too")
         raise Difference(f"{text} did not fail")
 
     def run(self, statement):

@@ -435,3 +435,22 @@ def test_a_step_that_is_recorded_beside_a_capture_says_so():
 
     assert torch_ltc.compile(outer)(X.to("ltc")).tolist() == (X * 2).tolist()
     assert said == ["0 calls replayed, 2 recorded; another thread was capturing a step"]
+
+
+def test_a_view_is_of_its_own_tensor_not_of_one_with_equal_data():
+    # A clone shares the data until one of both is written to, and the step reads the clone only.
+    tensor = torch.tensor([1.0, 2.0, 3.0]).to("ltc")
+    clone = tensor.clone()
+
+    def step():
+        view = tensor[:, None]
+        torch.std_mean(clone)
+        return view
+
+    compiled = torch_ltc.compile(step)
+    for i in range(6):
+        view = compiled()
+        assert view._base is tensor
+        tensor.fill_(i)
+        assert view.cpu().flatten().tolist() == [i] * 3
+    assert clone.cpu().tolist() == [1.0, 2.0, 3.0]

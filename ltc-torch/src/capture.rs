@@ -130,6 +130,8 @@ impl Drop for Capture {
     }
 }
 
+const NOT_COMPUTED: &str = "it returns a tensor it did not compute";
+
 fn storage_address(t: &impl Borrow<Tensor>) -> Result<(usize, Window), Error> {
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
         (std::ptr::from_ref(s) as usize, Window::of(&view))
@@ -230,6 +232,8 @@ impl Capture {
             let shown = shown.or_else(|| of(&result_storages[..i]).map(Memory::Result));
             let memory = match shown {
                 Some(shown) => Ok(shown),
+                // Memory that the step did not even look at is older than it, whatever other memory holds the same data.
+                None if storages.iter().all(|h| address(h) != *at) => return not(NOT_COMPUTED),
                 None => {
                     let value = ltc_torch_sys::storage_of::<Storage, _>(results[i].borrow(), |s, _| s.current())?;
                     let Some(value) = value else { return not("it returns a tensor that nothing was written to") };
@@ -315,8 +319,7 @@ impl Capture {
                 Err(end) => {
                     let value = &ends[end].0;
                     let Some(end) = resolve(end) else {
-                        let why = "it returns a tensor it did not compute";
-                        return strange(cell_of(value).as_ref(), value.layout(), why);
+                        return strange(cell_of(value).as_ref(), value.layout(), NOT_COMPUTED);
                     };
                     Memory::New(end)
                 }
