@@ -318,17 +318,23 @@ impl Repeated {
     }
 }
 
-/// A buffer as one of another layout over the same memory.
+/// A buffer as one of another layout over the same memory, or over a copy of it: views of other dtypes write to storages, and a
+/// backend need not show memory as another dtype.
 pub(crate) fn same_bytes(
     backend: &dyn ltc_backend::Backend,
     device: ltc_backend::DeviceIndex,
     buffer: Buffer,
     (is, wanted): (&LayoutRef, &LayoutRef),
 ) -> Option<Buffer> {
-    match is == wanted {
-        true => Some(buffer),
-        false => backend.part(device, &buffer, wanted, 0).ok(),
+    if is == wanted {
+        return Some(buffer);
     }
+    backend.part(device, &buffer, wanted, 0).ok().or_else(|| {
+        let mut host = backend.download(device, &buffer, is).ok()?;
+        host.bytes.truncate(wanted.storage_bytes());
+        host.layout = wanted.clone();
+        (host.bytes.len() == wanted.storage_bytes()).then(|| backend.upload(device, &host).ok())?
+    })
 }
 
 impl Device {

@@ -126,6 +126,10 @@ functions! {
     Lgamma "lgamma" 1 "Logarithm of the gamma function's magnitude.";
     Digamma "digamma" 1 "Derivative of `lgamma`.";
     I0 "i0" 1 "Modified Bessel function of order 0.";
+    Sum "sum" 1 "Sum over all elements that are reduced to one.";
+    AMax "amax" 1 "The largest of them; NaN if one is.";
+    AMin "amin" 1 "The smallest of them; NaN if one is.";
+    Count "count" 0 "How many these are.";
 }
 
 /// An expression over named inputs, which are numbered by the list given to [`Expr::parse`].
@@ -155,6 +159,13 @@ impl fmt::Display for ExprError {
 }
 
 impl std::error::Error for ExprError {}
+
+impl Func {
+    /// Whether it says something of all elements that are reduced to one.
+    pub const fn reduces(self) -> bool {
+        matches!(self, Func::Sum | Func::AMax | Func::AMin | Func::Count)
+    }
+}
 
 impl Expr {
     /// The expression of a text over these names.

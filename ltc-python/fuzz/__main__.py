@@ -43,7 +43,7 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                 totals["known"] += 1
                 totals[f"known: {why}"] += 1
             elif got["outcome"] not in ("same", "undefined"):
-                say(f"program {number}: {got['outcome']}: {got['what']}")
+                say("\n".join(filter(None, [f"program {number}: {got['outcome']}: {got['what']}", got.get("where")])))
                 before = [*child(text).ran]
                 fresh = Child(child(text).environment, limit if got["outcome"] != "hang" else min(limit, 20.0))
                 ask = lambda t: fresh.ask({"program": t, "plant": plant})[1]  # noqa: E731

@@ -65,11 +65,26 @@ class Child:
                     break
                 text = row["program"]
         except TimeoutError:
+            where = self._stacks()
             self.process.kill()
             self.close()
-            return text, {"outcome": "hang", "what": f"no answer in {self.limit:.0f} s"}
+            return text, {"outcome": "hang", "what": f"no answer in {self.limit:.0f} s", "where": where}
         self.ran.append(text)
         return text, row
+
+    def _stacks(self):
+        """Where the child's threads are: their Python lines, and what each waits for in the system."""
+        self.process.send_signal(signal.SIGUSR1)
+        said = b""
+        while select.select([self.read], [], [], 1.0)[0] and (data := os.read(self.read, 1 << 16)):
+            said += data
+        lines = said.decode(errors="replace").splitlines()
+        for task in sorted(Path(f"/proc/{self.process.pid}/task").glob("*")):
+            try:
+                lines.append(f"thread {task.name}: {(task / 'comm').read_text().strip()}, {(task / 'wchan').read_text()}")
+            except OSError:
+                continue
+        return "\n".join(lines)
 
     def _gone(self):
         code = self.process.wait()

@@ -1,7 +1,9 @@
 """A process that runs programs: requests on stdin, answers as JSON lines on the file descriptor it is given."""
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 
 
@@ -28,6 +30,8 @@ def answer(request):
 def main():
     """Answers until stdin closes."""
     lines = os.fdopen(int(sys.argv[1]), "w", buffering=1)
+    # The watchdog asks a child that hangs where it is.
+    faulthandler.register(signal.SIGUSR1, file=lines)
     import torch
     import torch_ltc  # noqa: F401
 

@@ -19,11 +19,21 @@ fn all(items: &Bound<'_, PyList>) -> PyResult<Vec<Tensor>> {
     items.iter().map(one).collect()
 }
 
-/// Tensors that show the same memory as these, without history, and as views of nothing.
+/// Tensors that show the same memory as these, without history, and as views of nothing; but those that are `spent` have one of
+/// that name, which says why nobody can go back through it.
 #[pyfunction]
-pub(crate) fn without_history<'py>(tensors: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn without_history<'py>(
+    tensors: &Bound<'py, PyList>,
+    spent: Vec<(usize, String, String)>,
+) -> PyResult<Bound<'py, PyList>> {
     let fresh: Result<Vec<_>, _> = all(tensors)?.iter().map(ltc_torch::without_history).collect();
-    list(tensors.py(), &fresh.map_err(raise)?)
+    let fresh = fresh.map_err(raise)?;
+    for (i, name, why) in &spent {
+        if let Some(t) = fresh.get(*i) {
+            ltc_torch::set_spent(t, name, why).map_err(ltc_torch::Error::from).map_err(raise)?;
+        }
+    }
+    list(tensors.py(), &fresh)
 }
 
 #[pymethods]

@@ -207,3 +207,27 @@ def test_a_call_that_fails_halfway_leaves_what_it_wrote():
         return [(x.tolist(), x._version) for x in (a, b, c)]
 
     assert left("ltc") == left("cpu") == [([-1.0, -2.0], 1), ([True], 0), ([3.0], 0)]
+
+
+@pytest.mark.parametrize(
+    ("made", "view"),
+    [
+        (lambda: torch.ones(2, 3, dtype=torch.complex64), torch.view_as_real),
+        (lambda: torch.ones(2, 4), lambda t: t.view(torch.int32)),
+        (lambda: torch.ones(4, dtype=torch.half), lambda t: t.view(torch.int16)),
+        (lambda: torch.ones(2, 4), lambda t: torch.view_as_complex(t.view(2, 2, 2))),
+        (lambda: torch.ones(3, 2).t(), lambda t: t.view(torch.int32)),
+    ],
+)
+def test_a_write_through_a_view_of_another_dtype_is_undone(made, view):
+    tensor = made().to("ltc")
+    drawn = torch.normal(torch.zeros(2, device="ltc"), torch.full((2,), -1.0, device="ltc"))
+    view(tensor).mul_(2)
+    with pytest.raises(RuntimeError, match="normal expects"):
+        torch_ltc.mark_step(wait=True)
+    del drawn
+    assert torch.equal(tensor.cpu(), made())
+    view(tensor).mul_(2)
+    on_cpu = made()
+    view(on_cpu).mul_(2)
+    assert torch.equal(tensor.cpu(), on_cpu)

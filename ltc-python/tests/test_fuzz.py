@@ -58,6 +58,8 @@ def test_a_planted_mistake_is_found_and_shrunk(children, plant):
     assert got["outcome"] == (plant if plant in ("crash", "hang") else "different"), got
     child.limit = 60.0
     assert child.ask({"program": text})[1]["outcome"] == "same"
+    if plant == "hang":
+        assert "modes.py" in got["where"] and "thread" in got["where"], got
     if plant != "hang":
         small = program.parse(fuzz.shrink(text, got, ask, 5.0))
         assert len(small.statements) <= most, str(small)

@@ -497,3 +497,18 @@ def test_nothing_of_a_replay_is_kept():
     del layer, call, once
     gc.collect()
     assert parameter() is None
+
+
+def test_history_that_is_spent_stays_so_from_the_first_call_to_the_last_replay():
+    leaf = torch.tensor([1.0, 2.0, 4.0]).to("ltc").requires_grad_()
+    inner = leaf.reciprocal()
+    inner.sum().backward()
+    # One result has a way back, the other leads through a graph that was let go.
+    step = torch_ltc.compile(lambda: (leaf.var(), inner * 2))
+    for _ in range(8):
+        good, spent = step()
+        assert good.requires_grad and spent.requires_grad and spent.grad_fn is not None
+        good.backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            spent.sum().backward()
+    assert step.counts[0] >= 3, step.explain()

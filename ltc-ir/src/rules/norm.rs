@@ -172,6 +172,13 @@ pub fn softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     Ok(SmallVec::from_iter([Some(Layout::contiguous(x.dtype(), x.sizes()))]))
 }
 
+/// `_safe_softmax(self, dim, dtype)`.
+pub fn safe_softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
+    let x = call.need(0)?;
+    super::wrap_dim(call.int(1, 0), x.rank())?;
+    Ok(SmallVec::from_iter([Some(Layout::contiguous(call.dtype(2).unwrap_or(x.dtype()), x.sizes()))]))
+}
+
 /// `_softmax_backward_data(grad, output, dim, input_dtype)`, `_log_softmax_backward_data`.
 pub fn softmax_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, output) = (call.need(0)?, call.need(1)?);

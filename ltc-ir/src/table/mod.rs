@@ -97,6 +97,35 @@ pub enum Compute {
     Moved,
 }
 
+/// Which dimensions of its first tensor an operator reduces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// All.
+    All,
+    /// The one this argument names.
+    Dim(usize),
+    /// Those this argument lists; all if it lists none.
+    Dims(usize),
+    /// As many of the last ones as this argument lists.
+    Last(usize),
+    /// All but dimension 1, the channels.
+    Channels,
+}
+
+/// What an operator computes that reduces dimensions: expressions with [`sum`](crate::expr::Func::Sum) and the like, over the
+/// arguments' names.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduce {
+    /// The dimensions.
+    pub over: Over,
+    /// What must hold of integers and booleans of the call for this to be what it computes.
+    pub when: Option<&'static str>,
+    /// Arguments that are written, by position, and what to.
+    pub writes: &'static [(usize, &'static str)],
+    /// One expression for each new result.
+    pub results: &'static [&'static str],
+}
+
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -118,6 +147,8 @@ pub struct Row {
     pub compute: Option<Compute>,
     /// Why fused kernels leave the operator out although they could compute its expression.
     pub no_fuse: Option<&'static str>,
+    /// What the operator computes, if it reduces dimensions and that is an expression.
+    pub reduce: Option<Reduce>,
     /// Gradients by argument, over the arguments' names, `grad` and `result`.
     pub gradients: &'static [(&'static str, &'static str)],
     /// The schema's arguments.
@@ -247,6 +278,13 @@ mod tests {
             let names: Vec<&str> = row.arguments.iter().map(|a| a.name).collect();
             if let Some(e) = row.expr {
                 Expr::parse(e, &names).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+            }
+            if let Some(reduce) = row.reduce {
+                let texts = reduce.writes.iter().map(|w| w.1).chain(reduce.results.iter().copied()).chain(reduce.when);
+                for text in texts {
+                    Expr::parse(text, &names).unwrap_or_else(|e| panic!("{}: {e}", row.name));
+                }
+                assert_eq!(reduce.results.len(), row.results, "{}", row.name);
             }
             let names: Vec<&str> = names.into_iter().chain(["grad", "result"]).collect();
             for (_, text) in row.gradients {

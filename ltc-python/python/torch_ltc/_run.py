@@ -376,7 +376,7 @@ class Run:
     def again(self) -> Any:
         """What the step returned, as a replay returns it."""
         assert self.record is not None
-        return self.record.unflatten(self._inputs, _ltc.without_history(self._results))
+        return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent))
 
     def _effects(self, versions: list[int]) -> str:
         """What the call changed; why a replay cannot, or nothing."""

@@ -25,28 +25,35 @@ enum Known {
     Is(u8),
 }
 
-/// An operator's formula, by what is known of its arguments.
+/// An operator's formulas, by what is known of its arguments.
 type Key = (&'static str, SmallVec<[Known; 8]>);
 
-/// The formula of a node whose operator's row, that of its functional form, is this one.
-pub(super) fn formula(row: &'static table::Row, node: &GraphNode) -> Option<&'static Formula> {
-    static FORMULAS: LazyLock<RwLock<FxHashMap<Key, Option<&'static Formula>>>> = LazyLock::new(RwLock::default);
-    let known = node.args().zip(row.arguments).map(|(arg, spec)| known(&arg, spec.kind)).collect::<Option<_>>()?;
-    let key: Key = (row.name, known);
-    if let Some(formula) = FORMULAS.read().get(&key) {
-        return *formula;
+type Formulas = Option<&'static [Formula]>;
+
+/// What is computed of a node whose operator's row, that of its functional form, is this one: of one that reduces, what written
+/// arguments become, then the new results.
+pub(super) fn formulas(row: &'static table::Row, node: &GraphNode) -> Formulas {
+    static FORMULAS: LazyLock<RwLock<FxHashMap<Key, Formulas>>> = LazyLock::new(RwLock::default);
+    // Integers are known where an operator reduces: they say what is reduced, and how.
+    let integers = row.reduce.is_some_and(|r| r.when.is_some());
+    let known = node.args().zip(row.arguments).map(|(arg, spec)| known(&arg, spec.kind, integers));
+    let key: Key = (row.name, known.collect::<Option<_>>()?);
+    if let Some(formulas) = FORMULAS.read().get(&key) {
+        return *formulas;
     }
     // As many as there are operators, times the few ways to call one.
-    let formula = parse(row, &key.1).map(|f| &*Box::leak(Box::new(f)));
-    *FORMULAS.write().entry(key).or_insert(formula)
+    let formulas = parse(row, &key.1).map(|f| &*f.leak());
+    *FORMULAS.write().entry(key).or_insert(formulas)
 }
 
-fn known(arg: &Arg<'_>, kind: ArgKind) -> Option<Known> {
+fn known(arg: &Arg<'_>, kind: ArgKind, integers: bool) -> Option<Known> {
     Some(match arg {
         Arg::None if kind == ArgKind::Str => Known::Is(0),
         Arg::None => Known::Absent,
         Arg::Tensor { operand: None, .. } => Known::Absent,
         Arg::Bool(b) => Known::Is(u8::from(*b)),
+        // Which dimension it is need not be known.
+        Arg::Int(i) if integers => u8::try_from(*i).map_or(Known::Nothing, Known::Is),
         Arg::Str { words, len } => {
             let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).take(*len).collect();
             Known::Is(mode(std::str::from_utf8(&bytes).ok()?)?)
@@ -55,9 +62,18 @@ fn known(arg: &Arg<'_>, kind: ArgKind) -> Option<Known> {
     })
 }
 
-fn parse(row: &table::Row, known: &[Known]) -> Option<Formula> {
+fn parse(row: &table::Row, known: &[Known]) -> Option<Vec<Formula>> {
     let names: SmallVec<[&str; 8]> = row.arguments.iter().map(|a| a.name).collect();
-    Reader { row, known }.read(&Expr::parse(row.expr?, &names).ok()?)
+    let read = |text: &str| Reader { row, known }.read(&Expr::parse(text, &names).ok()?);
+    let Some(reduce) = row.reduce else { return Some(vec![read(row.expr?)?]) };
+    if let Some(when) = reduce.when
+        && !matches!(read(when)?, Formula::Number(holds) if holds != 0.0)
+    {
+        return None;
+    }
+    let absent = |argument: usize| known.get(argument) == Some(&Known::Absent);
+    let writes = reduce.writes.iter().filter(|(at, _)| !absent(*at)).map(|(_, text)| *text);
+    writes.chain(reduce.results.iter().copied()).map(read).collect()
 }
 
 /// Turns one call's expression into a formula.
@@ -132,7 +148,14 @@ fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
             let code = if f == Func::And { Code::And } else { Code::Or };
             return apply(code, x.into_iter().map(truth).collect());
         }
-        Func::Not => return apply(Code::Eq, vec![x.swap_remove(0), number(0.0)]),
+        Func::Not => {
+            return Some(match x.swap_remove(0) {
+                Formula::Number(known) => number(f64::from(u8::from(known == 0.0))),
+                x => Formula::Apply(Code::Eq, vec![x, number(0.0)]),
+            });
+        }
+        Func::Count => return Some(Formula::Count),
+        Func::Div if let [Formula::Number(a), Formula::Number(b)] = x[..] => return Some(number(a / b)),
         f => match CODES.iter().find(|(known, _)| *known == f) {
             Some((_, code)) => *code,
             None => return composed(f, x),
@@ -165,13 +188,17 @@ const COMPOSED: &[(Func, &str)] = &[
 /// One of [`COMPOSED`] over these operands. Equal parts become one value in the kernel.
 fn composed(f: Func, operands: Vec<Formula>) -> Option<Formula> {
     let (_, text) = COMPOSED.iter().find(|(known, _)| *known == f)?;
-    let expr = Expr::parse(text, &["x", "y"][..f.arity()]).ok()?;
+    over(text, &["x", "y"][..f.arity()], &operands)
+}
+
+/// The formula of a text whose names stand for these.
+fn over(text: &str, names: &[&str], operands: &[Formula]) -> Option<Formula> {
+    let expr = Expr::parse(text, names).ok()?;
     expr.evaluate(&mut |i| operands.get(i).cloned().ok_or(()), &mut |x, _| Ok(Formula::Number(x)), &mut |f, x| match (
         f,
         &x[..],
     ) {
         (Func::Where, [c, a, b]) => Ok(Formula::Apply(Code::Select, vec![c.clone(), a.clone(), b.clone()])),
-        (Func::Div, [Formula::Number(a), Formula::Number(b)]) => Ok(Formula::Number(a / b)),
         _ => call(f, x).ok_or(()),
     })
     .ok()
@@ -196,6 +223,8 @@ pub(super) fn is_known(f: Func) -> bool {
 
 /// Functions that are operations of kernels.
 const CODES: &[(Func, Code)] = &[
+    (Func::AMax, Code::AMax),
+    (Func::AMin, Code::AMin),
     (Func::Abs, Code::Abs),
     (Func::Add, Code::Add),
     (Func::Ceil, Code::Ceil),
@@ -209,6 +238,7 @@ const CODES: &[(Func, Code)] = &[
     (Func::Exp2, Code::Exp2),
     (Func::Expm1, Code::Expm1),
     (Func::Floor, Code::Floor),
+    (Func::Fma, Code::Fma),
     (Func::FMod, Code::FMod),
     (Func::Le, Code::Le),
     (Func::Log, Code::Log),
@@ -218,6 +248,7 @@ const CODES: &[(Func, Code)] = &[
     (Func::Lt, Code::Lt),
     (Func::Max, Code::Max),
     (Func::Min, Code::Min),
+    (Func::Mul, Code::Mul),
     (Func::Ne, Code::Ne),
     (Func::Pow, Code::Pow),
     (Func::Round, Code::Round),
@@ -225,6 +256,7 @@ const CODES: &[(Func, Code)] = &[
     (Func::Sinh, Code::Sinh),
     (Func::Sqrt, Code::Sqrt),
     (Func::Sub, Code::Sub),
+    (Func::Sum, Code::Sum),
     (Func::Tan, Code::Tan),
     (Func::Tanh, Code::Tanh),
     (Func::Trunc, Code::Trunc),
@@ -259,10 +291,16 @@ fn truth(x: Formula) -> Formula {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::formula, Known::*, *};
+    use super::{Known::*, *};
 
-    fn of(name: &str, known: &[Known]) -> Option<Formula> {
+    fn of(name: &str, known: &[Known]) -> Option<Vec<Formula>> {
         parse(table::find(name).expect(name), known)
+    }
+
+    /// Letters are arguments, in the schema's order.
+    fn letters(text: &str) -> Formula {
+        let operands: Vec<Formula> = (0..5).map(Formula::Argument).collect();
+        over(text, &["a", "b", "c", "d", "e"], &operands).expect(text)
     }
 
     #[test]
@@ -270,19 +308,43 @@ mod tests {
         for (name, known, text) in [
             ("aten::hardtanh", &[][..], "min(c, max(b, a))"),
             ("aten::clamp", &[], "min(c, max(b, a))"),
-            ("aten::clamp", &[Nothing, Absent, Nothing], "select(c < a, c, a)"),
+            ("aten::clamp", &[Nothing, Absent, Nothing], "where(c < a, c, a)"),
             ("aten::clamp.Tensor", &[Nothing, Nothing, Absent], "max(a, b)"),
             ("aten::gelu", &[Nothing, Is(0)], "a * 0.5 * (1 + erf(a * 0.7071067811865476))"),
             ("aten::sigmoid", &[], "1 / (1 + exp(-a))"),
-            ("aten::logical_and", &[], "and(a != 0, b != 0)"),
+            ("aten::logical_and", &[], "a != 0 && b != 0"),
             ("aten::ge.Scalar", &[], "a >= b"),
-            ("aten::leaky_relu_backward", &[Nothing, Nothing, Nothing, Is(0)], "select(b > 0, a, a * c)"),
+            ("aten::leaky_relu_backward", &[Nothing, Nothing, Nothing, Is(0)], "where(b > 0, a, a * c)"),
+            ("aten::mse_loss", &[Nothing, Nothing, Is(2)], "d = a - b; sum(d * d)"),
+            ("aten::_softmax", &[Nothing, Nothing, Is(0)], "e = exp(a - amax(a)); e / sum(e)"),
         ] {
-            assert_eq!(of(name, known), formula::parse(text).ok(), "{name} {known:?}");
+            assert_eq!(of(name, known), Some(vec![letters(text)]), "{name} {known:?}");
         }
         let product = Formula::Apply(Code::Fma, vec![Formula::Argument(1), Formula::One(2), Formula::Argument(0)]);
-        assert_eq!(of("aten::add.Tensor", &[]), Some(product));
-        assert!(of("aten::addcdiv", &[]).is_some_and(|f| f.takes_one(3)));
+        assert_eq!(of("aten::add.Tensor", &[]), Some(vec![product]));
+        assert!(of("aten::addcdiv", &[]).is_some_and(|f| f[0].takes_one(3)));
         assert_eq!(of("aten::lgamma", &[]), None);
+        // A loss of each element reduces nothing, and nobody computes single precision of halves here.
+        assert_eq!(
+            (of("aten::mse_loss", &[Nothing, Nothing, Is(0)]), of("aten::_softmax", &[Nothing, Nothing, Is(1)])),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn written_arguments_come_first_where_they_are() {
+        let mut known = [Nothing, Absent, Absent, Nothing, Nothing, Is(1)];
+        assert_eq!(of("aten::native_batch_norm", &known).map(|f| f.len()), Some(5));
+        (known[3], known[4]) = (Absent, Absent);
+        assert_eq!(of("aten::native_batch_norm", &known).map(|f| f.len()), Some(3));
+        assert_eq!(of("aten::native_batch_norm", &[Nothing, Absent, Absent, Absent, Absent, Is(0)]), None);
+    }
+
+    #[test]
+    fn functions_of_kernels_are_known() {
+        assert!(COMPOSED.iter().all(|(f, text)| {
+            over(text, &["x", "y"][..f.arity()], &[Formula::Argument(0), Formula::Argument(1)]).is_some()
+        }));
+        assert!(is_known(Func::Sin) && is_known(Func::FloorDiv) && !is_known(Func::Lgamma));
     }
 }

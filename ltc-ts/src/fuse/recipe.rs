@@ -14,7 +14,7 @@ use super::{
     domain::Domain,
     expression,
     folds::{self, Alone},
-    formula::{self, Formula, Operand},
+    formula::{Formula, Operand},
     rows,
 };
 use crate::kernels::{Builder, Code, Lane, Val, has_loop};
@@ -116,7 +116,7 @@ impl Recipe {
             return None;
         }
         let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
-        let formula = expression::formula(row, node)?;
+        let [formula] = expression::formulas(row, node)? else { return None };
         let promoted_by = |default: DType| {
             let operands = letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
                 Letter::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
@@ -171,13 +171,14 @@ impl Recipe {
 
     /// A node that folds dimensions away.
     fn folding(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
-        let name = node.op().name().strip_prefix("aten::")?;
-        let row = folds::find(name, node)?;
+        let row = table::find(node.op().name())?;
+        let name = row.name.strip_prefix("aten::")?;
+        let reduce = row.reduce?;
         let (letters, _) = letters(node)?;
         let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
         let layout = graph.layout(node.operands[first]);
         let dtype = layout.dtype();
-        let fold = folds::dims(row, node, layout.rank())?;
+        let fold = folds::dims(reduce.over, node, layout.rank())?;
         let domain = Domain::folding(layout.sizes(), fold);
         // Floats of one dtype, apart from what is kept of statistics.
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
@@ -185,18 +186,14 @@ impl Recipe {
         if !dtype.is_floating() || !letters.iter().all(fits) || domain.each() == 0 {
             return None;
         }
-        let present =
-            |letter: Option<usize>| letter.is_none_or(|l| !matches!(letters.get(l), Some(Letter::Absent) | None));
-        let wanted: SmallVec<[_; 4]> = row.results.iter().filter(|(written, _)| present(*written)).collect();
-        if wanted.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense()) {
+        let formulas = expression::formulas(row, node)?;
+        if formulas.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense())
+        {
             return None;
         }
-        let of = |(text, layout): (&&(Option<usize>, &'static str), &ltc_ir::LayoutRef)| {
-            formula::parsed(text.1).map(|f| (f, layout.dtype()))
-        };
-        let formulas = wanted.iter().zip(node.results()).map(of).collect::<Option<_>>()?;
+        let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
         let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
-        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: row.alone };
+        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name) };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
             _ => true,

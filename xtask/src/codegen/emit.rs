@@ -60,7 +60,9 @@ fn argument(a: &Argument) -> String {
 
 /// `ltc-ir/src/table/generated.rs`.
 pub(crate) fn rows(rows: &[Row]) -> String {
-    let mut out = format!("//! The operator table. {HEAD}\n\nuse super::{{ArgKind as K, Compute, Row, arg as a}};\n");
+    let mut out = format!(
+        "//! The operator table. {HEAD}\n\nuse super::{{ArgKind as K, Compute, Over, Reduce, Row, arg as a}};\n"
+    );
     out += "use crate::{\n    op::{OpClass as C, Props as P},\n    rules as r,\n};\n\n";
     out += "/// Operators with a row, for matching.\n#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]\n";
     out += "#[repr(u16)]\npub enum OpCode {\n";
@@ -80,7 +82,7 @@ pub(crate) fn rows(rows: &[Row]) -> String {
         let _ = writeln!(
             out,
             "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, overrides: {}, expr: {:?}, \
-             compute: {}, no_fuse: {:?}, gradients: &[{}], arguments: {arguments}, results: {tensors}, schema: {:?} }},",
+             compute: {}, no_fuse: {:?}, reduce: {}, gradients: &[{}], arguments: {arguments}, results: {tensors}, schema: {:?} }},",
             row.schema.name,
             variant(&row.schema),
             row.class,
@@ -89,6 +91,7 @@ pub(crate) fn rows(rows: &[Row]) -> String {
             row.expr,
             row.compute.map_or("None".to_owned(), |c| format!("Some(Compute::{c})")),
             row.no_fuse,
+            row.reduce.as_ref().map_or("None".to_owned(), |r| format!("Some({r})")),
             gradients.join(", "),
             row.schema.to_string(),
         );

@@ -27,6 +27,8 @@ struct Written {
     compute: Option<String>,
     /// Why fused kernels leave the operator out although they could compute its expression.
     no_fuse: Option<String>,
+    /// What an operator computes that reduces dimensions.
+    reduce: Option<WrittenReduce>,
     /// Gradients by argument, as expressions that may also name `grad` and `result`.
     #[serde(default)]
     grad: BTreeMap<String, String>,
@@ -46,6 +48,18 @@ struct Written {
     unchecked: Option<String>,
 }
 
+/// See `ltc_ir::table::Reduce`.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+struct WrittenReduce {
+    /// `all`, `channels`, the argument that names or lists dimensions, or `last` and the one that lists their sizes.
+    over: String,
+    when: Option<String>,
+    #[serde(default)]
+    writes: BTreeMap<String, String>,
+    results: Vec<String>,
+}
+
 /// A row that fits libtorch.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
@@ -57,6 +71,8 @@ pub(crate) struct Row {
     /// A variant of `ltc_ir::table::Compute`.
     pub(crate) compute: Option<&'static str>,
     pub(crate) no_fuse: Option<String>,
+    /// As the generated table has it.
+    pub(crate) reduce: Option<String>,
     pub(crate) grad: BTreeMap<String, String>,
     pub(crate) props: Vec<String>,
     /// `None` where there is no method.
@@ -235,6 +251,7 @@ impl Check<'_> {
         }
         self.expressions(section, w, &schema);
         let compute = self.compute(w, &rule);
+        let reduce = w.reduce.as_ref().and_then(|r| self.reduce(r, &schema));
         for p in &w.props {
             if !PROPS.contains(&p.as_str()) {
                 self.complain(format!("`{p}` is no property; there are {}", PROPS.join(", ")));
@@ -269,6 +286,7 @@ impl Check<'_> {
             expr: w.expr.clone(),
             compute,
             no_fuse: w.no_fuse.clone(),
+            reduce,
             grad: w.grad.clone(),
             props: properties(&w.props, total),
             method: method(&schema, w.method.as_deref()),
@@ -309,6 +327,46 @@ impl Check<'_> {
         found.map(|c| c.1)
     }
 
+    /// What the row reduces, as the generated table has it.
+    fn reduce(&mut self, w: &WrittenReduce, schema: &Schema) -> Option<String> {
+        let arguments: Vec<&str> = schema.arguments.iter().map(|a| a.name.as_str()).collect();
+        let results = schema.returns.iter().filter(|r| r.ty.base == "Tensor").count();
+        if w.results.len() != results {
+            self.complain(format!("reduce has {} expressions for {results} results", w.results.len()));
+        }
+        for text in w.results.iter().chain(w.writes.values()).chain(&w.when) {
+            if let Err(e) = Expr::parse(text, &arguments) {
+                self.complain(format!("reduce `{text}` {e}"));
+            }
+        }
+        let mut at = |name: &str| {
+            let found = arguments.iter().position(|a| *a == name);
+            if found.is_none() {
+                self.complain(format!(
+                    "reduce names `{name}`, which is no argument; there are {}",
+                    arguments.join(", ")
+                ));
+            }
+            found
+        };
+        let over = match w.over.split_once(' ') {
+            None if w.over == "all" => "All".to_owned(),
+            None if w.over == "channels" => "Channels".to_owned(),
+            Some(("last", sizes)) => format!("Last({})", at(sizes)?),
+            _ => {
+                let dim = at(&w.over)?;
+                let one = schema.arguments[dim].ty.to_string() == "int";
+                format!("{}({dim})", if one { "Dim" } else { "Dims" })
+            }
+        };
+        let writes = w.writes.iter().map(|(name, text)| Some(format!("({}, {text:?})", at(name)?)));
+        let writes = writes.collect::<Option<Vec<_>>>()?.join(", ");
+        Some(format!(
+            "Reduce {{ over: Over::{over}, when: {:?}, writes: &[{writes}], results: &{:?} }}",
+            w.when, w.results
+        ))
+    }
+
     /// An in-place or out variant comes with its functional operator.
     fn functional_is_there(&mut self, native: &Native) {
         let schema = &native.schema;
@@ -332,11 +390,13 @@ impl Check<'_> {
             None if section == "pointwise" => {
                 self.complain(format!("no scalar expression: add `expr = \"...\"` over {}", arguments.join(", ")));
             }
-            Some(text) => {
-                if let Err(e) = Expr::parse(text, &arguments) {
-                    self.complain(format!("expr `{text}` {e}"));
+            Some(text) => match Expr::parse(text, &arguments) {
+                Err(e) => self.complain(format!("expr `{text}` {e}")),
+                Ok(e) if e.any(&|e| matches!(e, Expr::Call(f, _) if f.reduces())) => {
+                    self.complain("an element's expression reduces nothing: that is `reduce = { ... }`");
                 }
-            }
+                Ok(_) => {}
+            },
             None => {}
         }
         let names: Vec<&str> = arguments.iter().copied().chain(["grad", "result"]).collect();
@@ -444,6 +504,19 @@ mod tests {
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, dtypes = \"big\" }}"), "`big` is no set of dtypes"),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, smaples = [] }}"), "unknown field `smaples`"),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, compute = \"fast\" }}"), "computed in; add `compute"),
+            (
+                "[pointwise]\n\"add.Tensor\" = { rule = \"promoted\", expr = \"sum(self)\" }".to_owned(),
+                "reduces nothing",
+            ),
+            (
+                "[reduction]\nsum = { samples = [\"[2]\"], reduce = { over = \"dim\", results = [\"sum(self)\"] } }"
+                    .to_owned(),
+                "reduce names `dim`, which is no argument",
+            ),
+            (
+                "[reduction]\nsum = { samples = [\"[2]\"], reduce = { over = \"all\", results = [] } }".to_owned(),
+                "0 expressions for 1 results",
+            ),
             (format!("[pointwise]\n\"add.Tensor\" = {{ {good}, no_fuse = \"\" }}"), "give a reason"),
             ("[pointwse]\n".to_owned(), "[pointwse] is no class"),
         ] {
