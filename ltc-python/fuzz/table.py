@@ -3,9 +3,9 @@
 UNARY_PLAIN = """{0}.relu() {0}.abs() {0}.neg() {0}.sign() {0}.floor() {0}.ceil() {0}.trunc() {0}.square() {0}.isnan() {0}.isinf()
 {0}.isfinite() {0}.logical_not() torch.signbit({0}) {0}.nan_to_num() F.hardtanh({0}) F.leaky_relu({0},0.1) {0}.sgn() +{0} -{0} {0}.clone()
 F.relu6({0}) {0}.clamp(-1,1) {0}.clamp(min=0.5) {0}.contiguous() {0}.zero_().add(1) torch.zeros_like({0}) torch.full_like({0},2)
-F.threshold({0},0.5,2.0) F.hardshrink({0}) F.softshrink({0}) {0}.heaviside({0}) {0}.frac() {0}.round()""".split()
+F.threshold({0},0.5,2.0) F.hardshrink({0}) {0}.heaviside({0}) {0}.frac() {0}.round()""".split()
 
-UNARY = """{0}.tanh() {0}.sigmoid() {0}.exp() {0}.log() {0}.sqrt() {0}.rsqrt() {0}.reciprocal() {0}.sin() {0}.cos() {0}.erf() {0}.log1p()
+UNARY = """F.softshrink({0}) {0}.tanh() {0}.sigmoid() {0}.exp() {0}.log() {0}.sqrt() {0}.rsqrt() {0}.reciprocal() {0}.sin() {0}.cos() {0}.erf() {0}.log1p()
 {0}.expm1() F.softplus({0}) F.gelu({0}) F.silu({0}) F.elu({0}) F.mish({0}) F.logsigmoid({0}) {0}.exp2() {0}.log2() {0}.atan() {0}.asinh()
 {0}.softmax(-1) {0}.log_softmax(0) {0}.angle() {0}.conj() {0}.sinc() {0}.erfinv() {0}.logit(0.1) {0}.sinh() {0}.tan() {0}.lgamma()
 {0}.digamma() F.normalize({0},dim=-1) F.hardswish({0}) F.hardsigmoid({0}) F.tanhshrink({0}) F.selu({0}) F.glu({0},-1)""".split()

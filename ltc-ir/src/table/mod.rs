@@ -147,6 +147,8 @@ pub struct Row {
     pub compute: Option<Compute>,
     /// Why fused kernels leave the operator out although they could compute its expression.
     pub no_fuse: Option<&'static str>,
+    /// Why fused kernels do not give libtorch's bits although each of their operations does: `LTC_FUSION=exact` leaves it out.
+    pub inexact: Option<&'static str>,
     /// What the operator computes, if it reduces dimensions and that is an expression.
     pub reduce: Option<Reduce>,
     /// Gradients by argument, over the arguments' names, `grad` and `result`.

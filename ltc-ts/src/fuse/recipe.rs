@@ -51,6 +51,8 @@ pub(super) struct Recipe {
     pub(super) domain: Domain,
     /// Whether it is worth a kernel of its own.
     pub(super) alone: Alone,
+    /// Whether libtorch's bits are those of its formulas.
+    exact: bool,
 }
 
 /// How values of a dtype are rounded that is computed in a wider one.
@@ -165,7 +167,8 @@ impl Recipe {
         let domain = Domain::pointwise(layout.sizes());
         let products = rounding.filter(|_| layout.numel() < VECTORS);
         let lane = Lane::of(computed)?;
-        let this = Recipe { formulas, letters, lane, rounding, products, domain, alone: Alone::Always };
+        let exact = row.inexact.is_none();
+        let this = Recipe { formulas, letters, lane, rounding, products, domain, alone: Alone::Always, exact };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
@@ -193,7 +196,8 @@ impl Recipe {
         }
         let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
         let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
-        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name) };
+        let exact = row.inexact.is_none();
+        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name), exact };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
             _ => true,
@@ -224,7 +228,7 @@ impl Recipe {
     pub(super) fn is_exact(&self) -> bool {
         let exact =
             |(f, result): &(&Formula, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
-        self.formulas.iter().all(exact)
+        self.exact && self.formulas.iter().all(exact)
     }
 
     /// Whether every computation has a loop, and none is much slower than libtorch's.

@@ -82,7 +82,7 @@ pub(crate) fn rows(rows: &[Row]) -> String {
         let _ = writeln!(
             out,
             "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, overrides: {}, expr: {:?}, \
-             compute: {}, no_fuse: {:?}, reduce: {}, gradients: &[{}], arguments: {arguments}, results: {tensors}, schema: {:?} }},",
+             compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, gradients: &[{}], arguments: {arguments}, results: {tensors}, schema: {:?} }},",
             row.schema.name,
             variant(&row.schema),
             row.class,
@@ -91,6 +91,7 @@ pub(crate) fn rows(rows: &[Row]) -> String {
             row.expr,
             row.compute.map_or("None".to_owned(), |c| format!("Some(Compute::{c})")),
             row.no_fuse,
+            row.inexact,
             row.reduce.as_ref().map_or("None".to_owned(), |r| format!("Some({r})")),
             gradients.join(", "),
             row.schema.to_string(),

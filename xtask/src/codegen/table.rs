@@ -27,6 +27,8 @@ struct Written {
     compute: Option<String>,
     /// Why fused kernels leave the operator out although they could compute its expression.
     no_fuse: Option<String>,
+    /// Why fused kernels do not give libtorch's bits although each of their operations does.
+    inexact: Option<String>,
     /// What an operator computes that reduces dimensions.
     reduce: Option<WrittenReduce>,
     /// Gradients by argument, as expressions that may also name `grad` and `result`.
@@ -71,6 +73,7 @@ pub(crate) struct Row {
     /// A variant of `ltc_ir::table::Compute`.
     pub(crate) compute: Option<&'static str>,
     pub(crate) no_fuse: Option<String>,
+    pub(crate) inexact: Option<String>,
     /// As the generated table has it.
     pub(crate) reduce: Option<String>,
     pub(crate) grad: BTreeMap<String, String>,
@@ -267,8 +270,9 @@ impl Check<'_> {
                 "no samples: add `samples = [\"...\"]` with the positional arguments of a call each, or `skip` with a reason",
             );
         }
-        if [&w.skip, &w.unchecked, &w.no_fuse].into_iter().flatten().any(|reason| reason.trim().is_empty()) {
-            self.complain("`skip`, `unchecked` and `no_fuse` give a reason");
+        if [&w.skip, &w.unchecked, &w.no_fuse, &w.inexact].into_iter().flatten().any(|reason| reason.trim().is_empty())
+        {
+            self.complain("`skip`, `unchecked`, `no_fuse` and `inexact` give a reason");
         }
         if w.tolerance.is_some_and(|t| !(0.0..1.0).contains(&t)) {
             self.complain("tolerance must lie in 0..1");
@@ -286,6 +290,7 @@ impl Check<'_> {
             expr: w.expr.clone(),
             compute,
             no_fuse: w.no_fuse.clone(),
+            inexact: w.inexact.clone(),
             reduce,
             grad: w.grad.clone(),
             props: properties(&w.props, total),
