@@ -25,36 +25,10 @@ fn config(fusion: bool) -> TsConfig {
 
 /// All that arithmetic likes to get wrong, and an odd number of it.
 fn special(kind: Kind) -> Tensor {
+    #[rustfmt::skip]
     let floats = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.5,
-        -0.5,
-        1.5,
-        2.5,
-        -2.5,
-        3.7,
-        -3.7,
-        88.0,
-        -88.0,
-        120.0,
-        -120.0,
-        1e-3,
-        1e-30,
-        -1e-42,
-        1e30,
-        5.9,
-        -0.1,
-        0.2,
-        0.95,
-        -0.95,
-        4.1,
-        7.25,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
+        0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 88.0, -88.0, 120.0, -120.0, 1e-3, 1e-30,
+        -1e-42, 1e30, 5.9, -0.1, 0.2, 0.95, -0.95, 4.1, 7.25, f64::INFINITY, f64::NEG_INFINITY, f64::NAN,
     ];
     let integers = [0i64, 1, 2, 3, 5, 7, 100, 127, -1, -2, -3, -128, 1 << 20, -(1 << 20), 77];
     match kind {
