@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     progress: Mutex<Progress>,
-    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one would be
-    /// memory that the next thread is given.
+    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one
+    /// would be memory that the next thread is given.
     worker: OnceLock<Thread>,
     /// Whoever waits for jobs to be taken, or done.
     less: Condvar,

@@ -1,8 +1,8 @@
 //! From a trace to its canonical form.
 //!
 //! The input is a set of pending nodes in an order where operands come first, closed under pending operands: everything
-//! alive on a device (in recording order), or what some roots reach ([`reachable`]). The result has the graph's structure
-//! in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
+//! alive on a device (in recording order), or what some roots reach ([`reachable`]). The result has the graph's
+//! structure in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
 //!
 //! A steady training loop canonicalises the same structure each step, so a [`Graph`] is only built on a cache miss
 //! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]).
@@ -123,7 +123,8 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
     order
 }
 
-/// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
+/// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one
+/// lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     let mut canonical = Canonical::default();
     canonical.fill(set, epoch, false, false);
@@ -253,7 +254,8 @@ fn walk<D: Clone>(
         output(value.marked(epoch).expect("invariant: outputs are in the set") as usize)?;
     }
     for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
-        // Held by `set`, by its users within the set, and by those who keep it. What only these want has to be computed, too.
+        // Held by `set`, by its users within the set, and by those who keep it. What only these want has to be
+        // computed, too.
         let kept = kept(value);
         let ours = 1 + uses[position] as usize + kept;
         if value.holders() > ours || (kept > 0 && uses[position] == 0) {
@@ -344,8 +346,8 @@ const UNMARKED: u32 = 0;
 const MAX_PARTS: usize = 32;
 
 impl<D: Clone> Canonical<D> {
-    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts of
-    /// data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
+    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts
+    /// of data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
     pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool, keepers: bool) {
         canonicalize_with(self, set, None, epoch, Wants { parts, keepers });
     }
@@ -376,8 +378,8 @@ impl<D> Canonical<D> {
         self.nodes.iter().map(|&i| &self.set[i as usize])
     }
 
-    /// What a value is in the graph: a result, or a parameter that stands for all of it. Until the values it was made of
-    /// are marked for another.
+    /// What a value is in the graph: a result, or a parameter that stands for all of it. Until the values it was made
+    /// of are marked for another.
     pub fn id(&self, value: &Value<D>) -> Option<ValueId> {
         match value.marked(self.epoch)? {
             mark if mark & IN_PARTS != 0 => None,

@@ -216,8 +216,8 @@ struct Near<'a> {
     places: f64,
     /// Where terms cancel, what counts is how large they were.
     operands: &'a [Tensor],
-    /// libtorch's answers where an element stands alone and among its like: some kernels compute whole vectors otherwise than
-    /// what is left over.
+    /// libtorch's answers where an element stands alone and among its like: some kernels compute whole vectors
+    /// otherwise than what is left over.
     alone: &'a dyn Fn(i64) -> [f64; 2],
 }
 
