@@ -31,7 +31,7 @@ enum Command {
     /// The house rules: crate edges, import circles, names, sizes, paths that exist, and more.
     Tidy,
     /// The benchmarks of all crates, and models beside every peer: one table.
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
 }
 
 fn root() -> PathBuf {

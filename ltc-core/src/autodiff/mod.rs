@@ -9,6 +9,7 @@
 mod backward;
 mod formula;
 mod rules;
+mod saved;
 
 use std::{
     cell::Cell,

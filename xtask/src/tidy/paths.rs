@@ -75,7 +75,7 @@ fn is_path(text: &str) -> bool {
     let folders = text.contains('/') && text.split('/').all(|part| part.len() > 1 && !part.contains('.'));
     !text.starts_with('/')
         && text.chars().all(plain)
-        && (ENDINGS.iter().any(|x| ending(&x)) || text.ends_with('/') && text.len() > 1 || folders)
+        && (ENDINGS.iter().any(ending) || text.ends_with('/') && text.len() > 1 || folders)
 }
 
 /// Whether a path exists, seen from the root or the folder of the file that names it, or as the end of a longer one: in

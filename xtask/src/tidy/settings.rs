@@ -67,16 +67,18 @@ fn names(text: &str) -> Vec<Name> {
 mod tests {
     use super::*;
 
+    /// In these texts, `$` stands for the prefix.
     fn complaints(path: &str, text: &str, known: &str) -> Vec<String> {
-        let table = (TABLE, "setting(\"LTC_A_B\", Switch) // LTC_C says");
-        let header = ("a.h", "enum { LTC_MUT };");
-        let found = check(&Tree::of(&[table, header, (path, text)]), &Known::parse(known).unwrap());
+        let [table, header, text, known] =
+            ["setting(\"$A_B\", Switch) // $C says", "enum { $MUT };", text, known].map(|x| x.replace('$', PREFIX));
+        let files = [(TABLE, &*table), ("a.h", &*header), (path, &*text)];
+        let found = check(&Tree::of(&files), &Known::parse(&known).unwrap());
         found.into_iter().filter(|complaint| !complaint.starts_with(TABLE)).collect()
     }
 
     #[test]
     fn settings_and_constants_pass() {
-        for text in ["`LTC_A_B=1`, LTC_A_B.", "all of `LTC_A_*`", "all `LTC_*`", "LTC_MUT", "MY_LTC_X", "LTC_x"] {
+        for text in ["`$A_B=1`, $A_B.", "all of `$A_*`", "all `$*`", "$MUT", "MY_$X", "$x"] {
             assert_eq!(complaints("a.md", text, ""), [""; 0], "{text}");
         }
     }
@@ -84,16 +86,16 @@ mod tests {
     #[test]
     fn other_names_are_found() {
         for path in ["a.md", "a.rs", "a.py", "Makefile"] {
-            let found = complaints(path, "//\n// LTC_AB=1, or LTC_C\n", "");
+            let found = complaints(path, "//\n// $AB=1, or $C\n", "");
             assert_eq!(found.len(), 2, "{found:?}");
-            assert!(found[0].starts_with(&format!("{path}:2: LTC_AB is no setting")), "{found:?}");
+            assert!(found[0].starts_with(&format!("{path}:2: {PREFIX}AB is no setting")), "{found:?}");
         }
     }
 
     #[test]
     fn the_list_only_shrinks() {
-        let known = "[[variable]]\nname = 'LTC_AB'\nreason = 'a test misspells it'\n";
-        assert_eq!(complaints("a.md", "LTC_AB", known), [""; 0]);
-        assert!(complaints("a.md", "", known)[0].contains("LTC_AB, which breaks the rule no more"));
+        let known = "[[variable]]\nname = '$AB'\nreason = 'a test misspells it'\n";
+        assert_eq!(complaints("a.md", "$AB", known), [""; 0]);
+        assert!(complaints("a.md", "", known)[0].contains("AB, which breaks the rule no more"));
     }
 }

@@ -138,7 +138,7 @@ mod tests {
         for (name, words) in [
             ("reuse_husk", "reuse husk"),
             ("HuskPool", "husk pool"),
-            ("LTC_HUSK", "ltc husk"),
+            ("MAX_HUSK", "max husk"),
             ("IRHusk", "ir husk"),
             ("_x86Husk2", "x86 husk2"),
         ] {
