@@ -1,8 +1,8 @@
 //! Trains a small convolutional network on handwritten digits with native lazy tensors: no `tch`, and with
 //! `--no-default-features` no libtorch at all.
 //!
-//! `cargo run --release --example mnist_native [--no-default-features] [-- --data DIR]`. Without a folder of MNIST files
-//! the digits are drawn.
+//! `cargo run --release --example mnist_native [--no-default-features] [-- --data DIR]`. Without a folder of MNIST
+//! files the digits are drawn.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 #[path = "../../ltc-torch/examples/mnist/data.rs"]

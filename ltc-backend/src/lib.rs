@@ -10,15 +10,15 @@
 //! - Graphs are immutable and shared.
 //!
 //! # Threads
-//! - [`Executable::execute`] is called one program at a time, in program order: on the device's executor thread, or on a
-//!   recording thread where [`Executable::cost`] tells that handing the program over gains nothing.
+//! - [`Executable::execute`] is called one program at a time, in program order: on the device's executor thread, or on
+//!   a recording thread where [`Executable::cost`] tells that handing the program over gains nothing.
 //! - [`Backend::compile`], [`Backend::upload`] and [`Backend::download`] may be called from any thread, concurrently.
 //!
 //! # Errors
 //! - Errors are values, never panics or aborts. A failed operation poisons what depends on it and nothing else: the
 //!   executable reports the other outputs as usual.
-//! - Where several operands have failed, the failure of the operator that stands first in the graph is passed on: it is the one
-//!   that eager execution would have met.
+//! - Where several operands have failed, the failure of the operator that stands first in the graph is passed on: it is
+//!   the one that eager execution would have met.
 //! - An output is told only when no operator before it in the graph can fail any more, and after the failure if one has
 //!   ([`OutputSink::failed`]), since a failed operator undoes what stands behind it.
 #![forbid(unsafe_code)]
@@ -88,13 +88,13 @@ pub trait OutputSink {
     /// Output `index` of the graph is ready, or failed.
     fn output(&mut self, index: usize, result: Result<Buffer, Arc<ExecError>>);
 
-    /// An operator has failed. To be told before any output that stands behind it in the graph, and once is enough: of several
-    /// failures, and of those that are passed on, the first in the graph counts.
+    /// An operator has failed. To be told before any output that stands behind it in the graph, and once is enough: of
+    /// several failures, and of those that are passed on, the first in the graph counts.
     fn failed(&mut self, _error: &Arc<ExecError>) {}
 
-    /// Nothing has failed, and nothing that is still to run can. What the caller keeps of donated inputs, to have it back
-    /// after a failure, is let go: until then they have another holder. To be called as early as that is so; without it
-    /// such inputs are never written in place.
+    /// Nothing has failed, and nothing that is still to run can. What the caller keeps of donated inputs, to have it
+    /// back after a failure, is let go: until then they have another holder. To be called as early as that is so;
+    /// without it such inputs are never written in place.
     fn safe(&mut self) {}
 }
 
@@ -135,9 +135,9 @@ pub trait Executable: Send + Sync {
     }
 
     /// The same program for another graph of the same [skeleton](ltc_ir::symbolic::skeleton): it differs in sizes,
-    /// strides and integer arguments, and sizes are one or zero where they were. All that depends on these integers is to
-    /// be made anew; what does not is kept, which is why this is much cheaper than compiling. `None` where too little can
-    /// be kept: the graph is compiled then.
+    /// strides and integer arguments, and sizes are one or zero where they were. All that depends on these integers is
+    /// to be made anew; what does not is kept, which is why this is much cheaper than compiling. `None` where too
+    /// little can be kept: the graph is compiled then.
     fn resized(&self, _graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
         None
     }

@@ -1,11 +1,11 @@
 //! Finds libtorch for the build scripts of the workspace, and says what to do when it is not there.
 //!
-//! `tch` compiles against a libtorch that its own build script picks, and one process can hold only one libtorch: so this
-//! crate picks as `tch` does, and is stricter about the version. The first of these that is set decides:
+//! `tch` compiles against a libtorch that its own build script picks, and one process can hold only one libtorch: so
+//! this crate picks as `tch` does, and is stricter about the version. The first of these that is set decides:
 //!
 //! 1. `LIBTORCH_USE_PYTORCH`: the torch package of the active Python environment;
-//! 2. `LIBTORCH`, a folder with `lib` and `include` (`LIBTORCH_LIB` and `LIBTORCH_INCLUDE` replace it for one of the two).
-//!    In this checkout `.cargo/config.toml` sets it to `.venv/libtorch`, which `make setup` links;
+//! 2. `LIBTORCH`, a folder with `lib` and `include` (`LIBTORCH_LIB` and `LIBTORCH_INCLUDE` replace it for one of the
+//!    two). In this checkout `.cargo/config.toml` sets it to `.venv/libtorch`, which `make setup` links;
 //! 3. `VIRTUAL_ENV`, then `CONDA_PREFIX`, then the `.venv` of the workspace.
 //!
 //! Leaf crates (binaries, tests, examples) call [`link_args`] so that they run with no `LD_LIBRARY_PATH`.
@@ -201,8 +201,8 @@ fn version_of(root: &Path) -> Option<String> {
     Some([part("MAJOR")?, part("MINOR")?, part("PATCH")?].join("."))
 }
 
-/// For the build script of a leaf crate: lets its binaries find libtorch when they run. Says what is wrong and stops the
-/// build when there is no usable libtorch.
+/// For the build script of a leaf crate: lets its binaries find libtorch when they run. Says what is wrong and stops
+/// the build when there is no usable libtorch.
 ///
 /// libtorch's own libraries carry the way to each other and to CUDA's, so one folder is enough.
 pub fn link_args() {

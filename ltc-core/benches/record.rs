@@ -56,7 +56,8 @@ fn native(c: &mut Criterion) {
     group.finish();
 }
 
-/// A step of a loop: 100 operators, a cut, and a program the cache has. The backend does nothing, on the calling thread.
+/// A step of a loop: 100 operators, a cut, and a program the cache has. The backend does nothing, on the calling
+/// thread.
 fn repeated(c: &mut Criterion) {
     let mut config = Config::default();
     config.async_execution = false;

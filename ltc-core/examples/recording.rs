@@ -1,7 +1,8 @@
 //! What recording native operators costs.
 //!
-//! `cargo run --release -p ltc-core --example recording`: nanoseconds per operator of a step of 100, least of many steps (for
-//! machines that do other things too); the backend does nothing. `LTC_REUSE_NODES=0`: without the nodes of the last step.
+//! `cargo run --release -p ltc-core --example recording`: nanoseconds per operator of a step of 100, least of many
+//! steps (for machines that do other things too); the backend does nothing. `LTC_REUSE_NODES=0`: without the nodes of
+//! the last step.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::{sync::Arc, time::Instant};

@@ -61,7 +61,7 @@ impl DataCell {
     pub(crate) fn wait_unless(&self, give_up: GiveUp<'_>) -> Option<Result<Buffer, Arc<ExecError>>> {
         let is_in_flight = |state: &mut State| matches!(*state, State::InFlight);
         let done = wait_while(&self.changed, &mut self.state.lock(), is_in_flight, give_up);
-        done.then(|| self.wait())
+        if done { Some(self.wait()) } else { None }
     }
 
     /// Whether the data is there, and no failure.

@@ -24,11 +24,12 @@ pub struct Config {
     pub async_execution: bool,
     /// Run short programs on the caller's thread when the device is idle: a hand-over costs more. `LTC_INLINE`; on.
     pub inline_execution: bool,
-    /// Run programs that could use every processor on one, beside their caller, where steps are faster so: by their own measured
-    /// times if that changes no bit, else by a model of the program and of what its caller records. `LTC_OVERLAP`; on.
+    /// Run programs that could use every processor on one, beside their caller, where steps are faster so: by their own
+    /// measured times if that changes no bit, else by a model of the program and of what its caller records.
+    /// `LTC_OVERLAP`; on.
     pub overlap: bool,
-    /// What that model takes recording one operation for, with all that a user's program does besides: a number of its language, not
-    /// measured. 1.5 us.
+    /// What that model takes recording one operation for, with all that a user's program does besides: a number of its
+    /// language, not measured. 1.5 us.
     pub recording: Duration,
     /// Record a step into the nodes of the last one (LTC: `torch_lazy_reuse_ir`). `LTC_REUSE_NODES`; on.
     pub reuse_nodes: bool,
@@ -37,13 +38,13 @@ pub struct Config {
     /// Take dense parts of data (a batch, as a slice of a data set) as parameters of programs, so that the same program
     /// serves them wherever they begin. `LTC_PARTS`; on.
     pub parts: bool,
-    /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or `auto`;
-    /// on.
+    /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or
+    /// `auto`; on.
     pub symbolic: bool,
     /// Compile again on every cache hit and compare the programs' texts. `LTC_CHECK_CACHE`; off.
     pub check_cache: bool,
-    /// Take every operator to be able to fail, not only those whose values can make it: for backends that fail for other
-    /// reasons, as tests make them. `LTC_ASSUME_FAULTS`; off.
+    /// Take every operator to be able to fail, not only those whose values can make it: for backends that fail for
+    /// other reasons, as tests make them. `LTC_ASSUME_FAULTS`; off.
     pub assume_faults: bool,
     /// Operators that shall run eagerly, by name with overload. `LTC_FORCE_FALLBACK`, comma-separated; none.
     pub force_fallback: Vec<String>,
@@ -73,7 +74,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The defaults, changed by `LTC_*` environment variables ([`crate::settings`]). One that makes no sense is an error.
+    /// The defaults, changed by `LTC_*` environment variables ([`crate::settings`]). One that makes no sense is an
+    /// error.
     pub fn from_env() -> Result<Self, BadSetting> {
         Vars::from_env().map(|vars| Self::from_vars(&vars))
     }

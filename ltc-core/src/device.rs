@@ -4,8 +4,8 @@
 //! `sync` runs under the device's cut lock. It takes the tape, and what is alive and pending on it is the set to run.
 //! Another thread may record meanwhile: its nodes go onto the fresh tape and may use nodes of the set, but to do so it
 //! holds them, so canonicalisation sees a holder outside the set and makes them outputs; they turn into placeholders in
-//! place, and the new node finds data where a pending operand was. A node with no holder outside the set cannot gain one.
-//! No lock is held while the backend compiles except the cut lock, which recording never takes.
+//! place, and the new node finds data where a pending operand was. A node with no holder outside the set cannot gain
+//! one. No lock is held while the backend compiles except the cut lock, which recording never takes.
 
 mod wait;
 
@@ -285,8 +285,8 @@ impl Device {
         self.await_room()
     }
 
-    /// Waits while too many programs are queued. No lock is held here: an interrupted wait asks the language binding, which
-    /// may want a lock of its own.
+    /// Waits while too many programs are queued. No lock is held here: an interrupted wait asks the language binding,
+    /// which may want a lock of its own.
     fn await_room(&self) -> Result<(), Error> {
         let has_room = self.0.executor.await_room(&|| self.0.session.is_interrupted());
         if has_room { Ok(()) } else { Err(Error::Interrupted) }
@@ -319,7 +319,8 @@ impl Device {
 
     fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
         if self.raises() > 0 {
-            // What else is pending may fail, or stand behind what fails: then it has not happened when this wait says so.
+            // What else is pending may fail, or stand behind what fails: then it has not happened when this wait says
+            // so.
             return self.cut(reason);
         }
         self.cut_some_now(values, reason)?;
@@ -344,8 +345,8 @@ impl Device {
         Ok(())
     }
 
-    /// Computes what of these nodes somebody holds. They are left in `trace`. `journal`: what storages held before; `keepers`:
-    /// it is kept on, as more is pending.
+    /// Computes what of these nodes somebody holds. They are left in `trace`. `journal`: what storages held before;
+    /// `keepers`: it is kept on, as more is pending.
     fn send(
         &self,
         trace: &mut Canonical<Arc<DataCell>>,

@@ -55,8 +55,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     progress: Mutex<Progress>,
-    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one would be
-    /// memory that the next thread is given.
+    /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one
+    /// would be memory that the next thread is given.
     worker: OnceLock<Thread>,
     /// Whoever waits for jobs to be taken, or done.
     less: Condvar,
@@ -214,7 +214,10 @@ impl Executor {
         let waits = progress.in_flight > 0;
         let done = wait_while(&shared.less, &mut progress, |p| p.in_flight > 0, give_up);
         shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
-        done.then(|| progress.unreported.pop_front().map_or(Ok(()), |(_, error)| Err(error)))
+        if !done {
+            return None;
+        }
+        Some(progress.unreported.pop_front().map_or(Ok(()), |(_, error)| Err(error)))
     }
 
     /// The first execution error nobody was told of, of the programs up to the one that made this; they have run.
@@ -222,7 +225,7 @@ impl Executor {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
         let known = progress.unreported.front().is_some_and(|(number, _)| *number <= cell.made_by());
-        known.then(|| progress.unreported.pop_front()).flatten().map(|(_, error)| error)
+        if known { progress.unreported.pop_front().map(|(_, error)| error) } else { None }
     }
 
     /// The program was told of this error.

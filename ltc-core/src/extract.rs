@@ -96,7 +96,8 @@ impl Device {
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `parts`: parameters may be parts of data of which the computation reads nothing else.
+    /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `parts`: parameters may be
+    /// parts of data of which the computation reads nothing else.
     pub fn extract_bound(&self, values: &[TraceValue], parts: bool, since: Moment) -> Option<(Extracted, Arguments)> {
         self.extract_from(values, parts, Some(since))
     }
@@ -177,9 +178,9 @@ impl Extracted {
         self.undo.asks_for(output)
     }
 
-    /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`]. `before`: results
-    /// take the place of values in the storages they took it of when it was recorded, and get what was there if the run fails;
-    /// this is what was there where it is asked for ([`Extracted::asks_for`]).
+    /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`]. `before`:
+    /// results take the place of values in the storages they took it of when it was recorded, and get what was there if
+    /// the run fails; this is what was there where it is asked for ([`Extracted::asks_for`]).
     pub fn run_with(
         &self,
         inputs: Arguments,

@@ -1,10 +1,10 @@
 //! Families: programs that differ in nothing but sizes share what one of them cost to compile.
 //!
-//! The first program of a skeleton is compiled for the sizes at hand. When a graph of the same skeleton comes with other
-//! sizes, what both have in common is written down as a symbolic graph, and the program is resized. From then on any
-//! sizes that meet the symbolic graph's assumptions are served so. Where an expression turns out too narrow (two sizes
-//! were equal by chance) it is widened by the sizes seen since; where a size became one, or the program cannot follow, the
-//! graph is compiled and founds a family of its own.
+//! The first program of a skeleton is compiled for the sizes at hand. When a graph of the same skeleton comes with
+//! other sizes, what both have in common is written down as a symbolic graph, and the program is resized. From then on
+//! any sizes that meet the symbolic graph's assumptions are served so. Where an expression turns out too narrow (two
+//! sizes were equal by chance) it is widened by the sizes seen since; where a size became one, or the program cannot
+//! follow, the graph is compiled and founds a family of its own.
 
 use std::{
     sync::{Arc, Weak},

@@ -1,18 +1,20 @@
 //! Whether handing a program to the executor thread pays.
 //!
-//! A hand-over wakes a sleeping thread, and often that one wakes the caller again; on some machines either takes as long as a
-//! small program. What is gained is the time both threads work: as long as the program runs, but no longer than until
-//! somebody waits for it. All three times are measured as programs run.
+//! A hand-over wakes a sleeping thread, and often that one wakes the caller again; on some machines either takes as
+//! long as a small program. What is gained is the time both threads work: as long as the program runs, but no longer
+//! than until somebody waits for it. All three times are measured as programs run.
 //!
-//! A program whose kernels take every processor leaves none for its caller, who then runs it: work beside it would take from
-//! the kernels what it gains. Besides, libtorch keeps a team of threads for every thread that runs kernels, and two teams that
-//! together have more threads than there are processors sleep between kernels instead of spinning, which costs more than
-//! most kernels. Programs that use more than half of the processors but not all are always handed over: one team, the executor's.
+//! A program whose kernels take every processor leaves none for its caller, who then runs it: work beside it would take
+//! from the kernels what it gains. Besides, libtorch keeps a team of threads for every thread that runs kernels, and
+//! two teams that together have more threads than there are processors sleep between kernels instead of spinning, which
+//! costs more than most kernels. Programs that use more than half of the processors but not all are always handed over:
+//! one team, the executor's.
 //!
-//! On one thread such a program leaves processors to its caller, and libtorch starts no team. If that changes no bit of its
-//! results, both ways are timed where the caller has enough to do meanwhile to make it worth a trial ([`crate::overlap`]). If it
-//! does, clocks have no say, so that bits are the same in each run of the user's program: what several threads would take off is
-//! estimated from the program, and what the caller does meanwhile from how many operations it records.
+//! On one thread such a program leaves processors to its caller, and libtorch starts no team. If that changes no bit of
+//! its results, both ways are timed where the caller has enough to do meanwhile to make it worth a trial
+//! ([`crate::overlap`]). If it does, clocks have no say, so that bits are the same in each run of the user's program:
+//! what several threads would take off is estimated from the program, and what the caller does meanwhile from how many
+//! operations it records.
 
 use std::{
     num::NonZero,
@@ -34,8 +36,8 @@ use crate::{
     overlap::Trial,
 };
 
-/// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the thread
-/// had to wait for a processor) counts as twice as long.
+/// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the
+/// thread had to wait for a processor) counts as twice as long.
 #[derive(Debug, Default)]
 pub(crate) struct Mean(AtomicU64);
 
@@ -65,8 +67,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but one:
-    /// several threads seldom take off a program all that they could.
+    /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but
+    /// one: several threads seldom take off a program all that they could.
     fn has_company(&self, processors: usize) -> bool {
         let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
         let enough = |run: Duration, slack: Duration| slack >= (run / 4).saturating_mul(several);
@@ -78,8 +80,8 @@ impl Pace {
         before.store(last.swap(operations, Relaxed), Relaxed);
     }
 
-    /// Whether the caller records for longer than several threads take off the program. Counted, not timed. The better of two
-    /// times counts: a caller who stops now and then has as much to do otherwise.
+    /// Whether the caller records for longer than several threads take off the program. Counted, not timed. The better
+    /// of two times counts: a caller who stops now and then has as much to do otherwise.
     fn records_longer_than(&self, saves: Duration, each: Duration) -> bool {
         let operations = self.recorded.iter().map(|n| n.load(Relaxed)).max().unwrap_or(0);
         each.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX)) > saves
@@ -130,8 +132,9 @@ fn processors() -> usize {
 /// What waking a thread is taken to cost before it was measured.
 const WAKE: Duration = Duration::from_micros(10);
 
-/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a program. Not
-/// less, as the executor's team of threads beside the caller's makes kernels of both sleep where they would spin.
+/// A program that takes longer is not run by its caller where that may want to do something else: nothing can stop a
+/// program. Not less, as the executor's team of threads beside the caller's makes kernels of both sleep where they
+/// would spin.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
@@ -152,8 +155,8 @@ fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) 
 }
 
 impl Handover {
-    /// Where a program is to run; `awaited`: somebody is waiting for it already; `interrupts`: whoever waits for the program may
-    /// stop waiting.
+    /// Where a program is to run; `awaited`: somebody is waiting for it already; `interrupts`: whoever waits for the
+    /// program may stop waiting.
     pub(crate) fn place(&self, program: &Program, awaited: bool, config: &Config, interrupts: bool) -> Place {
         let (cost, pace) = (program.executable.cost(), &program.pace);
         let place = place(cost, processors(), |estimate| {
@@ -179,8 +182,8 @@ impl Handover {
         self.wake.get().unwrap_or(WAKE)
     }
 
-    /// The executor thread was woken. If the first time were a slow one and counted in full, there might be no second: nothing
-    /// would be handed over.
+    /// The executor thread was woken. If the first time were a slow one and counted in full, there might be no second:
+    /// nothing would be handed over.
     pub(crate) fn woke(&self, time: Duration) {
         self.wake.note(time.min(2 * self.wake()));
     }

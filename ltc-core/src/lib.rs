@@ -2,8 +2,9 @@
 //!
 //! A [`Session`] owns everything: a backend, one recorder and executor per [`Device`], the computation cache, metrics
 //! and events. There are no globals. Operations are recorded as trace nodes ([`Device::record`]) whose values live in
-//! [`Storage`]s; [`Device::sync`] canonicalises what is pending, finds or compiles its program, hands it to the device's
-//! executor thread, and turns every live value into a placeholder at once. Reading a value waits for just that value.
+//! [`Storage`]s; [`Device::sync`] canonicalises what is pending, finds or compiles its program, hands it to the
+//! device's executor thread, and turns every live value into a placeholder at once. Reading a value waits for just that
+//! value.
 //!
 //! Re-implements `torch/csrc/lazy/core` (`lazy_graph_executor`, `tensor`, `cache`, `metrics`, `multi_wait`, `config`).
 #![forbid(unsafe_code)]

@@ -5,8 +5,8 @@ use std::sync::PoisonError;
 
 use crate::sync::plain::{Mutex, MutexGuard};
 
-/// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard library's keeps
-/// no list of them, to one of which `parking_lot`'s would hand the lock over.
+/// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard
+/// library's keeps no list of them, to one of which `parking_lot`'s would hand the lock over.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T>(Mutex<T>);
 

@@ -154,7 +154,8 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What an output's storage held last before the operator that failed. `untainted`: no other value can be the last one.
+    /// What an output's storage held last before the operator that failed. `untainted`: no other value can be the last
+    /// one.
     fn before(
         &self,
         output: usize,

@@ -1,9 +1,9 @@
-//! Whether a program that could take every processor makes steps faster on one, beside its caller: by the clock, so only for
-//! programs whose results are the same in every bit.
+//! Whether a program that could take every processor makes steps faster on one, beside its caller: by the clock, so
+//! only for programs whose results are the same in every bit.
 //!
-//! What several threads take off the program against what the caller does meanwhile: neither is known before, so both ways
-//! are tried, and both times taken. Not those of whole steps: a caller that stops now and then to do something else would
-//! count against the way it stops in.
+//! What several threads take off the program against what the caller does meanwhile: neither is known before, so both
+//! ways are tried, and both times taken. Not those of whole steps: a caller that stops now and then to do something
+//! else would count against the way it stops in.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

@@ -133,7 +133,8 @@ impl Session {
         self.inner.counters.reset();
     }
 
-    /// Whether steps from the next cut on are recorded into the nodes of the one before ([`Config::reuse_nodes`] to begin with).
+    /// Whether steps from the next cut on are recorded into the nodes of the one before ([`Config::reuse_nodes`] to
+    /// begin with).
     pub fn set_reuse_nodes(&self, on: bool) {
         self.inner.reuse_nodes.store(on, Relaxed);
     }
@@ -153,8 +154,8 @@ impl Session {
         *self.inner.resolver.write() = Some(resolver);
     }
 
-    /// Lets waits be given up, with [`Error::Interrupted`]: this is asked while one lasts. Programs that take long then run
-    /// beside their caller, who could not be interrupted in them. Once only.
+    /// Lets waits be given up, with [`Error::Interrupted`]: this is asked while one lasts. Programs that take long then
+    /// run beside their caller, who could not be interrupted in them. Once only.
     pub fn set_interrupt(&self, interrupt: Interrupt) {
         let _ = self.inner.interrupt.set(interrupt);
     }
@@ -178,7 +179,8 @@ impl Session {
         self.inner.cache.lock().graphs()
     }
 
-    /// What programs that serve many sizes assume, in their text form ([`ltc_ir::Symbolic`]), most recent skeleton last.
+    /// What programs that serve many sizes assume, in their text form ([`ltc_ir::Symbolic`]), most recent skeleton
+    /// last.
     pub fn symbolic_graphs(&self) -> Vec<String> {
         self.inner.families.lock().texts()
     }

@@ -94,8 +94,8 @@ impl State {
         self.value.as_ref().expect("invariant: set above")
     }
 
-    /// Takes a value in; gives back what it replaces and nobody needs. That may be the last hold on a deep graph: to be let
-    /// go after the lock.
+    /// Takes a value in; gives back what it replaces and nobody needs. That may be the last hold on a deep graph: to be
+    /// let go after the lock.
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
         self.layout = None;

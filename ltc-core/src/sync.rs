@@ -1,6 +1,6 @@
-//! Locks, condition variables, atomics and threads of this crate: the system's, or those of the crate `shuttle`, under which a
-//! test decides who runs when (feature `interleave`, `tests/interleave`). Counters and measured times, which no order depends on, are
-//! the system's either way.
+//! Locks, condition variables, atomics and threads of this crate: the system's, or those of the crate `shuttle`, under
+//! which a test decides who runs when (feature `interleave`, `tests/interleave`). Counters and measured times, which no
+//! order depends on, are the system's either way.
 
 #[cfg(not(feature = "interleave"))]
 mod real {

@@ -137,8 +137,8 @@ impl Tape {
     pub(crate) fn over_byte_limit(&mut self, epoch: u32) -> bool {
         let pending: Vec<TraceValue> = self.pending();
         let retained = ltc_ir::canonicalize::retained_bytes(&pending, epoch);
-        // Counted again whenever a part of the limit has come: what came last is still held by others, and what goes is not
-        // noticed.
+        // Counted again whenever a part of the limit has come: what came last is still held by others, and what goes is
+        // not noticed.
         let part = (self.byte_limit / COUNTS).max(1);
         let over = retained.saturating_add(part) > self.byte_limit;
         // A cut is about to let all of it go.

@@ -1,14 +1,15 @@
 //! What a failed operator leaves: what eager execution would.
 //!
-//! Eager execution stops at the call that fails: what was written before is there, what would have come after is not. A program
-//! of ours runs when the calls behind the failing one were made already. So storages note what they held before each write
-//! ([`Log`]), as far as a failure can ask for it: no value behind which nothing that can fail was recorded before the next. A cut turns the
-//! notes into a plan ([`Undo`]) that says, for each output that took a value's place in a storage, which values those were.
-//! They are inputs of the program, kept until nothing can fail any more, or values of its own, which are computed again
-//! from what is kept: a failure is rare, and a run without one pays for the notes only.
+//! Eager execution stops at the call that fails: what was written before is there, what would have come after is not. A
+//! program of ours runs when the calls behind the failing one were made already. So storages note what they held before
+//! each write ([`Log`]), as far as a failure can ask for it: no value behind which nothing that can fail was recorded
+//! before the next. A cut turns the notes into a plan ([`Undo`]) that says, for each output that took a value's place
+//! in a storage, which values those were. They are inputs of the program, kept until nothing can fail any more, or
+//! values of its own, which are computed again from what is kept: a failure is rare, and a run without one pays for the
+//! notes only.
 //!
-//! After a failure the output's placeholder is filled with the last of these values that was there before the failing call.
-//! Whoever refers to the placeholder, programs in the queue too, goes on from there.
+//! After a failure the output's placeholder is filled with the last of these values that was there before the failing
+//! call. Whoever refers to the placeholder, programs in the queue too, goes on from there.
 
 use std::sync::Arc;
 
@@ -93,8 +94,8 @@ pub(crate) struct Log(Option<Arc<Mutex<Entry>>>);
 pub(crate) struct Journal(Vec<Arc<Mutex<Entry>>>);
 
 impl Log {
-    /// Notes that `new` took the place of `old`; gives back what need not be kept. `raises`: how many operations that can
-    /// fail were recorded since the last cut.
+    /// Notes that `new` took the place of `old`; gives back what need not be kept. `raises`: how many operations that
+    /// can fail were recorded since the last cut.
     pub(crate) fn note(
         &mut self,
         journal: &Mutex<Journal>,
@@ -107,7 +108,8 @@ impl Log {
             if entry.open {
                 entry.now = new.downgrade();
                 if std::mem::replace(&mut entry.raises, raises) == raises {
-                    // Nothing that can fail came between the two; but what they are made of may turn out to have failed.
+                    // Nothing that can fail came between the two; but what they are made of may turn out to have
+                    // failed.
                     entry.whole = false;
                     return Some(old);
                 }
@@ -125,7 +127,8 @@ impl Log {
         rest
     }
 
-    /// Notes that `new` is the first that is written into memory that was there already when `ever` operations were counted.
+    /// Notes that `new` is the first that is written into memory that was there already when `ever` operations were
+    /// counted.
     pub(crate) fn note_first(&mut self, journal: &Mutex<Journal>, counted: &Raises, ever: u32, new: &TraceValue) {
         let (since, raises) = counted.at(ever);
         let (unwritten, before) = (Some(since), SmallVec::new());
@@ -268,7 +271,8 @@ pub struct Before {
     pub layout: LayoutRef,
 }
 
-/// The plan for a computation that is taken out of a recording and run again: per run, some outputs' storages hold other data.
+/// The plan for a computation that is taken out of a recording and run again: per run, some outputs' storages hold
+/// other data.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
     undo: Option<Arc<Undo>>,
@@ -318,8 +322,8 @@ impl Repeated {
     }
 }
 
-/// A buffer as one of another layout over the same memory, or over a copy of it: views of other dtypes write to storages, and a
-/// backend need not show memory as another dtype.
+/// A buffer as one of another layout over the same memory, or over a copy of it: views of other dtypes write to
+/// storages, and a backend need not show memory as another dtype.
 pub(crate) fn same_bytes(
     backend: &dyn ltc_backend::Backend,
     device: ltc_backend::DeviceIndex,
@@ -338,8 +342,8 @@ pub(crate) fn same_bytes(
 }
 
 impl Device {
-    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there before
-    /// gives it back to this storage only. A value that is shared is one that nothing can undo.
+    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there
+    /// before gives it back to this storage only. A value that is shared is one that nothing can undo.
     pub(crate) fn own(&self, value: TraceValue, site: SiteId) -> (TraceValue, bool) {
         if value.is_pending() && value.holders() == 1 {
             return (value, true);

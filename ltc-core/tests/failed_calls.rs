@@ -1,5 +1,5 @@
-//! A call that fails leaves what eager execution leaves: random programs over native tensors, a failure forced at any of
-//! their calls while they run or are compiled, beside the same calls one by one up to the one that fails.
+//! A call that fails leaves what eager execution leaves: random programs over native tensors, a failure forced at any
+//! of their calls while they run or are compiled, beside the same calls one by one up to the one that fails.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! The n-th compile, run, operator (an allocation of it), upload or download of a training run fails or is slow, for every
-//! n there is: nothing hangs, the state behind the error is eager's, and training goes on from there as if it began there.
+//! The n-th compile, run, operator (an allocation of it), upload or download of a training run fails or is slow, for
+//! every n there is: nothing hangs, the state behind the error is eager's, and training goes on from there as if it
+//! began there.
 //!
 //! `LTC_TEST_CASES` is how many steps the run has (`make faults` takes more).
 
@@ -227,8 +228,8 @@ fn is_between(state: &State, before: &State, after: &State) -> bool {
     state.iter().zip(before).skip(moved).all(|(a, b)| a == b)
 }
 
-/// Whether a state is what eager leaves of step `i`: the loss is known before the variables are moved, so an error in moving
-/// them may come in the step behind, which has then run from what was left.
+/// Whether a state is what eager leaves of step `i`: the loss is known before the variables are moved, so an error in
+/// moving them may come in the step behind, which has then run from what was left.
 fn is_left_by(i: usize, state: &State, expected: &[State]) -> bool {
     if is_between(state, &expected[i], &expected[i + 1]) {
         return true;

@@ -1,4 +1,5 @@
-//! A program that could take every processor runs on one, beside a caller that has much to do meanwhile, where that is faster.
+//! A program that could take every processor runs on one, beside a caller that has much to do meanwhile, where that is
+//! faster.
 
 use std::{
     sync::Arc,

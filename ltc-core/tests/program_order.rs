@@ -15,7 +15,8 @@ use parking_lot::Mutex;
 
 type Log = Arc<Mutex<Vec<(usize, ThreadId)>>>;
 
-/// A backend without numerics whose programs of one node take a while on the executor thread, and others every processor.
+/// A backend without numerics whose programs of one node take a while on the executor thread, and others every
+/// processor.
 struct Waiting(Log);
 
 struct Program {

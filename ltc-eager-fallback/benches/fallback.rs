@@ -1,4 +1,5 @@
-//! What it costs that an operator runs eagerly: `cargo bench -p ltc-eager-fallback`. Beside it the same call without us.
+//! What it costs that an operator runs eagerly: `cargo bench -p ltc-eager-fallback`. Beside it the same call without
+//! us.
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use std::hint::black_box;

@@ -1,8 +1,8 @@
 //! Running an operator eagerly, when it cannot be recorded.
 //!
 //! Some operators have no place in a recorded graph: the shape of their result depends on values (`nonzero`), they
-//! return a host value (`item`), nothing can tell their result's shape, or the user forces them out. They run at once, on
-//! the host, visibly. Takes the place of `torch/csrc/lazy/ts_backend/ts_eager_fallback.cpp`.
+//! return a host value (`item`), nothing can tell their result's shape, or the user forces them out. They run at once,
+//! on the host, visibly. Takes the place of `torch/csrc/lazy/ts_backend/ts_eager_fallback.cpp`.
 //!
 //! # Order of events
 //! [`run`] does, in this order:

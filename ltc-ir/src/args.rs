@@ -165,8 +165,8 @@ impl ArgWriter {
         self
     }
 
-    /// A 0-dim host tensor, or with [`ArgFlags::WRAPPED`] a number, of any dtype where the schema says tensor. `bits` as
-    /// [`crate::Scalar::from_words`] reads them; the second word counts for complex dtypes only.
+    /// A 0-dim host tensor, or with [`ArgFlags::WRAPPED`] a number, of any dtype where the schema says tensor. `bits`
+    /// as [`crate::Scalar::from_words`] reads them; the second word counts for complex dtypes only.
     pub fn host_scalar(&mut self, dtype: DType, bits: [u64; 2], flags: ArgFlags) -> &mut Self {
         self.numbers.extend_from_slice(&bits[..number_words(dtype)]);
         self.head(Tag::HostScalar, flags, dtype as u8, 0)
@@ -374,7 +374,8 @@ pub struct ArgReader<'a> {
     error: bool,
 }
 
-/// Where a view begins in its base, in elements: the one integer among the arguments of `ltc::read_view` and `ltc::write_view`.
+/// Where a view begins in its base, in elements: the one integer among the arguments of `ltc::read_view` and
+/// `ltc::write_view`.
 pub fn view_offset(words: &[u64]) -> Option<i64> {
     ArgReader::new(words).find_map(|a| if let Arg::Int(offset) = a { Some(offset) } else { None })
 }

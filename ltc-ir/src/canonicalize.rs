@@ -1,8 +1,8 @@
 //! From a trace to its canonical form.
 //!
 //! The input is a set of pending nodes in an order where operands come first, closed under pending operands: everything
-//! alive on a device (in recording order), or what some roots reach ([`reachable`]). The result has the graph's structure
-//! in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
+//! alive on a device (in recording order), or what some roots reach ([`reachable`]). The result has the graph's
+//! structure in flat arrays, its hash, and the bindings: parameters, runtime numbers, outputs.
 //!
 //! A steady training loop canonicalises the same structure each step, so a [`Graph`] is only built on a cache miss
 //! ([`Canonical::to_graph`]); a hit is confirmed against the trace itself ([`Canonical::matches`]).
@@ -123,7 +123,8 @@ pub fn reachable<D>(roots: &[Value<D>], epoch: u32) -> Vec<Value<D>> {
     order
 }
 
-/// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one lock.
+/// Canonicalises `set` (see the module's contract). Marks nodes with `epoch`, which must be new and used under one
+/// lock.
 pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     let mut canonical = Canonical::default();
     canonical.fill(set, epoch, false, false);
@@ -171,33 +172,68 @@ fn canonicalize_with<D: Clone>(
     c.set = set;
 }
 
+/// Numbers what the set computes and reads, in order; then says what comes out of it and what its parameters are.
 fn walk<D: Clone>(
     c: &mut Canonical<D>,
     set: &[Value<D>],
     outputs: Option<&[Value<D>]>,
     epoch: u32,
-    Wants { parts, keepers }: Wants,
+    wants: Wants,
 ) -> Result<(), NeededWhole> {
-    let kept = |value: &Value<D>| if keepers { 0 } else { value.keepers() };
-    let Canonical { ids, uses, leaves, .. } = c;
-    ids.reserve(set.len());
-    uses.resize(set.len(), 0);
+    c.ids.reserve(set.len());
+    c.uses.resize(set.len(), 0);
     c.operands.reserve(set.len() * 2);
     c.ends.reserve(set.len());
     c.nodes.reserve(set.len());
     let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
-        if parts
+        if wants.parts
             && value.op() == Op::read_view()
-            && let Some(param) = part_read(leaves, value, epoch)
+            && let Some(param) = part_read(&mut c.leaves, value, epoch)
         {
-            ids.push(param);
+            c.ids.push(param);
             value.set_mark(epoch, position as u32);
             continue;
         }
         let first_operand = c.operands.len();
         let result_index = value.result_index();
+        c.read_operands(value, epoch)?;
+        value.set_mark(epoch, position as u32);
+        if let Some(index) = result_index {
+            let base =
+                c.operands.pop().and_then(ValueId::as_result).expect("invariant: a result has one pending operand");
+            c.ids.push(ValueId::result(base + index));
+            continue;
+        }
+        c.ids.push(ValueId::result(next_result));
+        next_result += value.results().len();
+        hasher.node(value.local_hash(), &c.operands[first_operand..]);
+        c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
+        c.nodes.push(position as u32);
+    }
+    match outputs {
+        Some(outputs) => c.put_out_these(set, outputs, epoch)?,
+        None => c.put_out_held(set, wants)?,
+    }
+    c.bind_params(outputs.is_none(), wants);
+    c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
+    Ok(())
+}
+
+impl Wants {
+    /// How many hold a value only to have it if something fails, and so do not ask for it.
+    fn kept<D>(self, value: &Value<D>) -> usize {
+        if self.keepers { 0 } else { value.keepers() }
+    }
+}
+
+/// The stages of [`walk`].
+impl<D: Clone> Canonical<D> {
+    /// Notes the operands and numbers of a node; data that is met for the first time becomes a parameter.
+    #[inline]
+    fn read_operands(&mut self, value: &Value<D>, epoch: u32) -> Result<(), NeededWhole> {
+        let Canonical { ids, uses, leaves, .. } = self;
         let mut needed_whole = false;
         value.inspect(
             |operands, numbers| {
@@ -219,66 +255,67 @@ fn walk<D: Clone>(
                             ValueId::param(leaves.len() - 1)
                         }
                     };
-                    c.operands.push(id);
+                    self.operands.push(id);
                 }
-                c.numbers.extend_from_slice(numbers);
+                self.numbers.extend_from_slice(numbers);
             },
             |_| unreachable!("invariant: the set holds pending nodes only"),
         );
-        if needed_whole {
-            return Err(NeededWhole);
-        }
-        value.set_mark(epoch, position as u32);
-        if let Some(index) = result_index {
-            let base =
-                c.operands.pop().and_then(ValueId::as_result).expect("invariant: a result has one pending operand");
-            ids.push(ValueId::result(base + index));
-            continue;
-        }
-        ids.push(ValueId::result(next_result));
-        next_result += value.results().len();
-        hasher.node(value.local_hash(), &c.operands[first_operand..]);
-        c.ends.push((c.operands.len() as u32, c.numbers.len() as u32));
-        c.nodes.push(position as u32);
+        if needed_whole { Err(NeededWhole) } else { Ok(()) }
     }
-    let (output_ids, out) = (&mut c.output_ids, &mut c.outputs);
-    let mut output = |position: usize| {
-        // Somebody holds the part itself.
-        ids[position].as_result().ok_or(NeededWhole)?;
-        output_ids.push(ids[position]);
-        out.push(set[position].clone());
+
+    /// The outputs are these values.
+    fn put_out_these(&mut self, set: &[Value<D>], outputs: &[Value<D>], epoch: u32) -> Result<(), NeededWhole> {
+        for value in outputs {
+            let position = value.marked(epoch).expect("invariant: outputs are in the set");
+            self.put_out(set, position as usize)?;
+        }
         Ok(())
-    };
-    for value in outputs.unwrap_or_default() {
-        output(value.marked(epoch).expect("invariant: outputs are in the set") as usize)?;
     }
-    for (position, value) in set.iter().enumerate().filter(|_| outputs.is_none()) {
-        // Held by `set`, by its users within the set, and by those who keep it. What only these want has to be computed, too.
-        let kept = kept(value);
-        let ours = 1 + uses[position] as usize + kept;
-        if value.holders() > ours || (kept > 0 && uses[position] == 0) {
-            output(position)?;
-        }
-    }
-    c.params.extend(leaves.drain(..).map(|Leaf { value, uses, part }| {
-        let data = value.inspect(|_, _| unreachable!("invariant: the set is closed under pending operands"), D::clone);
-        match part {
-            Some((layout, at)) => ParamBinding { data, donated: false, part_at: Some(at), layout },
-            None => {
-                let donated = outputs.is_none() && value.holders() == 1 + uses as usize + kept(&value);
-                ParamBinding { data, donated, part_at: None, layout: value.layout().clone() }
+
+    /// The outputs are the values that someone holds besides `set`, their users within the set, and those who keep
+    /// them. What only these want has to be computed, too.
+    fn put_out_held(&mut self, set: &[Value<D>], wants: Wants) -> Result<(), NeededWhole> {
+        for (position, value) in set.iter().enumerate() {
+            let (uses, kept) = (self.uses[position], wants.kept(value));
+            let ours = 1 + uses as usize + kept;
+            if value.holders() > ours || (kept > 0 && uses == 0) {
+                self.put_out(set, position)?;
             }
         }
-    }));
-    c.hash = hasher.finish(c.params.iter().map(|p| p.layout.hash()), &c.output_ids);
-    Ok(())
+        Ok(())
+    }
+
+    fn put_out(&mut self, set: &[Value<D>], position: usize) -> Result<(), NeededWhole> {
+        let id = self.ids[position];
+        // If it is a parameter, somebody holds the part itself.
+        id.as_result().ok_or(NeededWhole)?;
+        self.output_ids.push(id);
+        self.outputs.push(set[position].clone());
+        Ok(())
+    }
+
+    /// Says what the parameters are. `may_donate`: those that only the set holds may be written over.
+    fn bind_params(&mut self, may_donate: bool, wants: Wants) {
+        self.params.extend(self.leaves.drain(..).map(|Leaf { value, uses, part }| {
+            let closed = "invariant: the set is closed under pending operands";
+            let data = value.inspect(|_, _| unreachable!("{closed}"), D::clone);
+            match part {
+                Some((layout, at)) => ParamBinding { data, donated: false, part_at: Some(at), layout },
+                None => {
+                    let donated = may_donate && value.holders() == 1 + uses as usize + wants.kept(&value);
+                    ParamBinding { data, donated, part_at: None, layout: value.layout().clone() }
+                }
+            }
+        }));
+    }
 }
 
 /// Where a read through a view begins in its base, if it shows one dense block of it, as elements of the same type.
 pub fn part_offset<D>(view: &Value<D>, base: &Value<D>) -> Option<i64> {
     let layout = view.layout();
     let is_block = layout.numel() != 0 && layout.dtype() == base.layout().dtype() && layout.is_dense();
-    (is_block && view.op() == Op::read_view()).then(|| view_offset(view.words()))?
+    if is_block && view.op() == Op::read_view() { view_offset(view.words()) } else { None }
 }
 
 /// The parameter that this view reads, if it is a dense part of data that the set has not used whole so far.
@@ -344,8 +381,8 @@ const UNMARKED: u32 = 0;
 const MAX_PARTS: usize = 32;
 
 impl<D: Clone> Canonical<D> {
-    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts of
-    /// data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
+    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts
+    /// of data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
     pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool, keepers: bool) {
         canonicalize_with(self, set, None, epoch, Wants { parts, keepers });
     }
@@ -376,8 +413,8 @@ impl<D> Canonical<D> {
         self.nodes.iter().map(|&i| &self.set[i as usize])
     }
 
-    /// What a value is in the graph: a result, or a parameter that stands for all of it. Until the values it was made of
-    /// are marked for another.
+    /// What a value is in the graph: a result, or a parameter that stands for all of it. Until the values it was made
+    /// of are marked for another.
     pub fn id(&self, value: &Value<D>) -> Option<ValueId> {
         match value.marked(self.epoch)? {
             mark if mark & IN_PARTS != 0 => None,

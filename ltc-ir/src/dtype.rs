@@ -46,8 +46,8 @@ pub enum DType {
     U32 = 28,
     /// Unsigned 64-bit integer.
     U64 = 29,
-    /// Not an element type of tensors: the state of a random generator, an opaque rank-0 value. Random operators consume
-    /// one and yield the next, which orders draws by data flow.
+    /// Not an element type of tensors: the state of a random generator, an opaque rank-0 value. Random operators
+    /// consume one and yield the next, which orders draws by data flow.
     RngState = 255,
 }
 

@@ -1,10 +1,11 @@
 //! Scalar expressions: what a pointwise operator computes for one element, as data.
 //!
 //! A row of the operator table says `self + alpha * other`, and everyone who needs to know reads it from there: fused
-//! kernels, the reference backend, differentiation (a gradient is such an expression too). Operations stand in the order in
-//! which libtorch's CPU kernels do them (`aten/src/ATen/native/cpu/{BinaryOps,UnaryOps,PointwiseOps,Activation,Lerp}Kernel.cpp`),
-//! so that what is computed by them has libtorch's bits. Names are the arguments of the operator's schema, besides those
-//! the reader adds, such as `grad` and `result`.
+//! kernels, the reference backend, differentiation (a gradient is such an expression too). Operations stand in the
+//! order in which libtorch's CPU kernels do them
+//! (`aten/src/ATen/native/cpu/{BinaryOps,UnaryOps,PointwiseOps,Activation,Lerp}Kernel.cpp`), so that what is computed
+//! by them has libtorch's bits. Names are the arguments of the operator's schema, besides those the reader adds, such
+//! as `grad` and `result`.
 //!
 //! ```text
 //! text    = { name "=" or ";" } or

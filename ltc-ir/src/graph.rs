@@ -186,9 +186,9 @@ impl Graph {
         self.hash
     }
 
-    /// The graph with some nodes replaced by several that together yield the same results in the same order, and per node
-    /// of the new graph the position of the node it stands for. `parts` gives a node's replacement, or `None` to keep it;
-    /// first results are numbered here. Values keep their ids.
+    /// The graph with some nodes replaced by several that together yield the same results in the same order, and per
+    /// node of the new graph the position of the node it stands for. `parts` gives a node's replacement, or `None` to
+    /// keep it; first results are numbered here. Values keep their ids.
     pub fn expanded(&self, mut parts: impl FnMut(&GraphNode) -> Option<Vec<GraphNode>>) -> (Graph, Vec<u32>) {
         let mut graph = Graph { nodes: Vec::with_capacity(self.nodes.len()), result_nodes: Vec::new(), ..self.clone() };
         let mut origin = Vec::with_capacity(self.nodes.len());

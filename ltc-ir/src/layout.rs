@@ -1,7 +1,7 @@
 //! Layouts: element type, sizes and strides of a value.
 //!
-//! A layout is what libtorch's `TensorImpl` says of a tensor minus its storage offset. Values in the trace carry strides
-//! because eager libtorch's results do, and users can see them.
+//! A layout is what libtorch's `TensorImpl` says of a tensor minus its storage offset. Values in the trace carry
+//! strides because eager libtorch's results do, and users can see them.
 
 use std::{fmt, sync::Arc};
 

@@ -72,8 +72,8 @@ impl Props {
     pub const COMMUTATIVE: Props = Props(16);
     /// Images may come channels-last: results have that layout too, and the kernels are not slower.
     pub const CHANNELS_LAST: Props = Props(32);
-    /// No values of operands or numbers make it fail: what its arguments' shapes and dtypes allow, it computes. Not known of
-    /// an operator, it may fail.
+    /// No values of operands or numbers make it fail: what its arguments' shapes and dtypes allow, it computes. Not
+    /// known of an operator, it may fail.
     pub const TOTAL: Props = Props(64);
 
     /// Whether all of `other` is in this set.

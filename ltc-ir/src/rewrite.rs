@@ -1,12 +1,13 @@
 //! Graphs rewritten into better ones.
 //!
-//! A [`Rewriting`] goes through the nodes of a graph in order and keeps each, puts others in its place, or says what stands
-//! for its results. Parameters, outputs and runtime numbers keep their meaning, so the new graph runs on what the old one
-//! was recorded with. What nobody needs any more is left out.
+//! A [`Rewriting`] goes through the nodes of a graph in order and keeps each, puts others in its place, or says what
+//! stands for its results. Parameters, outputs and runtime numbers keep their meaning, so the new graph runs on what
+//! the old one was recorded with. What nobody needs any more is left out.
 //!
-//! Runtime numbers are unknown to a rewrite. It may *assume* some to have certain values, as that the `alpha` of an addition
-//! is one, or to be equal; whoever runs the graph checks the assumptions first, and runs the old graph when one is wrong. Numbers of
-//! calls that were not recorded are constants, which whoever runs the graph appends to those of the run.
+//! Runtime numbers are unknown to a rewrite. It may *assume* some to have certain values, as that the `alpha` of an
+//! addition is one, or to be equal; whoever runs the graph checks the assumptions first, and runs the old graph when
+//! one is wrong. Numbers of calls that were not recorded are constants, which whoever runs the graph appends to those
+//! of the run.
 
 use std::ops::Range;
 
@@ -133,7 +134,8 @@ impl<'a> Rewriting<'a> {
         self.builder.push_at(signature, operands, numbers, self.source.nodes()[index].site)
     }
 
-    /// Adds a call that was not recorded, as [`Rewriting::push`] does; its numbers are those written with its arguments.
+    /// Adds a call that was not recorded, as [`Rewriting::push`] does; its numbers are those written with its
+    /// arguments.
     pub fn call(
         &mut self,
         index: usize,
@@ -212,8 +214,8 @@ pub fn results_from(first: ValueId) -> impl Iterator<Item = ValueId> {
     (first..).map(ValueId::result)
 }
 
-/// The runtime numbers of a node and the words they have where the schema's defaults were not changed, as the `alpha` of an
-/// addition; `None` if one of them has no default.
+/// The runtime numbers of a node and the words they have where the schema's defaults were not changed, as the `alpha`
+/// of an addition; `None` if one of them has no default.
 pub fn default_numbers(node: &GraphNode) -> Option<Vec<(u32, u64)>> {
     let mut words = Vec::new();
     if node.number_count == 0 {

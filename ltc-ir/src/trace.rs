@@ -1,9 +1,10 @@
 //! The trace: what recording builds.
 //!
 //! A [`Value`] is a counted reference to a [`Node`]. Whoever holds the value keeps the node, and the node keeps what it
-//! was computed from; dropping a tensor therefore drops exactly the work only it needed, however deep (the drop does not
-//! recurse). An operator with several results is one node, and each result is a [`Op::result`] node over it, so that the
-//! reference count of every single result is known: a result nobody else holds needs no buffer outside the program.
+//! was computed from; dropping a tensor therefore drops exactly the work only it needed, however deep (the drop does
+//! not recurse). An operator with several results is one node, and each result is a [`Op::result`] node over it, so
+//! that the reference count of every single result is known: a result nobody else holds needs no buffer outside the
+//! program.
 //!
 //! When a node has been handed to the backend its state turns from *pending* to *data* in place: everyone who holds the
 //! value sees the placeholder at once, nothing is executed twice, and the operands are let go. `D` is the placeholder
@@ -59,12 +60,12 @@ pub struct Value<D>(Arc<Node<D>>);
 /// A reference that does not keep the node.
 pub struct WeakValue<D>(Weak<Node<D>>);
 
-/// A value that is kept for the case that what replaced it in its storage cannot be computed. Who keeps a value does not use
-/// it: its memory may be written over once nothing can fail any more, and alone it makes no output.
+/// A value that is kept for the case that what replaced it in its storage cannot be computed. Who keeps a value does
+/// not use it: its memory may be written over once nothing can fail any more, and alone it makes no output.
 pub struct Kept<D>(Value<D>);
 
-/// A node nobody refers to any more, kept for the memory it takes and for its signature: a step that repeats the last one
-/// records into the nodes of that one.
+/// A node nobody refers to any more, kept for the memory it takes and for its signature: a step that repeats the last
+/// one records into the nodes of that one.
 pub struct Husk<D>(Arc<Node<D>>);
 
 impl<D> Value<D> {

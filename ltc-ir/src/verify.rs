@@ -11,9 +11,9 @@
 //! - the first results are the written arguments' new values, in argument order, with their layouts; the last results
 //!   are the generators' next states; what stands between is new and no state;
 //! - `ltc::` operators have their fixed signatures, views stay inside their base, and trace-only ones do not occur.
-//! - an operator of the table gets arguments its shape rule takes, and its new results have the layouts the rule answers, but for
-//!   strides that no element depends on. What a rule says only of certain runtime numbers, which a graph does not have, is not
-//!   asked for.
+//! - an operator of the table gets arguments its shape rule takes, and its new results have the layouts the rule
+//!   answers, but for strides that no element depends on. What a rule says only of certain runtime numbers, which a
+//!   graph does not have, is not asked for.
 //!
 //! Not checked: other operators' arguments and layouts.
 
@@ -248,7 +248,8 @@ fn check_node(graph: &Graph, node: &GraphNode) -> Result<(), Fault> {
     if node.op().name().starts_with("ltc::") { check_pseudo(graph, node) } else { check_rule(graph, node, new) }
 }
 
-/// What the operator's shape rule answers whatever the numbers are; `None` where it depends on them, or where there is no rule.
+/// What the operator's shape rule answers whatever the numbers are; `None` where it depends on them, or where there is
+/// no rule.
 fn answer(graph: &Graph, node: &GraphNode) -> Option<Result<NewResults, ShapeError>> {
     let rule = node.op().row()?.rule;
     let operands: SmallVec<[&Layout; 8]> = node.operands.iter().map(|&o| &**graph.layout(o)).collect();

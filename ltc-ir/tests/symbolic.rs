@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ltc_ir::{Graph, Refusal, Symbolic, symbolic};
 
-/// A batch `b` through a linear layer, a view of `b` rows as pairs, and a mean over the batch written as a factory's size.
+/// A batch `b` through a linear layer, a view of `b` rows as pairs, and a mean over the batch written as a factory's
+/// size.
 fn step(b: i64, f: i64) -> Arc<Graph> {
     let (half, all) = (b / 2, b * f);
     Graph::parse(&format!(

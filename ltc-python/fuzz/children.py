@@ -81,7 +81,8 @@ class Child:
         lines = said.decode(errors="replace").splitlines()
         for task in sorted(Path(f"/proc/{self.process.pid}/task").glob("*")):
             try:
-                lines.append(f"thread {task.name}: {(task / 'comm').read_text().strip()}, {(task / 'wchan').read_text()}")
+                name, waits = ((task / what).read_text().strip() for what in ("comm", "wchan"))
+                lines.append(f"thread {task.name}: {name}, {waits}")
             except OSError:
                 continue
         return "\n".join(lines)

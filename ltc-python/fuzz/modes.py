@@ -175,7 +175,8 @@ def _calls(program, world, compiler=None):
             given = [world.names[s.made] for s in inputs]
             out = call(*given)
             _go_back(world, out, i)
-            # Copies, as a gradient may be a part of the one that was handed in, and is not where the way back is replayed.
+            # Copies, as a gradient may be a part of the one that was handed in, and is not where the way back is
+            # replayed.
             out = (*out, *[x.grad.detach().clone() for x in given if x.is_leaf and x.grad is not None])
             kept.append(out)
             seen.append(value(out) if i % 2 else [metadata(t) if isinstance(t, torch.Tensor) else t for t in out])

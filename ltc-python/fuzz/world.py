@@ -166,7 +166,8 @@ class World:
     def __init__(self, device, plant=None):
         self.device, self.is_lazy = device, device != "cpu"
         self.log = []
-        #: Whether version counters are compared, and whether views are leaves, which follows from them: not after a failure that came late, as nothing takes back what it counted.
+        #: Whether version counters are compared, and whether views are leaves, which follows from them: not after a
+        #failure that came late, as nothing takes back what it counted.
         self.versions = True
         #: The version of each tensor when it was made: how often an operator writes its own result is its affair.
         self.first = {}

@@ -158,7 +158,8 @@ pub(crate) fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
     if known_layout(frame.py()) != 11 {
         return 0;
     }
-    // SAFETY: a frame object (the caller is a profile function), of a Python whose frames begin so, with the function first.
+    // SAFETY: a frame object (the caller is a profile function), of a Python whose frames begin so, with the function
+    // first.
     unsafe { *(*frame.as_ptr().cast::<Head>()).frame }
 }
 

@@ -19,8 +19,8 @@ fn all(items: &Bound<'_, PyList>) -> PyResult<Vec<Tensor>> {
     items.iter().map(one).collect()
 }
 
-/// Tensors that show the same memory as these, without history, and as views of nothing; but those that are `spent` have one of
-/// that name, which says why nobody can go back through it.
+/// Tensors that show the same memory as these, without history, and as views of nothing; but those that are `spent`
+/// have one of that name, which says why nobody can go back through it.
 #[pyfunction]
 pub(crate) fn without_history<'py>(
     tensors: &Bound<'py, PyList>,

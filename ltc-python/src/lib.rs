@@ -1,7 +1,7 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
 //!
-//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), except those of compiled
-//! steps, whose calls shall cost little (`step.rs`).
+//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), except those of
+//! compiled steps, whose calls shall cost little (`step.rs`).
 
 mod convert;
 mod history;
@@ -64,8 +64,8 @@ fn raise_interrupt() -> PyResult<()> {
     RAISED.take().map_or(Ok(()), Err)
 }
 
-/// What a Python program takes to record an operation, with modules and autograd around it: 5 to 10 us in the networks of
-/// `benches/cases.py`.
+/// What a Python program takes to record an operation, with modules and autograd around it: 5 to 10 us in the networks
+/// of `benches/cases.py`.
 const RECORDING: Duration = Duration::from_micros(6);
 
 /// Registers the `ltc` device; doing it again does nothing.
@@ -248,8 +248,8 @@ impl Ambient {
     }
 }
 
-/// The `id` of the function that a frame runs; 0 where this Python is not known (`KNOWS_FRAMES`). Only a profile function
-/// has frames to ask about.
+/// The `id` of the function that a frame runs; 0 where this Python is not known (`KNOWS_FRAMES`). Only a profile
+/// function has frames to ask about.
 #[pyfunction]
 fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
     convert::function_of_frame(frame)

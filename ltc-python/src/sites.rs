@@ -1,8 +1,8 @@
 //! Lines of Python programs, for operations that are recorded.
 //!
-//! An operation is recorded with the instruction its program is at: that of the innermost frame outside torch and this package.
-//! Two words tell it, and they are looked up in tables of the thread; the line is worked out when somebody asks. Code objects that
-//! are in a table are held, so that their addresses are not those of others later.
+//! An operation is recorded with the instruction its program is at: that of the innermost frame outside torch and this
+//! package. Two words tell it, and they are looked up in tables of the thread; the line is worked out when somebody
+//! asks. Code objects that are in a table are held, so that their addresses are not those of others later.
 
 use std::cell::{Cell, OnceCell};
 

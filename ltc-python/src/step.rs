@@ -241,7 +241,8 @@ impl Replays {
         let py = inputs.py();
         let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
         let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
-        // A replay would notice where the host goes another way, and where tensors do not hold what the capture takes for granted.
+        // A replay would notice where the host goes another way, and where tensors do not hold what the capture takes
+        // for granted.
         let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
         let gradients = ready.gradients(&inputs);
         let step = ready.step.clone();
@@ -260,7 +261,8 @@ impl Replays {
         Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))))
     }
 
-    /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does not.
+    /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does
+    /// not.
     fn differs(&self, step: u64, watch: &Bound<'_, Watch>) -> PyResult<String> {
         let mut store = self.store.lock();
         let step = store.steps.remove(&step).and_then(Arc::into_inner);

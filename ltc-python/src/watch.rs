@@ -1,8 +1,8 @@
 //! What the Python code of a captured step read, and whether it still is as it was.
 //!
-//! Places are named by the survey (`_survey.py`); here they are read and compared, at each call of a compiled step, so with as
-//! little work as can be: objects by identity, numbers and strings by type and value. A dict or a class that was not
-//! written since it was last compared is told by its version, where this Python keeps one.
+//! Places are named by the survey (`_survey.py`); here they are read and compared, at each call of a compiled step, so
+//! with as little work as can be: objects by identity, numbers and strings by type and value. A dict or a class that
+//! was not written since it was last compared is told by its version, where this Python keeps one.
 
 use std::collections::HashMap;
 

@@ -21,7 +21,8 @@ enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
 
 // ---- operator properties: the same numbers as ltc-ir/src/op.rs ----
 enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DEPENDENT = 8 };
-// Told by define_op besides: each element of a result follows from one element of each operand; and says how two compare.
+// Told by define_op besides: each element of a result follows from one element of each operand; and says how two
+// compare.
 enum { LTC_ELEMENTWISE = 1 << 16, LTC_COMPARES = 1 << 17 };
 
 // ---- why an operator runs eagerly: ltc-backend's FallbackReason ----
@@ -90,7 +91,8 @@ typedef struct LtcVTable {
   const void* (*define_op)(const void* ctx, const char* name, size_t len, uint32_t* props);
   const void* (*layout_new)(const LtcDims* dims);
   void (*layout_drop)(const void* layout);
-  // What equal calls share: operator, structural arguments and result layouts (written arguments, new tensors, generator).
+  // What equal calls share: operator, structural arguments and result layouts (written arguments, new tensors,
+  // generator).
   const void* (*signature_new)(const void* op, const uint64_t* words, uint32_t nwords, const LtcDims* results, uint32_t nresults);
   void (*signature_drop)(const void* signature);
   // Records a call. `out` receives `nfresh` storages; written arguments are updated in place.
@@ -119,8 +121,8 @@ typedef struct LtcVTable {
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
   // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
   void (*touched)(const void* ctx, const LtcSlot* slot);
-  // The operator ltc::_service: named requests of language bindings. Tensors are borrowed at::Tensor*; answers go through
-  // ltc_reply_*.
+  // The operator ltc::_service: named requests of language bindings. Tensors are borrowed at::Tensor*; answers go
+  // through ltc_reply_*.
   int (*service)(const void* ctx, const char* name, size_t name_len, const void* const* tensors, uint32_t ntensors,
                  const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply, LtcError* err);
   int32_t device_count;
@@ -164,9 +166,9 @@ int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, L
 int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
 
 // The history that autograd makes of these tensors from `begin` on. `take` says whether all that leads back from these
-// results was made since, and which of the tensors it leads to (one byte each); `cut` severs it from what was before, which
-// `mend` takes back and `let_go` makes final; cut, `run` goes back through it as often as wanted: from gradients of the
-// results (null: none) to owned gradients of the tensors (null: none).
+// results was made since, and which of the tensors it leads to (one byte each); `cut` severs it from what was before,
+// which `mend` takes back and `let_go` makes final; cut, `run` goes back through it as often as wanted: from gradients
+// of the results (null: none) to owned gradients of the tensors (null: none).
 typedef struct LtcHistory LtcHistory;
 LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* err);
 int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_t* reached, LtcError* err);
@@ -193,8 +195,8 @@ void ltc_reply_tensor(LtcReply* reply, void* tensor /* owned at::Tensor* */);
 void ltc_reply_text(LtcReply* reply, const char* text, size_t len);
 void ltc_reply_numbers(LtcReply* reply, const int64_t* numbers, uint32_t n);
 
-// Threads that kernels called from this thread may use (at least 1), and oneMKL's products alone (0: as many as kernels). What
-// is negative is left as it is, on the way in; on the way out, was not changed.
+// Threads that kernels called from this thread may use (at least 1), and oneMKL's products alone (0: as many as
+// kernels). What is negative is left as it is, on the way in; on the way out, was not changed.
 typedef struct LtcThreads {
   int kernels, products;
 } LtcThreads;
@@ -224,11 +226,12 @@ typedef struct LtcPlan LtcPlan;
 int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results,
                  uint32_t nresults, LtcPlan** out, LtcError* err);
 void ltc_plan_free(LtcPlan* plan);
-// operands: at::Tensor* (at::Generator* for generator arguments) in order of appearance; reusable[i]: this operand may be
-// written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
+// operands: at::Tensor* (at::Generator* for generator arguments) in order of appearance; reusable[i]: this operand may
+// be written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
 int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
                  LtcError* err);
-// Runs an operator once, with no promise about its results' layouts: written arguments (copied first) and defined results.
+// Runs an operator once, with no promise about its results' layouts: written arguments (copied first) and defined
+// results.
 int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands, const uint8_t* reusable,
               const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count, LtcError* err);
 
@@ -275,8 +278,8 @@ void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);
 void ltc_pool_empty(void);
 void ltc_pool_stats(LtcPoolStats* out);
 
-// Forks: of every fork that runs the system's handlers, on the thread that forks; the locks of this side are taken besides.
-// Once per process.
+// Forks: of every fork that runs the system's handlers, on the thread that forks; the locks of this side are taken
+// besides. Once per process.
 int ltc_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void), LtcError* err);
 int ltc_came_along(void);  // whether this thread came along into a forked child
 

@@ -41,14 +41,16 @@ uint64_t denormals() {
 #endif
 }
 
-// Who is asked before libtorch is, innermost first. What such an object does no number can tell: only that it is another one.
+// Who is asked before libtorch is, innermost first. What such an object does no number can tell: only that it is
+// another one.
 void modes(LtcAmbient& a) {
   using Functions = at::impl::PythonTorchFunctionTLS;
   using Dispatch = c10::impl::TorchDispatchModeTLS;
   const auto functions = Functions::stack_len(), dispatch = Dispatch::stack_len();
   for (int64_t i = 0; i < functions; i++) mix(a.mode_objects, object(*Functions::get_stack_at(i)));
   for (int64_t i = 0; i < dispatch; i++) mix(a.mode_objects, (uint64_t)Dispatch::get_stack_at(i).get());
-  // How deep functorch's transforms are nested stands in no header that comes with libtorch: only whether there are any.
+  // How deep functorch's transforms are nested stands in no header that comes with libtorch: only whether there are
+  // any.
   const DispatchKeySet functorch{DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::FuncTorchDynamicLayerBackMode};
   const bool transforms = DispatchKeySet(DispatchKeySet::RAW, a.keys_included).has_any(functorch);
   auto& hooks = at::SavedTensorDefaultHooks::get_tls_state();
@@ -61,7 +63,8 @@ void modes(LtcAmbient& a) {
 }
 }  // namespace
 
-// Everything that result layouts, and whether there are any, may depend on: inference runs below autograd, autocast and all modes.
+// Everything that result layouts, and whether there are any, may depend on: inference runs below autograd, autocast and
+// all modes.
 uint64_t layout_ambient() {
   auto& c = at::globalContext();
   return Packed()((uint64_t)c10::get_default_dtype_as_scalartype(), 8)(c.deterministicAlgorithms(), 1)(
@@ -77,7 +80,8 @@ extern "C" void ltc_ambient(LtcAmbient* out) {
   const auto keys = c10::impl::tls_local_dispatch_key_set();
   a.keys_included = keys.included_.raw_repr();
   a.keys_excluded = keys.excluded_.raw_repr();
-  // Whether backward takes threads of its own is left out: the first recorded call of a thread changes it, and no value.
+  // Whether backward takes threads of its own is left out: the first recorded call of a thread changes it, and no
+  // value.
   const auto& grad = c10::AutogradState::get_tls_state();
   a.autograd = Packed()(grad.get_grad_mode(), 1)(grad.get_fw_grad_mode(), 1)(grad.get_inference_mode(), 1)(
       grad.get_view_replay_enabled(), 1).word;

@@ -91,8 +91,8 @@ bool resize_like(const Tensor& lazy, const Tensor& host) {
   return true;
 }
 
-// A call that fails may have given its output another size by then, or have written some of what it was to write (`_foreach_neg_` of
-// floats and a boolean).
+// A call that fails may have given its output another size by then, or have written some of what it was to write
+// (`_foreach_neg_` of floats and a boolean).
 void leave_failed(const LtcCall& c) {
   for (auto& [lazy, host, before] : c.mutated) {
     if (resize_like(*lazy, host) || same_bits(host, before)) continue;

@@ -41,8 +41,8 @@ bool has_hooks(Node& node) {
 // A function that a Python class differentiates. The class is torch's Python bindings', which are not linked to.
 bool is_python(Node& node) { return std::string(typeid(node).name()).find("6PyNodeE") != std::string::npos; }
 
-// Nodes have a setter for their edges that also sees to their topological numbers, and refuses once they have a parent. An
-// entrance has the lowest number there is, so the order of the numbers holds.
+// Nodes have a setter for their edges that also sees to their topological numbers, and refuses once they have a parent.
+// An entrance has the lowest number there is, so the order of the numbers holds.
 void lead(const Way& way, Edge to) { const_cast<edge_list&>(way.from->next_edges())[way.index] = std::move(to); }
 }  // namespace
 }  // namespace ltc

@@ -1,5 +1,5 @@
-// Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, the kernel run on
-// stand-ins, or a Meta kernel.
+// Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, the kernel run
+// on stand-ins, or a Meta kernel.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -16,8 +16,9 @@
 
 namespace ltc {
 namespace {
-// Bounded, per thread: four ways per set, the oldest way of a full set is replaced. A program that repeats itself makes its
-// calls in the same order: each place remembers which call came next, and that one is compared before anything is hashed.
+// Bounded, per thread: four ways per set, the oldest way of a full set is replaced. A program that repeats itself makes
+// its calls in the same order: each place remembers which call came next, and that one is compared before anything is
+// hashed.
 struct Cache {
   static constexpr uint32_t kSets = 1024, kWays = 4, kNone = ~0u;
   std::array<std::unique_ptr<ShapeEntry>, kSets * kWays> places;
@@ -150,9 +151,9 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   }
 }
 
-// ---- probes: the operator run once on host tensors of zeros (integers, valid indices) and ones (floats) ----
-// A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has every size
-// cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not check.
+// ---- probes: the operator run once on host tensors of zeros (integers, valid indices) and ones (floats) ---- A full
+// probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has every size cut
+// to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not check.
 constexpr size_t kProbeBytes = size_t(64) << 20;
 constexpr const char* kTooLarge = "too large to probe";
 
@@ -257,7 +258,8 @@ struct StandIn {
   }
 };
 
-// Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in `eager`.
+// Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in
+// `eager`.
 StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
   Alone alone;
   size_t bytes = 0;
@@ -284,7 +286,8 @@ void call_meta_function(const OpInfo& o, StandIn& call) {
   o.handle->redispatchBoxed(DispatchKeySet(), &call.stack);
 }
 
-// Whether a kernel that ran on tiny stand-ins gave other results than its own meta function says. Those of some resize them.
+// Whether a kernel that ran on tiny stand-ins gave other results than its own meta function says. Those of some resize
+// them.
 bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   ShapeEntry kernel, meta;
   try {
@@ -311,8 +314,8 @@ bool names_dtypes(const c10::Error& e) {
   return false;
 }
 
-// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses such stand-ins of full size. Asked once for each
-// operator and its dtypes, as that costs what the call costs.
+// Where a size of 1 fits no call, as in `layer_norm`: whether the kernel refuses such stand-ins of full size. Asked
+// once for each operator and its dtypes, as that costs what the call costs.
 bool refuses(const OpInfo& o, const Stack& stack, const Flat& f) {
   thread_local std::unordered_set<uint64_t> taken;
   uint64_t key = o.id;
@@ -353,8 +356,8 @@ bool writes_shared_memory(const Flat& f) {
   return false;
 }
 
-// The tensors whose layouts an elementwise call's new results have: the first argument's. Empty unless those of all arguments have
-// the same sizes and lie one element after the other.
+// The tensors whose layouts an elementwise call's new results have: the first argument's. Empty unless those of all
+// arguments have the same sizes and lie one element after the other.
 std::vector<Tensor> all_alike(const OpInfo& o, const Stack& stack) {
   std::vector<Tensor> like;
   for (size_t i = 0, base = stack.size() - o.args.size(); i < o.args.size(); i++) {
@@ -400,8 +403,8 @@ bool ask_small(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e
   }
 }
 
-// Whether the kernel, run on stand-ins, answered; a call that its kernel refuses goes to the host, which has the real values: it gives the
-// real error, or succeeds where zeros do not.
+// Whether the kernel, run on stand-ins, answered; a call that its kernel refuses goes to the host, which has the real
+// values: it gives the real error, or succeeds where zeros do not.
 bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   if (!o.probe) return false;
   count_probe();
@@ -423,7 +426,8 @@ bool reads_nothing(const Flat& f) {  // of some operand: it has no elements
   return false;
 }
 
-// Whether the CPU casts an operand before it looks at strides, which a meta function does not, and the cast one's are others: it is dense.
+// Whether the CPU casts an operand before it looks at strides, which a meta function does not, and the cast one's are
+// others: it is dense.
 bool lies_otherwise_when_cast(const Flat& f, const ShapeEntry& e) {
   for (size_t i = 0; i < f.operands.size(); i++) {
     const Tensor* t = f.tensors[i];
@@ -451,8 +455,8 @@ void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry
     if (o.has_view || !ask_kernel(o, stack, f, e)) e.eager = LTC_WHY_NO_SHAPE;
     return;
   } catch (...) {
-    // Meta functions refuse some calls that kernels take. A structured one is mostly the kernel's own; else the real kernel gives
-    // its own error, or succeeds. No view can come from the host.
+    // Meta functions refuse some calls that kernels take. A structured one is mostly the kernel's own; else the real
+    // kernel gives its own error, or succeeds. No view can come from the host.
     if (o.has_view) throw;
     if (o.structured) {
       if (ask_kernel(o, stack, f, e) && !e.eager) return;
@@ -485,8 +489,8 @@ void sign(const OpInfo& o, const Flat& f, ShapeEntry& e) {
 
 }  // namespace
 
-// Kernel of the mode under which structured kernels run for their meta function only: calls of out variants return their
-// out arguments untouched, everything else goes on below the mode.
+// Kernel of the mode under which structured kernels run for their meta function only: calls of out variants return
+// their out arguments untouched, everything else goes on below the mode.
 void swallow_out(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   const auto& s = op.schema();
   const size_t n = s.arguments().size();
@@ -514,7 +518,8 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
   bool answered = false;
   if (!empty) ask_rule(o, f, *e, answered);
   if (!empty && !answered) ask_libtorch(o, stack, f, *e);
-  // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe changes.
+  // Where the kernel was not asked. Kernels without a meta function of their own may trust sizes that a tiny probe
+  // changes.
   const bool unasked = !empty && (answered || o.structured || o.checks_numbers);
   if (!e->eager && !o.has_view && o.probe && unasked && kernel_disagrees(o, stack, f)) e->eager = LTC_WHY_NO_SHAPE;
   e->hash = f.hash(o.id);

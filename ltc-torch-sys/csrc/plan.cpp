@@ -107,7 +107,8 @@ struct LtcPlan {
 };
 
 namespace {
-// The one operator of libtorch that draws and takes no generator: what its CPU kernel computes, from the one it is to draw from.
+// The one operator of libtorch that draws and takes no generator: what its CPU kernel computes, from the one it is to
+// draw from.
 void dropout(const OpInfo& o, Stack& stack, at::Generator generator) {
   const Tensor input = stack[stack.size() - 3].toTensor();
   const double keep = 1 - stack[stack.size() - 2].toDouble();
@@ -284,8 +285,8 @@ void LtcPlan::each_in_recorded_dtype(Stack& stack) const {
   }
 }
 
-// Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since the
-// call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
+// Where no argument says in which floats to compute, libtorch's default dtype does, which may have been set anew since
+// the call was recorded. Its results were of the one it had then: what takes no part in the choice is made to say so.
 void LtcPlan::in_recorded_dtype(Stack& stack) const {
   if (o->over_lists) return each_in_recorded_dtype(stack);
   if (results[0].dtype == at::kBool && !o->compares) return;
@@ -382,8 +383,8 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
   } else if (implied_generator && o->name == "aten::native_dropout") {
     dropout(*o, stack, next_generator(implied_operand));
   } else if (implied_generator) {
-    // The kernel, of an extension, draws from the process's default generator. Eager draws of other threads meanwhile are not
-    // kept apart.
+    // The kernel, of an extension, draws from the process's default generator. Eager draws of other threads meanwhile
+    // are not kept apart.
     std::lock_guard<std::mutex> lock(default_generator_mutex());
     at::Generator ours = next_generator(implied_operand), theirs = at::detail::getDefaultCPUGenerator();
     auto saved = theirs.get_state();

@@ -1,5 +1,6 @@
-// Memory of programs, kept from run to run. An allocator in front of libtorch's own: large blocks that a thread asks for while
-// it runs a program come from here and return here, wherever they are let go; all else goes through untouched.
+// Memory of programs, kept from run to run. An allocator in front of libtorch's own: large blocks that a thread asks
+// for while it runs a program come from here and return here, wherever they are let go; all else goes through
+// untouched.
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
@@ -15,8 +16,8 @@ namespace {
 constexpr size_t kSmall = 64 << 10;  // below, the system's allocator keeps memory itself
 constexpr size_t kHuge = 2 << 20;    // a huge page
 constexpr uint64_t kIdle = 256;      // runs after which a block nobody took is given back
-// Times a block is taken before its pages shall become huge. Then the kernel makes them so in the background; who touches a huge
-// page first waits until all of it is cleared, which a program that runs a few times does not earn back.
+// Times a block is taken before its pages shall become huge. Then the kernel makes them so in the background; who
+// touches a huge page first waits until all of it is cleared, which a program that runs a few times does not earn back.
 constexpr uint32_t kSettled = 8;
 
 thread_local uint32_t t_depth = 0;

@@ -22,8 +22,8 @@ struct Flattener {
   const OpInfo& o;
   Flat& f;
 
-  // Whether a number fits an integer dtype, or half, is an error of the call: beside such tensors its range is part of the key,
-  // so that another range is inferred (and refused) anew.
+  // Whether a number fits an integer dtype, or half, is an error of the call: beside such tensors its range is part of
+  // the key, so that another range is inferred (and refused) anew.
   void range(const c10::Scalar& s) {
     if (!f.integral || s.isComplex()) return;
     double d = s.toDouble();
@@ -408,10 +408,9 @@ void run(const OpInfo& o, Stack* stack) {
   push_results(o, e, f, slots.data(), stack);
 }
 
-// ---- plain calls ----
-// Most calls of most programs: tensors and numbers in, one tensor out, layouts known. They need no interpreter stack, whose references
-// make PyTorch take the interpreter's lock for each tensor with a Python object. Whatever else a call turns out to be, it is made again
-// the boxed way.
+// ---- plain calls ---- Most calls of most programs: tensors and numbers in, one tensor out, layouts known. They need
+// no interpreter stack, whose references make PyTorch take the interpreter's lock for each tensor with a Python object.
+// Whatever else a call turns out to be, it is made again the boxed way.
 namespace {
 void plain(Flattener& fl, const Tensor& t, const ArgInfo& a) {
   if (t.defined()) fl.tensor(t, a, false);

@@ -1,5 +1,6 @@
 // Recurrent layers with the CPU's arithmetic: libtorch would pick the accelerators' fused cells, which only CUDA has.
-// Bit for bit: gates are activated as chunks of their sum, because kernels treat rows apart and a whole tensor otherwise.
+// Bit for bit: gates are activated as chunks of their sum, because kernels treat rows apart and a whole tensor
+// otherwise.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -46,8 +47,9 @@ State join(const std::vector<State>& parts) {
   return {at::cat(h, 0), c.empty() ? Tensor() : at::cat(c, 0)};
 }
 
-// A layer in one direction. `gates`: rows of all time steps, `sizes[t]` of them for step t, never more than for the step
-// before: sequences that have ended are not in the batch any more. Returns the outputs as such rows; `s` is the last state.
+// A layer in one direction. `gates`: rows of all time steps, `sizes[t]` of them for step t, never more than for the
+// step before: sequences that have ended are not in the batch any more. Returns the outputs as such rows; `s` is the
+// last state.
 Tensor run_layer(Step step, const Tensor& gates, IntArrayRef sizes, State& s, const Weights& w, bool backwards) {
   std::vector<Tensor> out(sizes.size());
   if (backwards) {
@@ -96,8 +98,8 @@ struct Layers {
   }
 };
 
-// All layers over a sequence: outputs, last hidden states, last cell states. `data` is time by batch by features, or rows of
-// `sizes` as above.
+// All layers over a sequence: outputs, last hidden states, last cell states. `data` is time by batch by features, or
+// rows of `sizes` as above.
 std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes, const Tensor& h0,
                                        const Tensor& c0, at::TensorList params) {
   TORCH_CHECK(!sizes.empty(), "Expected sequence length to be larger than 0 in RNN");

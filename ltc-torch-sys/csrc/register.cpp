@@ -23,7 +23,8 @@ struct RecordingKernel final : c10::OperatorKernel {
 // For operators registered after us: custom and third-party ones.
 void record_late(const OperatorHandle& op, DispatchKeySet, Stack* stack) { run(op_info(op), stack); }
 
-// Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse gradient).
+// Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse
+// gradient).
 void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
                               " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");

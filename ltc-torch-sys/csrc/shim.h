@@ -1,8 +1,8 @@
 // What the C++ files of the shim share. See abi.h for the border to Rust.
 //
-// Model (design.md section 4): a storage on the lazy device has no memory. It holds one Rust `Storage` (a slot) that knows
-// its current SSA value. A tensor is storage + sizes + strides + offset as on any libtorch device, so libtorch's own view
-// and metadata kernels work unchanged.
+// Model (design.md section 4): a storage on the lazy device has no memory. It holds one Rust `Storage` (a slot) that
+// knows its current SSA value. A tensor is storage + sizes + strides + offset as on any libtorch device, so libtorch's
+// own view and metadata kernels work unchanged.
 #pragma once
 #include <ATen/Tensor.h>
 #include <ATen/core/Generator.h>
@@ -186,8 +186,8 @@ struct OpInfo {
 Kind kind_of(const c10::TypePtr& type);
 OpInfo& op_info(const OperatorHandle& h);        // made on first use, lives for ever
 OpInfo* find_op(const std::string& full_name);   // by `aten::add.Tensor`
-// While it lives, kernels called from this thread start no threads if it came along into a forked child: OpenMP would wait for
-// those it had in the parent.
+// While it lives, kernels called from this thread start no threads if it came along into a forked child: OpenMP would
+// wait for those it had in the parent.
 struct Alone {
   LtcThreads before{-1, -1};
   Alone();
@@ -253,7 +253,8 @@ const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the ca
 // ---- recording (record.cpp) ----
 void setup_thread();  // before the first call of a thread is recorded
 void run(const OpInfo& o, Stack* stack);
-// What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that count.
+// What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that
+// count.
 void count_change(const Tensor& t);
 void run_eager(const OpInfo& o, Stack* stack, uint8_t reason);  // eager.cpp
 // Registers a kernel that takes arguments as libtorch has them, where tensors and numbers give one tensor.

@@ -40,7 +40,8 @@ Answer segments(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   stack[stack.size() - o.args.size() + 6] = true;
   return {};
 }
-// How many values a mask takes is told by its values: a number stands for them. A wrong count raises when the program runs.
+// How many values a mask takes is told by its values: a number stands for them. A wrong count raises when the program
+// runs.
 Answer masked_values(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   const size_t base = stack.size() - o.args.size();
   for (const IValue& index : stack[base + 1].toListRef())

@@ -1,5 +1,5 @@
-// Warnings of kernels. Where a program runs nobody listens: they are kept, and given again to who waits for it next, where
-// Python has a handler that makes them warnings of its own.
+// Warnings of kernels. Where a program runs nobody listens: they are kept, and given again to who waits for it next,
+// where Python has a handler that makes them warnings of its own.
 #include <algorithm>
 
 #include "shim.h"

@@ -4,7 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::ffi;
 
-/// Ambient state of a thread and its process, to be compared with that of another time. Random generators are not in it.
+/// Ambient state of a thread and its process, to be compared with that of another time. Random generators are not in
+/// it.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Ambient {
@@ -30,7 +31,8 @@ impl Ambient {
     }
 
     /// Whether Python modes, functorch's transforms or hooks of saved tensors are active. These are objects of the user
-    /// with state of their own: two equal states of this kind need not act equally, and a new object may have the address of an old one.
+    /// with state of their own: two equal states of this kind need not act equally, and a new object may have the
+    /// address of an old one.
     pub fn has_modes(&self) -> bool {
         self.modes != 0
     }

@@ -1,13 +1,15 @@
-//! Who called: the return addresses on this thread's stack, innermost first, at a cost that every recorded operator can bear.
+//! Who called: the return addresses on this thread's stack, innermost first, at a cost that every recorded operator can
+//! bear.
 //!
-//! Unwinding is a function of the registers it starts with, of the frame descriptions in the program's `.eh_frame`, and of the
-//! words it reads from the stack. The words that an unwinding read are kept. When it starts with the same registers and
-//! the same words stand at the same places, every step of it would be the same step again, so its callers are those found
-//! then: comparing some thirty words replaces unwinding. Which kept unwinding to compare with is guessed, by what followed last
-//! time; a wrong guess costs an unwinding by frame descriptions that were looked up before.
+//! Unwinding is a function of the registers it starts with, of the frame descriptions in the program's `.eh_frame`, and
+//! of the words it reads from the stack. The words that an unwinding read are kept. When it starts with the same
+//! registers and the same words stand at the same places, every step of it would be the same step again, so its callers
+//! are those found then: comparing some thirty words replaces unwinding. Which kept unwinding to compare with is
+//! guessed, by what followed last time; a wrong guess costs an unwinding by frame descriptions that were looked up
+//! before.
 //!
-//! Where a frame is described in a way that is not understood, or the stack is not this thread's own (a coroutine's), the
-//! chain ends there. It is never guessed at.
+//! Where a frame is described in a way that is not understood, or the stack is not this thread's own (a coroutine's),
+//! the chain ends there. It is never guessed at.
 
 use std::{hash::BuildHasher, ops::Range};
 
@@ -77,8 +79,8 @@ enum FramePointer {
 }
 
 impl Callers {
-    /// What `name` says of the return addresses on this thread's stack, innermost first; it is asked once for each walk that is new.
-    /// `None`: it has no answer, or this machine's stacks are not understood (all but x86-64 Linux).
+    /// What `name` says of the return addresses on this thread's stack, innermost first; it is asked once for each walk
+    /// that is new. `None`: it has no answer, or this machine's stacks are not understood (all but x86-64 Linux).
     // One copy, so that walks begin at one place.
     #[inline(never)]
     pub fn here(&mut self, name: &mut dyn FnMut(&[usize]) -> Option<u32>) -> Option<u32> {

@@ -44,7 +44,8 @@ impl<S> Deref for Hold<S> {
     type Target = S;
 
     fn deref(&self) -> &S {
-        // SAFETY: it is the slot of what is held: there as long as the hold, and an `S` (checked when the capture ended).
+        // SAFETY: it is the slot of what is held: there as long as the hold, and an `S` (checked when the capture
+        // ended).
         unsafe { self.storage.as_ref() }
     }
 }

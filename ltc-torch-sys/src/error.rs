@@ -64,7 +64,8 @@ impl ErrorSlot {
     /// The error the callee filled in.
     pub(crate) fn take(&self) -> TorchError {
         let (mut text, mut len) = (std::ptr::null(), 0);
-        // SAFETY: the slot is live and no call is writing it; `text` and `len` describe its string, valid until it changes.
+        // SAFETY: the slot is live and no call is writing it; `text` and `len` describe its string, valid until it
+        // changes.
         let (class, bytes) = unsafe {
             let code = ffi::ltc_error_get(self.as_ptr(), &mut text, &mut len);
             (class_of(code), std::slice::from_raw_parts(text.cast::<u8>(), len))

@@ -7,8 +7,8 @@ use crate::{
     ffi,
 };
 
-/// What is done around every fork of this process that runs the system's handlers (`fork`, not `vfork` or `posix_spawn`), on
-/// the thread that forks.
+/// What is done around every fork of this process that runs the system's handlers (`fork`, not `vfork` or
+/// `posix_spawn`), on the thread that forks.
 #[derive(Clone, Copy, Debug)]
 pub struct AtFork {
     /// Before.
@@ -48,8 +48,8 @@ pub fn at_fork(handlers: AtFork) -> Result<(), TorchError> {
     unsafe { err.check(ffi::ltc_at_fork(prepare, parent, child, err.as_ptr())) }
 }
 
-/// Whether this thread came along into a forked child. OpenMP's team of such a thread did not, and waits for it would never
-/// end: what this thread calls may use no other threads ([`crate::on_one_thread`]). Threads started since may.
+/// Whether this thread came along into a forked child. OpenMP's team of such a thread did not, and waits for it would
+/// never end: what this thread calls may use no other threads ([`crate::on_one_thread`]). Threads started since may.
 pub fn came_along() -> bool {
     // SAFETY: reads a flag of this thread's.
     unsafe { ffi::ltc_came_along() != 0 }

@@ -1,5 +1,5 @@
-//! How the frames of the running program are laid out on its stack, by the descriptions that compilers write into `.eh_frame`
-//! for exceptions (the x86-64 System V ABI supplement, section 6.2; DWARF 5, section 6.4). Read by `gimli`.
+//! How the frames of the running program are laid out on its stack, by the descriptions that compilers write into
+//! `.eh_frame` for exceptions (the x86-64 System V ABI supplement, section 6.2; DWARF 5, section 6.4). Read by `gimli`.
 
 use std::ops::Range;
 
@@ -25,9 +25,10 @@ pub(crate) enum Base {
 /// The word at an address on this thread's stack.
 #[inline]
 pub(crate) fn word(at: usize) -> usize {
-    // SAFETY: the two callers, both in `callers.rs`, pass aligned addresses between this thread's stack pointer and its stack's
-    // end (`unwind` checks; `is_now` compares stack pointers with those of a walk that was checked). These are mapped for as
-    // long as the thread runs, any bits are a `usize`, and nobody else writes them meanwhile that Rust knows of.
+    // SAFETY: the two callers, both in `callers.rs`, pass aligned addresses between this thread's stack pointer and its
+    // stack's end (`unwind` checks; `is_now` compares stack pointers with those of a walk that was checked). These are
+    // mapped for as long as the thread runs, any bits are a `usize`, and nobody else writes them meanwhile that Rust
+    // knows of.
     unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() }
 }
 
@@ -65,7 +66,8 @@ mod linux {
     pub(crate) fn stack_of_thread() -> Option<Range<usize>> {
         let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
         let (mut low, mut size) = (std::ptr::null_mut(), 0);
-        // SAFETY: the attributes are initialised by the first call where it returns 0, read by the second, and freed once.
+        // SAFETY: the attributes are initialised by the first call where it returns 0, read by the second, and freed
+        // once.
         unsafe {
             if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
                 return None;
@@ -76,7 +78,8 @@ mod linux {
         }
     }
 
-    /// How the frame of the code at an address is laid out; `None` where nothing is said of it, or something out of the ordinary.
+    /// How the frame of the code at an address is laid out; `None` where nothing is said of it, or something out of the
+    /// ordinary.
     pub(crate) fn describe(code: usize) -> Option<Frame> {
         let mut asked = Asked { code, frame: None };
         // SAFETY: `visit` is called with the pointer given here, before `dl_iterate_phdr` returns.
@@ -91,7 +94,8 @@ mod linux {
 
     /// Looks the address up in one library. 0: go on with the next one.
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, asked: *mut c_void) -> i32 {
-        // SAFETY: the loader passes a description of a library that stays loaded during this call, and `describe`'s pointer.
+        // SAFETY: the loader passes a description of a library that stays loaded during this call, and `describe`'s
+        // pointer.
         let (asked, info) = unsafe { (&mut *asked.cast::<Asked>(), &*info) };
         if info.dlpi_phdr.is_null() || info.dlpi_phnum == 0 {
             return 0;
@@ -114,7 +118,8 @@ mod linux {
         1
     }
 
-    /// Reads the description of a frame from `.eh_frame_hdr`, at `index`, and from the `.eh_frame` it points to, in the same segment.
+    /// Reads the description of a frame from `.eh_frame_hdr`, at `index`, and from the `.eh_frame` it points to, in the
+    /// same segment.
     fn read(code: usize, index: Range<usize>, segment: Range<usize>) -> Option<Frame> {
         let bytes = |r: Range<usize>| {
             // SAFETY: both ranges lie in a loaded, read-only segment of a library whose code is being run.

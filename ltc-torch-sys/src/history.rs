@@ -1,5 +1,5 @@
-//! The way back through a compiled step: the history that autograd made while it was captured, gone through again for each
-//! replay.
+//! The way back through a compiled step: the history that autograd made while it was captured, gone through again for
+//! each replay.
 
 use std::{borrow::Borrow, ffi::c_void, ptr::NonNull};
 
@@ -22,8 +22,8 @@ pub struct History {
     results: usize,
 }
 
-// SAFETY: nodes may be run by any thread, and by several at a time (each takes its own lock); what changes a history asks
-// for it alone (`&mut`).
+// SAFETY: nodes may be run by any thread, and by several at a time (each takes its own lock); what changes a history
+// asks for it alone (`&mut`).
 unsafe impl Send for History {}
 // SAFETY: as above.
 unsafe impl Sync for History {}
@@ -44,8 +44,8 @@ impl History {
     /// Takes the history of these results, which all have one. Returns which of the tensors given it leads to.
     ///
     /// # Errors
-    /// Where going back would run code that is not libtorch's own, or lead elsewhere: a function of a Python class, hooks,
-    /// leaves that the step made, nodes older than the step.
+    /// Where going back would run code that is not libtorch's own, or lead elsewhere: a function of a Python class,
+    /// hooks, leaves that the step made, nodes older than the step.
     pub fn take(&mut self, results: &[impl Borrow<Tensor>]) -> Result<Vec<bool>, TorchError> {
         let results: Vec<_> = results.iter().map(|t| raw(t.borrow())).collect();
         let (err, mut reached) = (ErrorSlot::new(), vec![0_u8; self.given]);
@@ -74,8 +74,8 @@ impl History {
         unsafe { ffi::ltc_history_let_go(self.raw.as_ptr()) }
     }
 
-    /// Goes back, where it was cut, from gradients of the results (where there are any) to gradients of the tensors given. It may run Python
-    /// hooks, so a thread that holds Python's lock must let it go.
+    /// Goes back, where it was cut, from gradients of the results (where there are any) to gradients of the tensors
+    /// given. It may run Python hooks, so a thread that holds Python's lock must let it go.
     ///
     /// # Errors
     /// What the operators raise, and where there are not as many gradients as results.
@@ -86,7 +86,8 @@ impl History {
         }
         let grads: Vec<_> = grads.iter().map(|g| g.as_ref().map_or(std::ptr::null(), raw)).collect();
         let (err, mut out) = (ErrorSlot::new(), vec![std::ptr::null_mut::<c_void>(); self.given]);
-        // SAFETY: the history is live; gradients are live or null, one per result; `out` has room for each tensor given.
+        // SAFETY: the history is live; gradients are live or null, one per result; `out` has room for each tensor
+        // given.
         err.check(unsafe { ffi::ltc_history_run(self.raw.as_ptr(), grads.as_ptr(), out.as_mut_ptr(), err.as_ptr()) })?;
         // SAFETY: what is not null is a new tensor that is ours.
         Ok(out.into_iter().map(|t| (!t.is_null()).then(|| unsafe { owned(t) })).collect())

@@ -187,15 +187,15 @@ impl Plan {
     }
 }
 
-/// Runs an operator once on host tensors, below autograd, and returns what its kernel made: written arguments (copies of
-/// the operands), then defined results. The layouts are the kernel's own, which is how shape rules are checked.
+/// Runs an operator once on host tensors, below autograd, and returns what its kernel made: written arguments (copies
+/// of the operands), then defined results. The layouts are the kernel's own, which is how shape rules are checked.
 pub fn probe(op: &str, words: &[u64], operands: &[&Tensor], numbers: &[u64]) -> Result<Vec<Tensor>, TorchError> {
     const ROOM: usize = 64;
     let raw: SmallVec<[_; 8]> = operands.iter().map(|t| tensor::raw(t).cast_mut()).collect();
     let reusable: SmallVec<[u8; 8]> = SmallVec::from_elem(0, operands.len());
     let (err, mut outs, mut count) = (ErrorSlot::new(), [std::ptr::null_mut(); ROOM], 0);
-    // SAFETY: operands are live; the blob is checked against the operator's schema; on success the first `count` outs are
-    // new tensors that are ours.
+    // SAFETY: operands are live; the blob is checked against the operator's schema; on success the first `count` outs
+    // are new tensors that are ours.
     unsafe {
         err.check(ffi::ltc_probe(
             op.as_ptr().cast(),

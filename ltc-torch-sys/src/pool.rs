@@ -1,8 +1,8 @@
 //! Memory of programs, kept from run to run.
 //!
-//! libtorch's CPU kernels ask one allocator for memory, and it asks the system: a large block comes as pages to be zeroed at
-//! first touch, every time. While a thread holds a [`Pooled`], large blocks come from a pool instead. Other threads, and this
-//! one at other times, get theirs as ever.
+//! libtorch's CPU kernels ask one allocator for memory, and it asks the system: a large block comes as pages to be
+//! zeroed at first touch, every time. While a thread holds a [`Pooled`], large blocks come from a pool instead. Other
+//! threads, and this one at other times, get theirs as ever.
 
 use std::marker::PhantomData;
 

@@ -160,8 +160,8 @@ pub trait Recorder: Send + Sync + 'static {
     /// Whether a call is compared with the one that came next the last time before it is looked up. Asked once.
     fn expects_calls(&self) -> bool;
 
-    /// Whether elementwise kernels that are asked for their results' layouts run on one element where that tells as much
-    /// as all of them. Asked once.
+    /// Whether elementwise kernels that are asked for their results' layouts run on one element where that tells as
+    /// much as all of them. Asked once.
     fn probes_small(&self) -> bool;
 
     /// Whether an operator shall never be recorded. Asked once per operator.
@@ -179,7 +179,8 @@ pub trait Recorder: Send + Sync + 'static {
     /// Runs what is recorded and waits until the device is idle.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;
 
-    /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the use.
+    /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the
+    /// use.
     fn touched(&self, storage: &Self::Storage);
 
     /// Answers a request of a language binding.
@@ -356,8 +357,9 @@ extern "C" fn record<R: Recorder>(
     err: *mut ffi::LtcError,
 ) -> c_int {
     guard(err, || {
-        // SAFETY: all pointers of the record are valid for the call, with the lengths beside them; the signature is from
-        // `signature_new` and stays alive in the shape cache, which is what the count that is not dropped here stands for.
+        // SAFETY: all pointers of the record are valid for the call, with the lengths beside them; the signature is
+        // from `signature_new` and stays alive in the shape cache, which is what the count that is not dropped here
+        // stands for.
         let (c, signature) = unsafe {
             let c = &*call;
             (c, ManuallyDrop::new(Arc::from_raw(c.signature.cast::<Signature>())))

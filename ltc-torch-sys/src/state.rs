@@ -23,8 +23,8 @@ pub struct TensorKind {
     grad: bool,
 }
 
-/// What a tensor is besides its values. Equal states of one tensor at two times mean that whoever uses it, or differentiates
-/// through it, does the same at both.
+/// What a tensor is besides its values. Equal states of one tensor at two times mean that whoever uses it, or
+/// differentiates through it, does the same at both.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TensorState {

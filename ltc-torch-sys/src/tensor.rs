@@ -54,8 +54,8 @@ impl<'a> Borrowed<'a> {
     /// # Safety
     /// `*handle` must be a live `at::TensorImpl*` for `'a`.
     pub unsafe fn of_impl(handle: &'a *mut c_void) -> Self {
-        // SAFETY: an `at::Tensor` is a counted pointer to its `TensorImpl` and nothing else (checked when the C++ side is
-        // compiled), so the handle can be read as one; the count is not touched, as it is never dropped.
+        // SAFETY: an `at::Tensor` is a counted pointer to its `TensorImpl` and nothing else (checked when the C++ side
+        // is compiled), so the handle can be read as one; the count is not touched, as it is never dropped.
         unsafe { Self::new(std::ptr::from_ref(handle).cast()) }
     }
 }
@@ -170,8 +170,8 @@ pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) 
     let mut slot = std::mem::MaybeUninit::<ffi::LtcSlot>::uninit();
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     let dims = dims_of(view);
-    // SAFETY: the slot is large and aligned enough for `S` (checked at registration) and handed over; the dims are valid
-    // for the call; on success `out` is ours.
+    // SAFETY: the slot is large and aligned enough for `S` (checked at registration) and handed over; the dims are
+    // valid for the call; on success `out` is ours.
     unsafe {
         slot.as_mut_ptr().cast::<S>().write(storage);
         let slot = slot.as_mut_ptr();
@@ -196,7 +196,8 @@ pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
     if t.device() != tch::Device::Cpu {
         return None;
     }
-    // SAFETY: `t` is a live CPU tensor: its data pointer covers what its sizes and strides reach, while `t` is borrowed.
+    // SAFETY: `t` is a live CPU tensor: its data pointer covers what its sizes and strides reach, while `t` is
+    // borrowed.
     unsafe {
         let p: *const u8 = ffi::ltc_host_dims(raw(t), d.as_mut_ptr()).cast();
         let d = d.assume_init();

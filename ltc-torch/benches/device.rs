@@ -1,5 +1,5 @@
-//! The device for `tch`: what recording costs through libtorch's dispatcher, and a step of training: `cargo bench -p ltc-torch`.
-//! Beside each the same on the CPU, eagerly.
+//! The device for `tch`: what recording costs through libtorch's dispatcher, and a step of training:
+//! `cargo bench -p ltc-torch`. Beside each the same on the CPU, eagerly.
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

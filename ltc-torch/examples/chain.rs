@@ -1,7 +1,8 @@
-//! Chains and formulas of pointwise operators, recorded and run each time and as replayed steps, against eager libtorch.
+//! Chains and formulas of pointwise operators, recorded and run each time and as replayed steps, against eager
+//! libtorch.
 //!
-//! `cargo run --release -p ltc-torch --example chain`: microseconds, median of many, in one run, once kernels are machine
-//! code (`LTC_JIT=0`: by loops); where this machine's caches and memory are the limit, see the larger rows.
+//! `cargo run --release -p ltc-torch --example chain`: microseconds, median of many, in one run, once kernels are
+//! machine code (`LTC_JIT=0`: by loops); where this machine's caches and memory are the limit, see the larger rows.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::time::Instant;
@@ -30,8 +31,8 @@ fn main() -> Result<(), ltc_torch::Error> {
         "{:>16} {:>10} {:>12} {:>12} {:>8} {:>12} {:>12} {:>10}",
         "what", "elements", "eager", "lazy", "ratio", "replayed", "first call", "compiled"
     );
-    // Whether every bit must be eager's; kernels' own transcendental functions differ in the last places, and libtorch's GELU
-    // for AVX-512 is up to 1.3e-6 off.
+    // Whether every bit must be eager's; kernels' own transcendental functions differ in the last places, and
+    // libtorch's GELU for AVX-512 is up to 1.3e-6 off.
     type Formula = (&'static str, bool, fn(&Tensor) -> Tensor);
     let formulas: [Formula; 5] = [
         ("20 operators", true, |t| chain(t, 20)),

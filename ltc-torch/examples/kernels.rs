@@ -1,9 +1,9 @@
 //! Small programs that fuse into one kernel, recorded and run each time, against eager libtorch.
 //!
-//! `cargo run --release -p ltc-torch --example kernels [-- PROGRAM [THREADS]]`: for each program and number of elements the
-//! microseconds of an eager call and of a lazy one, and lazy / eager (below 1: faster). Each way has processes of its own, in
-//! turn: libtorch keeps a team of threads for each thread that calls it, and a team that has nothing to do spins for a while,
-//! beside the other's. The best of the processes' medians.
+//! `cargo run --release -p ltc-torch --example kernels [-- PROGRAM [THREADS]]`: for each program and number of elements
+//! the microseconds of an eager call and of a lazy one, and lazy / eager (below 1: faster). Each way has processes of
+//! its own, in turn: libtorch keeps a team of threads for each thread that calls it, and a team that has nothing to do
+//! spins for a while, beside the other's. The best of the processes' medians.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::{process::Command, time::Instant};

@@ -1,7 +1,7 @@
 //! What recording costs, against eager libtorch, in one run.
 //!
-//! `cargo run --release -p ltc-torch --example speed`: microseconds per operator, best of many repetitions, tensors of 16
-//! elements; eager computes while recording only records.
+//! `cargo run --release -p ltc-torch --example speed`: microseconds per operator, best of many repetitions, tensors of
+//! 16 elements; eager computes while recording only records.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::time::Instant;

@@ -74,8 +74,8 @@ pub fn is_open() -> bool {
     LOG.try_with(|log| log.borrow().is_some()).unwrap_or(false)
 }
 
-/// Whether another thread captures a step. A barrier would send what that step has recorded so far, and the capture would
-/// have to be made again; so barriers wait for the next one.
+/// Whether another thread captures a step. A barrier would send what that step has recorded so far, and the capture
+/// would have to be made again; so barriers wait for the next one.
 pub(crate) fn is_open_elsewhere() -> bool {
     TAKEN.load(Ordering::Acquire) && !is_open()
 }
@@ -139,8 +139,8 @@ fn storage_address(t: &impl Borrow<Tensor>) -> Result<(usize, Window), Error> {
 }
 
 impl Capture {
-    /// Begins: what is pending is sent to run, so that what the step reads is data. `None` while another capture is open, on
-    /// whatever thread.
+    /// Begins: what is pending is sent to run, so that what the step reads is data. `None` while another capture is
+    /// open, on whatever thread.
     pub fn begin(device: u16) -> Result<Option<Capture>, Error> {
         let Some(turn) = Turn::take() else { return Ok(None) };
         crate::sync_all()?;
@@ -175,7 +175,8 @@ impl Capture {
         let fills = inputs.iter().map(|t| is_all_of_memory(t.borrow())).collect::<Result<Vec<_>, _>>()?;
         let mut storages = Vec::new();
         let mut starts = Vec::new();
-        // What only the capture holds was a temporary of the step; but what it was computed from may be looked up below.
+        // What only the capture holds was a temporary of the step; but what it was computed from may be looked up
+        // below.
         let mut gone = Vec::new();
         for (hold, start) in holds.into_iter().zip(log.starts) {
             if hold.is_shared() {
@@ -232,7 +233,8 @@ impl Capture {
             let shown = shown.or_else(|| of(&result_storages[..i]).map(Memory::Result));
             let memory = match shown {
                 Some(shown) => Ok(shown),
-                // Memory that the step did not even look at is older than it, whatever other memory holds the same data.
+                // Memory that the step did not even look at is older than it, whatever other memory holds the same
+                // data.
                 None if storages.iter().all(|h| address(h) != *at) => return not(NOT_COMPUTED),
                 None => {
                     let value = ltc_torch_sys::storage_of::<Storage, _>(results[i].borrow(), |s, _| s.current())?;

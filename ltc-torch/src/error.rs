@@ -27,7 +27,8 @@ pub enum Error {
     Tch(String),
 }
 
-/// A failure of an operator has the same class and words whoever waits for it: libtorch's dispatcher or a caller of ours.
+/// A failure of an operator has the same class and words whoever waits for it: libtorch's dispatcher or a caller of
+/// ours.
 impl From<ltc_core::Error> for Error {
     fn from(e: ltc_core::Error) -> Self {
         match e {

@@ -1,5 +1,5 @@
-//! A forked child can use the devices: before a fork everything sent is waited for and all locks are taken, after it they are
-//! given back, and the child begins with new executors.
+//! A forked child can use the devices: before a fork everything sent is waited for and all locks are taken, after it
+//! they are given back, and the child begins with new executors.
 
 use std::cell::RefCell;
 

@@ -1,8 +1,8 @@
 //! The `ltc` device for Rust programs that use [`tch`].
 //!
-//! Tensors on the device record what is done to them; a cut (reading a value, [`sync`], or a limit) sends what is pending
-//! to libtorch as one compiled program. Autograd, `nn`, optimisers, views and in-place updates are libtorch's own and
-//! work unchanged: a program initialises the device once and moves its variables and inputs.
+//! Tensors on the device record what is done to them; a cut (reading a value, [`sync`], or a limit) sends what is
+//! pending to libtorch as one compiled program. Autograd, `nn`, optimisers, views and in-place updates are libtorch's
+//! own and work unchanged: a program initialises the device once and moves its variables and inputs.
 //!
 //! ```
 //! use tch::{Device, Kind, Tensor};
@@ -73,10 +73,11 @@ pub struct Options {
     pub devices: u16,
     /// Which operators run in fused kernels. `LTC_FUSION`: `0`, `exact`, `1`; all.
     pub fusion: Fusion,
-    /// Whether fused kernels become machine code, in the background. `LTC_JIT`: `0`, `1`, `now` (before their first run); on.
+    /// Whether fused kernels become machine code, in the background. `LTC_JIT`: `0`, `1`, `now` (before their first
+    /// run); on.
     pub jit: Jit,
-    /// Which whole-graph rewrites may apply. `LTC_REWRITES`: `all`, `none`, `-name,...` (all but these) or `name,...` (only
-    /// these), of [`rewrite_names`]; all.
+    /// Which whole-graph rewrites may apply. `LTC_REWRITES`: `all`, `none`, `-name,...` (all but these) or `name,...`
+    /// (only these), of [`rewrite_names`]; all.
     pub rewrites: Switches,
     /// Bytes of free memory kept for the next run. `LTC_POOL_BYTES`, 0 for none; 1 GiB.
     pub pool_bytes: usize,
@@ -90,13 +91,14 @@ pub struct Options {
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
     pub expect_calls: bool,
-    /// The first call of an elementwise operator at new sizes runs its kernel on one element, to see what comes of it, not on
-    /// as many as the call has. `LTC_SMALL_PROBES`; on.
+    /// The first call of an elementwise operator at new sizes runs its kernel on one element, to see what comes of it,
+    /// not on as many as the call has. `LTC_SMALL_PROBES`; on.
     pub small_probes: bool,
 }
 
 impl Options {
-    /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]). One that makes no sense is an error.
+    /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]). One that makes no sense is an
+    /// error.
     pub fn from_env() -> Result<Self, Error> {
         Options::from_vars(&Vars::from_env()?)
     }
@@ -146,8 +148,8 @@ fn runtime() -> Result<&'static Runtime, Error> {
     RUNTIME.get().ok_or(Error::NotInitialised)
 }
 
-/// Registers the device with [`Options::from_env`]. Calling it again does nothing. Variables that look like settings and are none
-/// are told as warnings, by `tracing` or, where nobody listens to that, on stderr.
+/// Registers the device with [`Options::from_env`]. Calling it again does nothing. Variables that look like settings
+/// and are none are told as warnings, by `tracing` or, where nobody listens to that, on stderr.
 ///
 /// Fails when the running libtorch is not the version LTC was built for, or when a variable makes no sense.
 pub fn init() -> Result<(), Error> {
@@ -296,8 +298,8 @@ pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<T
     Ok(empty(size, kind)?.f_fill_(value)?)
 }
 
-/// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread captures
-/// a step, what is pending stays so until a later barrier, or until it is read or waited for.
+/// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread
+/// captures a step, what is pending stays so until a later barrier, or until it is read or waited for.
 pub fn sync() -> Result<(), Error> {
     if capture::is_open_elsewhere() {
         PUT_OFF.set(true);
@@ -337,8 +339,8 @@ pub fn wait() -> Result<(), Error> {
     Ok(())
 }
 
-/// What kernels of programs warned of since this, or a read of a tensor, last gave it. A read gives it to the handler of
-/// libtorch, which writes to standard error where no other is set.
+/// What kernels of programs warned of since this, or a read of a tensor, last gave it. A read gives it to the handler
+/// of libtorch, which writes to standard error where no other is set.
 pub fn take_warnings() -> Vec<String> {
     ltc_torch_sys::take_warnings()
 }
@@ -383,16 +385,17 @@ pub fn set_generator_state(index: u16, state: &Tensor) -> Result<(), Error> {
     Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
 }
 
-/// Sends what is pending and waits for all devices, before a fork: a child does not compute it again. Forks without it are safe,
-/// too, as long as they run the system's handlers (`fork` does): these wait for what was sent, and in the child the devices
-/// start with new threads. What failed says so when it is read.
+/// Sends what is pending and waits for all devices, before a fork: a child does not compute it again. Forks without it
+/// are safe, too, as long as they run the system's handlers (`fork` does): these wait for what was sent, and in the
+/// child the devices start with new threads. What failed says so when it is read.
 pub fn before_fork() -> Result<(), Error> {
     runtime()?.quiesce();
     Ok(())
 }
 
-/// Lets waits be given up: `interrupted` is asked about every 50 ms by a thread that waits, and where it answers true the wait
-/// fails with an error of class [`ErrorClass::Interrupted`]. What was sent runs on, and can be waited for again.
+/// Lets waits be given up: `interrupted` is asked about every 50 ms by a thread that waits, and where it answers true
+/// the wait fails with an error of class [`ErrorClass::Interrupted`]. What was sent runs on, and can be waited for
+/// again.
 pub fn set_interrupt(interrupted: Interrupt) -> Result<(), Error> {
     runtime()?.session.set_interrupt(interrupted);
     Ok(())

@@ -74,7 +74,8 @@ impl Replayer {
     }
 
     /// Begins a call on these inputs that was not replayed: run the step function, then call [`Replayer::end`], or
-    /// [`Replayer::abort`] when it fails. Whether it is captured: then what the host hands over is asked for at the end.
+    /// [`Replayer::abort`] when it fails. Whether it is captured: then what the host hands over is asked for at the
+    /// end.
     pub fn begin(&mut self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
         self.current = None;
         let index = self.entry(key, inputs)?;
@@ -178,13 +179,13 @@ pub struct Compiled<F> {
     replayer: Replayer,
 }
 
-/// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they are
-/// (a learning rate) may be others at each call.
+/// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they
+/// are (a learning rate) may be others at each call.
 ///
-/// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be handed
-/// in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode, autocast, ...), which
-/// inputs require gradients, and whether gradients that the step left are still there, is compared at each call. Results with
-/// a history are recorded each time: return `detach()`.
+/// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be
+/// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
+/// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
+/// compared at each call. Results with a history are recorded each time: return `detach()`.
 ///
 /// ```
 /// # fn main() -> Result<(), ltc_torch::Error> {

@@ -1,7 +1,7 @@
 //! Where in the user's program an operation was recorded.
 //!
-//! An operation is recorded with a number for the place its caller's code was at. A language binding tells it, or else it is the
-//! chain of return addresses on the stack ([`Callers`]). Words are made of it when somebody asks.
+//! An operation is recorded with a number for the place its caller's code was at. A language binding tells it, or else
+//! it is the chain of return addresses on the stack ([`Callers`]). Words are made of it when somebody asks.
 
 use std::{cell::RefCell, sync::OnceLock};
 
@@ -28,8 +28,8 @@ type Stack = Box<[usize]>;
 
 /// Tells where a program in another language is.
 pub trait SiteSource: Send + Sync {
-    /// A number for the place in the code that this thread is at, less than 2^31; `None` where it runs none, or too many are known
-    /// already. Asked for each operation.
+    /// A number for the place in the code that this thread is at, less than 2^31; `None` where it runs none, or too
+    /// many are known already. Asked for each operation.
     fn here(&self) -> Option<u32>;
 
     /// The place in words: file, line, function.
@@ -80,7 +80,8 @@ impl Sites {
     }
 }
 
-/// Crates between the user and the recorder, by the folders they are compiled in: a name, and a version where a registry made the folder.
+/// Crates between the user and the recorder, by the folders they are compiled in: a name, and a version where a
+/// registry made the folder.
 const MACHINERY: [&str; 9] = [
     "tch",
     "torch-sys",

@@ -1,11 +1,11 @@
 //! A step captured once and replayed without recording it again.
 //!
-//! While a step is captured it is recorded as usual, and libtorch's side notes which storages and generators it uses. What
-//! the step leaves changed, and what it returns, is extracted as one computation whose parameters are bound to the
+//! While a step is captured it is recorded as usual, and libtorch's side notes which storages and generators it uses.
+//! What the step leaves changed, and what it returns, is extracted as one computation whose parameters are bound to the
 //! storages it reads: a replay takes what they hold then, runs the program, and puts the results where the step would
-//! have put them. Numbers (a learning rate) and everything the host program does besides are those of the capture, except
-//! numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step count on the
-//! host); whoever captures must know that the others do not change, or capture again.
+//! have put them. Numbers (a learning rate) and everything the host program does besides are those of the capture,
+//! except numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step
+//! count on the host); whoever captures must know that the others do not change, or capture again.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -47,8 +47,8 @@ pub struct HostNumbers {
 /// How the numbers of a step follow from those of the host, as two captures show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Varying {
-    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`): they
-    /// must agree.
+    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`):
+    /// they must agree.
     slots: Vec<(usize, Vec<(usize, bool)>)>,
     /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
     fixed: Vec<usize>,
@@ -102,9 +102,9 @@ impl fmt::Display for Window {
     }
 }
 
-/// What calls have in common that may run one captured step: dtypes, sizes and strides of their inputs, and what else of a
-/// tensor decides how it is recorded (whether it requires a gradient, is conjugated, has hooks). Where an input begins in
-/// its memory does not matter, only whether it is all of it.
+/// What calls have in common that may run one captured step: dtypes, sizes and strides of their inputs, and what else
+/// of a tensor decides how it is recorded (whether it requires a gradient, is conjugated, has hooks). Where an input
+/// begins in its memory does not matter, only whether it is all of it.
 #[derive(Clone, Debug)]
 pub struct Signature(Vec<(Window, bool, TensorKind)>);
 
@@ -213,7 +213,8 @@ pub struct Step {
     pub(crate) inputs: Vec<Window>,
     /// Which inputs share a storage: position of the first with the same one.
     pub(crate) sharing: Vec<usize>,
-    /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal graphs.
+    /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal
+    /// graphs.
     pub(crate) moves: Vec<bool>,
     pub(crate) results: Vec<(Memory, Window)>,
     pub(crate) host: HostNumbers,
@@ -246,9 +247,9 @@ struct Bindings {
 }
 
 impl Step {
-    /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal graphs
-    /// bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors that
-    /// the step makes anew each time do not count.
+    /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal
+    /// graphs bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors
+    /// that the step makes anew each time do not count.
     pub fn confirm(&mut self, other: &Step) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
         if self.extracted.graph() != other.extracted.graph() {
@@ -442,8 +443,8 @@ impl Step {
         Ok(self.bind(inputs, host)?.is_ok())
     }
 
-    /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture does
-    /// not hold, and nothing was done.
+    /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture
+    /// does not hold, and nothing was done.
     pub fn run(
         &self,
         inputs: &[impl Borrow<Tensor>],

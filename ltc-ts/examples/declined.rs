@@ -70,7 +70,8 @@ fn joined(mut g: G, one: impl Fn(&mut G, i64) -> ValueId, times: i64, sizes: &[i
     g.finish(&[out])
 }
 
-/// Queries, keys and values of so many rows of so many numbers, as three products or as one with weights that were joined before.
+/// Queries, keys and values of so many rows of so many numbers, as three products or as one with weights that were
+/// joined before.
 fn projections(m: i64, k: i64, together: bool) -> Recorded {
     let mut g = G::default();
     let x = g.param(&f32s(&[m, k]));

@@ -66,16 +66,16 @@ pub struct TsConfig {
     /// Which whole-graph rewrites may apply ([`crate::rewrite_names`]); those that are not exact only with
     /// [`Fusion::Full`].
     pub rewrites: Switches,
-    /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the process's,
-    /// and the backend made last says how much it keeps.
+    /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the
+    /// process's, and the backend made last says how much it keeps.
     pub pool_bytes: usize,
     /// Bytes a program may have alive at once, as far as the order of its steps and making cheap values again can help;
     /// 0: steps run as recorded ([`crate::MemoryPlan`]).
     pub budget_bytes: usize,
-    /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels, and small
-    /// matrix products in others; and programs beside which their caller is at work, if that asks for it
-    /// ([`ltc_backend::Inputs::narrow`]). Only with [`Fusion::Full`], as sums may have other bits then; which they have follows
-    /// from the program, never from measured times.
+    /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels,
+    /// and small matrix products in others; and programs beside which their caller is at work, if that asks for it
+    /// ([`ltc_backend::Inputs::narrow`]). Only with [`Fusion::Full`], as sums may have other bits then; which they have
+    /// follows from the program, never from measured times.
     pub narrow: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
@@ -392,7 +392,8 @@ impl Executable for TsExecutable {
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
         let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
-        // A configured number is the executor thread's alone; and a thread that came along into a forked child has no others.
+        // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
+        // others.
         let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
         let narrows = if self.narrows() { cost.narrows(threads) } else { Narrows::Never };
         is_same.then_some(RunCost { time: cost.time, threads, narrows })

@@ -1,8 +1,9 @@
 //! Parts of a program that do not depend on each other, for two threads.
 //!
-//! Where libtorch's kernels use one thread each, a second one is idle. A [`Fork`] is a run of steps that falls into two sides,
-//! neither of which needs what the other makes. Pure: a program in, forks out. Programs with a kernel that uses several threads
-//! are left alone, as its threads would be in the way; whether a fork pays is measured ([`crate::helper::Trial`]).
+//! Where libtorch's kernels use one thread each, a second one is idle. A [`Fork`] is a run of steps that falls into two
+//! sides, neither of which needs what the other makes. Pure: a program in, forks out. Programs with a kernel that uses
+//! several threads are left alone, as its threads would be in the way; whether a fork pays is measured
+//! ([`crate::helper::Trial`]).
 
 use std::ops::Range;
 
@@ -54,7 +55,8 @@ pub(crate) fn plan(program: &Program) -> Vec<Fork> {
     forks
 }
 
-/// Whether a step may use several threads because of what it reads. The results of products say more than their operands.
+/// Whether a step may use several threads because of what it reads. The results of products say more than their
+/// operands.
 fn reads_much(program: &Program, step: &Step) -> bool {
     let node = &program.lowered.nodes()[step.node as usize];
     let fused = matches!(step.kind, StepKind::Fused(_));

@@ -1,9 +1,9 @@
 //! A memory budget: steps in an order in which less is alive at once, and cheap values made again instead of kept.
 //!
-//! Pure, over steps before they are lowered. The recorded order stays if it fits. If not, steps that let go of memory are taken
-//! as soon as they can run; if that does not fit either, a value that lies idle while memory is highest is let go
-//! and made again, if it is pointwise and what it is made from is there. Which values there are does not change, nor does a
-//! bit of any of them.
+//! Pure, over steps before they are lowered. The recorded order stays if it fits. If not, steps that let go of memory
+//! are taken as soon as they can run; if that does not fit either, a value that lies idle while memory is highest is
+//! let go and made again, if it is pointwise and what it is made from is there. Which values there are does not change,
+//! nor does a bit of any of them.
 
 use ltc_ir::{ArgFlags, Graph, GraphNode, Op, OpClass, Props, ValueId};
 use smallvec::SmallVec;
@@ -216,8 +216,8 @@ impl<'a> Memory<'a> {
         Lives { during, peak, spans }
     }
 
-    /// An order of these steps, each of which makes other values. The step that adds the least comes first; with `eager` the
-    /// recorded order is kept but for steps that add nothing, which run as soon as they can.
+    /// An order of these steps, each of which makes other values. The step that adds the least comes first; with
+    /// `eager` the recorded order is kept but for steps that add nothing, which run as soon as they can.
     fn ordered(&self, steps: &[Step], eager: bool) -> Vec<u32> {
         let mut maker = vec![u32::MAX; self.root.len()];
         for (i, step) in steps.iter().enumerate() {

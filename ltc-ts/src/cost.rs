@@ -11,12 +11,12 @@ use crate::program::{Program, Step, StepKind};
 pub(crate) const ELEMENTS: i64 = 8192;
 /// The same for the result of a matrix product, where several threads gain something.
 const PRODUCTS: u64 = 4096;
-/// oneMKL starts threads for any product of matrices with more rows or columns than this, whether they gain or not (counted in
-/// `/proc/self/task` before and after a process's first product).
+/// oneMKL starts threads for any product of matrices with more rows or columns than this, whether they gain or not
+/// (counted in `/proc/self/task` before and after a process's first product).
 const ROWS: i64 = 16;
 
-/// Multiplications of a product from which on two threads gain something (`MKL_Set_Num_Threads_Local` around products of square
-/// matrices: even at this number, a third faster at twice as many, 5 to 20 % slower at half).
+/// Multiplications of a product from which on two threads gain something (`MKL_Set_Num_Threads_Local` around products
+/// of square matrices: even at this number, a third faster at twice as many, 5 to 20 % slower at half).
 const SMALL_PRODUCT: i64 = 1 << 18;
 
 /// What is known of a program before it ran.
@@ -43,8 +43,8 @@ impl Cost {
     }
 }
 
-/// What each thread beyond the first adds, in threads: little, as kernels are small and threads wait for each other between them
-/// (`docs/performance.md`: without overlap, steps of most networks take hardly longer on one of two).
+/// What each thread beyond the first adds, in threads: little, as kernels are small and threads wait for each other
+/// between them (`docs/performance.md`: without overlap, steps of most networks take hardly longer on one of two).
 const EACH_THREAD: f64 = 0.25;
 
 /// What is known of a step.
@@ -69,8 +69,9 @@ pub(crate) fn of(program: &Program) -> Cost {
     Cost { time: Duration::from_nanos(nanoseconds), wide, shared, same_bits }
 }
 
-/// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements. libtorch's other
-/// kernels compute the last elements of each thread's share in another way than the rest, or sum them in another order.
+/// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements.
+/// libtorch's other kernels compute the last elements of each thread's share in another way than the rest, or sum them
+/// in another order.
 fn has_same_bits(program: &Program, step: &Step) -> bool {
     let class = program.lowered.nodes()[step.node as usize].op().spec().class;
     match &step.kind {
@@ -79,7 +80,8 @@ fn has_same_bits(program: &Program, step: &Step) -> bool {
     }
 }
 
-/// Rough time of a step on one thread, in nanoseconds. Sizes are all it depends on: not on whether kernels are machine code yet.
+/// Rough time of a step on one thread, in nanoseconds. Sizes are all it depends on: not on whether kernels are machine
+/// code yet.
 fn by_sizes(program: &Program, step: &Step) -> u64 {
     let node = &program.lowered.nodes()[step.node as usize];
     if let StepKind::Fused(fused) = &step.kind {
@@ -119,8 +121,8 @@ fn by_sizes(program: &Program, step: &Step) -> u64 {
 /// Multiplications and additions of libtorch's products on one thread.
 const PRODUCTS_A_NANOSECOND: u64 = 20;
 
-/// Whether a node is a product of matrices that gains nothing by several threads. Its scalars are of a dtype whose products
-/// are oneMKL's.
+/// Whether a node is a product of matrices that gains nothing by several threads. Its scalars are of a dtype whose
+/// products are oneMKL's.
 pub(crate) fn is_small_product(graph: &Graph, node: &GraphNode) -> bool {
     let [.., a, b] = node.operands[..] else { return false };
     let (a, b, result) = (graph.layout(a), graph.layout(b), &node.results()[0]);

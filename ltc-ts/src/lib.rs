@@ -21,8 +21,8 @@
 //! | `profile.rs` | where its time goes |
 //! | `text.rs`, `torchscript.rs` | the program, printed |
 //!
-//! An operator outside a kernel is a boxed call through the dispatcher, prepared once per graph node ([`ltc_torch_sys::Plan`]) and run
-//! below autograd on the executor thread.
+//! An operator outside a kernel is a boxed call through the dispatcher, prepared once per graph node
+//! ([`ltc_torch_sys::Plan`]) and run below autograd on the executor thread.
 //!
 //! # What writes where
 //! Graphs are functional: a written argument yields a new value. A step writes in place when its operand's last use is

@@ -1,7 +1,8 @@
 //! A lowered graph: steps over numbered slots, and what is known of each.
 //!
-//! Values live in slots, as [`Graph::slot`] numbers them. Everything the run loop would have to ask the graph is said here: which
-//! slots a step reads, which it may write in place, which it frees, where its results go, which outputs they are.
+//! Values live in slots, as [`Graph::slot`] numbers them. Everything the run loop would have to ask the graph is said
+//! here: which slots a step reads, which it may write in place, which it frees, where its results go, which outputs
+//! they are.
 
 use std::{ops::Range, sync::Arc};
 
@@ -44,8 +45,8 @@ pub struct Program {
     pub(crate) memory: Option<MemoryPlan>,
     /// Where steps may run on two threads.
     pub(crate) forks: Vec<Fork>,
-    /// Before each step, and after the last: position, in the given graph, of the first node that can still fail. What stands
-    /// before it will not be undone.
+    /// Before each step, and after the last: position, in the given graph, of the first node that can still fail. What
+    /// stands before it will not be undone.
     pub(crate) settled: Vec<u32>,
     /// Per output the position of its node.
     pub(crate) made_at: Vec<u32>,

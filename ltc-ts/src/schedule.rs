@@ -56,8 +56,8 @@ impl Schedule {
         Schedule::over(graph, graph.nodes().iter().map(|n| (&n.operands[..], n.result_ids().collect())))
     }
 
-    /// The schedule of steps with these operands and results, run in this order. What a step makes may have been made and let
-    /// go before.
+    /// The schedule of steps with these operands and results, run in this order. What a step makes may have been made
+    /// and let go before.
     pub(crate) fn over<'a>(
         graph: &Graph,
         steps: impl DoubleEndedIterator<Item = (&'a [ValueId], SmallVec<[ValueId; 2]>)>,
@@ -105,8 +105,8 @@ impl Schedule {
         self.output[slot]
     }
 
-    /// Whether the value of operand `position` of step `index` is used nowhere else from there on: not later, not twice in
-    /// this step, not as an output.
+    /// Whether the value of operand `position` of step `index` is used nowhere else from there on: not later, not twice
+    /// in this step, not as an output.
     pub(crate) fn dies(&self, index: usize, position: usize) -> bool {
         self.ends[index][position] == End::Only
     }

@@ -14,8 +14,8 @@ impl Program {
     /// The listing, then the TorchScript form (or why there is none).
     ///
     /// `s0` is a slot, `n0` a word of the runtime numbers. `s3!` is written in place if nobody else holds it (for
-    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own; `room` is
-    /// memory for what later steps join, kernels among them, and `piece` a part of it that is copied there.
+    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own; `room`
+    /// is memory for what later steps join, kernels among them, and `piece` a part of it that is copied there.
     pub fn text(&self) -> String {
         let mut out = self.listing();
         match self.torchscript() {

@@ -1,5 +1,5 @@
-//! Attention written by hand and its gradient, recorded as by autograd, become libtorch's fused kernels: that they do, what comes
-//! out, and where they do not.
+//! Attention written by hand and its gradient, recorded as by autograd, become libtorch's fused kernels: that they do,
+//! what comes out, and where they do not.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! A memory budget: that steps move and values are made again, that less memory is really in use, and that no bit changes.
+//! A memory budget: that steps move and values are made again, that less memory is really in use, and that no bit
+//! changes.
 
 mod common;
 

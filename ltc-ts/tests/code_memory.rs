@@ -1,5 +1,5 @@
-//! Machine code is never writable while it can be run, and goes with its kernel. Alone in its process, so that all code is
-//! this test's.
+//! Machine code is never writable while it can be run, and goes with its kernel. Alone in its process, so that all code
+//! is this test's.
 
 mod common;
 

@@ -159,7 +159,8 @@ fn devices_and_transfers_are_checked() {
     assert_eq!(backend.memory(DeviceIndex(1)).used, 0);
 }
 
-/// What a sink is told, in order: outputs, those that failed negative from -1 on, and `None` when nothing can fail any more.
+/// What a sink is told, in order: outputs, those that failed negative from -1 on, and `None` when nothing can fail any
+/// more.
 #[derive(Default)]
 struct Order(Vec<Option<isize>>);
 

@@ -159,8 +159,9 @@ fn assert_near(what: &str, got: &Tensor, expected: &Tensor, terms: usize) {
     }
 }
 
-/// Runs a call, with its first operand read through a view of `base` if there is one, and with `relu` before it and a sum with the first operand after it where sizes allow; returns how many kernels ran, and how many
-/// as machine code where there is any; bits are the same.
+/// Runs a call, with its first operand read through a view of `base` if there is one, and with `relu` before it and a
+/// sum with the first operand after it where sizes allow; returns how many kernels ran, and how many as machine code
+/// where there is any; bits are the same.
 fn compare(case: &Case, base: Option<&Tensor>, around: bool) -> (u64, u64) {
     let mut g = G::default();
     let x = &case.operands[0];

@@ -190,8 +190,8 @@ struct Near<'a> {
     places: f64,
     /// Where terms cancel, what counts is how large they were.
     operands: &'a [Tensor],
-    /// libtorch's answers where an element stands alone and among its like: some kernels compute whole vectors otherwise than
-    /// what is left over.
+    /// libtorch's answers where an element stands alone and among its like: some kernels compute whole vectors
+    /// otherwise than what is left over.
     alone: &'a dyn Fn(i64) -> [f64; 2],
 }
 
@@ -270,7 +270,8 @@ fn every_call_of(name: &str, formula: &str) -> u64 {
                 assert_near(&text, &got, &tensor(expected), result, &near);
                 assert_close(&text, &compiled.run(&inputs).tensor(0), &got, result, 0.0, &[]);
                 in_machine_code += compiled.stats().compiled;
-                // What promises libtorch's bits gives them wherever an element lies: in whole vectors, and among what is left over.
+                // What promises libtorch's bits gives them wherever an element lies: in whole vectors, and among what
+                // is left over.
                 let two_numbers = matches!(arguments[..], [_, N(_) | Like(_), N(_)]);
                 for (from, n) in [(0, n * n), (3, 7), (24, 5), (n * n - 6, 6)].into_iter().filter(|_| !two_numbers) {
                     let n = n.min(tensors[0].numel() as i64 - from);

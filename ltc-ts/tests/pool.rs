@@ -1,5 +1,5 @@
-//! The pool of memory: a steady program asks the system for nothing, and nobody else notices. Tests take turns, as the pool
-//! is the process's.
+//! The pool of memory: a steady program asks the system for nothing, and nobody else notices. Tests take turns, as the
+//! pool is the process's.
 
 mod common;
 

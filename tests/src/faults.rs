@@ -1,4 +1,5 @@
-//! Calls that fail on values: eager raises at the call; lazily the exception comes later, and then the state is eager's.
+//! Calls that fail on values: eager raises at the call; lazily the exception comes later, and then the state is
+//! eager's.
 
 use tch::{Kind, Tensor};
 
@@ -79,9 +80,9 @@ fn keeps_shapes(step: &Step) -> bool {
     !matches!(step, Step::New { .. } | Step::Out(..) | Step::Seed(_) | Step::Mark | Step::Read(_) | Step::Drop(_))
 }
 
-/// Runs the program on both, with a call that fails after step `at`; lazily, the next `behind` steps are recorded before
-/// anybody waits. Afterwards tensors and draws are those of the eager run, which did none of these; and the rest of the
-/// program runs on both. Whether there was a failure.
+/// Runs the program on both, with a call that fails after step `at`; lazily, the next `behind` steps are recorded
+/// before anybody waits. Afterwards tensors and draws are those of the eager run, which did none of these; and the rest
+/// of the program runs on both. Whether there was a failure.
 pub fn agree_after_failure(
     program: &Program,
     subject: &dyn Subject,

@@ -1,7 +1,7 @@
 //! What the tests share: random tensor programs, the subjects that run them, the comparison with eager libtorch.
 //!
-//! A [`program::Program`] is data. [`run::agree`] runs it on eager CPU tensors and on a [`subject::Subject`] side by side
-//! and says where they differ: value, shape, dtype, strides, or that one raised an error and the other did not.
+//! A [`program::Program`] is data. [`run::agree`] runs it on eager CPU tensors and on a [`subject::Subject`] side by
+//! side and says where they differ: value, shape, dtype, strides, or that one raised an error and the other did not.
 
 pub mod compare;
 pub mod faults;

@@ -41,7 +41,8 @@ impl Lazy {
         Lazy::at(0)
     }
 
-    /// One of two devices, initialised. Kernels are fused where that changes no bit, unless `LTC_FUSION` says otherwise.
+    /// One of two devices, initialised. Kernels are fused where that changes no bit, unless `LTC_FUSION` says
+    /// otherwise.
     pub fn at(device: u16) -> Self {
         let mut options = ltc_torch::Options::from_env().expect("the environment makes sense");
         if std::env::var_os("LTC_FUSION").is_none() {

@@ -85,8 +85,8 @@ fn train(model: fn(&nn::Path<'_>) -> nn::SequentialT, which: &str, lazy: bool) -
     run
 }
 
-/// Trains both ways and compares losses and parameters with `same`, which gets their names; after the third step a lazy step is one execution,
-/// compiles nothing, falls back nowhere and holds as much memory as the one before.
+/// Trains both ways and compares losses and parameters with `same`, which gets their names; after the third step a lazy
+/// step is one execution, compiles nothing, falls back nowhere and holds as much memory as the one before.
 ///
 /// # Panics
 /// Where they differ.

@@ -1,5 +1,5 @@
-//! After the exception of a call that failed on values, the state is what eager's would be: random programs and training loops,
-//! recorded and compiled.
+//! After the exception of a call that failed on values, the state is what eager's would be: random programs and
+//! training loops, recorded and compiled.
 
 use std::cell::Cell;
 
@@ -57,8 +57,9 @@ fn words(p: &nn::Path<'_>) -> nn::SequentialT {
         .add(nn::linear(p / "f", 24, 5, Default::default()))
 }
 
-/// Trains with a bad batch (a label out of range) in some steps. Losses, then the variables. Not in the first: what an optimiser
-/// makes in a step that fails is an error. Nor with Adam, which counts steps on the host, where nothing is undone.
+/// Trains with a bad batch (a label out of range) in some steps. Losses, then the variables. Not in the first: what an
+/// optimiser makes in a step that fails is an error. Nor with Adam, which counts steps on the host, where nothing is
+/// undone.
 fn train(model: Model, which: &str, lazy: bool, bad: &[usize], compiled: bool) -> Vec<Tensor> {
     tch::manual_seed(5);
     let mut vs = nn::VarStore::new(Device::Cpu);

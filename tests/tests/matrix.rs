@@ -39,8 +39,9 @@ fn rules_answer_what_kernels_do() {
     report(&failures, calls);
 }
 
-/// How many spoilt calls of an operator end otherwise than in eager, and why: `aten::cauchy 2 reason`. Counts are exact, so that
-/// a rule that gets better, or worse, has to say so: `LTC_MATRIX_BLESS=1` writes them. A line without a reason fails.
+/// How many spoilt calls of an operator end otherwise than in eager, and why: `aten::cauchy 2 reason`. Counts are
+/// exact, so that a rule that gets better, or worse, has to say so: `LTC_MATRIX_BLESS=1` writes them. A line without a
+/// reason fails.
 const KNOWN: &str = include_str!("matrix_known.txt");
 
 fn known() -> BTreeMap<&'static str, (usize, &'static str)> {

@@ -176,7 +176,8 @@ fn a_step_within_a_step_is_part_of_it() {
     assert_eq!(step.counts(), (5, 3), "{:?}", step.refusal());
 }
 
-/// Calls replayed and recorded of nine, when another thread does this in the middle of the first three; it is given a tensor of the step.
+/// Calls replayed and recorded of nine, when another thread does this in the middle of the first three; it is given a
+/// tensor of the step.
 fn counts_beside(meanwhile: impl Fn(Tensor) + Sync) -> (u64, u64) {
     let calls = AtomicU64::new(0);
     let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {

@@ -1,5 +1,5 @@
-//! One compiled program serves many sizes, over libtorch's kernels: models of `tch` and native ones, batches 1 to 16, and
-//! random programs at several sizes. Values are eager's, bit for bit.
+//! One compiled program serves many sizes, over libtorch's kernels: models of `tch` and native ones, batches 1 to 16,
+//! and random programs at several sizes. Values are eager's, bit for bit.
 
 #[path = "../../ltc-core/tests/models/mod.rs"]
 mod models;

@@ -1,5 +1,5 @@
-//! Training with libtorch's own layers and optimisers: losses and parameters bitwise equal to eager, and after the second
-//! step one execution per step, nothing compiled, nothing fallen back, memory flat.
+//! Training with libtorch's own layers and optimisers: losses and parameters bitwise equal to eager, and after the
+//! second step one execution per step, nothing compiled, nothing fallen back, memory flat.
 
 use ltc_tests::{
     compare::same_values,

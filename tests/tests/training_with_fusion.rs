@@ -20,7 +20,8 @@ fn kernels() -> u64 {
 fn losses_and_parameters_are_near() {
     Lazy::with_fusion(Fusion::Full);
     type Model = fn(&nn::Path<'_>) -> nn::SequentialT;
-    // The convolution's bias has a gradient of rounding and nothing else, which Adam would scale up: batch norm follows.
+    // The convolution's bias has a gradient of rounding and nothing else, which Adam would scale up: batch norm
+    // follows.
     let runs: [(Model, &str); 5] = [(mlp, "sgd"), (mlp, "adam"), (conv, "sgd"), (mlp, "adamw"), (mlp, "rmsprop")];
     for (model, which) in runs {
         let before = kernels();

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct BenchOptions {
     /// Replace the table in `docs/performance.md` too; it goes to `target/bench.md` in any case.
     #[arg(long)]
     write: bool,
@@ -59,7 +59,7 @@ enum Row {
     Failed { error: String },
 }
 
-pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+pub(crate) fn run(root: &Path, options: &BenchOptions) -> Result<()> {
     let start = SystemTime::now();
     if !options.no_criterion {
         execute(root, "cargo", &["bench", "--workspace", "--bench", "*"])?;

@@ -1,6 +1,6 @@
 //! The whole of CI, cheap steps first.
 
-use std::{path::Path, process::Command, time::Instant};
+use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -9,6 +9,12 @@ const PURE: [&str; 3] = ["ltc-ir", "ltc-backend", "ltc-core"];
 
 /// What of them is behind features.
 const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
+
+/// Where the C++ is.
+const CPP: &str = "ltc-torch-sys/csrc";
+
+/// What the clang-format says that `.clang-format` is written for.
+const CLANG_FORMAT: &str = "version 23.";
 
 /// Which steps to run.
 #[derive(clap::Args)]
@@ -31,6 +37,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     let cargo = |name, parts: &[&[&str]]| step(root, name, "cargo", &parts.concat());
     if !scope.tests {
         cargo("format", &[&["fmt", "--all", "--check"]])?;
+        cpp_format(root)?;
         timed("tidy", || crate::tidy::run(root))?;
         timed("generated files", || crate::codegen::run(root, &crate::codegen::Options::checking()))?;
         cargo(
@@ -64,6 +71,26 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "ltc-python/tests"];
     step(root, "test python", ".venv/bin/python", &pytest)?;
     done(start)
+}
+
+/// Checks the formatting of the C++, where the version of clang-format is there that `.clang-format` is written for:
+/// others format differently.
+fn cpp_format(root: &Path) -> Result<()> {
+    let of_venv = root.join(".venv/bin/clang-format");
+    let program = if of_venv.is_file() { &*of_venv.to_string_lossy() } else { "clang-format" };
+    let version = Command::new(program).arg("--version").output();
+    let version = version.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+    if !version.contains(CLANG_FORMAT) {
+        println!("==> format of the C++: not checked, there is no clang-format of {CLANG_FORMAT}");
+        return Ok(());
+    }
+    let folder = fs::read_dir(root.join(CPP)).with_context(|| CPP.to_owned())?;
+    let mut args = vec!["--dry-run".to_owned(), "-Werror".to_owned()];
+    for entry in folder {
+        args.push(format!("{CPP}/{}", entry?.file_name().to_string_lossy()));
+    }
+    args[2..].sort_unstable();
+    step(root, "format of the C++", program, &args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// `flag crate` for each pure crate.

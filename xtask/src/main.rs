@@ -6,7 +6,6 @@
 mod bench;
 mod ci;
 mod codegen;
-mod edges;
 mod tidy;
 
 use std::{
@@ -29,10 +28,10 @@ enum Command {
     Ci(ci::Scope),
     /// Generated files of the operator table (`ltc-ir/ops.toml`).
     Codegen(codegen::Options),
-    /// Crate edges, module docs, file sizes, `unsafe`, calls that panic, machine paths.
+    /// The house rules: crate edges, import circles, names, sizes, paths that exist, and more.
     Tidy,
     /// The benchmarks of all crates, and models beside every peer: one table.
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
 }
 
 fn root() -> PathBuf {

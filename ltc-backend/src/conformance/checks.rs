@@ -237,8 +237,8 @@ pub fn views_write_what_they_show(backend: &dyn Backend) {
     assert_eq!(output(backend, &told, 1, &base), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
 }
 
-/// A part of a buffer is what a view of its value shows, and leaves the buffer alone. Backends without parts pass if they
-/// refuse to make one.
+/// A part of a buffer is what a view of its value shows, and leaves the buffer alone. Backends without parts pass if
+/// they refuse to make one.
 pub fn parts_show_what_views_show(backend: &dyn Backend) {
     let base = f32s(&[4, 3]);
     let memory: Vec<f32> = (0..12).map(|i| i as f32).collect();

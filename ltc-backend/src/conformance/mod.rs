@@ -4,8 +4,8 @@
 //! ltc_backend::conformance!(ltc_backend::ReferenceBackend);
 //! ```
 //!
-//! What a backend does not do yet is an exception with a reason. An exception expires by itself: its test fails when the
-//! check passes.
+//! What a backend does not do yet is an exception with a reason. An exception expires by itself: its test fails when
+//! the check passes.
 //!
 //! ```text
 //! ltc_backend::conformance!(MyBackend::new(), except { draws_follow_generator_states: "no random operators yet" });

@@ -3,7 +3,8 @@
 //! The worked example of `docs/add-a-backend.md`, and a third opinion beside libtorch's kernels. It computes floats in
 //! double precision and rounds each result to its dtype. Pointwise operators are computed by their expressions in the
 //! operator table, so that adding a pointwise row adds it here; the others have kernels by family. What is missing is
-//! refused when a graph is compiled, with the operator's name. Draws are its own: seeded, reproducible, but not libtorch's.
+//! refused when a graph is compiled, with the operator's name. Draws are its own: seeded, reproducible, but not
+//! libtorch's.
 
 mod factory;
 mod matmul;

@@ -208,7 +208,8 @@ fn max_pool_backward(k: &Kernel<'_>) -> Answer {
     Ok(vec![Data::Float(out.into_dyn())])
 }
 
-/// What a window's sum is divided by: its places inside input and padding, or those inside the input, or a given number.
+/// What a window's sum is divided by: its places inside input and padding, or those inside the input, or a given
+/// number.
 fn divisor(window: &Window, out: [usize; 2], size: [usize; 2], padded: bool, given: i64) -> f64 {
     if given != 0 {
         return given as f64;

@@ -8,7 +8,10 @@ use std::{
 use ltc_ir::ShapeError;
 use smallvec::SmallVec;
 
-use super::{Edge, Node, Source, formula, no_grad, rules};
+use super::{
+    Edge, Node, Source, formula, no_grad, rules,
+    saved::{Gradients, Saved, sum_to},
+};
 use crate::{Error, LazyTensor};
 
 /// Settings of [`grad`].
@@ -128,28 +131,12 @@ fn same(a: &Arc<Source>, b: &Arc<Source>) -> bool {
 }
 
 /// Gradients of a node's operands.
-fn gradients(node: &Node, given: &Given) -> Result<SmallVec<[Option<LazyTensor>; 3]>, Error> {
-    let saved = rules::Saved::new(node, given);
+fn gradients(node: &Node, given: &Given) -> Result<Gradients, Error> {
+    let saved = Saved::new(node, given);
     if node.code.row().gradients.is_empty() { rules::gradients(&saved) } else { formula::gradients(&saved) }
 }
 
 /// Summed over the dimensions the operand was broadcast along, in its dtype.
 fn fitted(gradient: LazyTensor, input: &LazyTensor) -> Result<LazyTensor, Error> {
     sum_to(&gradient, input.sizes())?.to_dtype(input.dtype())
-}
-
-/// The gradient of a broadcast: summed to these sizes.
-pub(super) fn sum_to(t: &LazyTensor, sizes: &[i64]) -> Result<LazyTensor, Error> {
-    if t.sizes() == sizes {
-        return Ok(t.clone());
-    }
-    let Some(lead) = t.dim().checked_sub(sizes.len()) else { return t.expand(sizes) };
-    let spread = |d: &usize| *d < lead || (sizes[d - lead] == 1 && t.sizes()[*d] != 1);
-    let dims: Vec<i64> = (0..t.dim()).filter(spread).map(|d| d as i64).collect();
-    let summed = if dims.is_empty() {
-        t.clone()
-    } else {
-        t.sum_dim_with(Some(&dims), crate::tensor::SumDimOptions { keepdim: true, dtype: None })?
-    };
-    if summed.dim() == sizes.len() { summed.expand(sizes) } else { summed.reshape(sizes) }
 }

@@ -6,7 +6,7 @@ use ltc_ir::{Arg, Expr, Func, OpCode, Scalar, ShapeError};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::rules::Saved;
+use super::saved::{Gradients, Saved};
 use crate::{Error, LazyTensor};
 
 /// Parsed formulas of an operator, by argument.
@@ -40,7 +40,7 @@ enum V {
 }
 
 /// Gradients of the operands of a call.
-pub(super) fn gradients(saved: &Saved<'_>) -> Result<SmallVec<[Option<LazyTensor>; 3]>, Error> {
+pub(super) fn gradients(saved: &Saved<'_>) -> Result<Gradients, Error> {
     let mut out = SmallVec::from_elem(None, saved.inputs().len());
     let count = saved.args().len();
     for (argument, formula) in formulas(saved.code()).iter() {

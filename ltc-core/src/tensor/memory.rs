@@ -1,7 +1,7 @@
 //! The memory of a native tensor: its own until somebody shares it.
 //!
-//! Most results of operators are used by other operators and go. Those need no [`Storage`]: nobody sees their memory but one
-//! tensor, which shows all of it. A clone or a view makes the storage that both then hold.
+//! Most results of operators are used by other operators and go. Those need no [`Storage`]: nobody sees their memory
+//! but one tensor, which shows all of it. A clone or a view makes the storage that both then hold.
 
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 //!
 //! A [`LazyTensor`] is a storage plus sizes, strides and offset, as every tensor of this workspace; its operators are
 //! generated from the operator table (`ltc-ir/ops.toml`), with libtorch's names, argument order and defaults. Arguments
-//! with defaults are fields of an options type: `x.sum_dim_with(&[0], SumDimOptions { keepdim: true, ..Default::default() })`.
-//! Calling an operator infers the result's shape, or fails with eager libtorch's error; nothing runs until a value is read.
+//! with defaults are fields of an options type:
+//! `x.sum_dim_with(&[0], SumDimOptions { keepdim: true, ..Default::default() })`. Calling an operator infers the
+//! result's shape, or fails with eager libtorch's error; nothing runs until a value is read.
 //!
 //! ```
 //! # use ltc_core::{Config, LazyTensor, Session};
@@ -200,8 +201,8 @@ impl LazyTensor {
         Ok(())
     }
 
-    /// Writes an operator's result into this tensor, as its in-place form does: no broadcast of the result, and no cast to a
-    /// lower kind of number.
+    /// Writes an operator's result into this tensor, as its in-place form does: no broadcast of the result, and no cast
+    /// to a lower kind of number.
     pub(crate) fn store(&self, result: &LazyTensor) -> Result<(), Error> {
         let message = if result.sizes() != self.sizes() {
             let (own, whole) = (self.sizes(), result.sizes());

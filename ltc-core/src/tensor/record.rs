@@ -1,8 +1,8 @@
 //! From a method call to a trace node.
 //!
-//! The path of every native operator: arguments become a blob, operands are read as they come, the blob with the operands'
-//! layouts finds the call's [`Signature`] in a memory of this thread, and the node is recorded. Rules run on a miss only, so
-//! in a loop no shape is inferred twice, nothing is formatted and no lock is shared between threads.
+//! The path of every native operator: arguments become a blob, operands are read as they come, the blob with the
+//! operands' layouts finds the call's [`Signature`] in a memory of this thread, and the node is recorded. Rules run on
+//! a miss only, so in a loop no shape is inferred twice, nothing is formatted and no lock is shared between threads.
 
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 

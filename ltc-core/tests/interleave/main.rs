@@ -1,7 +1,7 @@
 //! Threads that record, cut, wait and let go, in many orders: every wait ends, programs run in order, values are right.
 //!
-//! `LTC_TEST_CASES` is how many orders each test tries (`make interleave` takes more), which follow from `LTC_TEST_SEED`. A test
-//! that fails prints the order that it failed in.
+//! `LTC_TEST_CASES` is how many orders each test tries (`make interleave` takes more), which follow from
+//! `LTC_TEST_SEED`. A test that fails prints the order that it failed in.
 
 mod model;
 
@@ -152,7 +152,8 @@ fn a_failure_reaches_all_who_wait_and_nobody_else() {
             thread::spawn(move || {
                 let dev = device(&session);
                 let other = Known::upload(dev, 9);
-                // A read is told of a failure before it, if nobody was; what is recorded behind the failing call is an error.
+                // A read is told of a failure before it, if nobody was; what is recorded behind the failing call is an
+                // error.
                 drop(read(dev, &Known::mix(dev, &[&other], 4.0).value));
             })
         };
@@ -204,7 +205,8 @@ fn programs_run_in_order_wherever_they_run() {
                 let dev = device(&session);
                 let x = Known::upload(dev, 1);
                 let mut values = vec![chain(dev, &x, first, 1)];
-                // Of two operations: its caller runs it, once those before it are done, although it needs nothing of them.
+                // Of two operations: its caller runs it, once those before it are done, although it needs nothing of
+                // them.
                 values.push(Known::mix(dev, &[&Known::mix(dev, &[&x], (first + 1).into())], (first + 2).into()));
                 dev.sync().expect("a cut");
                 values.push(chain(dev, &x, first + 3, 1));

@@ -1,5 +1,5 @@
-//! A backend of which every result is known: data is a number, and an operator mixes those of its operands. Between any two
-//! things it does another thread may go on.
+//! A backend of which every result is known: data is a number, and an operator mixes those of its operands. Between any
+//! two things it does another thread may go on.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},

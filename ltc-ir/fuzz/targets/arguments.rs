@@ -1,5 +1,5 @@
-//! Any argument words: readers end, and the strict one is stricter. And calls of the operators of the table, whose shape rules
-//! answer or refuse.
+//! Any argument words: readers end, and the strict one is stricter. And calls of the operators of the table, whose
+//! shape rules answer or refuse.
 #![no_main]
 
 #[path = "../../tests/properties/calls.rs"]

@@ -1,4 +1,5 @@
-//! Any text: it is refused, or it is a graph that reads back, hashes, is drawn and verified (which runs the shape rules).
+//! Any text: it is refused, or it is a graph that reads back, hashes, is drawn and verified (which runs the shape
+//! rules).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,9 @@
 //! Common subexpressions: what is computed twice is computed once.
 //!
-//! Two nodes are equal if their signatures and operands are, and their runtime numbers are those of the schema's defaults
-//! (which is assumed, and checked before each run). Nothing is gained where somebody writes over the value, which then has
-//! to be copied, nor where a large value would have to be kept for long: programs recompute to save memory on purpose.
+//! Two nodes are equal if their signatures and operands are, and their runtime numbers are those of the schema's
+//! defaults (which is assumed, and checked before each run). Nothing is gained where somebody writes over the value,
+//! which then has to be copied, nor where a large value would have to be kept for long: programs recompute to save
+//! memory on purpose.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

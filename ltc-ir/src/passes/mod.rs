@@ -1,8 +1,8 @@
 //! Rewrites of whole graphs that pay on any backend.
 //!
-//! Pure: a graph goes in, a better one comes out, or nothing where there is nothing to gain. A backend runs [`GENERAL`] when
-//! it compiles, then its own [`Pass`]es, through [`run`]; [`Switches`] say which. All values stay equal in every bit unless
-//! a pass says that it is not exact.
+//! Pure: a graph goes in, a better one comes out, or nothing where there is nothing to gain. A backend runs [`GENERAL`]
+//! when it compiles, then its own [`Pass`]es, through [`run`]; [`Switches`] say which. All values stay equal in every
+//! bit unless a pass says that it is not exact.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Dead gradients: operators that say by an `output_mask` which gradients to compute are not asked for those nobody reads.
+//! Dead gradients: operators that say by an `output_mask` which gradients to compute are not asked for those nobody
+//! reads.
 
 use crate::{
     args::{Arg, ArgWriter},

@@ -1,5 +1,5 @@
-//! Views of views become one view; a view that shows all of its base is its base, and so is a copy of the same layout: values
-//! never change, so one buffer serves both until somebody writes.
+//! Views of views become one view; a view that shows all of its base is its base, and so is a copy of the same layout:
+//! values never change, so one buffer serves both until somebody writes.
 
 use crate::{
     args::{Arg, ArgFlags, ArgWriter, view_offset},

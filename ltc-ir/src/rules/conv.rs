@@ -204,8 +204,8 @@ pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(in_format(input.dtype(), &sizes, format_of(input, weight)))
 }
 
-/// `convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups,
-/// output_mask)`.
+/// `convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding,
+/// groups, output_mask)`.
 pub fn convolution_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, input, weight) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let g = Geometry::of(call, 4);

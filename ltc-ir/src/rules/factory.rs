@@ -181,7 +181,8 @@ pub fn logspace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(Layout::contiguous(call.dtype(4).unwrap_or(DType::F32), &[steps]))
 }
 
-/// How many elements of a matrix lie on and below a diagonal. Rows have one more each, between those with none and those with all.
+/// How many elements of a matrix lie on and below a diagonal. Rows have one more each, between those with none and
+/// those with all.
 fn triangle(rows: i128, columns: i128, offset: i128) -> i128 {
     let first = (-offset).clamp(0, rows);
     let whole = (columns - 1 - offset).clamp(first, rows);

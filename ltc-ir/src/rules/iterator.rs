@@ -1,7 +1,7 @@
 //! Result layouts of element-wise kernels, as libtorch's `TensorIterator` chooses them.
 //!
-//! Strides of a new result follow the operands': equal dense operands pass theirs on, others decide by the order of their
-//! strides, and where nothing says otherwise results are row-major.
+//! Strides of a new result follow the operands': equal dense operands pass theirs on, others decide by the order of
+//! their strides, and where nothing says otherwise results are row-major.
 
 use smallvec::SmallVec;
 
@@ -36,7 +36,8 @@ pub fn strides_over(operands: &[&Layout], sizes: &[i64]) -> Dims {
     strides
 }
 
-/// The fast cases: all operands of the result's sizes, and all row-major, all channels-last, or all of equal dense strides.
+/// The fast cases: all operands of the result's sizes, and all row-major, all channels-last, or all of equal dense
+/// strides.
 fn same_shape(operands: &[&Layout], sizes: &[i64]) -> Option<Dims> {
     let first = operands.first()?;
     if operands.iter().any(|o| o.sizes() != sizes) {

@@ -1,7 +1,7 @@
 //! Shape rules: result layouts from argument layouts, in pure Rust.
 //!
-//! A rule answers what eager libtorch on the CPU would: dtype, sizes and strides of each new result, or its error. Rules
-//! are total: whatever the arguments, they return.
+//! A rule answers what eager libtorch on the CPU would: dtype, sizes and strides of each new result, or its error.
+//! Rules are total: whatever the arguments, they return.
 
 mod checks;
 pub mod conv;
@@ -230,8 +230,8 @@ pub fn empty_like(source: &Layout, dtype: Option<DType>) -> Layout {
     }
 }
 
-/// Dense strides in the order of a layout's strides, as `infer_dense_strides` of libtorch: ties keep the later dimension
-/// innermost, and broadcast dimensions do not move.
+/// Dense strides in the order of a layout's strides, as `infer_dense_strides` of libtorch: ties keep the later
+/// dimension innermost, and broadcast dimensions do not move.
 fn dense_strides_in_order(source: &Layout) -> crate::layout::Dims {
     let (sizes, strides) = (source.sizes(), source.strides());
     let n = sizes.len();

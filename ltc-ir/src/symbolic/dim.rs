@@ -1,6 +1,7 @@
 //! Sizes as expressions over symbols: what the original's dimension nodes (size, add, mul, div) say.
 //!
-//! Kept in one normal form, a polynomial over a divisor, so that equal meanings are equal values: `2*s0 + s0` is `3*s0`.
+//! Kept in one normal form, a polynomial over a divisor, so that equal meanings are equal values: `2*s0 + s0` is
+//! `3*s0`.
 
 use std::fmt;
 

@@ -6,7 +6,8 @@
 //! take for granted is written down:
 //!
 //! - *equal*: integers that are the same expression are equal;
-//! - *not one, not empty*: a size that was more than one stays so, because broadcasting and strides treat one differently;
+//! - *not one, not empty*: a size that was more than one stays so, because broadcasting and strides treat one
+//!   differently;
 //! - *divisible*: quotients are exact;
 //! - all other integers are what they were.
 //!

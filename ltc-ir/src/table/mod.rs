@@ -1,7 +1,7 @@
 //! The operator table: one row per operator the system knows.
 //!
-//! The rows are data (`ltc-ir/ops.toml`), checked and turned into constants by `cargo xtask codegen`. Operators without a
-//! row are recorded all the same, from their dispatcher schema, with shapes from libtorch's own meta functions.
+//! The rows are data (`ltc-ir/ops.toml`), checked and turned into constants by `cargo xtask codegen`. Operators without
+//! a row are recorded all the same, from their dispatcher schema, with shapes from libtorch's own meta functions.
 
 mod generated;
 
@@ -80,7 +80,8 @@ const fn arg(
     ArgSpec { name, kind, optional, written, default }
 }
 
-/// What a pointwise operator's expression is computed in, on its way to the recorded result. Most rules of shapes say it.
+/// What a pointwise operator's expression is computed in, on its way to the recorded result. Most rules of shapes say
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Compute {
     /// The promoted dtype of all operands, numbers included.
@@ -112,8 +113,8 @@ pub enum Over {
     Channels,
 }
 
-/// What an operator computes that reduces dimensions: expressions with [`sum`](crate::expr::Func::Sum) and the like, over the
-/// arguments' names.
+/// What an operator computes that reduces dimensions: expressions with [`sum`](crate::expr::Func::Sum) and the like,
+/// over the arguments' names.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduce {
     /// The dimensions.
@@ -147,7 +148,8 @@ pub struct Row {
     pub compute: Option<Compute>,
     /// Why fused kernels leave the operator out although they could compute its expression.
     pub no_fuse: Option<&'static str>,
-    /// Why fused kernels do not give libtorch's bits although each of their operations does: `LTC_FUSION=exact` leaves it out.
+    /// Why fused kernels do not give libtorch's bits although each of their operations does: `LTC_FUSION=exact` leaves
+    /// it out.
     pub inexact: Option<&'static str>,
     /// What the operator computes, if it reduces dimensions and that is an expression.
     pub reduce: Option<Reduce>,

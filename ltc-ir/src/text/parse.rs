@@ -45,8 +45,8 @@ impl Graph {
     /// Reads the text form (see [`crate::text`]). Values are used after their definition and layouts have a stride per
     /// dimension; whether the graph makes sense beyond that, [`crate::verify()`] says.
     ///
-    /// An operator never seen before is interned with no properties: text does not carry its schema. Interned names stay
-    /// in memory, so this is not for text of unbounded origin.
+    /// An operator never seen before is interned with no properties: text does not carry its schema. Interned names
+    /// stay in memory, so this is not for text of unbounded origin.
     ///
     /// ```
     /// use ltc_ir::{Graph, verify};

@@ -82,7 +82,8 @@ def has_constant_name(code: types.CodeType, at: int) -> bool:
     before: list[dis.Instruction] = []
     for step in dis.get_instructions(code):
         if step.offset >= at:
-            # Object and name, and mostly a default or value, which is one plain load here; anything else counts as computed.
+            # Object and name, and mostly a default or value, which is one plain load here; anything else counts as
+            # computed.
             last = before[-3:]
             count = step.arg if step.opname == "CALL" else 0
             if count == 3 and not (last[-1].opname.startswith("LOAD_") and last[-1].opname not in ("LOAD_ATTR", "LOAD_METHOD")):

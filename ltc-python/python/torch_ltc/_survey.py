@@ -182,7 +182,8 @@ class Survey:
         all_places = list(self._found.values())
         self._found.clear()
         ours = Counter(id(p.holder) for p in all_places)
-        # What is not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one as argument.
+        # What is not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one as
+        # argument.
         is_left = lambda x: gc.is_tracked(x) or sys.getrefcount(x) > ours[id(x)] + 2
         return [p for p in all_places if is_left(p.holder)], list(self._tensors.values())
 

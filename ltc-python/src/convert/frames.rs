@@ -1,9 +1,9 @@
 //! Which instructions of Python code this thread is in.
 //!
-//! Recording runs without the interpreter's lock, which takes longer to get than an operator takes to record. The frames of a
-//! thread are its own: nobody else pushes, pops or moves them, so the thread reads them without the lock where it knows how the
-//! interpreter lays them out. That is known per version, and compared with what the interpreter says itself before it is used.
-//! Elsewhere the interpreter is asked, with its lock.
+//! Recording runs without the interpreter's lock, which takes longer to get than an operator takes to record. The
+//! frames of a thread are its own: nobody else pushes, pops or moves them, so the thread reads them without the lock
+//! where it knows how the interpreter lays them out. That is known per version, and compared with what the interpreter
+//! says itself before it is used. Elsewhere the interpreter is asked, with its lock.
 
 use std::ffi::{c_int, c_void};
 
@@ -94,11 +94,12 @@ impl Layout {
         if thread == 0 {
             return None;
         }
-        // SAFETY: a thread's state lives as long as the thread runs Python; it points to its innermost frame or to null, by a
-        // structure that is never missing (`known` says where).
+        // SAFETY: a thread's state lives as long as the thread runs Python; it points to its innermost frame or to
+        // null, by a structure that is never missing (`known` says where).
         let mut frame = unsafe { word(word(thread + self.cframe) + self.current) };
         while frame != 0 {
-            // SAFETY: a frame of this thread's stack, which only this thread changes, and it is here. Frames hold their code.
+            // SAFETY: a frame of this thread's stack, which only this thread changes, and it is here. Frames hold their
+            // code.
             let (place, previous) = unsafe {
                 let place = Place { code: word(frame + self.code), at: word(frame + self.at) };
                 (place, word(frame + self.previous))
@@ -123,8 +124,8 @@ unsafe fn word(address: usize) -> usize {
 }
 
 fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<T>) -> Option<T> {
-    // SAFETY: the interpreter's lock is held (`_py`). Borrowed, or null where no Python code runs; counted here, as those
-    // that follow are by what gives them.
+    // SAFETY: the interpreter's lock is held (`_py`). Borrowed, or null where no Python code runs; counted here, as
+    // those that follow are by what gives them.
     let mut frame = unsafe {
         let frame = ffi::PyEval_GetFrame();
         ffi::Py_XINCREF(frame.cast());
@@ -153,6 +154,7 @@ fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<
 
 /// A code object, held.
 pub(crate) fn hold(py: Python<'_>, code: usize) -> Bound<'_, PyAny> {
-    // SAFETY: the code of a frame of this thread's stack ([`Place`]), alive while the frame is; callers are within its call.
+    // SAFETY: the code of a frame of this thread's stack ([`Place`]), alive while the frame is; callers are within its
+    // call.
     unsafe { Bound::from_borrowed_ptr(py, code as *mut ffi::PyObject) }
 }

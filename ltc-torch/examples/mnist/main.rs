@@ -1,8 +1,8 @@
 //! Trains a LeNet-class network on MNIST, lazily and eagerly in the same run, and compares.
 //!
-//! `make mnist`, or `cargo run --release -p ltc-torch --example mnist -- --data DIR`. Without a folder of MNIST files the
-//! digits are drawn. The network, its loss and its optimiser are plain `tch`; all that is lazy about the lazy run is
-//! `ltc_torch::init`, `lazify`, and moving the batches.
+//! `make mnist`, or `cargo run --release -p ltc-torch --example mnist -- --data DIR`. Without a folder of MNIST files
+//! the digits are drawn. The network, its loss and its optimiser are plain `tch`; all that is lazy about the lazy run
+//! is `ltc_torch::init`, `lazify`, and moving the batches.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 mod data;
@@ -127,8 +127,8 @@ fn accuracy(net: &nn::SequentialT, test: &Tensors, place: Place) -> Result<f64> 
     Ok(right / n as f64)
 }
 
-/// What libtorch does once in a process (threads, the convolutions' own code) would otherwise be part of the first step of
-/// whoever comes first.
+/// What libtorch does once in a process (threads, the convolutions' own code) would otherwise be part of the first step
+/// of whoever comes first.
 fn warm_up(args: &Args, train: &Tensors) -> Result<()> {
     let net = lenet(&nn::VarStore::new(Device::Cpu).root());
     let len = (args.batch as i64).min(train.labels.size()[0]);

@@ -39,8 +39,8 @@ impl Domain {
         self.sizes.iter().map(|s| *s as usize).product()
     }
 
-    /// How an operand's elements lie as the group goes through them: strides per dimension, 0 where it is repeated. `None` if
-    /// it does not fit.
+    /// How an operand's elements lie as the group goes through them: strides per dimension, 0 where it is repeated.
+    /// `None` if it does not fit.
     pub(super) fn broadcast(&self, sizes: &[i64], strides: &[i64]) -> Option<Dims> {
         let missing = self.sizes.len().checked_sub(sizes.len())?;
         let mut out: Dims = SmallVec::from_elem(0, self.sizes.len());

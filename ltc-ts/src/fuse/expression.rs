@@ -30,8 +30,8 @@ type Key = (&'static str, SmallVec<[Known; 8]>);
 
 type Formulas = Option<&'static [Formula]>;
 
-/// What is computed of a node whose operator's row, that of its functional form, is this one: of one that reduces, what written
-/// arguments become, then the new results.
+/// What is computed of a node whose operator's row, that of its functional form, is this one: of one that reduces, what
+/// written arguments become, then the new results.
 pub(super) fn formulas(row: &'static table::Row, node: &GraphNode) -> Formulas {
     static FORMULAS: LazyLock<RwLock<FxHashMap<Key, Formulas>>> = LazyLock::new(RwLock::default);
     // Integers are known where an operator reduces: they say what is reduced, and how.
@@ -165,7 +165,8 @@ fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
 }
 
 /// Functions that kernels compute by several operations: what libtorch's CPU kernels do
-/// (`aten/src/ATen/native/cpu/BinaryOpsKernel.cpp`, `UnaryOpsKernel.cpp`, `c10/util/generic_math.h`), over the names `x` and `y`.
+/// (`aten/src/ATen/native/cpu/BinaryOpsKernel.cpp`, `UnaryOpsKernel.cpp`, `c10/util/generic_math.h`), over the names
+/// `x` and `y`.
 const COMPOSED: &[(Func, &str)] = &[
     (Func::Reciprocal, "1 / x"),
     (Func::Rsqrt, "1 / sqrt(x)"),

@@ -1,7 +1,9 @@
-//! The operators that fold dimensions away: rows of the operator table that say what they reduce ([`ltc_ir::table::Reduce`]).
+//! The operators that fold dimensions away: rows of the operator table that say what they reduce
+//! ([`ltc_ir::table::Reduce`]).
 //!
-//! Their expressions follow libtorch's CPU kernels (`aten/src/ATen/native/cpu/{SoftMax,layer_norm,ReduceOps}Kernel.cpp`,
-//! `native/Normalization.cpp`), but sums are taken in another order.
+//! Their expressions follow libtorch's CPU kernels
+//! (`aten/src/ATen/native/cpu/{SoftMax,layer_norm,ReduceOps}Kernel.cpp`, `aten/src/ATen/native/Normalization.cpp`), but sums are
+//! taken in another order.
 
 use ltc_ir::{Arg, GraphNode, table::Over};
 use smallvec::SmallVec;

@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 
 use super::{recipe::Recipe, rows};
 
-/// The graph without operators over lists, as far as their single forms are `allowed` to be fused, and per node where it
-/// comes from. `None` if there are none.
+/// The graph without operators over lists, as far as their single forms are `allowed` to be fused, and per node where
+/// it comes from. `None` if there are none.
 pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&Recipe) -> bool) -> Option<(Graph, Vec<u32>)> {
     let is_list = |n: &GraphNode| n.op().name().starts_with("aten::_foreach_");
     let fusable = |part: &GraphNode| Recipe::pointwise(graph, part).is_some_and(|p| allowed(&p));

@@ -59,7 +59,8 @@ impl Formula {
         }
     }
 
-    /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector library.
+    /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector
+    /// library.
     pub(super) fn is_exact(&self) -> bool {
         let inexact = |code: &Code| match code {
             Code::FMod => false,

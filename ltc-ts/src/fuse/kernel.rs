@@ -43,8 +43,8 @@ pub(crate) struct Fused {
     pub(crate) places: Vec<Option<Place>>,
 }
 
-/// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through; the
-/// strides are the operand's own.
+/// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through;
+/// the strides are the operand's own.
 fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
     let layout = graph.layout(value);
     let (mut base, mut skip) = (value, 0);
@@ -218,7 +218,8 @@ impl Draft {
             && self.places.iter().map(Option::is_some).eq(other.places.iter().map(Option::is_some))
     }
 
-    /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they lie.
+    /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they
+    /// lie.
     pub(crate) fn reuse(&self, graph: &Graph, dies: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
         if self.domain.fold.is_some() {
             return vec![None; self.results.len()];

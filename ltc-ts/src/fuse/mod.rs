@@ -200,8 +200,8 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
 }
 
 /// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
-/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be, or if
-/// a kernel is not worth it at these sizes: what it reads through views may not be there for libtorch's.
+/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be, or
+/// if a kernel is not worth it at these sizes: what it reads through views may not be there for libtorch's.
 pub(crate) fn plan_like<'a>(
     source: &Graph,
     like: &Program,

@@ -1,9 +1,10 @@
 //! Groups of nodes that may run as one.
 //!
-//! Pure: a graph and the domains of the nodes that can be fused go in, units in an order of execution come out. At first
-//! every node is a group at its own place. Two groups of one domain are joined when one feeds the other, or both read the
-//! same value, and one of them can be moved to the place of the other: the later one up, if all it reads is there by then, or
-//! the earlier one down, if nobody needs it sooner. So the places are an order of execution at any time.
+//! Pure: a graph and the domains of the nodes that can be fused go in, units in an order of execution come out. At
+//! first every node is a group at its own place. Two groups of one domain are joined when one feeds the other, or both
+//! read the same value, and one of them can be moved to the place of the other: the later one up, if all it reads is
+//! there by then, or the earlier one down, if nobody needs it sooner. So the places are an order of execution at any
+//! time.
 
 use ltc_ir::{Graph, ValueId};
 use rustc_hash::FxHashMap;
@@ -28,8 +29,8 @@ pub(super) struct Unit {
     pub(super) domain: Option<Domain>,
 }
 
-/// Cuts a graph into units. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order, may be
-/// one unit of a domain that folds.
+/// Cuts a graph into units. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order,
+/// may be one unit of a domain that folds.
 pub(super) fn partition(
     graph: &Graph,
     domains: Vec<Option<Domain>>,

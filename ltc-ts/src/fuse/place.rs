@@ -1,8 +1,8 @@
 //! Values that are joined by `cat` or `stack`, written where they will lie.
 //!
 //! A kernel whose result is only joined with others writes it into its slice of the joined value; what remains is
-//! copied there piece by piece. So the joined value is made by several steps: one that asks for its memory ([`Step::Room`]),
-//! then kernels and copies, each of which takes the value over from the one before.
+//! copied there piece by piece. So the joined value is made by several steps: one that asks for its memory
+//! ([`Step::Room`]), then kernels and copies, each of which takes the value over from the one before.
 
 use ltc_ir::{Arg, Graph, GraphNode, Layout, LayoutRef, ValueId};
 use smallvec::SmallVec;

@@ -44,8 +44,8 @@ pub(super) struct Recipe {
     lane: Lane,
     /// What happens to numbers that are taken in the tensors' dtype.
     rounding: Option<Code>,
-    /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one by
-    /// one, each operation is rounded.
+    /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one
+    /// by one, each operation is rounded.
     products: Option<Code>,
     /// The elements it goes through, and which dimensions it folds away.
     pub(super) domain: Domain,
@@ -141,12 +141,13 @@ impl Recipe {
             Compute::FloatOnly => promoted.filter(|d| d.is_floating())?,
             Compute::WideFloat => promoted.filter(|d| matches!(d, DType::F32 | DType::F64))?,
         };
-        // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the program
-        // runs under rules we do not know, such as another default dtype.
+        // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the
+        // program runs under rules we do not know, such as another default dtype.
         if !written && layout.dtype() != computed && layout.dtype() != DType::Bool {
             return None;
         }
-        // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where they lie.
+        // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where
+        // they lie.
         if is_tie(row) && computed.is_floating() {
             return None;
         }
@@ -223,8 +224,8 @@ impl Recipe {
         self.domain.fold.is_some() && node.results().iter().any(|r| r.sizes() == &self.domain.sizes[..])
     }
 
-    /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per operation
-    /// and some at the end, kernel by kernel; ours are at the end.
+    /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per
+    /// operation and some at the end, kernel by kernel; ours are at the end.
     pub(super) fn is_exact(&self) -> bool {
         let exact =
             |(f, result): &(&Formula, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
@@ -244,8 +245,8 @@ impl Recipe {
         has_loop(&body) && (elements <= SCALAR_MATH || !body.has_scalar_math())
     }
 
-    /// Writes the node's results into a body. `operand` gives the values of its operands, by position; numbers start at word
-    /// `first_number`.
+    /// Writes the node's results into a body. `operand` gives the values of its operands, by position; numbers start at
+    /// word `first_number`.
     pub(super) fn build(
         &self,
         b: &mut Builder,
@@ -266,7 +267,8 @@ impl Recipe {
         let result = |&(formula, dtype): &(&Formula, DType)| {
             let value = formula.build(b, &operands, self.lane)?;
             let value = b.cast(value, Lane::of(dtype)?);
-            // Halves are computed in single precision and rounded once per operator. What was half already is left alone.
+            // Halves are computed in single precision and rounded once per operator. What was half already is left
+            // alone.
             Some(rounding(dtype).map_or(value, |code| b.op(code, &[value])))
         };
         self.formulas.iter().map(result).collect()

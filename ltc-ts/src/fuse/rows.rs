@@ -1,8 +1,8 @@
-//! The pointwise operators that kernels compute as libtorch does: rows of the operator table with an expression whose functions
-//! are operations of kernels.
+//! The pointwise operators that kernels compute as libtorch does: rows of the operator table with an expression whose
+//! functions are operations of kernels.
 //!
-//! A kernel computes the expression, argument by argument in the dtype that the row says ([`Compute`]), and converts the
-//! result to what was recorded. In-place and `out=` forms follow from the functional one.
+//! A kernel computes the expression, argument by argument in the dtype that the row says ([`Compute`]), and converts
+//! the result to what was recorded. In-place and `out=` forms follow from the functional one.
 
 use ltc_ir::{
     Expr,
@@ -28,7 +28,8 @@ pub fn fusable_operators() -> impl Iterator<Item = (&'static str, &'static str)>
     })
 }
 
-/// The table's row of an operator, by its short name (without `aten::`), functional or in place, and what it computes in.
+/// The table's row of an operator, by its short name (without `aten::`), functional or in place, and what it computes
+/// in.
 pub(super) fn find(short_name: &str) -> Option<(&'static Row, Compute)> {
     let (base, overload) = short_name.split_once('.').unwrap_or((short_name, ""));
     // `__iand__` and the like have rows of their own names only.

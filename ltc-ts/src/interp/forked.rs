@@ -1,7 +1,7 @@
 //! Forks: one side of independent steps on another thread, in slots of its own.
 //!
-//! Slots only the other side touches move there and back; values both read are shared, as outputs are. What the other side tells
-//! the sink is told when it is back, so outputs come in another order, but each as before.
+//! Slots only the other side touches move there and back; values both read are shared, as outputs are. What the other
+//! side tells the sink is told when it is back, so outputs come in another order, but each as before.
 
 use std::sync::Arc;
 

@@ -67,7 +67,8 @@ impl Loops {
     /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`] for so many ports.
     ///
     /// # Safety
-    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks of.
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks
+    /// of.
     pub(super) unsafe fn fill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize), numbers: &[u64]) {
         for &(cell, def, lane) in &self.numbers {
             match def {
@@ -119,8 +120,8 @@ impl Loops {
     ///
     /// # Safety
     /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
-    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements of
-    /// eight bytes and aligned.
+    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements
+    /// of eight bytes and aligned.
     pub(super) unsafe fn run_block(
         &self,
         cells: &[u64],

@@ -1,7 +1,7 @@
 //! Folds: many elements become one.
 //!
-//! An accumulator is eight bytes, whatever is folded. Sums of floats are kept in double precision, so that long ones lose
-//! nothing; within a line they are added lane by lane first, as libtorch's cascades are.
+//! An accumulator is eight bytes, whatever is folded. Sums of floats are kept in double precision, so that long ones
+//! lose nothing; within a line they are added lane by lane first, as libtorch's cascades are.
 
 use super::{
     body::{Code, Lane},
@@ -92,8 +92,8 @@ plain! {
     Smallest of f64: f64::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a }, u64, f64::to_bits, f64::from_bits;
 }
 
-/// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler arranges
-/// lanes to suit it.
+/// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler
+/// arranges lanes to suit it.
 #[inline(never)]
 fn total_of<F: Fold>(lanes: &[F::Element; LANES]) -> F::Total {
     let mut totals = [F::START; 4];

@@ -70,8 +70,8 @@ impl Fused {
         self.places.get(result)?.as_ref()
     }
 
-    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
-    /// may be written and that nobody else holds.
+    /// Runs the kernel on the operands, and says by what; results come in memory of their own, or in that of an operand
+    /// that may be written and that nobody else holds.
     pub(crate) fn run<'a>(
         &self,
         operands: &[&Held],
@@ -133,9 +133,10 @@ impl Fused {
             .collect();
         let mut outcome = Ok(());
         // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
-        // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
-        // nobody else holds, read by the kernel only as it lies, and its result is staged. Results with a place are slices of
-        // a tensor that the kernel does not read and nobody else holds, and do not overlap. Numbers are the program's.
+        // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an
+        // operand nobody else holds, read by the kernel only as it lies, and its result is staged. Results with a place
+        // are slices of a tensor that the kernel does not read and nobody else holds, and do not overlap. Numbers are
+        // the program's.
         let run = unsafe {
             match &self.kernel {
                 FusedKernel::Flat(kernel) => kernel.run(&outputs, &inputs, numbers, |n, body| {

@@ -1,9 +1,9 @@
-//! Transcendental functions, each written once: over [`Arith`], which is one element here, so that a loop over it becomes
-//! vector code, and a vector program in the just-in-time compiler. So both tiers give the same bits.
+//! Transcendental functions, each written once: over [`Arith`], which is one element here, so that a loop over it
+//! becomes vector code, and a vector program in the just-in-time compiler. So both tiers give the same bits.
 //!
-//! There are no branches and no calls. Polynomials are least-squares fits, weighted towards equal relative error; a test
-//! measures each function's distance from the exact value. Where a function is not good for every argument it says so by
-//! [`Arith::check`], and those elements are computed by the system's function of that name.
+//! There are no branches and no calls. Polynomials are least-squares fits, weighted towards equal relative error; a
+//! test measures each function's distance from the exact value. Where a function is not good for every argument it says
+//! so by [`Arith::check`], and those elements are computed by the system's function of that name.
 #![allow(clippy::excessive_precision, reason = "coefficients as they were fitted")]
 
 /// What functions are made of. A value is 32 bits: a float, an integer, or a mask, of which only the sign bit counts.
@@ -198,7 +198,8 @@ const SIN: [f32; 3] = [-1.949_685_2e-4, 8.332_027e-3, -1.666_665_2e-1];
 const COS: [f32; 3] = [2.440_947_4e-5, -1.388_710_7e-3, 4.166_664e-2];
 /// Of [`sinh`] near zero, over squares.
 const SINH: [f32; 3] = [2.037_244_8e-4, 8.330_28e-3, 1.666_671_6e-1];
-/// A quarter turn in three parts, each what the ones before lack, to be taken off. All have one sign, so that -0 stays what it is.
+/// A quarter turn in three parts, each what the ones before lack, to be taken off. All have one sign, so that -0 stays
+/// what it is.
 const QUARTER: [f32; 3] = [-1.570_796_251, -7.549_789_4e-8, -5.390_302_5e-15];
 
 /// Adding this leaves the nearest integer in the low bits of the sum.
@@ -217,7 +218,8 @@ fn exp_rest<A: Arith>(m: &A, r: A::V) -> A::V {
     m.fma(m.mul(p, r), r, r)
 }
 
-/// Parts of e to the x: `e^r - 1` with `x = n ln 2 + r`, and `n` in two halves, because it may lie outside the range of exponents.
+/// Parts of e to the x: `e^r - 1` with `x = n ln 2 + r`, and `n` in two halves, because it may lie outside the range of
+/// exponents.
 #[inline(always)]
 fn exp_parts<A: Arith>(m: &A, x: A::V) -> (A::V, A::V, A::V) {
     // Beyond these the result is infinite or zero; NaN passes both.
@@ -447,8 +449,8 @@ pub(super) fn tan<A: Arith>(m: &A, x: A::V) -> A::V {
     m.xor(y, m.sign(odd))
 }
 
-/// What division leaves, with the dividend's sign: exactly, where the quotient is at most [`MOST_QUOTIENT`] and the divisor
-/// finite.
+/// What division leaves, with the dividend's sign: exactly, where the quotient is at most [`MOST_QUOTIENT`] and the
+/// divisor finite.
 #[inline(always)]
 pub(super) fn fmod<A: Arith>(m: &A, x: A::V, y: A::V) -> A::V {
     let (a, b) = (m.abs(x), m.abs(y));

@@ -1,8 +1,8 @@
 //! Fused pointwise kernels: many operators, one pass over memory.
 //!
 //! A [`Body`] is what a kernel computes for one element: a list of values, each from earlier ones. A [`Kernel`] adds
-//! where elements come from and go to. Tier 0 ([`tile`]) runs it at once, a block of elements at a time, each operator a
-//! loop over the block that the compiler turned into vector instructions; the block's intermediate values stay in the
+//! where elements come from and go to. Tier 0 ([`tile`]) runs it at once, a block of elements at a time, each operator
+//! a loop over the block that the compiler turned into vector instructions; the block's intermediate values stay in the
 //! first-level cache.
 //!
 //! | file | what |

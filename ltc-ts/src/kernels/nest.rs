@@ -1,9 +1,9 @@
 //! A body with folds, cut into stages.
 //!
-//! A fold needs all elements of its row before anything can use what it gives. So a body with folds is run in stages: each
-//! goes over the elements once, folds some values, and ends with what is computed once per row from what was folded.
-//! A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what one stage
-//! computes per element another may find *carried* in scratch memory, if it is dear, or compute again.
+//! A fold needs all elements of its row before anything can use what it gives. So a body with folds is run in stages:
+//! each goes over the elements once, folds some values, and ends with what is computed once per row from what was
+//! folded. A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what one
+//! stage computes per element another may find *carried* in scratch memory, if it is dear, or compute again.
 
 use rustc_hash::FxHashMap;
 

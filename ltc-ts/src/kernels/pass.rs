@@ -60,8 +60,8 @@ pub(super) struct Pass<'a> {
     pub(super) scratch: *mut u8,
 }
 
-// Methods are unsafe as `RowKernel::run` is, whose contract they rely on; scratch memory is this thread's alone, and its pieces
-// do not overlap.
+// Methods are unsafe as `RowKernel::run` is, whose contract they rely on; scratch memory is this thread's alone, and
+// its pieces do not overlap.
 impl Pass<'_> {
     /// Piece `i` of those that begin at `from`.
     fn piece(&self, from: usize, i: usize) -> *mut u8 {
@@ -347,8 +347,8 @@ impl Pass<'_> {
         feeds.chain(stage.stage.keeps[..stage.made].iter().enumerate().map(keep)).collect()
     }
 
-    /// One block: `n` elements from `at`, carried ones from `carried`, of these rows of the bundle. Machine code, if there is
-    /// any, has its own scratch memory.
+    /// One block: `n` elements from `at`, carried ones from `carried`, of these rows of the bundle. Machine code, if
+    /// there is any, has its own scratch memory.
     unsafe fn block(
         &self,
         (stage, places): (&StageLoops, &[Place]),

@@ -1,8 +1,8 @@
 //! Max pooling over rows of an image, with the positions of the maxima.
 //!
 //! libtorch's kernel (`aten/src/ATen/native/cpu/MaxPoolKernel.cpp`) looks at one window after the other. This one goes
-//! through a row of windows at once, one window position after the other, so that vectors hold neighbouring windows. Values
-//! and positions are the same, ties and NaN included.
+//! through a row of windows at once, one window position after the other, so that vectors hold neighbouring windows.
+//! Values and positions are the same, ties and NaN included.
 
 use std::ops::Range;
 
@@ -157,7 +157,8 @@ fn take(input: &[f32], start: usize, stride: usize, values: &mut [f32], position
 /// the image. The first element of the first window is `start`; rows of the image are `width` apart.
 ///
 /// # Safety
-/// The machine has AVX2. `values` and `positions` are of one length, at least eight, and the windows lie within `input`.
+/// The machine has AVX2. `values` and `positions` are of one length, at least eight, and the windows lie within
+/// `input`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn row_avx2(

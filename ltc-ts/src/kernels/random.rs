@@ -1,7 +1,7 @@
 //! Draws from libtorch's CPU generator, in its order, a block at a time.
 //!
-//! libtorch draws one number after the other through several layers (`at::mt19937`, `at::bernoulli_distribution`). Here the
-//! generator's whole state is stepped at once, which vectorises, and its numbers are compared with an integer.
+//! libtorch draws one number after the other through several layers (`at::mt19937`, `at::bernoulli_distribution`). Here
+//! the generator's whole state is stepped at once, which vectorises, and its numbers are compared with an integer.
 
 use ltc_torch_sys::Engine;
 

@@ -1,8 +1,8 @@
 //! Kernels with folds: softmax, norms, sums.
 //!
 //! Elements are grouped into rows, one for each place that is left when some dimensions are folded away. Stages (see
-//! `nest.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends on
-//! what lies side by side in memory:
+//! `nest.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends
+//! on what lies side by side in memory:
 //!
 //! | | a block is | values of the row are |
 //! |---|---|---|
@@ -31,8 +31,8 @@ use super::{
 const MAX_CARRIED: usize = 32 << 10;
 /// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
 const LONGER: usize = 4;
-/// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements' row take to
-/// repeat.
+/// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements'
+/// row take to repeat.
 const SHORT_ROW: usize = 192;
 /// Elements of longer rows that stay in the first-level cache from one stage to the next.
 const BUNDLE: usize = 4096;
@@ -78,8 +78,8 @@ pub(crate) struct RowSpace {
 }
 
 impl RowSpace {
-    /// The space of these sizes with the dimensions in `folded` folded away. Strides are in elements, 0 where an operand is
-    /// repeated.
+    /// The space of these sizes with the dimensions in `folded` folded away. Strides are in elements, 0 where an
+    /// operand is repeated.
     pub(crate) fn new(sizes: &[i64], folded: &[bool], operands: &[&[i64]]) -> RowSpace {
         let of_rows = |o: &&[i64]| (0..sizes.len()).all(|d| !folded[d] || o[d] == 0 || sizes[d] == 1);
         let of_rows: Vec<bool> = operands.iter().map(of_rows).collect();
@@ -230,7 +230,8 @@ impl Staged {
         let one_pass = nest.stages.len() == 2;
         let (walk, bundle, block) = match () {
             () if space.columns => {
-                // Threads share a single pass by its length; else there are enough bundles for several, none too narrow.
+                // Threads share a single pass by its length; else there are enough bundles for several, none too
+                // narrow.
                 let narrow = || rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows);
                 let bundle = bundle.unwrap_or_else(|| if one_pass && rows <= widest { rows } else { narrow() });
                 let lines = if bundle == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
@@ -287,8 +288,8 @@ impl Staged {
 }
 
 impl RowKernel {
-    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume ones,
-    /// `general` computes the same assuming nothing.
+    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume
+    /// ones, `general` computes the same assuming nothing.
     ///
     /// `None` if some computation has no loop, or there are too many values.
     pub(crate) fn new(
@@ -351,12 +352,13 @@ impl RowKernel {
         (self.space.row_count.div_ceil(staged.bundle), chunks)
     }
 
-    /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges of
-    /// less than `grain` are not worth a thread. Says by what it ran; fails if the form for unusual numbers cannot be made.
+    /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges
+    /// of less than `grain` are not worth a thread. Says by what it ran; fails if the form for unusual numbers cannot
+    /// be made.
     ///
     /// # Safety
-    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
-    /// overlap nothing. `numbers` has all words the body speaks of.
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
+    /// Outputs overlap nothing. `numbers` has all words the body speaks of.
     pub(crate) unsafe fn run(
         &self,
         outputs: &[*mut u8],

@@ -1,5 +1,5 @@
-//! Tier 1 over a kernel's elements: all of a range at once where they lie one after the other, else row by row, or in blocks
-//! of copies.
+//! Tier 1 over a kernel's elements: all of a range at once where they lie one after the other, else row by row, or in
+//! blocks of copies.
 
 use std::ops::Range;
 
@@ -37,8 +37,9 @@ impl Kernel {
             while start < range.end {
                 let within = if by_rows && ports().any(strided) { row - start % row } else { usize::MAX };
                 let n = (range.end - start).min(within).min(most);
-                // SAFETY: the range lies within the space, so pointers stay within the memory they belong to; blocks have
-                // room for `n` elements of any type. What is not uniform is readable, or writable, for `n` elements.
+                // SAFETY: the range lies within the space, so pointers stay within the memory they belong to; blocks
+                // have room for `n` elements of any type. What is not uniform is readable, or writable, for `n`
+                // elements.
                 unsafe {
                     at.clear();
                     let mut next = scratch.add(code.scratch());

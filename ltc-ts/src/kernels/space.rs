@@ -39,8 +39,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// The space of these sizes for operands with these strides, in elements. The first operand gives the order; it should
-    /// be an output.
+    /// The space of these sizes for operands with these strides, in elements. The first operand gives the order; it
+    /// should be an output.
     pub(crate) fn new(sizes: &[i64], operands: &[&[i64]]) -> Space {
         let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
         if let Some(first) = operands.first() {
@@ -124,8 +124,8 @@ impl Space {
         (offset, self.strides[operand].last().copied().unwrap_or(0))
     }
 
-    /// Calls `run(position, offset, stride, length)` for stretches of the elements `start..start + n` along the innermost
-    /// dimension: their position from `start`, where the operand's first lies, and how far apart they are.
+    /// Calls `run(position, offset, stride, length)` for stretches of the elements `start..start + n` along the
+    /// innermost dimension: their position from `start`, where the operand's first lies, and how far apart they are.
     #[inline]
     fn walk(&self, operand: usize, start: usize, n: usize, mut run: impl FnMut(usize, isize, isize, usize)) {
         let strides = &self.strides[operand];
@@ -160,8 +160,8 @@ impl Space {
     /// Copies some of an operand's elements to a block, or from there.
     ///
     /// # Safety
-    /// `base` is the operand's element at the origin; the elements are readable, or writable, and `block` is aligned for `T`,
-    /// has as many, and overlaps none of them.
+    /// `base` is the operand's element at the origin; the elements are readable, or writable, and `block` is aligned
+    /// for `T`, has as many, and overlaps none of them.
     unsafe fn transfer<T: Copy>(
         &self,
         way: Way,

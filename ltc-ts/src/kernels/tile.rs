@@ -1,8 +1,8 @@
 //! Tier 0: a kernel run block by block, with no time to compile.
 //!
-//! Every value that is not the same for all elements has a *place* for one block: an input's or output's own memory where
-//! its elements lie one after the other, else a register, which is a piece of scratch memory small enough that all of them
-//! stay in the first-level cache. One loop per operator goes over the block.
+//! Every value that is not the same for all elements has a *place* for one block: an input's or output's own memory
+//! where its elements lie one after the other, else a register, which is a piece of scratch memory small enough that
+//! all of them stay in the first-level cache. One loop per operator goes over the block.
 
 use std::{
     cell::RefCell,
@@ -128,8 +128,8 @@ pub(super) fn with_scratch<R>(bytes: usize, f: impl FnOnce(*mut u8) -> R) -> R {
 }
 
 impl Kernel {
-    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume ones,
-    /// `general` computes the same assuming nothing. Outputs in `staged` may share their memory with an input.
+    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume
+    /// ones, `general` computes the same assuming nothing. Outputs in `staged` may share their memory with an input.
     ///
     /// `None` if some computation has no loop, or there are too many values.
     pub(crate) fn new(
@@ -206,19 +206,19 @@ impl Kernel {
 
     /// Elements that are worth a thread of their own.
     pub(crate) fn grain(&self) -> usize {
-        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a third of
-        // that; waking a thread takes some microseconds.
+        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a
+        // third of that; waking a thread takes some microseconds.
         let work = if self.is_compiled() { 600_000 } else { 200_000 };
         (work / self.cost.max(1)).max(MAX_BLOCK)
     }
 
-    /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads. Fails
-    /// if the form for unusual numbers cannot be made.
+    /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads.
+    /// Fails if the form for unusual numbers cannot be made.
     ///
     /// # Safety
-    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for. Outputs
-    /// and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a staged one may be exactly an input with equal strides.
-    /// `numbers` has all words the body speaks of.
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
+    /// Outputs and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a
+    /// staged one may be exactly an input with equal strides. `numbers` has all words the body speaks of.
     pub(crate) unsafe fn run(
         &self,
         outputs: &[*mut u8],
@@ -340,8 +340,9 @@ impl Kernel {
         with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());
             let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
-            // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space, registers
-            // within the scratch memory; calls read places that were filled before and write places that are no operand.
+            // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space,
+            // registers within the scratch memory; calls read places that were filled before and write places that are
+            // no operand.
             unsafe {
                 let step = |port: &Port| if port.is_direct() { port.dtype.size_of() } else { 0 };
                 let at = |port: &Port| range.start * step(port);

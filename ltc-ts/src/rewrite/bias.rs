@@ -1,7 +1,7 @@
 //! The bias of a product joins the kernel that comes after it.
 //!
-//! libtorch's `addmm` first copies the bias to every row of the result, and then has the product added to it. Here the product
-//! comes first, and the bias is added by the kernel that reads it, in the product's memory: one pass less.
+//! libtorch's `addmm` first copies the bias to every row of the result, and then has the product added to it. Here the
+//! product comes first, and the bias is added by the kernel that reads it, in the product's memory: one pass less.
 
 use ltc_ir::{ArgWriter, DType, Graph, GraphNode, Rewriting, Rewritten, rewrite::default_numbers};
 

@@ -1,9 +1,10 @@
-//! The layout of images, chosen for the whole graph: convolutions, batch norms, poolings and what is pointwise between them
-//! run channels-last, with copies where other operators or the program need the layout that was recorded.
+//! The layout of images, chosen for the whole graph: convolutions, batch norms, poolings and what is pointwise between
+//! them run channels-last, with copies where other operators or the program need the layout that was recorded.
 //!
-//! libtorch's convolutions reorder rows of pixels into blocks of channels and back at every call, unless channels come last
-//! already. So the values that may change their layout together are found (they are joined by operators with the property
-//! `channels-last`, or pointwise ones), and changed if the reordering saved is more than the copies cost ([`Balance`]).
+//! libtorch's convolutions reorder rows of pixels into blocks of channels and back at every call, unless channels come
+//! last already. So the values that may change their layout together are found (they are joined by operators with the
+//! property `channels-last`, or pointwise ones), and changed if the reordering saved is more than the copies cost
+//! ([`Balance`]).
 
 use ltc_ir::{
     Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Layout, LayoutRef, Op, OpClass, Props, Rewriting, Rewritten,

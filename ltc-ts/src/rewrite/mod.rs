@@ -1,7 +1,7 @@
 //! Rewrites of whole graphs that pay because of libtorch's kernels, after those that pay anywhere ([`ltc_ir::passes`]).
 //!
-//! Each is a [`Pass`]: pure graph code that asks the operator table, declines where it would lose, and can be switched off
-//! by its name. `docs/add-a-rewrite.md` says how to add one.
+//! Each is a [`Pass`]: pure graph code that asks the operator table, declines where it would lose, and can be switched
+//! off by its name. `docs/add-a-rewrite.md` says how to add one.
 //!
 //! | file | what |
 //! |---|---|
@@ -30,8 +30,8 @@ const OURS: &[Pass] = &[
     Pass { name: "layout", exact: false, apply: layout::apply },
 ];
 
-/// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise, or libtorch's kernels
-/// give other bits on the other thread.
+/// Passes that run only when [`Switches`] name them: on the machines at hand they gained nothing beyond noise, or
+/// libtorch's kernels give other bits on the other thread.
 const ASKED_FOR: &[&str] = &["layout", "branches"];
 
 /// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` of `crate::fuse`,

@@ -92,7 +92,8 @@ impl Tested {
     }
 }
 
-/// Shapes for operators of so many tensors: empty, 0-dim, size 1, broadcast, large, other strides, mixed dtypes, numbers.
+/// Shapes for operators of so many tensors: empty, 0-dim, size 1, broadcast, large, other strides, mixed dtypes,
+/// numbers.
 fn pointwise_samples(tensors: usize, number: bool) -> Vec<String> {
     let all = |shape: &str| vec![shape; tensors].join(", ");
     let mut samples: Vec<String> = [

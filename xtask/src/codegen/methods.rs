@@ -1,4 +1,5 @@
-//! Writes the methods of native tensors: libtorch's names, required arguments as parameters, defaults in an options type.
+//! Writes the methods of native tensors: libtorch's names, required arguments as parameters, defaults in an options
+//! type.
 
 use std::fmt::Write;
 

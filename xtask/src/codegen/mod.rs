@@ -1,8 +1,9 @@
 //! `cargo xtask codegen`: what follows from the operator table.
 //!
-//! Reads `ltc-ir/ops.toml` and the `native_functions.yaml` of the installed torch package, checks one against the other,
-//! and writes the generated files, which are committed. With `--check` it writes nothing and fails when a file is not
-//! what it would write. Where no torch package is installed, `--check` skips: the committed files are enough to build.
+//! Reads `ltc-ir/ops.toml` and the `native_functions.yaml` of the installed torch package, checks one against the
+//! other, and writes the generated files, which are committed. With `--check` it writes nothing and fails when a file
+//! is not what it would write. Where no torch package is installed, `--check` skips: the committed files are enough to
+//! build.
 
 mod emit;
 mod methods;

@@ -1,8 +1,8 @@
 //! Operator schemas, as `native_functions.yaml` writes them.
 //!
 //! The whole grammar: overloads, defaults, lists with and without a size, optionals, aliases (`Tensor(a)`,
-//! `Tensor(a!)`, `Tensor(a -> *)`, `Tensor(a|b)`), keyword-only arguments, unnamed, named and multiple returns. A schema
-//! prints back to the text it was parsed from.
+//! `Tensor(a!)`, `Tensor(a -> *)`, `Tensor(a|b)`), keyword-only arguments, unnamed, named and multiple returns. A
+//! schema prints back to the text it was parsed from.
 
 use std::fmt;
 

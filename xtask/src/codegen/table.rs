@@ -87,8 +87,8 @@ pub(crate) struct Row {
     pub(crate) variants: Vec<Schema>,
 }
 
-/// Sections of the table, their class, the file of their rules, and whether their operators cannot fail on values unless a
-/// row says so.
+/// Sections of the table, their class, the file of their rules, and whether their operators cannot fail on values
+/// unless a row says so.
 const SECTIONS: [(&str, &str, &str, bool); 13] = [
     ("pointwise", "Pointwise", "pointwise", true),
     ("reduction", "Reduction", "reduction", true),
@@ -312,8 +312,8 @@ impl Check<'_> {
         }
     }
 
-    /// What the row's expression is computed in: as it says, or as its rule does. A written operator is computed as its functional
-    /// one.
+    /// What the row's expression is computed in: as it says, or as its rule does. A written operator is computed as its
+    /// functional one.
     fn compute(&mut self, w: &Written, rule: &str) -> Option<&'static str> {
         w.expr.as_ref()?;
         let function = rule.rsplit("::").next().unwrap_or(rule);

@@ -1,7 +1,7 @@
 //! Registers: one pass over a loop's instructions, next uses known.
 //!
-//! Where registers run out, the vector needed last makes room. A uniform one is read anew where it is needed; others go to
-//! scratch memory.
+//! Where registers run out, the vector needed last makes room. A uniform one is read anew where it is needed; others go
+//! to scratch memory.
 
 use smallvec::SmallVec;
 

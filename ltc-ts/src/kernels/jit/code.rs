@@ -142,19 +142,21 @@ impl Compiled {
         self.spills + self.sizes.len() * TAIL
     }
 
-    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs. Gives how many it
-    /// computed: fewer where a function is not good for some argument ([`Arith::check`](super::super::math::Arith::check)). Of
-    /// the others, outputs that share their memory with an input are not written yet.
+    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs. Gives how
+    /// many it computed: fewer where a function is not good for some argument
+    /// ([`Arith::check`](super::super::math::Arith::check)). Of the others, outputs that share their memory with an
+    /// input are not written yet.
     ///
     /// # Safety
-    /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address. Outputs
-    /// overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the body, prepared;
-    /// `scratch` has [`Compiled::scratch`] bytes.
+    /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address.
+    /// Outputs overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the
+    /// body, prepared; `scratch` has [`Compiled::scratch`] bytes.
     pub(in crate::kernels) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) -> usize {
         let group = self.width.group();
         let whole = n / group * group;
-        // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports, the
-        // body's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch memory.
+        // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports,
+        // the body's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch
+        // memory.
         unsafe {
             let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
             let done = if whole > 0 { function(ports.as_ptr(), cells.as_ptr(), whole, scratch) } else { 0 };

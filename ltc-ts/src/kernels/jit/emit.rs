@@ -56,8 +56,8 @@ struct Emitter {
     exits: Vec<u64>,
 }
 
-/// A function `(ports, numbers, elements, scratch)` for whole groups, which gives the number of elements before the first group
-/// it does not compute; `None` if an instruction cannot be encoded.
+/// A function `(ports, numbers, elements, scratch)` for whole groups, which gives the number of elements before the
+/// first group it does not compute; `None` if an instruction cannot be encoded.
 pub(super) fn emit(program: &Vectors, ports: usize, width: Width) -> Option<Machine> {
     build(program, ports, width).ok()
 }

@@ -129,8 +129,8 @@ impl Vectors {
         self.op(Op::AddPd, &[high, low])
     }
 
-    /// A 64-bit integer that rounds to the same `F32` and is exact as a double: what a double has no room for is one bit that
-    /// says whether there was anything.
+    /// A 64-bit integer that rounds to the same `F32` and is exact as a double: what a double has no room for is one
+    /// bit that says whether there was anything.
     pub(super) fn jammed(&mut self, x: V) -> V {
         let (low, high, sticky) = (self.q(2047), self.q(!2047), self.q(2048));
         let (most, least) = (self.q(1 << 53), self.q((-1i64 << 53) as u64));

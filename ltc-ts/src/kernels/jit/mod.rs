@@ -12,7 +12,8 @@
 //! | `emit.rs`, `forms.rs` | machine code |
 //! | `memory.rs` | where it lies |
 //!
-//! A loop takes several groups at once, instruction by instruction, as registers allow, so that no group waits for itself.
+//! A loop takes several groups at once, instruction by instruction, as registers allow, so that no group waits for
+//! itself.
 
 use ltc_ir::DType;
 

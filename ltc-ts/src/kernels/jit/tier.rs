@@ -1,10 +1,10 @@
 //! Which kernels are compiled, when, and by whom.
 //!
-//! A kernel starts with tier 0. Runs make it warm, large ones sooner; a warm one is queued to the one thread that compiles,
-//! and runs go on with tier 0 until the code is there.
+//! A kernel starts with tier 0. Runs make it warm, large ones sooner; a warm one is queued to the one thread that
+//! compiles, and runs go on with tier 0 until the code is there.
 //!
-//! The queue's lock and conditions are the standard library's, which keep no list of who waits: in a forked child `parking_lot`'s would
-//! hand the lock over to the compiling thread, which did not come along.
+//! The queue's lock and conditions are the standard library's, which keep no list of who waits: in a forked child
+//! `parking_lot`'s would hand the lock over to the compiling thread, which did not come along.
 #![expect(clippy::disallowed_types, reason = "they are held while the process forks")]
 
 use std::{
@@ -201,8 +201,8 @@ impl Drop for Paused {
     }
 }
 
-/// Waits until every kernel queued so far is compiled, or found to be better off without. For tests and timings; a step never
-/// waits.
+/// Waits until every kernel queued so far is compiled, or found to be better off without. For tests and timings; a step
+/// never waits.
 pub fn finish_compiling() {
     drop(wait_while(&COMPILER.2, lock(), |q| q.busy || !q.jobs.is_empty()));
 }

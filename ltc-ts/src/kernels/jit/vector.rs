@@ -1,7 +1,7 @@
 //! Vector programs: what the machine does to one group of elements, before registers.
 //!
-//! A *group* is as many elements as a vector has 32-bit lanes. Values of 32 bits (`F32`, `I32`; `U8` as its number) are one
-//! vector, values of 64 bits two, and a `Bool` is a mask of ones or zeros in either form. So lanes mix freely.
+//! A *group* is as many elements as a vector has 32-bit lanes. Values of 32 bits (`F32`, `I32`; `U8` as its number) are
+//! one vector, values of 64 bits two, and a `Bool` is a mask of ones or zeros in either form. So lanes mix freely.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -58,8 +58,8 @@ pub(super) enum Origin {
     Pool(u32),
 }
 
-/// What an instruction does. `D` is 32-bit integers, `Q` 64-bit integers, `Ps` and `Pd` floats of these sizes; `Lo` and `Hi`
-/// take the lower and upper half of a vector to a whole one of twice the size, and `Narrow` takes two to one.
+/// What an instruction does. `D` is 32-bit integers, `Q` 64-bit integers, `Ps` and `Pd` floats of these sizes; `Lo` and
+/// `Hi` take the lower and upper half of a vector to a whole one of twice the size, and `Narrow` takes two to one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Op {
     AddPs,
@@ -303,8 +303,8 @@ impl Vectors {
         most
     }
 
-    /// The program for so many groups at once, instruction by instruction, so that each group's instructions stand in the
-    /// other groups' waits. `group`: elements of one.
+    /// The program for so many groups at once, instruction by instruction, so that each group's instructions stand in
+    /// the other groups' waits. `group`: elements of one.
     pub(super) fn interleaved(&self, times: usize, group: usize) -> Vectors {
         let mut all = Vectors { pool: self.pool.clone(), ..Vectors::default() };
         let mut renamed: Vec<SmallVec<[V; 4]>> = Vec::with_capacity(self.uniform.len());

@@ -289,8 +289,8 @@ impl<'a> Finder<'a> {
         Some(Gradient { out, q, kt, v: to_v, scale: scaled, filled })
     }
 
-    /// A value `[b * h, rows, e]` as `[b, h, rows, e]`, in what it was copied from if it can be; with the last two dimensions
-    /// exchanged first, if asked for. Numbers of a row must lie one after the other.
+    /// A value `[b * h, rows, e]` as `[b, h, rows, e]`, in what it was copied from if it can be; with the last two
+    /// dimensions exchanged first, if asked for. Numbers of a row must lie one after the other.
     fn heads(&self, v: ValueId, [b, h]: [i64; 2], turned: bool) -> Option<Lies> {
         let lies = Lies::of(self.graph, v);
         let (&[_, x, y], &[outer, dx, dy]) = (lies.layout.sizes(), lies.layout.strides()) else { return None };

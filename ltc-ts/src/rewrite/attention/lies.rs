@@ -59,8 +59,8 @@ pub(super) fn is_copy(node: &GraphNode) -> bool {
         && matches!(node.args().next(), Some(Arg::Tensor { flags, .. }) if flags.has(ArgFlags::FRESH))
 }
 
-/// The elements that `view` shows of a value of layout `from`, where the value has the layout `to`: both have the same sizes,
-/// and `from` is contiguous. `None` if no strides say it.
+/// The elements that `view` shows of a value of layout `from`, where the value has the layout `to`: both have the same
+/// sizes, and `from` is contiguous. `None` if no strides say it.
 pub(super) fn moved(from: &Layout, view: &Layout, to: &Layout) -> Option<Layout> {
     if !from.is_contiguous() || view.numel() != from.numel() || view.numel() == 0 {
         return None;

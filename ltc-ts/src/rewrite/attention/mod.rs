@@ -1,11 +1,11 @@
-//! Attention written by hand, `softmax(q @ kᵀ * c + mask) @ v`, as libtorch's fused kernel, which never has all scores in
-//! memory; and its gradient, as autograd records it, as that kernel's.
+//! Attention written by hand, `softmax(q @ kᵀ * c + mask) @ v`, as libtorch's fused kernel, which never has all scores
+//! in memory; and its gradient, as autograd records it, as that kernel's.
 //!
 //! The scale moves to `q`, which is smaller. A mask of `-inf` for a whole row makes it NaN by hand, and zero in the
-//! fused kernel: so the mask's highest number of each row, less itself, is added to the result, which is zero or NaN, and to
-//! those gradients that are NaN by hand. Copies of queries, keys and values in another order of heads and rows are
-//! not made, as the kernels read any order, nor are copies that only undo the kernels' own. Where the weights are needed for anything
-//! else, everything stays as it is.
+//! fused kernel: so the mask's highest number of each row, less itself, is added to the result, which is zero or NaN,
+//! and to those gradients that are NaN by hand. Copies of queries, keys and values in another order of heads and rows
+//! are not made, as the kernels read any order, nor are copies that only undo the kernels' own. Where the weights are
+//! needed for anything else, everything stays as it is.
 //!
 //! | file | what |
 //! |---|---|
@@ -22,8 +22,9 @@ use ltc_ir::{Graph, Rewriting, Rewritten};
 use put::{Forward, Moved, Writer};
 use rustc_hash::FxHashMap;
 
-/// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`): alone, with its gradient, and with
-/// that of heads of few numbers. How many heads there are does not count, so that one program serves batches of any size.
+/// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`): alone, with its
+/// gradient, and with that of heads of few numbers. How many heads there are does not count, so that one program serves
+/// batches of any size.
 const KEYS: i64 = 64;
 const KEYS_WITH_GRADIENT: i64 = 128;
 const KEYS_OF_SMALL_HEADS: i64 = 32;

@@ -25,8 +25,8 @@ pub(super) struct Forward {
     sums: ValueId,
 }
 
-/// Values of the source that lie in another order now: by slot, what has their elements, and how it lies. As recorded they were
-/// contiguous, with these sizes but for views.
+/// Values of the source that lie in another order now: by slot, what has their elements, and how it lies. As recorded
+/// they were contiguous, with these sizes but for views.
 #[derive(Default)]
 pub(super) struct Moved(FxHashMap<usize, (ValueId, Layout)>);
 
@@ -78,7 +78,8 @@ impl Writer<'_, '_> {
         self.r.push(self.index, signature, &[v], numbers_of(node))
     }
 
-    /// Says that node `index` made this value, which has sizes `[b, h, rows, e]`, or with `turned` `[b, h, e, rows]`, in any order.
+    /// Says that node `index` made this value, which has sizes `[b, h, rows, e]`, or with `turned` `[b, h, e, rows]`,
+    /// in any order.
     fn stand_in(&mut self, index: usize, v: ValueId, turned: bool) {
         let graph = self.r.source();
         let Some(result) = graph.nodes()[index].result_ids().next() else { return };
@@ -203,7 +204,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Has a node that copies or joins, to which the order of what it reads does not matter, read what lies in another order now.
+    /// Has a node that copies or joins, to which the order of what it reads does not matter, read what lies in another
+    /// order now.
     pub(super) fn reads_moved(&mut self, node: &GraphNode) -> bool {
         // Four dimensions might be taken for channels last.
         let joins = node.op().name() == "aten::cat" && node.results()[0].rank() < 4;

@@ -218,8 +218,8 @@ impl Case {
         Some(kernel)
     }
 
-    /// Runs both tiers over the same data and compares; whether there was machine code. With `in_place`, each output takes
-    /// the memory of the first dense input of its type.
+    /// Runs both tiers over the same data and compares; whether there was machine code. With `in_place`, each output
+    /// takes the memory of the first dense input of its type.
     fn compare(&self, rows: usize, columns: usize, shift: usize, numbers: &[u64], seed: u64, in_place: bool) -> bool {
         let n = rows * columns;
         let mut results = Vec::new();
@@ -250,8 +250,8 @@ impl Case {
             }
             let from: Vec<*const u8> = inputs.iter_mut().map(|i| i.at().cast_const()).collect();
             let Some(kernel) = self.kernel(rows, columns, jit, in_place) else { return false };
-            // SAFETY: elements are there for the space, at addresses even for their type; outputs overlap nothing, or are
-            // exactly a dense input.
+            // SAFETY: elements are there for the space, at addresses even for their type; outputs overlap nothing, or
+            // are exactly a dense input.
             let done = unsafe {
                 kernel.run(&to, &from, numbers, |n, f| {
                     // Two unequal ranges, as threads take them.

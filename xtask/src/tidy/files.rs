@@ -1,8 +1,8 @@
-//! House rules as checks: crate edges, and what a file must and must not have.
+//! What a file must and must not have.
 
-use std::{fs, path::Path, process::Command};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use super::{known::Known, source::Tree};
 
 /// Where `unsafe` may stand.
 const UNSAFE: [&str; 4] = ["ltc-torch-sys/", "ltc-ts/src/buffer", "ltc-ts/src/kernels", "ltc-python/src/convert"];
@@ -38,28 +38,13 @@ const PANICKING: [&str; 15] = [
 
 const MAX_LINES: usize = 600;
 
-/// Fails when the workspace breaks a rule, after printing every case.
-pub(crate) fn run(root: &Path) -> Result<()> {
-    let mut complaints = crate::edges::check(root)?;
-    for file in files(root)? {
-        // Not text, or deleted but not committed: nothing to read.
-        let Ok(text) = fs::read_to_string(root.join(&file)) else { continue };
-        complaints.extend(check_file(&file, &text).into_iter().map(|what| format!("{file}: {what}")));
-    }
-    for complaint in &complaints {
-        println!("    {complaint}");
-    }
-    if complaints.is_empty() { Ok(()) } else { bail!("{} complaints", complaints.len()) }
-}
-
-/// Files of the repository, also those not added yet.
-fn files(root: &Path) -> Result<Vec<String>> {
-    let out = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).current_dir(root).output();
-    let out = out.context("git did not start")?;
-    if !out.status.success() {
-        bail!("git ls-files failed: {}", String::from_utf8_lossy(&out.stderr));
-    }
-    Ok(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect())
+/// Complaints about single files.
+pub(super) fn check(tree: &Tree, known: &Known) -> Vec<String> {
+    let broken = tree
+        .files
+        .iter()
+        .flat_map(|file| check_file(&file.path, &file.text).into_iter().map(|what| format!("{}: {what}", file.path)));
+    broken.chain(known.without_reason()).collect()
 }
 
 fn check_file(file: &str, text: &str) -> Vec<String> {

@@ -39,7 +39,7 @@ const PURE: [&str; 5] = ["ltc-build", "ltc-ir", "ltc-backend", "ltc-core", "xtas
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];
 
 /// Complaints about the dependencies of the workspace.
-pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
+pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     let out = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
         .current_dir(root)
@@ -58,7 +58,7 @@ fn complaints(metadata: &Value) -> Vec<String> {
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(allowed) = of(&EDGES, name) else {
-            found.push(format!("crate {name} is not in the list of edges (xtask/src/edges.rs)"));
+            found.push(format!("crate {name} is not in the list of edges (xtask/src/tidy/edges.rs)"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -68,7 +68,7 @@ fn complaints(metadata: &Value) -> Vec<String> {
                 || kind == "dev" && of(&DEV_EDGES, name).is_some_and(|extra| extra.contains(&to))
                 || kind == "build" && to == BUILD_HELPER;
             if members.contains(to) && !listed {
-                found.push(format!("{kind} edge {name} -> {to} is not allowed (xtask/src/edges.rs, docs/adr)"));
+                found.push(format!("{kind} edge {name} -> {to} is not allowed (xtask/src/tidy/edges.rs, docs/adr)"));
             }
             if PURE.contains(&name) && LIBTORCH.contains(&to) {
                 found.push(format!("{name} must build without libtorch but depends on {to}"));
