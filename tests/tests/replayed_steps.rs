@@ -10,7 +10,13 @@ use tch::{Device, Kind, Tensor};
 static REPLAYED: AtomicU64 = AtomicU64::new(0);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 2000, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(100),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 2000,
+        ..Default::default()
+    })]
 
     fn over_operators(program in strategy::programs(12)) {
         let _alone = alone();
