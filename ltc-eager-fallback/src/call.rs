@@ -67,8 +67,8 @@ pub(crate) fn run<C: Call>(
     let device = call.device();
     if let Some(other) = operands.iter().map(C::device_of).find(|&other| other != device) {
         return Err(TorchError::runtime(format!(
-            "Expected all tensors to be on the same device, but found at least two devices, ltc:{device} and ltc:{other}! \
-             (when checking arguments of {})",
+            "Expected all tensors to be on the same device, but found at least two devices, ltc:{device} and \
+             ltc:{other}! (when checking arguments of {})",
             call.op()
         )));
     }

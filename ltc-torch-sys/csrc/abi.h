@@ -13,8 +13,20 @@ extern "C" {
 
 // ---- argument blobs: the same numbers as ltc-ir/src/args.rs (a Rust test compares them) ----
 enum LtcTag {
-  LTC_NONE = 0, LTC_TENSOR = 1, LTC_HOST_SCALAR = 2, LTC_INT = 3, LTC_BOOL = 4, LTC_FLOAT = 5, LTC_NUMBER = 6,
-  LTC_STR = 7, LTC_INTS = 8, LTC_FLOATS = 9, LTC_BOOLS = 10, LTC_TENSORS = 11, LTC_NUMBERS = 12, LTC_GENERATOR = 13,
+  LTC_NONE = 0,
+  LTC_TENSOR = 1,
+  LTC_HOST_SCALAR = 2,
+  LTC_INT = 3,
+  LTC_BOOL = 4,
+  LTC_FLOAT = 5,
+  LTC_NUMBER = 6,
+  LTC_STR = 7,
+  LTC_INTS = 8,
+  LTC_FLOATS = 9,
+  LTC_BOOLS = 10,
+  LTC_TENSORS = 11,
+  LTC_NUMBERS = 12,
+  LTC_GENERATOR = 13,
   LTC_DEVICE = 14,
 };
 enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
@@ -29,8 +41,16 @@ enum { LTC_ELEMENTWISE = 1 << 16, LTC_COMPARES = 1 << 17 };
 enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
 
 // ---- exception classes: ltc-ir's ErrorClass ----
-enum LtcErrorClass { LTC_RUNTIME = 0, LTC_INDEX = 1, LTC_VALUE = 2, LTC_TYPE = 3, LTC_NOT_IMPLEMENTED = 4, LTC_LINALG = 5,
-  LTC_OUT_OF_MEMORY = 6, LTC_INTERRUPTED = 7 };
+enum LtcErrorClass {
+  LTC_RUNTIME = 0,
+  LTC_INDEX = 1,
+  LTC_VALUE = 2,
+  LTC_TYPE = 3,
+  LTC_NOT_IMPLEMENTED = 4,
+  LTC_LINALG = 5,
+  LTC_OUT_OF_MEMORY = 6,
+  LTC_INTERRUPTED = 7
+};
 
 // Null until there is a failure: most calls have none, and then it costs nothing. Rust fills it through ltc_error_set.
 struct LtcFailure;
@@ -93,16 +113,19 @@ typedef struct LtcVTable {
   void (*layout_drop)(const void* layout);
   // What equal calls share: operator, structural arguments and result layouts (written arguments, new tensors,
   // generator).
-  const void* (*signature_new)(const void* op, const uint64_t* words, uint32_t nwords, const LtcDims* results, uint32_t nresults);
+  const void* (*signature_new)(const void* op, const uint64_t* words, uint32_t nwords, const LtcDims* results,
+                               uint32_t nresults);
   void (*signature_drop)(const void* signature);
   // Records a call. `out` receives `nfresh` storages; written arguments are updated in place.
   int (*record)(const void* ctx, const LtcRecord* call, LtcSlot* out, LtcError* err);
   // A table rule's result layouts for a call. 0: `results` set through ltc_infer_push; 1: error; 2: no rule.
-  int (*infer)(const void* ctx, const void* op, const LtcRecord* call, const LtcDims* operands, void* results, LtcError* err);
+  int (*infer)(const void* ctx, const void* op, const LtcRecord* call, const LtcDims* operands, void* results,
+               LtcError* err);
   void (*storage_uninit)(const void* ctx, const void* layout, int32_t device, LtcSlot* out);
   void (*storage_bytes)(const void* ctx, size_t nbytes, int32_t device, LtcSlot* out);
   void (*storage_drop)(const void* ctx, LtcSlot* slot);
-  void (*storage_share)(const void* ctx, const LtcSlot* dst, const LtcSlot* src, const LtcOperand* src_view, int32_t device);
+  void (*storage_share)(const void* ctx, const LtcSlot* dst, const LtcSlot* src, const LtcOperand* src_view,
+                        int32_t device);
   void (*storage_resize)(const void* ctx, const LtcSlot* slot, size_t nbytes, int32_t device);
   // t := src where both have t's dtype and sizes; src's strides equal t's. Records at most views.
   int (*assign)(const void* ctx, const LtcOperand* dst, const LtcOperand* src, int32_t device, LtcError* err);
@@ -112,19 +135,23 @@ typedef struct LtcVTable {
   int (*import_into)(const void* ctx, int32_t device, const LtcOperand* dst, void* tensor, LtcError* err);
   // Current values as host tensors (owned at::Tensor* each): a cut point and a wait for just these.
   int (*to_host)(const void* ctx, int32_t device, const LtcOperand* views, uint32_t n, void** tensors, LtcError* err);
-  int (*fallback)(const void* ctx, LtcCall* call, const char* op, size_t len, int32_t reason, int32_t device, LtcError* err);
+  int (*fallback)(const void* ctx, LtcCall* call, const char* op, size_t len, int32_t reason, int32_t device,
+                  LtcError* err);
   int (*forced_fallback)(const void* ctx, const char* op, size_t len);
   // Generators: a storage that holds a state.
   int (*seed)(const void* ctx, const LtcSlot* generator, uint64_t seed, int32_t device, LtcError* err);
-  int (*generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void** generator_out, LtcError* err);
-  int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in, LtcError* err);
+  int (*generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void** generator_out,
+                         LtcError* err);
+  int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in,
+                             LtcError* err);
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
   // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
   void (*touched)(const void* ctx, const LtcSlot* slot);
   // The operator ltc::_service: named requests of language bindings. Tensors are borrowed at::Tensor*; answers go
   // through ltc_reply_*.
   int (*service)(const void* ctx, const char* name, size_t name_len, const void* const* tensors, uint32_t ntensors,
-                 const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply, LtcError* err);
+                 const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply,
+                 LtcError* err);
   int32_t device_count;
   int32_t expect_calls;  // compare a call with what came next the last time before looking it up
   int32_t small_probes;  // run elementwise kernels on one element where that tells as much as all of them
@@ -144,7 +171,8 @@ int ltc_tensor_empty(const LtcDims* dims, int32_t device, void** out, LtcError* 
 // The storage and view behind a lazy tensor; fails when it is not one.
 int ltc_tensor_operand(const void* tensor, LtcOperand* out, LtcError* err);
 // A new tensor over a new storage of `nbytes` that takes `slot` over (also when it fails).
-int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t offset, int32_t device, void** out, LtcError* err);
+int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t offset, int32_t device, void** out,
+                    LtcError* err);
 
 // What a tensor is besides its values. Addresses tell what is the same, and are not to be followed.
 enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2 };
@@ -160,7 +188,7 @@ typedef struct LtcTensorState {
 } LtcTensorState;
 void ltc_tensor_state(const void* tensor, LtcTensorState* out);
 void ltc_tensor_bump(const void* tensor, uint32_t by);  // its version, as so many writes do
-void* ltc_tensor_grad(const void* tensor);               // owned; null where there is none
+void* ltc_tensor_grad(const void* tensor);              // owned; null where there is none
 int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, LtcError* err);
 // Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
 int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
@@ -206,7 +234,8 @@ LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
 typedef struct LtcAmbient {
   uint64_t keys_included, keys_excluded;  // dispatch keys
   uint64_t autograd, anomaly, autocast;
-  uint64_t modes;         // how many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms
+  uint64_t
+      modes;  // how many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms
   uint64_t mode_objects;  // and which
   uint64_t default_dtype, determinism, numerics, threads;
 } LtcAmbient;
@@ -228,12 +257,13 @@ int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwo
 void ltc_plan_free(LtcPlan* plan);
 // operands: at::Tensor* (at::Generator* for generator arguments) in order of appearance; reusable[i]: this operand may
 // be written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
-int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
-                 LtcError* err);
+int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers,
+                 void** outs, LtcError* err);
 // Runs an operator once, with no promise about its results' layouts: written arguments (copied first) and defined
 // results.
-int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands, const uint8_t* reusable,
-              const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count, LtcError* err);
+int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands,
+              const uint8_t* reusable, const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count,
+              LtcError* err);
 
 // Calls body(ctx, begin, end) for ranges that cover 0..n, on libtorch's threads, each of about `grain` or more.
 int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err);
@@ -258,11 +288,11 @@ int ltc_default_generator_set(int32_t device, const void* state, LtcError* err);
 uint32_t ltc_call_operand_count(const LtcCall* call);
 void ltc_call_operand(const LtcCall* call, uint32_t i, LtcOperand* out, int32_t* device);
 int ltc_call_run(LtcCall* call, void* const* host_tensors, LtcError* err);  // host tensors borrowed, one per operand
-int ltc_call_finish(LtcCall* call, LtcError* err);                          // results and written arguments back to the device
+int ltc_call_finish(LtcCall* call, LtcError* err);  // results and written arguments back to the device
 
 // Memory of programs (pool.cpp).
 typedef struct {
-  size_t cached, live;    // bytes kept, bytes handed out
+  size_t cached, live;     // bytes kept, bytes handed out
   uint64_t reused, fresh;  // blocks handed out so far: kept ones, new ones
   uint64_t settled;        // blocks whose pages shall be huge by now
 } LtcPoolStats;
@@ -272,8 +302,9 @@ typedef struct LtcCalls {
 } LtcCalls;
 void ltc_calls(LtcCalls* out);
 
-int ltc_pool_limit(size_t bytes, LtcError* err);  // keeps at most this much; the first call that is not 0 installs the pool
-void ltc_pool_enter(void);                        // from here on this thread runs a program
+int ltc_pool_limit(size_t bytes,
+                   LtcError* err);  // keeps at most this much; the first call that is not 0 installs the pool
+void ltc_pool_enter(void);          // from here on this thread runs a program
 void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);
 void ltc_pool_empty(void);
 void ltc_pool_stats(LtcPoolStats* out);
@@ -286,7 +317,8 @@ int ltc_came_along(void);  // whether this thread came along into a forked child
 // Dispatcher.
 void ltc_forced_changed(void);  // asks forced_fallback again for every operator
 int ltc_op_schema(const char* name, const char* overload, char** text);  // malloc'ed text; 1 when there is no such op
-int ltc_for_each_op(void (*each)(void* ctx, const char* name, size_t len, const char* schema, size_t schema_len), void* ctx);
+int ltc_for_each_op(void (*each)(void* ctx, const char* name, size_t len, const char* schema, size_t schema_len),
+                    void* ctx);
 void ltc_free(void* p);
 
 #ifdef __cplusplus

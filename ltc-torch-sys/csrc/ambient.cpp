@@ -51,15 +51,17 @@ void modes(LtcAmbient& a) {
   for (int64_t i = 0; i < dispatch; i++) mix(a.mode_objects, (uint64_t)Dispatch::get_stack_at(i).get());
   // How deep functorch's transforms are nested stands in no header that comes with libtorch: only whether there are
   // any.
-  const DispatchKeySet functorch{DispatchKey::FuncTorchDynamicLayerFrontMode, DispatchKey::FuncTorchDynamicLayerBackMode};
+  const DispatchKeySet functorch{DispatchKey::FuncTorchDynamicLayerFrontMode,
+                                 DispatchKey::FuncTorchDynamicLayerBackMode};
   const bool transforms = DispatchKeySet(DispatchKeySet::RAW, a.keys_included).has_any(functorch);
   auto& hooks = at::SavedTensorDefaultHooks::get_tls_state();
   if (!hooks.stack.empty()) {
     mix(a.mode_objects, object(hooks.stack.top().first));
     mix(a.mode_objects, object(hooks.stack.top().second));
   }
-  a.modes = Packed()(functions, 12)(dispatch, 12)(transforms, 1)(hooks.stack.size(), 12)(Functions::get_disabled_state(), 2)(
-      hooks.disabled_error_message.has_value(), 1)(hooks.is_tracing, 1).word;
+  a.modes = Packed()(functions, 12)(dispatch, 12)(transforms, 1)(hooks.stack.size(), 12)(
+                Functions::get_disabled_state(), 2)(hooks.disabled_error_message.has_value(), 1)(hooks.is_tracing, 1)
+                .word;
 }
 }  // namespace
 
@@ -68,7 +70,8 @@ void modes(LtcAmbient& a) {
 uint64_t layout_ambient() {
   auto& c = at::globalContext();
   return Packed()((uint64_t)c10::get_default_dtype_as_scalartype(), 8)(c.deterministicAlgorithms(), 1)(
-      c.deterministicAlgorithmsWarnOnly(), 1)(c.userEnabledMkldnn(), 1).word;
+             c.deterministicAlgorithmsWarnOnly(), 1)(c.userEnabledMkldnn(), 1)
+      .word;
 }
 }  // namespace ltc
 
@@ -84,17 +87,21 @@ extern "C" void ltc_ambient(LtcAmbient* out) {
   // value.
   const auto& grad = c10::AutogradState::get_tls_state();
   a.autograd = Packed()(grad.get_grad_mode(), 1)(grad.get_fw_grad_mode(), 1)(grad.get_inference_mode(), 1)(
-      grad.get_view_replay_enabled(), 1).word;
+                   grad.get_view_replay_enabled(), 1)
+                   .word;
   using torch::autograd::AnomalyMode;
   a.anomaly = Packed()(AnomalyMode::is_enabled(), 1)(AnomalyMode::should_check_nan(), 1).word;
   using namespace at::autocast;
-  a.autocast = Packed()(is_autocast_enabled(c10::kCPU), 1)(is_autocast_enabled(kLazy), 1)(is_autocast_cache_enabled(), 1)(
-      (uint64_t)get_autocast_dtype(c10::kCPU), 8)((uint64_t)get_autocast_dtype(kLazy), 8).word;
+  a.autocast =
+      Packed()(is_autocast_enabled(c10::kCPU), 1)(is_autocast_enabled(kLazy), 1)(is_autocast_cache_enabled(), 1)(
+          (uint64_t)get_autocast_dtype(c10::kCPU), 8)((uint64_t)get_autocast_dtype(kLazy), 8)
+          .word;
   modes(a);
   a.default_dtype = (uint64_t)c10::get_default_dtype_as_scalartype();
   auto& c = at::globalContext();
   a.determinism = Packed()(c.deterministicAlgorithms(), 1)(c.deterministicAlgorithmsWarnOnly(), 1)(
-      c.deterministicFillUninitializedMemory(), 1)(c.deterministicMkldnn(), 1).word;
+                      c.deterministicFillUninitializedMemory(), 1)(c.deterministicMkldnn(), 1)
+                      .word;
   Packed numerics;
   numerics(c.userEnabledMkldnn(), 1)(c.userEnabledNNPACK(), 1)(c.userEnabledFlashSDP(), 1)(c.userEnabledMathSDP(), 1)(
       c.allowFP16BF16ReductionMathSDP(), 1)(denormals(), 16);

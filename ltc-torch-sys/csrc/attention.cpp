@@ -13,8 +13,8 @@ Tensor of_layout(const Tensor& t) {
   return like;
 }
 
-int64_t choice(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout, bool causal,
-               std::optional<double> scale, bool gqa) {
+int64_t choice(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout,
+               bool causal, std::optional<double> scale, bool gqa) {
   std::optional<Tensor> m;
   if (mask && mask->defined()) m = of_layout(*mask);
   return at::_fused_sdp_choice(of_layout(q), of_layout(k), of_layout(v), m, dropout, causal, scale, gqa);

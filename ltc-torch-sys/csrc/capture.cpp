@@ -27,7 +27,8 @@ void end() {
 void note_use(c10::StorageImpl* s, const LtcSlot* slot) {
   if (!t_capture || !t_capture->seen.insert(slot).second) return;
   V.touched(V.ctx, slot);
-  t_capture->holds.push_back({c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
+  t_capture->holds.push_back(
+      {c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
 }
 void note_use(const at::Generator& g, const LtcSlot* slot) {
   if (!t_capture || !t_capture->seen.insert(slot).second) return;

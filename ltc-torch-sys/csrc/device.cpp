@@ -13,8 +13,8 @@ thread_local c10::DeviceIndex t_device = 0;
 
 c10::Device lazy_device(c10::DeviceIndex i) { return {kLazy, i}; }
 void check_index(c10::DeviceIndex i) {
-  TORCH_CHECK(i >= 0 && i < V.device_count, "ltc: invalid device index ", (int)i, ": there ", V.device_count == 1 ? "is" : "are", " ",
-              V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+  TORCH_CHECK(i >= 0 && i < V.device_count, "ltc: invalid device index ", (int)i, ": there ",
+              V.device_count == 1 ? "is" : "are", " ", V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
 }
 c10::DeviceIndex exchange(c10::DeviceIndex i) {
   if (i < 0) return t_device;
@@ -31,7 +31,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void uncheckedSetDevice(c10::Device d) const noexcept override {
     if (d.index() >= 0 && d.index() < V.device_count) t_device = d.index();
   }
-  c10::Stream getStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, d.has_index() ? d : lazy_device(t_device)); }
+  c10::Stream getStream(c10::Device d) const override {
+    return c10::Stream(c10::Stream::DEFAULT, d.has_index() ? d : lazy_device(t_device));
+  }
   c10::Stream getDefaultStream(c10::Device d) const override { return getStream(d); }
   c10::Stream getNewStream(c10::Device d, int) const override { return getStream(d); }
   c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getStream(d); }
@@ -56,7 +58,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 struct Generator final : c10::GeneratorImpl {
   LtcSlot slot;
   uint64_t last_seed = c10::default_rng_seed_val;
-  explicit Generator(c10::DeviceIndex d) : c10::GeneratorImpl(lazy_device(d), DispatchKeySet(DispatchKey::PrivateUse1)) {
+  explicit Generator(c10::DeviceIndex d)
+      : c10::GeneratorImpl(lazy_device(d), DispatchKeySet(DispatchKey::PrivateUse1)) {
     V.storage_bytes(V.ctx, 0, d, &slot);
     seed_with(last_seed);
   }
@@ -89,7 +92,9 @@ struct Generator final : c10::GeneratorImpl {
     LtcError err;
     check(V.set_generator_state(V.ctx, &slot, device().index(), new at::Generator(g), &err), err);
   }
-  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return state().unsafeGetGeneratorImpl()->get_state(); }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    return state().unsafeGetGeneratorImpl()->get_state();
+  }
   Generator* clone_impl() const override {
     auto* g = new Generator(device().index());
     LtcOperand view{&slot, {nullptr, nullptr, 0, 255}, 0, 1, 0};
@@ -113,7 +118,9 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex d) const override { return default_generator(d); }
-  at::Generator getNewGenerator(c10::DeviceIndex d) const override { return at::make_generator<Generator>(d < 0 ? t_device : d); }
+  at::Generator getNewGenerator(c10::DeviceIndex d) const override {
+    return at::make_generator<Generator>(d < 0 ? t_device : d);
+  }
   at::Device getDeviceFromPtr(void*) const override { return lazy_device(t_device); }
   bool isPinnedPtr(const void*) const override { return false; }
   at::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }

@@ -16,8 +16,9 @@ struct LtcCall {
   int32_t device;
   std::vector<const Tensor*> lazy;  // lazy tensors among the arguments, each argument position once
   std::vector<bool> written;
-  std::vector<const Tensor*> overlapping;  // per lazy tensor: the argument whose elements lie upon each other, if it is written; null else
-  Stack host;                       // the call on the host, then its results
+  std::vector<const Tensor*>
+      overlapping;  // per lazy tensor: the argument whose elements lie upon each other, if it is written; null else
+  Stack host;       // the call on the host, then its results
   struct Mutated {
     const Tensor* lazy;
     Tensor host;    // what the kernel writes to
@@ -27,7 +28,7 @@ struct LtcCall {
   std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
   std::optional<at::Generator> generator;
   LtcSlot* generator_state = nullptr;
-  std::exception_ptr cause;         // what the operator threw on the host: rethrown as it was (Python's own exceptions too)
+  std::exception_ptr cause;  // what the operator threw on the host: rethrown as it was (Python's own exceptions too)
 };
 
 namespace ltc {
@@ -47,10 +48,13 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
       if (is_lazy(t)) {
         held.push_back(t);
         auto* ti = t.unsafeGetTensorImpl();
-        const bool overlaps = o.args[i].write && !ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes;
+        const bool overlaps = o.args[i].write && !ti->is_non_overlapping_and_dense() &&
+            at::has_internal_overlap(ti) == at::MemOverlap::Yes;
         call.overlapping.push_back(overlaps ? &held.back() : nullptr);
         // Whether that is allowed is for the kernel to say: it is given such a tensor, over all elements there are.
-        if (overlaps) held.push_back(alias(t, t.scalar_type(), {storage_elements(t.sizes(), t.strides())}, {1}, t.storage_offset()));
+        if (overlaps)
+          held.push_back(
+              alias(t, t.scalar_type(), {storage_elements(t.sizes(), t.strides())}, {1}, t.storage_offset()));
         call.lazy.push_back(&held.back());
         call.written.push_back(o.args[i].write);
         if (call.device < 0) call.device = t.device().index();
@@ -65,7 +69,9 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
         if (!is_lazy(t)) return t;
         const size_t mine = at++;
         for (size_t j = 0; o.args[i].out && j < call.lazy.size(); j++)
-          if (j != mine && !call.written[j] && !call.lazy[j]->is_same(t) && call.lazy[j]->storage().is_alias_of(t.storage())) at::assert_no_overlap(t, *call.lazy[j]);
+          if (j != mine && !call.written[j] && !call.lazy[j]->is_same(t) &&
+              call.lazy[j]->storage().is_alias_of(t.storage()))
+            at::assert_no_overlap(t, *call.lazy[j]);
         return t;
       });
   LtcError err;
@@ -119,8 +125,10 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
       auto& copy = writable[c->lazy[i]->unsafeGetTensorImpl()];
       if (!c->written[i] || copy.defined()) continue;
       const auto& host = *static_cast<const Tensor*>(hosts[i]);
-      copy = at::empty_strided(host.sizes(), host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
-                               host.options()).copy_(host);
+      copy = at::empty_strided(host.sizes(),
+                               host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
+                               host.options())
+                 .copy_(host);
       c->mutated.push_back({c->lazy[i], copy, host});
     }
     for (size_t i = 0; i < n; i++) {
@@ -175,7 +183,8 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
     for (auto& [lazy, host, _] : c->mutated) {
       if (resize_like(*lazy, host)) {
         for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
-          if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage())) at::assert_no_overlap(*lazy, *c->lazy[i]);
+          if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage()))
+            at::assert_no_overlap(*lazy, *c->lazy[i]);
       }
       write_host(*lazy, host);
     }

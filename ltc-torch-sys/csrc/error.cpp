@@ -77,7 +77,8 @@ void capture(LtcError* err) noexcept {
   }
 }
 BelowAutograd::BelowAutograd()
-    : guard(c10::default_included_set, c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView) {}
+    : guard(c10::default_included_set, c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView) {
+}
 }  // namespace ltc
 
 extern "C" {

@@ -6,16 +6,16 @@
 
 namespace ltc {
 struct Flat {
-  c10::SmallVector<uint64_t, 40> words;      // the argument blob (ltc-ir/src/args.rs)
-  c10::SmallVector<uint64_t, 8> numbers;     // runtime numbers
-  c10::SmallVector<LtcOperand, 8> operands;  // tensors and generators, in order of appearance
+  c10::SmallVector<uint64_t, 40> words;        // the argument blob (ltc-ir/src/args.rs)
+  c10::SmallVector<uint64_t, 8> numbers;       // runtime numbers
+  c10::SmallVector<LtcOperand, 8> operands;    // tensors and generators, in order of appearance
   c10::SmallVector<const Tensor*, 8> tensors;  // per operand; null for generators
-  c10::SmallVector<uint64_t, 48> shapes;     // layouts and whatever else decides the result layouts
-  std::list<Tensor> keep;                    // host tensors imported for this call
+  c10::SmallVector<uint64_t, 48> shapes;       // layouts and whatever else decides the result layouts
+  std::list<Tensor> keep;                      // host tensors imported for this call
   int32_t device = -1;
-  int eager = -1;      // LtcReason: cannot be recorded
+  int eager = -1;         // LtcReason: cannot be recorded
   bool integral = false;  // a tensor before this argument has an integer dtype
-  bool bits = false;   // an operand is a lazy conjugate or negative view
+  bool bits = false;      // an operand is a lazy conjugate or negative view
   uint32_t writes = 0;
 
   void head(uint8_t tag, uint8_t flags = 0, uint8_t dtype = 0, uint32_t len = 0) {

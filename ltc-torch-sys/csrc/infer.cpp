@@ -86,7 +86,8 @@ Tensor meta_of(const Tensor& t, StorageMap& map) {
                                                       c10::GetAllocator(c10::kMeta), true);
     it = map.emplace(s, c10::Storage(std::move(impl))).first;
   }
-  Tensor m = at::detail::make_tensor<TensorImpl>(c10::Storage(it->second), DispatchKeySet(DispatchKey::Meta), t.dtype());
+  Tensor m =
+      at::detail::make_tensor<TensorImpl>(c10::Storage(it->second), DispatchKeySet(DispatchKey::Meta), t.dtype());
   m.unsafeGetTensorImpl()->set_sizes_and_strides(t.sizes(), t.strides(), t.storage_offset());
   return m;
 }
@@ -291,7 +292,8 @@ void call_meta_function(const OpInfo& o, StandIn& call) {
 bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   ShapeEntry kernel, meta;
   try {
-    StandIn call(o, stack, c10::kMeta, [](const Tensor& t) { return at::empty(at_most_one(t.sizes()), t.options().device(c10::kMeta)); });
+    StandIn call(o, stack, c10::kMeta,
+                 [](const Tensor& t) { return at::empty(at_most_one(t.sizes()), t.options().device(c10::kMeta)); });
     call_meta_function(o, call);
     ran.describe(o, kernel);
     call.describe(o, meta);
@@ -301,15 +303,17 @@ bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
   if (kernel.outs.size() != meta.outs.size()) return true;
   for (size_t i = 0; i < meta.outs.size(); i++) {
     auto &k = kernel.outs[i], &m = meta.outs[i];
-    if (k.kind != m.kind || k.layout.dtype != m.layout.dtype || IntArrayRef(k.layout.sizes) != IntArrayRef(m.layout.sizes)) return true;
+    if (k.kind != m.kind || k.layout.dtype != m.layout.dtype ||
+        IntArrayRef(k.layout.sizes) != IntArrayRef(m.layout.sizes))
+      return true;
   }
   return false;
 }
 
 bool names_dtypes(const c10::Error& e) {
   const std::string what = e.what_without_backtrace();
-  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports", "out of bounds for",
-                 "deterministic implementation"})
+  for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports",
+                 "out of bounds for", "deterministic implementation"})
     if (what.find(p) != std::string::npos) return true;
   return false;
 }
@@ -341,7 +345,7 @@ bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
     if (o.checks_numbers) return true;
     if (names_dtypes(e)) return true;
     return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
-  } catch (const std::runtime_error&) {  // a number that its elements cannot hold
+  } catch (const std::runtime_error&) {            // a number that its elements cannot hold
     return true;
   } catch (...) {
     return false;
@@ -369,7 +373,9 @@ std::vector<Tensor> all_alike(const OpInfo& o, const Stack& stack) {
     for (auto& t : these)
       if (!is_lazy(t) || t.strides() != IntArrayRef(c10::contiguous_strides(t.sizes()))) return {};
     if (like.empty()) like = std::move(these);
-    else if (!these.empty() && !std::equal(like.begin(), like.end(), these.begin(), these.end(), [](auto& a, auto& b) { return a.sizes() == b.sizes(); }))
+    else if (!these.empty() && !std::equal(like.begin(), like.end(), these.begin(), these.end(), [](auto& a, auto& b) {
+               return a.sizes() == b.sizes();
+             }))
       return {};
   }
   return like;
@@ -442,9 +448,11 @@ bool lies_otherwise_when_cast(const Flat& f, const ShapeEntry& e) {
 
 void ask_libtorch(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
   // Meta kernels that are not the operator's own meta function check less than the kernel and guess strides.
-  if (!o.structured && !o.meta_is_kernel && (ask_small(o, stack, f, e) || (!o.has_view && ask_kernel(o, stack, f, e)))) return;
+  if (!o.structured && !o.meta_is_kernel && (ask_small(o, stack, f, e) || (!o.has_view && ask_kernel(o, stack, f, e))))
+    return;
   StorageMap storages;
-  StandIn call(o, stack, c10::kMeta, [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
+  StandIn call(o, stack, c10::kMeta,
+               [&](const Tensor& t) { return is_lazy(t) ? meta_of(t, storages) : t.to(c10::kMeta); });
   try {
     if (o.structured) call_meta_function(o, call);
     else {
@@ -532,7 +540,8 @@ const ShapeEntry& infer(const OpInfo& o, const Stack& stack, const Flat& f) {
     e->fresh += m.kind == OutKind::New;
     e->only_views &= m.kind == OutKind::View;
   }
-  e->plain = !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
+  e->plain =
+      !e->eager && e->resizes.empty() && e->outs.size() == 1 && (e->fresh == 1 || e->outs[0].kind == OutKind::Written);
   // Such calls may be changed before they are recorded.
   if (e->plain && o.compares) e->plain = c10::get_default_dtype_as_scalartype() == at::kFloat;
   if (!e->eager && !e->only_views) sign(o, f, *e);

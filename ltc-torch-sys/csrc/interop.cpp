@@ -32,7 +32,8 @@ int ltc_tensor_operand(const void* t, LtcOperand* out, LtcError* err) {
     *out = operand_of(x);
   });
 }
-int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* d, int64_t offset, int32_t device, void** out, LtcError* err) {
+int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* d, int64_t offset, int32_t device, void** out,
+                    LtcError* err) {
   return guarded(err, [&] {
     auto storage = c10::make_intrusive<LazyStorage>(nbytes, fake_data(nbytes, device), *slot);
     *out = new Tensor(tensor_of(c10::Storage(std::move(storage)), *d, offset));

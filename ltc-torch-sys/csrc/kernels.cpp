@@ -19,8 +19,8 @@ using OptFormat = std::optional<c10::MemoryFormat>;
 
 c10::DeviceIndex index_of(const OptDevice& d) {
   auto i = d && d->has_index() ? d->index() : current_device();
-  TORCH_CHECK(i < V.device_count, "ltc: invalid device index ", (int)i, ": there ", V.device_count == 1 ? "is" : "are", " ",
-              V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+  TORCH_CHECK(i < V.device_count, "ltc: invalid device index ", (int)i, ": there ", V.device_count == 1 ? "is" : "are",
+              " ", V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
   return i;
 }
 std::optional<int64_t> concrete(const std::optional<c10::SymInt>& i) {
@@ -43,25 +43,29 @@ void check_sizes(IntArrayRef sz, ScalarType dt) {
   }
 }
 void check_layout(const std::optional<c10::Layout>& l) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!l || *l == c10::kStrided, "ltc: only dense strided tensors are supported, not layout ", *l);
+  TORCH_CHECK_NOT_IMPLEMENTED(!l || *l == c10::kStrided, "ltc: only dense strided tensors are supported, not layout ",
+                              *l);
 }
 
 // New memory that nobody wrote has a value to tell it by where the user wants to have the same bits in each run.
 Tensor filled(Tensor t) {
   auto& c = at::globalContext();
-  if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory())) at::native::fill_empty_deterministic_(t);
+  if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory()))
+    at::native::fill_empty_deterministic_(t);
   return t;
 }
 
-Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout, OptDevice device,
-             std::optional<bool>, OptFormat mf) {
+Tensor empty(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout,
+             OptDevice device, std::optional<bool>, OptFormat mf) {
   check_layout(layout);
   auto sz = C10_AS_INTARRAYREF_SLOW(size);
   auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
   check_sizes(sz, d);
   auto format = mf.value_or(c10::MemoryFormat::Contiguous);
-  if (format == c10::MemoryFormat::ChannelsLast) return filled(new_uninit(d, sz, c10::get_channels_last_strides_2d(sz), index_of(device)));
-  if (format == c10::MemoryFormat::ChannelsLast3d) return filled(new_uninit(d, sz, c10::get_channels_last_strides_3d(sz), index_of(device)));
+  if (format == c10::MemoryFormat::ChannelsLast)
+    return filled(new_uninit(d, sz, c10::get_channels_last_strides_2d(sz), index_of(device)));
+  if (format == c10::MemoryFormat::ChannelsLast3d)
+    return filled(new_uninit(d, sz, c10::get_channels_last_strides_3d(sz), index_of(device)));
   TORCH_CHECK(format == c10::MemoryFormat::Contiguous, "unsupported memory format option ", format);
   return filled(new_uninit(d, sz, row_major_strides(sz), index_of(device)));
 }
@@ -71,18 +75,21 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::
   auto sz = C10_AS_INTARRAYREF_SLOW(size);
   auto d = dt.value_or(c10::get_default_dtype_as_scalartype());
   check_sizes(sz, d);
-  TORCH_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(), ") must match dimensionality of strides (",
-              stride.size(), ")");
+  TORCH_CHECK(size.size() == stride.size(), "dimensionality of sizes (", size.size(),
+              ") must match dimensionality of strides (", stride.size(), ")");
   return filled(new_uninit(d, sz, C10_AS_INTARRAYREF_SLOW(stride), index_of(device)));
 }
 Tensor as_strided(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st, std::optional<c10::SymInt> off) {
-  return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st), concrete(off));
+  return at::native::as_strided_tensorimpl(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st),
+                                           concrete(off));
 }
 Tensor view(const Tensor& self, c10::SymIntArrayRef sz) { return at::native::view(self, C10_AS_INTARRAYREF_SLOW(sz)); }
 Tensor reshape_alias(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st) {
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st));
 }
-Tensor unfold(const Tensor& self, int64_t d, int64_t size, int64_t step) { return at::native::unfold(self, d, size, step); }
+Tensor unfold(const Tensor& self, int64_t d, int64_t size, int64_t step) {
+  return at::native::unfold(self, d, size, step);
+}
 
 bool has_bits(const Tensor& t) { return t.is_conj() || t.is_neg(); }
 Tensor without_bits(const Tensor& t) {
@@ -165,7 +172,8 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& dst) {
 }
 Tensor to_copy(const Tensor& self, std::optional<ScalarType> dt, std::optional<c10::Layout> l, OptDevice dev,
                std::optional<bool> pin, bool non_blocking, OptFormat mf) {
-  bool here = is_lazy(self) && (!dev || (dev->type() == kLazy && (!dev->has_index() || dev->index() == self.device().index())));
+  bool here =
+      is_lazy(self) && (!dev || (dev->type() == kLazy && (!dev->has_index() || dev->index() == self.device().index())));
   if (!here || (l && *l != c10::kStrided)) return at::native::_to_copy(self, dt, l, dev, pin, non_blocking, mf);
   static const OpInfo& copy = op("aten::_to_copy");
   Stack st{IValue(self), IValue(dt), IValue(), IValue(), IValue(), IValue(non_blocking), IValue(mf)};
@@ -189,7 +197,8 @@ const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, OptFormat mf
     const int64_t before = self.storage().nbytes();
     grow(storage_of(ti), (ti->numel() + ti->storage_offset()) * ti->itemsize());
     auto& c = at::globalContext();
-    if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory())) at::native::fill_resize_deterministic_(self, before);
+    if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory()))
+      at::native::fill_resize_deterministic_(self, before);
   }
   if (mf && *mf != c10::MemoryFormat::Preserve) ti->empty_tensor_restride(*mf);
   return self;
@@ -204,7 +213,8 @@ Tensor& set_metadata(Tensor& self, const c10::Storage& s, int64_t offset, IntArr
   if (ti->numel() > 0) grow(storage_of(ti), (storage_elements(sz, st) + offset) * ti->itemsize());
   return self;
 }
-Tensor& set_storage_offset(Tensor& self, c10::Storage s, c10::SymInt off, c10::SymIntArrayRef size, c10::SymIntArrayRef stride) {
+Tensor& set_storage_offset(Tensor& self, c10::Storage s, c10::SymInt off, c10::SymIntArrayRef size,
+                           c10::SymIntArrayRef stride) {
   auto sz = C10_AS_INTARRAYREF_SLOW(size);
   Dims st = stride.empty() && !sz.empty() ? row_major_strides(sz) : Dims(C10_AS_INTARRAYREF_SLOW(stride));
   return set_metadata(self, s, off.guard_int(__FILE__, __LINE__), sz, st);
@@ -228,13 +238,15 @@ Tensor lazy_clone(const Tensor& self) { return self.clone(); }
 // Both sides are plain TensorImpl, so `param.data = lazy` may turn a CPU parameter into a lazy one in place: moving a
 // module keeps parameter identity, tied weights and optimisers built before.
 bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
-  auto dense = [](const Tensor& t) { return t.layout() == c10::kStrided && !t.is_quantized() && (is_lazy(t) || t.is_cpu()); };
+  auto dense = [](const Tensor& t) {
+    return t.layout() == c10::kStrided && !t.is_quantized() && (is_lazy(t) || t.is_cpu());
+  };
   return dense(self) && dense(from);
 }
 
 // Forward-mode differentiation's tangents that are zero: the CPU's have no memory, and kernels must not read them.
-Tensor efficient_zeros(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout, OptDevice device,
-                       std::optional<bool> pinned) {
+Tensor efficient_zeros(c10::SymIntArrayRef size, std::optional<ScalarType> dt, std::optional<c10::Layout> layout,
+                       OptDevice device, std::optional<bool> pinned) {
   return empty(size, dt, layout, device, pinned, std::nullopt).zero_();
 }
 
@@ -243,7 +255,8 @@ bool mask_left_aligned(const Tensor&, const Tensor&) { return false; }
 
 // Programs that ask whether they are on the CPU give integers to accelerators, as CUDA counts them too.
 Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
-  if (at::isIntegralType(self.scalar_type(), false)) return at::histc(self.to(at::kDouble), bins, min, max).to(self.scalar_type());
+  if (at::isIntegralType(self.scalar_type(), false))
+    return at::histc(self.to(at::kDouble), bins, min, max).to(self.scalar_type());
   Stack s{self, bins, min, max};
   run(op("aten::histc"), &s);
   return s.back().toTensor();
@@ -283,7 +296,5 @@ void register_explicit(torch::Library& m) {
   m.impl("histc", histc);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
 }
-void register_composites(torch::Library& autograd) {
-  autograd.impl("dropout", dropout);
-}
+void register_composites(torch::Library& autograd) { autograd.impl("dropout", dropout); }
 }  // namespace ltc

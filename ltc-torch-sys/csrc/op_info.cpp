@@ -51,9 +51,11 @@ void correct(OpInfo& o, const std::string& base) {
       o.args[stat].write_if = 5;
     }
   // Whether the added matrix expands is only checked by the kernel.
-  for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"}) o.kernel_checks_more |= base == p || base == std::string(p) + "_";
+  for (auto p : {"aten::addmm", "aten::baddbmm", "aten::addmv", "aten::addbmm", "aten::_addmm_activation"})
+    o.kernel_checks_more |= base == p || base == std::string(p) + "_";
   // CPU kernels that are not those their meta functions belong to: other errors, or a result that stays channels-last.
-  for (auto p : {"narrow_copy", "pixel_shuffle", "pixel_unshuffle", "replication_pad2d", "replication_pad3d", "reflection_pad3d"})
+  for (auto p : {"narrow_copy", "pixel_shuffle", "pixel_unshuffle", "replication_pad2d", "replication_pad3d",
+                 "reflection_pad3d"})
     if (starts_with(base, "aten::") && base.compare(6, std::string::npos, p) == 0) o.structured = false;
   // Written over `empty`, for any device, where the layout is decided; no number or dtype is refused.
   for (auto p : {"_to_copy", "clone", "empty_like", "ones", "zeros"})
@@ -69,7 +71,8 @@ void correct(OpInfo& o, const std::string& base) {
   o.checks_numbers = o.random && o.mutates && o.rets.size() == 1 &&
       std::none_of(o.args.begin(), o.args.end(), [](const ArgInfo& a) { return a.out; });
   // Numbers decide the shape.
-  o.numbers_shape = o.checks_numbers || base == "aten::arange" || base == "aten::range" || base == "aten::linspace" || base == "aten::logspace";
+  o.numbers_shape = o.checks_numbers || base == "aten::arange" || base == "aten::range" || base == "aten::linspace" ||
+      base == "aten::logspace";
 }
 
 OpInfo& make(const OperatorHandle& h) {
@@ -89,7 +92,8 @@ OpInfo& make(const OperatorHandle& h) {
     o.kernel_checks_more |= is_kind(a.type(), c10::TypeKind::StringType);  // modes
     i.number_list = is_list_of(a.type(), c10::TypeKind::NumberType);
     const bool tensors = i.kind == Kind::Tensor || i.kind == Kind::TensorList || i.kind == Kind::Generator;
-    o.plain_args &= tensors || i.number || i.floating || i.number_list || is_kind(a.type(), c10::TypeKind::StringType) || is_kind(a.type(), c10::TypeKind::BoolType);
+    o.plain_args &= tensors || i.number || i.floating || i.number_list ||
+        is_kind(a.type(), c10::TypeKind::StringType) || is_kind(a.type(), c10::TypeKind::BoolType);
     i.out = a.is_out() || (a.kwarg_only() && a.alias_info() && innermost(a.alias_info())->isWrite());
     for (auto name : {"condition", "mask", "index", "indices"}) i.selects |= a.name() == name;
     auto* ai = innermost(a.alias_info());

@@ -15,8 +15,8 @@ struct Fill {  // an argument that changes from run to run
   uint8_t tag, flags, dtype;
   bool optional_list;
   uint32_t arg, operand, number;
-  std::vector<bool> present;      // LTC_TENSORS
-  std::vector<uint8_t> dtypes;    // LTC_NUMBERS
+  std::vector<bool> present;    // LTC_TENSORS
+  std::vector<uint8_t> dtypes;  // LTC_NUMBERS
 };
 struct Expected {
   ScalarType dtype;
@@ -228,14 +228,15 @@ void LtcPlan::parse(Reader r) {
     constants.push_back(std::move(constant));
     if (fill) fills.push_back(std::move(f));
   }
-  TORCH_CHECK(constants.size() == o->args.size(), name, " takes ", o->args.size(), " arguments, got ", constants.size());
+  TORCH_CHECK(constants.size() == o->args.size(), name, " takes ", o->args.size(), " arguments, got ",
+              constants.size());
 }
 
 // A result with exactly the layout the graph promised.
 Tensor LtcPlan::fit(Tensor t, size_t i) const {
   const Expected& e = results[i];
-  TORCH_CHECK(t.scalar_type() == e.dtype && t.sizes() == IntArrayRef(e.sizes), name, ": result ", i, " is ", t.scalar_type(),
-              t.sizes(), " but was recorded as ", e.dtype, IntArrayRef(e.sizes));
+  TORCH_CHECK(t.scalar_type() == e.dtype && t.sizes() == IntArrayRef(e.sizes), name, ": result ", i, " is ",
+              t.scalar_type(), t.sizes(), " but was recorded as ", e.dtype, IntArrayRef(e.sizes));
   if (t.strides() != IntArrayRef(e.strides) || t.is_conj() || t.is_neg()) {
     Tensor r = new_of(e);
     r.copy_(t);
@@ -294,7 +295,9 @@ void LtcPlan::in_recorded_dtype(Stack& stack) const {
   const auto value = results[0].dtype == at::kBool ? at::kFloat : c10::toRealValueType(results[0].dtype);
   if (C10_LIKELY(!c10::isFloatingType(value) || value == c10::get_default_dtype_as_scalartype())) return;
   const auto& args = o->handle->schema().arguments();
-  auto is_float = [](const Tensor& t) { return c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()); };
+  auto is_float = [](const Tensor& t) {
+    return c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type());
+  };
   bool wrapped = false, number = results[0].dtype != at::kBool;
   for (size_t i = 0; i < o->args.size(); i++) {
     const IValue& v = stack[i];
@@ -313,13 +316,14 @@ void LtcPlan::in_recorded_dtype(Stack& stack) const {
   for (size_t i = 0; i < o->args.size(); i++) {
     if (!stack[i].isTensor() || !stack[i].toTensor().defined() || o->args[i].write || o->args[i].selects) continue;
     Tensor t = stack[i].toTensor();
-    if (is_float(t) == wrapped) stack[i] = t.to(c10::isComplexType(t.scalar_type()) ? results[0].dtype : value, false, /*copy=*/true);
+    if (is_float(t) == wrapped)
+      stack[i] = t.to(c10::isComplexType(t.scalar_type()) ? results[0].dtype : value, false, /*copy=*/true);
   }
 }
 
 // Written arguments, new results and generators as the kernel leaves them.
-void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, c10::SmallVector<Tensor, 4>& made,
-                   c10::SmallVector<at::Generator, 1>& generators) const {
+void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_t* numbers,
+                   c10::SmallVector<Tensor, 4>& made, c10::SmallVector<at::Generator, 1>& generators) const {
   auto writable = [&](uint32_t i) {
     Tensor& t = *static_cast<Tensor*>(operands[i]);
     return reusable[i] && sole_holder(t) ? t : copy_of(t);
@@ -410,22 +414,23 @@ void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t
   c10::SmallVector<Tensor, 4> made;
   c10::SmallVector<at::Generator, 1> generators;
   call(operands, reusable, numbers, made, generators);
-  TORCH_CHECK(made.size() + generators.size() == results.size(), name, " gave ", made.size(), " results, recorded were ",
-              results.size() - generators.size());
+  TORCH_CHECK(made.size() + generators.size() == results.size(), name, " gave ", made.size(),
+              " results, recorded were ", results.size() - generators.size());
   for (size_t i = 0; i < made.size(); i++) made[i] = fit(std::move(made[i]), i);
   for (size_t i = 0; i < made.size(); i++) outs[i] = new Tensor(std::move(made[i]));
   for (size_t i = 0; i < generators.size(); i++) outs[made.size() + i] = new at::Generator(std::move(generators[i]));
 }
 
 extern "C" {
-int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results, uint32_t nresults,
-                 LtcPlan** out, LtcError* err) {
+int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results,
+                 uint32_t nresults, LtcPlan** out, LtcError* err) {
   return guarded(err, [&] {
     auto plan = std::make_unique<LtcPlan>();
     plan->name.assign(op, len);
     for (uint32_t i = 0; i < nresults; i++) {
       const LtcDims& d = results[i];
-      plan->results.push_back({(ScalarType)d.dtype, Dims(d.sizes, d.sizes + d.rank), Dims(d.strides, d.strides + d.rank)});
+      plan->results.push_back(
+          {(ScalarType)d.dtype, Dims(d.sizes, d.sizes + d.rank), Dims(d.strides, d.strides + d.rank)});
     }
     Reader r{words, words + nwords};
     if (plan->name == "ltc::read_view") plan->pseudo = Pseudo::ReadView;
@@ -443,12 +448,13 @@ int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwo
   });
 }
 void ltc_plan_free(LtcPlan* plan) { delete plan; }
-int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs,
-                 LtcError* err) {
+int ltc_plan_run(const LtcPlan* plan, void* const* operands, const uint8_t* reusable, const uint64_t* numbers,
+                 void** outs, LtcError* err) {
   return guarded(err, [&] { plan->run(operands, reusable, numbers, outs); });
 }
-int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands, const uint8_t* reusable,
-              const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count, LtcError* err) {
+int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords, void* const* operands,
+              const uint8_t* reusable, const uint64_t* numbers, void** outs, uint32_t room, uint32_t* count,
+              LtcError* err) {
   return guarded(err, [&] {
     LtcPlan plan;
     plan.name.assign(op, len);

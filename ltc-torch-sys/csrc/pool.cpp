@@ -133,7 +133,8 @@ class Pool final : public at::Allocator {
     while (cached_ > bytes) {
       std::pair<const size_t, std::vector<Free>>* oldest = nullptr;
       for (auto& entry : free_)
-        if (!entry.second.empty() && (!oldest || entry.second.front().since < oldest->second.front().since)) oldest = &entry;
+        if (!entry.second.empty() && (!oldest || entry.second.front().since < oldest->second.front().since))
+          oldest = &entry;
       if (!oldest) return;
       void* p = oldest->second.front().p;
       oldest->second.erase(oldest->second.begin());

@@ -76,14 +76,16 @@ struct Flattener {
   }
 
   bool takes_host_tensors() const {  // as CUDA: indices may live on the host
-    return o.name.rfind("aten::index", 0) == 0 || o.name.rfind("aten::_index", 0) == 0 || o.name.rfind("aten::_unsafe_index", 0) == 0;
+    return o.name.rfind("aten::index", 0) == 0 || o.name.rfind("aten::_index", 0) == 0 ||
+        o.name.rfind("aten::_unsafe_index", 0) == 0;
   }
 
   void set_device(c10::DeviceIndex d) {
     if (f.device < 0) f.device = d;
     else
       TORCH_CHECK(f.device == d, "Expected all tensors to be on the same device, but found at least two devices, ",
-                  c10::Device(kLazy, f.device), " and ", c10::Device(kLazy, d), "! (when checking arguments of ", o.name, ")");
+                  c10::Device(kLazy, f.device), " and ", c10::Device(kLazy, d), "! (when checking arguments of ",
+                  o.name, ")");
   }
 
   // One defined tensor. Returns false when it became a host scalar (not in lists).
@@ -95,7 +97,8 @@ struct Flattener {
       if (ti->dim() == 0 && !a.write && !in_list) return host_scalar(t);
       TORCH_CHECK(!a.write && takes_host_tensors(),
                   "Expected all tensors to be on the same device, but found at least two devices, ",
-                  c10::Device(kLazy, f.device < 0 ? current_device() : f.device), " and cpu! (when checking arguments of ", o.name, ")");
+                  c10::Device(kLazy, f.device < 0 ? current_device() : f.device),
+                  " and cpu! (when checking arguments of ", o.name, ")");
       f.keep.push_back(from_host(t.clone(), f.device < 0 ? current_device() : f.device));
       use = &f.keep.back();
       ti = use->unsafeGetTensorImpl();
@@ -116,11 +119,13 @@ struct Flattener {
       f.writes++;
       flags = LTC_MUT;
       // Some kernels refuse such memory and some do not: it runs eagerly, where that is theirs to say.
-      if (!ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes) f.eager = LTC_WHY_ARGUMENT;
+      if (!ti->is_non_overlapping_and_dense() && at::has_internal_overlap(ti) == at::MemOverlap::Yes)
+        f.eager = LTC_WHY_ARGUMENT;
       if (!in_list && (a.out || o.overwrites) && covers_storage(ti, s)) flags |= LTC_FRESH;
     }
     if (!in_list) f.head(LTC_TENSOR, flags);
-    f.operands.push_back({&s->slot, {sz.data(), st.data(), (uint32_t)sz.size(), (uint8_t)dt}, flags, 0, ti->storage_offset()});
+    f.operands.push_back(
+        {&s->slot, {sz.data(), st.data(), (uint32_t)sz.size(), (uint8_t)dt}, flags, 0, ti->storage_offset()});
     f.tensors.push_back(use);
   }
 
@@ -147,7 +152,8 @@ struct Flattener {
       touch(at::Generator(), slot);
     } else {
       auto g = v.toGenerator();
-      TORCH_CHECK(g.device().type() == kLazy, "Expected a '", c10::DeviceTypeName(kLazy, true), "' device type for generator but found '", g.device().type(), "'");
+      TORCH_CHECK(g.device().type() == kLazy, "Expected a '", c10::DeviceTypeName(kLazy, true),
+                  "' device type for generator but found '", g.device().type(), "'");
       if (f.device < 0) f.device = g.device().index();
       slot = generator_slot(g);
       touch(g, slot);
@@ -189,13 +195,17 @@ struct Flattener {
       f.head(LTC_NUMBERS, 0, 0, l.size());
       for (auto& x : l) {
         auto s = x.toScalar();
-        f.words.push_back((uint64_t)(s.isComplex() ? at::kComplexDouble : s.isFloatingPoint() ? at::kDouble : s.isBoolean() ? at::kBool : at::kLong));
+        f.words.push_back((uint64_t)(s.isComplex()             ? at::kComplexDouble
+                                         : s.isFloatingPoint() ? at::kDouble
+                                         : s.isBoolean()       ? at::kBool
+                                                               : at::kLong));
         number(s, false);
       }
     } else if (v.isIntList() || v.isSymIntList()) {
       auto l = v.toListRef();
       f.head(LTC_INTS, 0, 0, l.size());
-      for (auto& x : l) f.words.push_back((uint64_t)(x.isInt() ? x.toInt() : x.toSymInt().guard_int(__FILE__, __LINE__)));
+      for (auto& x : l)
+        f.words.push_back((uint64_t)(x.isInt() ? x.toInt() : x.toSymInt().guard_int(__FILE__, __LINE__)));
     } else if (v.isDoubleList()) {
       auto l = v.toListRef();
       f.head(LTC_FLOATS, 0, 0, l.size());
@@ -220,13 +230,13 @@ struct Flattener {
               read_only.write = false;
               tensor(v.toTensor(), read_only, false);
             } else tensor(v.toTensor(), a, false);
-          }
-          else f.head(LTC_NONE);
+          } else f.head(LTC_NONE);
           break;
         case Kind::TensorList:
         case Kind::OptTensorList: tensor_list(v, a); break;
         case Kind::Device:
-          if (!v.isNone() && f.device < 0) f.device = v.toDevice().has_index() ? v.toDevice().index() : current_device();
+          if (!v.isNone() && f.device < 0)
+            f.device = v.toDevice().has_index() ? v.toDevice().index() : current_device();
           f.head(v.isNone() ? LTC_NONE : LTC_DEVICE);
           break;
         case Kind::Generator: generator(v); break;
@@ -239,8 +249,8 @@ struct Flattener {
   // What can be said only of all arguments together.
   void finish() {
     if (f.device < 0) f.device = current_device();
-    TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ", V.device_count == 1 ? "is" : "are", " ",
-                V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
+    TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ",
+                V.device_count == 1 ? "is" : "are", " ", V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
     if (o.implied_generator) generator(IValue());
     f.shapes.push_back(layout_ambient());
     // Overlap between a written argument and another one is an error that the layouts alone do not show.
@@ -285,7 +295,8 @@ void push_results(const OpInfo& o, const ShapeEntry& e, const Flat& f, LtcSlot* 
     switch (m.kind) {
       case OutKind::New: return new_tensor(m.layout, *slots++, f.device);
       case OutKind::View:
-        return alias((*stack)[base + r.view_arg].toTensor(), m.layout.dtype, m.layout.sizes, m.layout.strides, m.offset);
+        return alias((*stack)[base + r.view_arg].toTensor(), m.layout.dtype, m.layout.sizes, m.layout.strides,
+                     m.offset);
       default: return Tensor();
     }
   };
@@ -314,9 +325,12 @@ bool compares_in_default(const OpInfo& o, const Stack& stack) {
   bool number = false;
   for (size_t i = 0; i < o.args.size(); i++) {
     const IValue& v = stack[base + i];
-    number |= v.isDouble() || (v.isTensor() && !is_lazy(v.toTensor()) && v.toTensor().unsafeGetTensorImpl()->is_wrapped_number() &&
-                               c10::isFloatingType(v.toTensor().scalar_type()));
-    if (v.isTensor() && is_lazy(v.toTensor()) && !o.args[i].out && !c10::isIntegralType(v.toTensor().scalar_type(), true)) return false;
+    number |= v.isDouble() ||
+        (v.isTensor() && !is_lazy(v.toTensor()) && v.toTensor().unsafeGetTensorImpl()->is_wrapped_number() &&
+         c10::isFloatingType(v.toTensor().scalar_type()));
+    if (v.isTensor() && is_lazy(v.toTensor()) && !o.args[i].out &&
+        !c10::isIntegralType(v.toTensor().scalar_type(), true))
+      return false;
   }
   return number;
 }
@@ -476,12 +490,13 @@ bool register_plain(torch::Library& m, const char* name, const OpInfo& o) {
   bool exact = schema.returns().size() == 1 && schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
   for (auto& a : schema.arguments())
     exact &= a.type()->kind() == c10::TypeKind::TensorType || a.type()->kind() == c10::TypeKind::NumberType;
-  if (name == std::string_view("resize_as_sparse_")) exact = false;  // its C++ signature takes a written tensor by const reference
+  if (name == std::string_view("resize_as_sparse_"))
+    exact = false;  // its C++ signature takes a written tensor by const reference
   if (!exact || o.eager || o.random || o.has_view) return false;
   for (size_t i = 0; i < o.args.size(); i++)
     if (o.args[i].write && (i > 0 || o.args[i].out || o.rets[0].write_arg != 0)) return false;
-  return register_as<>(m, name, o) || register_as<T>(m, name, o) || register_as<S>(m, name, o) || register_as<T, T>(m, name, o) ||
-      register_as<T, S>(m, name, o) || register_as<S, S>(m, name, o) || register_as<T, T, S>(m, name, o) ||
-      register_as<T, T, S, S>(m, name, o);
+  return register_as<>(m, name, o) || register_as<T>(m, name, o) || register_as<S>(m, name, o) ||
+      register_as<T, T>(m, name, o) || register_as<T, S>(m, name, o) || register_as<S, S>(m, name, o) ||
+      register_as<T, T, S>(m, name, o) || register_as<T, T, S, S>(m, name, o);
 }
 }  // namespace ltc

@@ -32,8 +32,12 @@ State gru_step(const Tensor& in, const State& s, const Weights& w) {
   Tensor fresh = (in.unsafe_chunk(3, 1)[2] + hidden.unsafe_chunk(3, 1)[2] * reset).tanh();
   return {(s.h - fresh) * update + fresh, {}};
 }
-State tanh_step(const Tensor& in, const State& s, const Weights& w) { return {(at::linear(s.h, w.hh, w.b_hh) + in).tanh(), {}}; }
-State relu_step(const Tensor& in, const State& s, const Weights& w) { return {(at::linear(s.h, w.hh, w.b_hh) + in).relu(), {}}; }
+State tanh_step(const Tensor& in, const State& s, const Weights& w) {
+  return {(at::linear(s.h, w.hh, w.b_hh) + in).tanh(), {}};
+}
+State relu_step(const Tensor& in, const State& s, const Weights& w) {
+  return {(at::linear(s.h, w.hh, w.b_hh) + in).relu(), {}};
+}
 
 Tensor rows(const Tensor& t, int64_t from, int64_t to) { return t.defined() ? t.narrow(0, from, to - from) : t; }
 State rows(const State& s, int64_t from, int64_t to) { return {rows(s.h, from, to), rows(s.c, from, to)}; }
@@ -88,11 +92,13 @@ struct Layers {
 
   std::vector<Weights> weights(at::TensorList params, bool projections) const {
     const size_t each = 2 + 2 * biases + projections, n = count * (1 + both_ways);
-    TORCH_CHECK(params.size() == n * each, "expected ", n * each, " weights for ", count, " layers, got ", params.size());
+    TORCH_CHECK(params.size() == n * each, "expected ", n * each, " weights for ", count, " layers, got ",
+                params.size());
     std::vector<Weights> all;
     for (size_t i = 0; i < n; i++) {
       const Tensor* p = &params[i * each];
-      all.push_back({p[0], p[1], biases ? p[2] : Tensor(), biases ? p[3] : Tensor(), projections ? p[each - 1] : Tensor()});
+      all.push_back(
+          {p[0], p[1], biases ? p[2] : Tensor(), biases ? p[3] : Tensor(), projections ? p[each - 1] : Tensor()});
     }
     return all;
   }
@@ -100,8 +106,8 @@ struct Layers {
 
 // All layers over a sequence: outputs, last hidden states, last cell states. `data` is time by batch by features, or
 // rows of `sizes` as above.
-std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes, const Tensor& h0,
-                                       const Tensor& c0, at::TensorList params) {
+std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Tensor& data, IntArrayRef sizes,
+                                       const Tensor& h0, const Tensor& c0, at::TensorList params) {
   TORCH_CHECK(!sizes.empty(), "Expected sequence length to be larger than 0 in RNN");
   const bool cells = c0.defined();
   auto weights = layers.weights(params, cells && h0.sym_size(2) != c0.sym_size(2));
@@ -121,7 +127,8 @@ std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Te
       if (cells) c[i] = s.c;
     }
     input = out.size() == 1 ? out[0] : at::cat(out, -1);
-    if (layers.dropout != 0 && layers.train && layer < layers.count - 1) input = at::dropout(input, layers.dropout, true);
+    if (layers.dropout != 0 && layers.train && layer < layers.count - 1)
+      input = at::dropout(input, layers.dropout, true);
   }
   return {input, at::stack(h, 0), cells ? at::stack(c, 0) : Tensor()};
 }
@@ -139,11 +146,12 @@ bool takes_fused_layer(const Tensor& input, at::TensorList hx, at::TensorList pa
   bool floats = input.scalar_type() == at::kFloat;
   for (auto& list : {hx, params})
     for (auto& t : list) floats &= is_lazy(t) && t.scalar_type() == at::kFloat;
-  return floats && at::globalContext().userEnabledMkldnn() && input.sym_numel() != 0 && hx[0].sym_size(2) == hx[1].sym_size(2);
+  return floats && at::globalContext().userEnabledMkldnn() && input.sym_numel() != 0 &&
+      hx[0].sym_size(2) == hx[1].sym_size(2);
 }
 
-std::tuple<Tensor, Tensor, Tensor> fused_lstm(const Layers& layers, const Tensor& data, at::TensorList hx, at::TensorList params,
-                                              bool batch_first) {
+std::tuple<Tensor, Tensor, Tensor> fused_lstm(const Layers& layers, const Tensor& data, at::TensorList hx,
+                                              at::TensorList params, bool batch_first) {
   auto weights = layers.weights(params, false);
   Tensor input = data.contiguous(), h = hx[0].contiguous(), c = hx[1].contiguous();
   std::vector<Tensor> hy, cy;
@@ -152,46 +160,56 @@ std::tuple<Tensor, Tensor, Tensor> fused_lstm(const Layers& layers, const Tensor
     for (int64_t back = 0; back <= layers.both_ways; back++) {
       const size_t i = layer * (1 + layers.both_ways) + back;
       const Weights& w = weights[i];
-      auto bias = [](const Tensor& b, const Tensor& of) { return b.defined() ? b : at::zeros(of.sizes(), of.options()); };
-      auto [o, hn, cn, workspace] =
-          at::mkldnn_rnn_layer(input, w.ih, w.hh, bias(w.b_ih, w.ih), bias(w.b_hh, w.hh), h[i], c[i], back > 0, {}, kLstm,
-                               h.size(2), layers.count, layers.biases, layers.both_ways, batch_first, layers.train);
+      auto bias = [](const Tensor& b, const Tensor& of) {
+        return b.defined() ? b : at::zeros(of.sizes(), of.options());
+      };
+      auto [o, hn, cn, workspace] = at::mkldnn_rnn_layer(input, w.ih, w.hh, bias(w.b_ih, w.ih), bias(w.b_hh, w.hh),
+                                                         h[i], c[i], back > 0, {}, kLstm, h.size(2), layers.count,
+                                                         layers.biases, layers.both_ways, batch_first, layers.train);
       out.push_back(o);
       hy.push_back(hn);
       cy.push_back(cn);
     }
     input = out.size() == 1 ? out[0] : at::cat(out, -1);
-    if (layers.dropout != 0 && layers.train && layer < layers.count - 1) input = at::dropout(input, layers.dropout, true);
+    if (layers.dropout != 0 && layers.train && layer < layers.count - 1)
+      input = at::dropout(input, layers.dropout, true);
   }
   return {input, at::stack(hy, 0), at::stack(cy, 0)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, at::TensorList hx, at::TensorList params, bool has_biases, int64_t count,
-                                        double dropout, bool train, bool bidirectional, bool batch_first) {
+std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, at::TensorList hx, at::TensorList params, bool has_biases,
+                                        int64_t count, double dropout, bool train, bool bidirectional,
+                                        bool batch_first) {
   TORCH_CHECK(hx.size() == 2, "lstm expects two hidden states");
   const Layers layers{count, dropout, has_biases, train, bidirectional};
   Tensor input = batch_first ? data.transpose(0, 1) : data;
-  auto [out, h, c] = takes_fused_layer(data, hx, params) ? fused_lstm(layers, input, hx, params, batch_first)
-                                                         : run(lstm_step, layers, input, constant_sizes(input), hx[0], hx[1], params);
+  auto [out, h, c] = takes_fused_layer(data, hx, params)
+      ? fused_lstm(layers, input, hx, params, batch_first)
+      : run(lstm_step, layers, input, constant_sizes(input), hx[0], hx[1], params);
   return {batch_first ? out.transpose(0, 1) : out, h, c};
 }
-std::tuple<Tensor, Tensor, Tensor> lstm_packed(const Tensor& data, const Tensor& sizes, at::TensorList hx, at::TensorList params,
-                                               bool has_biases, int64_t count, double dropout, bool train, bool bidirectional) {
+std::tuple<Tensor, Tensor, Tensor> lstm_packed(const Tensor& data, const Tensor& sizes, at::TensorList hx,
+                                               at::TensorList params, bool has_biases, int64_t count, double dropout,
+                                               bool train, bool bidirectional) {
   TORCH_CHECK(hx.size() == 2, "lstm expects two hidden states");
-  return run(lstm_step, {count, dropout, has_biases, train, bidirectional}, data, packed_sizes(sizes), hx[0], hx[1], params);
+  return run(lstm_step, {count, dropout, has_biases, train, bidirectional}, data, packed_sizes(sizes), hx[0], hx[1],
+             params);
 }
 
 template <Step step>
-std::tuple<Tensor, Tensor> recurrent(const Tensor& data, const Tensor& hx, at::TensorList params, bool has_biases, int64_t count,
-                                     double dropout, bool train, bool bidirectional, bool batch_first) {
+std::tuple<Tensor, Tensor> recurrent(const Tensor& data, const Tensor& hx, at::TensorList params, bool has_biases,
+                                     int64_t count, double dropout, bool train, bool bidirectional, bool batch_first) {
   Tensor input = batch_first ? data.transpose(0, 1) : data;
-  auto [out, h, c] = run(step, {count, dropout, has_biases, train, bidirectional}, input, constant_sizes(input), hx, {}, params);
+  auto [out, h, c] =
+      run(step, {count, dropout, has_biases, train, bidirectional}, input, constant_sizes(input), hx, {}, params);
   return {batch_first ? out.transpose(0, 1) : out, h};
 }
 template <Step step>
-std::tuple<Tensor, Tensor> recurrent_packed(const Tensor& data, const Tensor& sizes, const Tensor& hx, at::TensorList params,
-                                            bool has_biases, int64_t count, double dropout, bool train, bool bidirectional) {
-  auto [out, h, c] = run(step, {count, dropout, has_biases, train, bidirectional}, data, packed_sizes(sizes), hx, {}, params);
+std::tuple<Tensor, Tensor> recurrent_packed(const Tensor& data, const Tensor& sizes, const Tensor& hx,
+                                            at::TensorList params, bool has_biases, int64_t count, double dropout,
+                                            bool train, bool bidirectional) {
+  auto [out, h, c] =
+      run(step, {count, dropout, has_biases, train, bidirectional}, data, packed_sizes(sizes), hx, {}, params);
   return {out, h};
 }
 

@@ -26,31 +26,81 @@ void record_late(const OperatorHandle& op, DispatchKeySet, Stack* stack) { run(o
 // Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse
 // gradient).
 void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
-                              " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
+      " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");
 }
 
 bool starts_with(const std::string& s, const char* p) { return s.rfind(p, 0) == 0; }
 
 // Served by kernels.cpp.
 const std::unordered_set<std::string>& explicit_kernels() {
-  static const std::unordered_set<std::string> s = {
-      "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold", "copy_", "_copy_from",
-      "_copy_from_and_resize", "_to_copy", "_local_scalar_dense", "resize_", "set_", "set_.source_Storage",
-      "set_.source_Storage_storage_offset", "set_.source_Tensor", "record_stream", "_lazy_clone", "_has_compatible_shallow_copy_type",
-      "_efficientzerotensor", "_nested_tensor_from_mask_left_aligned", "histc"};
+  static const std::unordered_set<std::string> s = {"empty.memory_format",
+                                                    "empty_strided",
+                                                    "as_strided",
+                                                    "view",
+                                                    "_reshape_alias",
+                                                    "unfold",
+                                                    "copy_",
+                                                    "_copy_from",
+                                                    "_copy_from_and_resize",
+                                                    "_to_copy",
+                                                    "_local_scalar_dense",
+                                                    "resize_",
+                                                    "set_",
+                                                    "set_.source_Storage",
+                                                    "set_.source_Storage_storage_offset",
+                                                    "set_.source_Tensor",
+                                                    "record_stream",
+                                                    "_lazy_clone",
+                                                    "_has_compatible_shallow_copy_type",
+                                                    "_efficientzerotensor",
+                                                    "_nested_tensor_from_mask_left_aligned",
+                                                    "histc"};
   return s;
 }
 // Composites whose own code does the right thing in terms of operators we serve (host logic, metadata, or better
 // decomposed); review with each libtorch release.
 const std::unordered_set<std::string>& native_composites() {
-  static const std::unordered_set<std::string> s = {
-      "clone", "empty_like", "new_empty", "new_empty_strided", "lift", "lift_fresh", "empty_permuted", "_pin_memory", "is_pinned",
-      "pin_memory", "_convolution", "empty.names", "_print", "_resize_output", "_resize_output_", "resize",
-      "set.source_Tensor", "is_same_size", "_has_same_storage_numel", "_assert_tensor_metadata", "sym_constrain_range",
-      "sym_constrain_range_for_size", "_fw_primal", "_make_dual", "resize_as_", "block_diag", "_reshape_copy", "repeat", "stack",
-      "_foreach_copy_", "embedding", "_pack_padded_sequence", "_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes",
-      "as_strided_copy", "as_strided_copy.out", "as_strided_scatter", "as_strided_scatter.out"};
+  static const std::unordered_set<std::string> s = {"clone",
+                                                    "empty_like",
+                                                    "new_empty",
+                                                    "new_empty_strided",
+                                                    "lift",
+                                                    "lift_fresh",
+                                                    "empty_permuted",
+                                                    "_pin_memory",
+                                                    "is_pinned",
+                                                    "pin_memory",
+                                                    "_convolution",
+                                                    "empty.names",
+                                                    "_print",
+                                                    "_resize_output",
+                                                    "_resize_output_",
+                                                    "resize",
+                                                    "set.source_Tensor",
+                                                    "is_same_size",
+                                                    "_has_same_storage_numel",
+                                                    "_assert_tensor_metadata",
+                                                    "sym_constrain_range",
+                                                    "sym_constrain_range_for_size",
+                                                    "_fw_primal",
+                                                    "_make_dual",
+                                                    "resize_as_",
+                                                    "block_diag",
+                                                    "_reshape_copy",
+                                                    "repeat",
+                                                    "stack",
+                                                    "_foreach_copy_",
+                                                    "embedding",
+                                                    "_pack_padded_sequence",
+                                                    "_unsafe_view",
+                                                    "unsafe_split.Tensor",
+                                                    "unsafe_split_with_sizes",
+                                                    "as_strided_copy",
+                                                    "as_strided_copy.out",
+                                                    "as_strided_scatter",
+                                                    "as_strided_scatter.out"};
   return s;
 }
 
@@ -74,10 +124,11 @@ bool should_record(const OperatorHandle& h, const std::string& name) {
   if (!tensors) return !composite && !structured;
   if (composite) {
     for (auto& r : s.returns())
-      if (r.alias_info() && !r.alias_info()->isWrite() && r.alias_info()->containedTypes().empty()) return false;  // native views
+      if (r.alias_info() && !r.alias_info()->isWrite() && r.alias_info()->containedTypes().empty())
+        return false;  // native views
     for (auto& r : s.returns())
-      if (r.alias_info() && !r.alias_info()->containedTypes().empty() && !r.alias_info()->containedTypes()[0].isWrite() &&
-          !r.alias_info()->isWrite())
+      if (r.alias_info() && !r.alias_info()->containedTypes().empty() &&
+          !r.alias_info()->containedTypes()[0].isWrite() && !r.alias_info()->isWrite())
         return false;  // lists of views
     for (auto p : {"rand", "_sparse", "sparse", "_nested", "set.", "normal.float_float"})
       if (starts_with(name, p)) return false;
@@ -106,7 +157,8 @@ void register_kernels() {
                    DispatchKey::NestedTensorPrivateUse1})
     library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_layout>());
   library("_", DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
-  library("_", DispatchKey::TESTING_ONLY_GenericMode).fallback(torch::CppFunction::makeFromBoxedFunction<&swallow_out>());
+  library("_", DispatchKey::TESTING_ONLY_GenericMode)
+      .fallback(torch::CppFunction::makeFromBoxedFunction<&swallow_out>());
   auto& m = library("aten", DispatchKey::PrivateUse1);
   auto& d = c10::Dispatcher::singleton();
   for (auto& on : d.getAllOpNames()) {

@@ -11,14 +11,15 @@ struct LtcReply {
 
 namespace ltc {
 namespace {
-std::tuple<std::vector<Tensor>, std::string, std::vector<int64_t>> service(c10::string_view name, at::TensorList tensors,
+std::tuple<std::vector<Tensor>, std::string, std::vector<int64_t>> service(c10::string_view name,
+                                                                           at::TensorList tensors,
                                                                            c10::string_view text, IntArrayRef numbers) {
   std::vector<const void*> pointers;
   for (auto& t : tensors) pointers.push_back(&t);
   LtcReply reply;
   LtcError err;
-  check(V.service(V.ctx, name.data(), name.size(), pointers.data(), pointers.size(), text.data(), text.size(), numbers.data(),
-                  numbers.size(), &reply, &err),
+  check(V.service(V.ctx, name.data(), name.size(), pointers.data(), pointers.size(), text.data(), text.size(),
+                  numbers.data(), numbers.size(), &reply, &err),
         err);
   return {std::move(reply.tensors), std::move(reply.text), std::move(reply.numbers)};
 }

@@ -31,7 +31,9 @@ inline LtcError::~LtcError() {
   if (C10_UNLIKELY(failure)) delete failure;
 }
 
-namespace torch { class Library; }
+namespace torch {
+class Library;
+}
 
 namespace ltc {
 using at::IntArrayRef;
@@ -57,12 +59,12 @@ WarningKeeper& warning_keeper();  // keeps what kernels warn of
 void give_warnings();             // what was kept, to the handler of this thread
 
 // ---- errors ----
-void interrupted();                               // raises what a language binding's signal handler raised, if it can
-[[noreturn]] void raise(LtcError& err);           // throws the libtorch exception of this class
+void interrupted();                      // raises what a language binding's signal handler raised, if it can
+[[noreturn]] void raise(LtcError& err);  // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {
   if (C10_UNLIKELY(rc != 0)) raise(err);
 }
-void capture(LtcError* err) noexcept;             // inside catch (...): the exception in flight as class and text
+void capture(LtcError* err) noexcept;  // inside catch (...): the exception in flight as class and text
 template <class F> int guarded(LtcError* err, F f) noexcept {
   try {
     f();
@@ -128,7 +130,8 @@ template <class T> void touch(const T& used, const LtcSlot* slot) {
 LazyStorage* storage_of(const TensorImpl* t);  // raises for tensors without one (functional or fake wrappers, sparse)
 // The part of a storage a tensor covers.
 inline bool covers_storage(const TensorImpl* t, const LazyStorage* s) {
-  return t->storage_offset() == 0 && (size_t)t->numel() * t->itemsize() == s->nbytes() && t->is_non_overlapping_and_dense();
+  return t->storage_offset() == 0 && (size_t)t->numel() * t->itemsize() == s->nbytes() &&
+      t->is_non_overlapping_and_dense();
 }
 LtcOperand operand_of(const Tensor& t, uint8_t flags = 0);
 Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device);
@@ -139,10 +142,10 @@ Tensor alias(const Tensor& base, ScalarType dt, IntArrayRef sizes, IntArrayRef s
 void resize_storage(LazyStorage* s, size_t nbytes);
 
 // ---- host transfers (storage.cpp) ----
-Tensor to_host(const Tensor& t);                       // current value on CPU; do not write into it
-void check_dense(const Tensor& t);  // refuses sparse, quantized and nested tensors
+Tensor to_host(const Tensor& t);                               // current value on CPU; do not write into it
+void check_dense(const Tensor& t);                             // refuses sparse, quantized and nested tensors
 Tensor from_host(const Tensor& cpu, c10::DeviceIndex device);  // takes (not copies) a dense CPU tensor
-void write_host(const Tensor& self, const Tensor& cpu);  // self := cpu (broadcast, cast)
+void write_host(const Tensor& self, const Tensor& cpu);        // self := cpu (broadcast, cast)
 
 // ---- operators (op_info.cpp) ----
 enum class Kind : uint8_t { Other, Tensor, TensorList, OptTensorList, Device, Generator, Storage };
@@ -178,14 +181,14 @@ struct OpInfo {
   bool over_lists = false;          // what it does with each tensor of its lists, another operator does with one
   bool outputs = false;             // it writes into what it is given for that
   StandInRule stand_in = nullptr;   // beside zeros and ones
-  std::optional<uint8_t> eager;  // always runs eagerly, for this LtcReason
+  std::optional<uint8_t> eager;     // always runs eagerly, for this LtcReason
   std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly
   uint32_t id = 0;
   std::optional<OperatorHandle> handle;
 };
 Kind kind_of(const c10::TypePtr& type);
-OpInfo& op_info(const OperatorHandle& h);        // made on first use, lives for ever
-OpInfo* find_op(const std::string& full_name);   // by `aten::add.Tensor`
+OpInfo& op_info(const OperatorHandle& h);       // made on first use, lives for ever
+OpInfo* find_op(const std::string& full_name);  // by `aten::add.Tensor`
 // While it lives, kernels called from this thread start no threads if it came along into a forked child: OpenMP would
 // wait for those it had in the parent.
 struct Alone {
@@ -193,9 +196,9 @@ struct Alone {
   Alone();
   ~Alone();
 };
-std::mutex& op_mutex();                          // what is known of operators
-void pool_lock(bool lock);                       // or unlocks: for the time of a fork
-std::mutex& default_generator_mutex();           // who sets the state of libtorch's default generator and sets it back
+std::mutex& op_mutex();                 // what is known of operators
+void pool_lock(bool lock);              // or unlocks: for the time of a fork
+std::mutex& default_generator_mutex();  // who sets the state of libtorch's default generator and sets it back
 
 template <class F> IValue map_tensors(const IValue& v, Kind k, F f) {
   switch (k) {
@@ -232,13 +235,13 @@ struct ShapeEntry {
   uint64_t hash = 0;
   std::vector<uint64_t> key;
   std::optional<uint8_t> eager;
-  std::vector<OutMeta> outs;         // flattened returns
-  std::vector<uint32_t> ret_count;   // outs per return
+  std::vector<OutMeta> outs;        // flattened returns
+  std::vector<uint32_t> ret_count;  // outs per return
   std::vector<Resize> resizes;
-  const void* signature = nullptr;   // Rust's; null when nothing is recorded
-  uint32_t fresh = 0;                // New outs
+  const void* signature = nullptr;  // Rust's; null when nothing is recorded
+  uint32_t fresh = 0;               // New outs
   bool only_views = false;
-  bool plain = false;                // one new or one written tensor is all there is to it
+  bool plain = false;  // one new or one written tensor is all there is to it
   ShapeEntry() = default;
   ShapeEntry(const ShapeEntry&) = delete;
   ~ShapeEntry() {

@@ -45,7 +45,8 @@ Answer segments(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
 Answer masked_values(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   const size_t base = stack.size() - o.args.size();
   for (const IValue& index : stack[base + 1].toListRef())
-    if (index.isTensor() && (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte))
+    if (index.isTensor() &&
+        (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte))
       stack[base + 2] = stack[base + 2].toTensor().new_zeros({});
   return {};
 }
@@ -53,11 +54,24 @@ Answer masked_values(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) 
 
 StandInRule stand_in_rule(const std::string& base) {
   static const std::unordered_map<std::string, StandInRule> rules = {
-      {"div", ones},       {"div_", ones},       {"floor_divide", ones},    {"floor_divide_", ones},   {"fmod", ones},
-      {"fmod_", ones},     {"remainder", ones},  {"remainder_", ones},      {"linalg_lu_solve", ones}, {"linalg_ldl_solve", ones},
-      {"lu_unpack", ones}, {"cholesky", eyes},   {"cholesky_inverse", eyes}, {"linalg_lstsq", least_squares},
+      {"div", ones},
+      {"div_", ones},
+      {"floor_divide", ones},
+      {"floor_divide_", ones},
+      {"fmod", ones},
+      {"fmod_", ones},
+      {"remainder", ones},
+      {"remainder_", ones},
+      {"linalg_lu_solve", ones},
+      {"linalg_ldl_solve", ones},
+      {"lu_unpack", ones},
+      {"cholesky", eyes},
+      {"cholesky_inverse", eyes},
+      {"linalg_lstsq", least_squares},
       {"segment_reduce", segments},
-      {"index_put", masked_values}, {"index_put_", masked_values}, {"_index_put_impl_", masked_values},
+      {"index_put", masked_values},
+      {"index_put_", masked_values},
+      {"_index_put_impl_", masked_values},
       {"_unsafe_index_put", masked_values},
   };
   auto found = base.rfind("aten::", 0) == 0 ? rules.find(base.substr(6)) : rules.end();

@@ -49,7 +49,8 @@ c10::Allocator* lazy_allocator() {
 }
 c10::DataPtr fake_data(size_t n, c10::DeviceIndex device) {
   void* p = nullptr;
-  if (n) p = (void*)(kFakeBase + (g_next.fetch_add((n + 63) & ~size_t(63), std::memory_order_relaxed) & (kFakeSpan - 1)));
+  if (n)
+    p = (void*)(kFakeBase + (g_next.fetch_add((n + 63) & ~size_t(63), std::memory_order_relaxed) & (kFakeSpan - 1)));
   return {p, c10::Device(kLazy, device)};
 }
 
@@ -99,8 +100,10 @@ c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_siz
                                                   c10::Allocator*, bool) {
   size_t nbytes = n.guard_int(__FILE__, __LINE__);
   // Who brings an address means memory there is.
-  TORCH_CHECK_NOT_IMPLEMENTED(!p, "ltc: a storage on the lazy device has no memory that a slice of it could share: take a view of a "
-                              "tensor over it, or copy it to the CPU");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !p,
+      "ltc: a storage on the lazy device has no memory that a slice of it could share: take a view of a "
+      "tensor over it, or copy it to the CPU");
   if (!p) p = fake_data(nbytes, current_device());
   LtcSlot slot;
   V.storage_bytes(V.ctx, nbytes, p.device().index(), &slot);
@@ -121,8 +124,8 @@ LtcOperand operand_of(const Tensor& t, uint8_t flags) {
 Tensor new_tensor(const Layout& l, LtcSlot slot, c10::DeviceIndex device) {
   auto storage = c10::make_intrusive<LazyStorage>(l.nbytes, fake_data(l.nbytes, device), slot);
   touch((c10::StorageImpl*)storage.get(), &storage->slot);
-  Tensor t = at::detail::make_tensor<TensorImpl>(c10::Storage(std::move(storage)), DispatchKeySet(DispatchKey::PrivateUse1),
-                                                 c10::scalarTypeToTypeMeta(l.dtype));
+  Tensor t = at::detail::make_tensor<TensorImpl>(
+      c10::Storage(std::move(storage)), DispatchKeySet(DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(l.dtype));
   if (l.sizes.size() != 1 || l.sizes[0] != 0) t.unsafeGetTensorImpl()->set_sizes_and_strides(l.sizes, l.strides);
   return t;
 }

@@ -36,7 +36,8 @@ extern "C" LtcThreads ltc_threads(LtcThreads wanted) {
   return before;
 }
 
-extern "C" int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err) {
+extern "C" int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t),
+                                LtcError* err) {
   return guarded(err, [&] {
     if (n <= grain || at::get_num_threads() == 1) return body(ctx, 0, n);
     // Positions are told apart by address; nothing is read there.

@@ -78,7 +78,8 @@ fn main() -> Result<(), ltc_torch::Error> {
             }
             let replayed = median(repetitions, || drop(replay()));
             println!(
-                "{name:>16} {elements:>10} {on_cpu:>12.1} {recorded:>12.1} {ratio:>8.3} {replayed:>12.1} {first:>12.1} {compiled:>10}"
+                "{name:>16} {elements:>10} {on_cpu:>12.1} {recorded:>12.1} {ratio:>8.3} {replayed:>12.1} {first:>12.1} \
+                 {compiled:>10}"
             );
         }
     }

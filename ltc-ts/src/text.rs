@@ -46,7 +46,8 @@ impl Program {
         if let Some(MemoryPlan { budget, recorded, peak, moved, again }) = self.memory {
             let _ = writeln!(
                 out,
-                "# memory: at most {peak} bytes planned, {recorded} as recorded, budget {budget}; {moved} steps moved, {again} values made again"
+                "# memory: at most {peak} bytes planned, {recorded} as recorded, budget {budget}; {moved} steps moved, \
+                 {again} values made again"
             );
         }
         for fork in &self.forks {

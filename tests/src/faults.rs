@@ -5,8 +5,8 @@ use tch::{Kind, Tensor};
 
 use crate::{
     compare::{same_meta, same_values},
-    program::{Program, Step},
-    run::{Slots, attempt, make, place_like, undefined},
+    program::{Program, Step, place_like},
+    run::{Slots, attempt, make, undefined},
     subject::Subject,
 };
 

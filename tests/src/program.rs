@@ -231,7 +231,15 @@ fn random_indices(count: i64, below: i64, seed: u64, like: &Tensor) -> Option<Te
             (x >> 33) as i64 % below
         })
         .collect();
-    Some(crate::run::place_like(&Tensor::from_slice(&v), like))
+    Some(place_like(&Tensor::from_slice(&v), like))
+}
+
+/// A helper tensor (an index) where `like` is.
+pub fn place_like(t: &Tensor, like: &Tensor) -> Tensor {
+    match ltc_torch::device_of(like) {
+        Some(device) => ltc_torch::to_device(t, device).expect("the device is initialised"),
+        None => t.shallow_clone(),
+    }
 }
 
 type Applied = Result<Tensor, tch::TchError>;

@@ -25,14 +25,6 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// A helper tensor (an index) where `like` is.
-pub fn place_like(t: &Tensor, like: &Tensor) -> Tensor {
-    match ltc_torch::device_of(like) {
-        Some(device) => ltc_torch::to_device(t, device).expect("the device is initialised"),
-        None => t.shallow_clone(),
-    }
-}
-
 /// A tensor of the program's own numbers; floats include NaN, infinities and zeros of both signs.
 pub(crate) fn make(kind: Kind, shape: &[i64], fill: u64) -> Tensor {
     let n: i64 = shape.iter().product();

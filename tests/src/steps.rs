@@ -37,7 +37,40 @@ fn part_of(memory: &Tensor, like: &Tensor, call: u64) -> Tensor {
 /// Memory in which a tensor is a part, for every other of those that can be.
 fn memory_around(i: usize, t: &Tensor, call: u64) -> Option<Tensor> {
     let edge = |n: u64| Tensor::ones([n as i64], (t.kind(), t.device()));
-    (i.is_multiple_of(2) && t.numel() > 0).then(|| Tensor::cat(&[edge(call + 1), t.flatten(0, -1), edge(2)], 0))
+    if !i.is_multiple_of(2) || t.numel() == 0 {
+        return None;
+    }
+    Some(Tensor::cat(&[edge(call + 1), t.flatten(0, -1), edge(2)], 0))
+}
+
+/// Tensors that a program makes, with other values in each call: every other of them, from the first or the second on.
+fn news(program: &Program, call: u64, odd: usize) -> Vec<Tensor> {
+    let made = program.iter().filter_map(|s| match s {
+        Step::New { kind, shape, fill } => Some(make(*kind, shape, fill ^ (call << 8))),
+        _ => None,
+    });
+    let first = make(tch::Kind::Float, &[2, 3], 11 + call);
+    std::iter::once(first).chain(made.take(5)).enumerate().filter(|(i, _)| i % 2 == odd).map(|(_, t)| t).collect()
+}
+
+/// Runs the operators that are defined for these tensors, and says which worked.
+fn run(body: &Program, slots: &mut Slots) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for s in body {
+        if undefined(s, slots) {
+            continue;
+        }
+        let result = attempt(s, slots);
+        outcomes.push((s.clone(), result.is_ok()));
+        result.into_iter().for_each(|t| slots.push(t));
+    }
+    outcomes
+}
+
+/// Whether the same operators ran and worked; numbers that are no numbers are the same, too.
+fn same(a: &[Outcome], b: &[Outcome]) -> bool {
+    let same = |(a, b): (&Outcome, &Outcome)| format!("{a:?}") == format!("{b:?}");
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
 /// Calls the program's operators as one step that reads and writes every other of its tensors, is given the rest, and
@@ -46,17 +79,8 @@ fn memory_around(i: usize, t: &Tensor, call: u64) -> Option<Tensor> {
 pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreement> {
     let _no_grad = tch::no_grad_guard();
     let lazy = Lazy::new();
-    let news = |call: u64, odd: usize| -> Vec<Tensor> {
-        let made = program.iter().filter_map(|s| match s {
-            Step::New { kind, shape, fill } => Some(make(*kind, shape, fill ^ (call << 8))),
-            _ => None,
-        });
-        let first = make(tch::Kind::Float, &[2, 3], 11 + call);
-        std::iter::once(first).chain(made.take(5)).enumerate().filter(|(i, _)| i % 2 == odd).map(|(_, t)| t).collect()
-    };
-    let put = |tensors: &[Tensor]| -> Vec<Tensor> { tensors.iter().map(|t| lazy.put(t)).collect() };
-    let state = news(0, 0);
-    let lazy_state = put(&state);
+    let state = news(program, 0, 0);
+    let lazy_state: Vec<Tensor> = state.iter().map(|t| lazy.put(t)).collect();
     let is_call = |s: &&Step| {
         use Step::*;
         !matches!(s, New { .. } | Read(_) | Mark | Seed(_) | Drop(_) | Leaf(_) | Backward(_) | Random(..))
@@ -79,7 +103,7 @@ pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreemen
     for call in 0..calls {
         let differ = |what| Disagreement { step: call as usize, what };
         let (mut inputs, mut lazy_inputs) = (Vec::new(), Vec::new());
-        for (i, t) in news(call + 1, 1).into_iter().enumerate() {
+        for (i, t) in news(program, call + 1, 1).into_iter().enumerate() {
             let memory = memory_around(i, &t, call);
             let show = |m: &Tensor| if memory.is_some() { part_of(m, &t, call) } else { m.shallow_clone() };
             let whole = memory.as_ref().unwrap_or(&t);
@@ -87,19 +111,8 @@ pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreemen
             inputs.push(show(whole));
         }
         let mut slots = Slots::of(copy(state.iter().chain(&inputs)));
-        let mut now = Vec::new();
-        for s in &body {
-            if undefined(s, &slots) {
-                continue;
-            }
-            let result = attempt(s, &slots);
-            now.push((s.clone(), result.is_ok()));
-            result.into_iter().for_each(|t| slots.push(t));
-        }
-        let same = |a: &Outcome, b: &Outcome| format!("{a:?}") == format!("{b:?}");
-        if call > 0
-            && !(now.len() == outcomes.borrow().len() && now.iter().zip(&*outcomes.borrow()).all(|(a, b)| same(a, b)))
-        {
+        let now = run(&body, &mut slots);
+        if call > 0 && !same(&now, &outcomes.borrow()) {
             // Not the same step any more: data or sizes decide what it does.
             return Ok(step.counts().0);
         }

@@ -18,7 +18,13 @@ fn put(values: &[f32], device: u16) -> Tensor {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(30), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 500, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(30),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 500,
+        ..Default::default()
+    })]
 
     /// No draws: the CPU's default generator is one per process.
     #[test]

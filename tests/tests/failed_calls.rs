@@ -32,17 +32,41 @@ thread_local! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(300), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 2000, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(300),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 2000,
+        ..Default::default()
+    })]
 
-    fn over_all_operators(program in strategy::programs(24), op in select(BAD), at in 0usize..24, slot in 0usize..12, behind in 0usize..8) {
+    fn over_all_operators(
+        program in strategy::programs(24),
+        op in select(BAD),
+        at in 0usize..24,
+        slot in 0usize..12,
+        behind in 0usize..8,
+    ) {
         FAILED.set(FAILED.get() + u32::from(check(&program, (op, at, slot), behind)?));
     }
 
-    fn over_views_and_writes(program in strategy::aliasing(24), op in select(BAD), at in 0usize..24, slot in 0usize..12, behind in 0usize..8) {
+    fn over_views_and_writes(
+        program in strategy::aliasing(24),
+        op in select(BAD),
+        at in 0usize..24,
+        slot in 0usize..12,
+        behind in 0usize..8,
+    ) {
         FAILED.set(FAILED.get() + u32::from(check(&program, (op, at, slot), behind)?));
     }
 
-    fn over_draws(program in strategy::drawing(24), op in select(BAD), at in 0usize..24, slot in 0usize..12, behind in 0usize..8) {
+    fn over_draws(
+        program in strategy::drawing(24),
+        op in select(BAD),
+        at in 0usize..24,
+        slot in 0usize..12,
+        behind in 0usize..8,
+    ) {
         FAILED.set(FAILED.get() + u32::from(check(&program, (op, at, slot), behind)?));
     }
 }

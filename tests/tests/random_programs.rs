@@ -15,7 +15,13 @@ fn check(program: &ltc_tests::program::Program) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(150), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 4000, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(150),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 4000,
+        ..Default::default()
+    })]
 
     #[test]
     fn over_all_operators(program in strategy::programs(30)) {

@@ -10,7 +10,13 @@ use tch::{Device, Kind, Tensor};
 static REPLAYED: AtomicU64 = AtomicU64::new(0);
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 2000, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(100),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 2000,
+        ..Default::default()
+    })]
 
     fn over_operators(program in strategy::programs(12)) {
         let _alone = alone();
@@ -239,12 +245,15 @@ fn steps_of_several_threads_all_come_to_be_replayed() {
             let _ = w.shallow_clone().g_sub_(&(grad * 0.25));
             vec![&w * 1.0]
         });
-        for call in 0..200 {
+        // How soon a thread has its turn to capture is the system's affair; that it has one is ours.
+        let mut call = 0;
+        while step.counts().0 < 100 && call < 20_000 {
             let r = step.call(&[ones(4)], &[]).expect("a step");
             if call % 3 == 0 {
                 let expected = seed as f64 + (1.0 - seed as f64) * 0.75_f64.powi(call + 1);
                 assert!((first(&r[0]) - expected).abs() < 1e-5 * expected.abs());
             }
+            call += 1;
         }
         step.counts()
     };
@@ -252,5 +261,5 @@ fn steps_of_several_threads_all_come_to_be_replayed() {
         let threads: Vec<_> = (2..5).map(|seed| s.spawn(move || train(seed))).collect();
         threads.into_iter().map(|t| t.join().expect("a thread")).collect()
     });
-    assert!(counts.iter().all(|&(replayed, recorded)| replayed + recorded == 200 && replayed > 100), "{counts:?}");
+    assert!(counts.iter().all(|&(replayed, _)| replayed == 100), "{counts:?}");
 }

@@ -142,7 +142,13 @@ fn sized(program: &Program, sizes: [i64; 3]) -> Program {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(20), failure_persistence: None, rng_seed: seed(), max_shrink_iters: 2000, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(20),
+        failure_persistence: None,
+        rng_seed: seed(),
+        max_shrink_iters: 2000,
+        ..Default::default()
+    })]
 
     /// Each program at many sizes, each of which finds the programs of those before.
     #[test]

@@ -167,8 +167,8 @@ impl LazyTensor {
         let end = (ltc_ir::layout::storage_elements(sizes, strides) + offset) as usize * self.dtype().size_of();
         if offset < 0 || end > self.memory.nbytes() {
             let message = format!(
-                "setStorage: sizes {sizes:?}, strides {strides:?}, storage offset {offset} require a storage size of {end} \
-                 which is out of bounds for storage of size {}",
+                "setStorage: sizes {sizes:?}, strides {strides:?}, storage offset {offset} require a storage size of \
+                 {end} which is out of bounds for storage of size {}",
                 self.memory.nbytes()
             );
             return Err(ltc_ir::ShapeError::runtime(message).into());

@@ -35,7 +35,8 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
     let (x, w) = (input.sizes(), weight.sizes());
     if x.len() != w.len() {
         return Err(ShapeError::runtime(format!(
-            "Expected {}-dimensional input for {}-dimensional weight {w:?}, but got {}-dimensional input of size {x:?} instead",
+            "Expected {}-dimensional input for {}-dimensional weight {w:?}, but got {}-dimensional input of size {x:?} \
+             instead",
             w.len(),
             w.len(),
             x.len()
@@ -46,7 +47,12 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
             "{op}: expected at least one spatial dimension, got input of size {x:?}"
         )));
     }
-    let spatial = x.len() - 2;
+    check_geometry(x.len() - 2, g)?;
+    check_tensors(input, weight, g)
+}
+
+/// Whether the numbers fit each other and so many dimensions.
+fn check_geometry(spatial: usize, g: &Geometry) -> Result<(), ShapeError> {
     let lists = [
         (&g.stride, "stride"),
         (&g.padding, "padding"),
@@ -55,8 +61,8 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
     ];
     if let Some((list, what)) = lists.into_iter().find(|(list, _)| list.len() != 1 && list.len() != spatial) {
         return Err(ShapeError::runtime(format!(
-            "expected {what} to be a single integer value or a list of {spatial} values to match the convolution dimensions, \
-             but got {what}={:?}",
+            "expected {what} to be a single integer value or a list of {spatial} values to match the convolution \
+             dimensions, but got {what}={:?}",
             &list[..]
         )));
     }
@@ -82,6 +88,12 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
             &g.output_padding[..]
         )));
     }
+    Ok(())
+}
+
+/// Whether input and weight fit each other.
+fn check_tensors(input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), ShapeError> {
+    let (x, w) = (input.sizes(), weight.sizes());
     if input.dtype() == DType::Bool {
         return Err(checks::not_implemented("slow_conv2d_cpu", DType::Bool));
     }
@@ -109,7 +121,8 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
     let channels = if g.transposed { w[0] } else { w[1].saturating_mul(g.groups) };
     if x[1] != channels {
         return Err(ShapeError::runtime(format!(
-            "Given {}groups={}, weight of size {w:?}, expected input{x:?} to have {channels} channels, but got {} channels instead",
+            "Given {}groups={}, weight of size {w:?}, expected input{x:?} to have {channels} channels, but got {} \
+             channels instead",
             if g.transposed { "transposed=1, " } else { "" },
             g.groups,
             x[1]
@@ -117,7 +130,8 @@ fn check(op: &str, input: &Layout, weight: &Layout, g: &Geometry) -> Result<(), 
     }
     if !g.transposed && w[0] % g.groups != 0 {
         return Err(ShapeError::runtime(format!(
-            "Given groups={}, expected weight to be divisible by {} at dimension 0, but got weight of size {w:?} instead",
+            "Given groups={}, expected weight to be divisible by {} at dimension 0, but got weight of size {w:?} \
+             instead",
             g.groups, g.groups
         )));
     }
@@ -148,7 +162,8 @@ fn output_sizes(op: &str, x: &[i64], w: &[i64], g: &Geometry) -> Result<Dims, Sh
     if padded.iter().zip(&kernels).any(|(space, reach)| space < reach) {
         let by = |v: &[i64]| v.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
         return Err(ShapeError::runtime(format!(
-            "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
+            "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than \
+             actual input size",
             by(&padded),
             by(&kernels)
         )));
@@ -187,7 +202,8 @@ pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         && bias.sizes() != [sizes[1]]
     {
         return Err(ShapeError::runtime(format!(
-            "Given {}weight of size {:?}, expected bias to be 1-dimensional with {} elements, but got bias of size {:?} instead",
+            "Given {}weight of size {:?}, expected bias to be 1-dimensional with {} elements, but got bias of size \
+             {:?} instead",
             if g.transposed { "transposed=1, " } else { "" },
             weight.sizes(),
             sizes[1],

@@ -42,7 +42,8 @@ pub fn embedding_dense_backward(call: &Call<'_>) -> Result<NewResults, ShapeErro
     let rows = call.int(2, 0);
     if !matches!(indices.dtype(), DType::I64 | DType::I32) {
         return Err(ShapeError::runtime(format!(
-            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got {}",
+            "Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got \
+             {}",
             cxx_name(indices.dtype())
         )));
     }
@@ -251,7 +252,8 @@ fn masks(call: &Call<'_>, x: &Layout) -> Result<(), ShapeError> {
         for (k, &size) in mask.iter().flat_map(|m| m.sizes().iter().enumerate()) {
             if x.sizes().get(at + k) != Some(&size) {
                 return Err(ShapeError::index(format!(
-                    "The shape of the mask {:?} at index {k} does not match the shape of the indexed tensor {:?} at index {}",
+                    "The shape of the mask {:?} at index {k} does not match the shape of the indexed tensor {:?} at \
+                     index {}",
                     mask.map(Layout::sizes).unwrap_or_default(),
                     x.sizes(),
                     at + k
@@ -271,7 +273,8 @@ pub fn index_put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let fills = !call.bool(3) && values.numel() == 1 && indices.next().is_some_and(is_mask) && indices.next().is_none();
     if x.dtype() != values.dtype() && !fills {
         return Err(ShapeError::runtime(format!(
-            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the \
+             source.",
             cxx_name(x.dtype()),
             cxx_name(values.dtype())
         )));

@@ -108,8 +108,8 @@ pub fn binary_cross_entropy_with_logits(call: &Call<'_>) -> Result<NewResults, S
     if let Some(p) = call.tensor(3) {
         if p.dtype() == DType::Bool {
             return Err(ShapeError::runtime(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use \
-                 the `~` or `logical_not()` operator instead.",
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a \
+                 mask, use the `~` or `logical_not()` operator instead.",
             ));
         }
         let scale = super::broadcast(&[p.sizes(), target.sizes()])?;
@@ -140,7 +140,8 @@ fn no_batch(x: &Layout, target: &Layout) -> Result<(), ShapeError> {
 fn nll_weight(call: &Call<'_>, at: usize, classes: i64) -> Result<(), ShapeError> {
     match call.tensor(at) {
         Some(w) if w.numel() != classes => Err(ShapeError::runtime(format!(
-            "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {:?}",
+            "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of \
+             shape: {:?}",
             w.sizes()
         ))),
         _ => Ok(()),

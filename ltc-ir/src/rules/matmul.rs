@@ -48,7 +48,8 @@ fn expands(x: &Layout, sizes: &[i64]) -> Result<(), ShapeError> {
         return Ok(());
     }
     Err(ShapeError::runtime(format!(
-        "The expanded size of the tensor ({sizes:?}) must match the existing size ({:?}) at every non-singleton dimension",
+        "The expanded size of the tensor ({sizes:?}) must match the existing size ({:?}) at every non-singleton \
+         dimension",
         x.sizes()
     )))
 }
@@ -210,8 +211,8 @@ pub fn dot(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     if a.numel() != b.numel() {
         return Err(ShapeError::runtime(format!(
-            "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and \
-             {} elements respectively",
+            "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got \
+             {} and {} elements respectively",
             a.numel(),
             b.numel(),
             a.numel(),

@@ -341,7 +341,8 @@ pub fn broadcast(operands: &[&[i64]]) -> Result<crate::layout::Dims, ShapeError>
             if *o != s && s != 1 {
                 if *o != 1 {
                     return Err(ShapeError::runtime(format!(
-                        "The size of tensor a ({o}) must match the size of tensor b ({s}) at non-singleton dimension {}",
+                        "The size of tensor a ({o}) must match the size of tensor b ({s}) at non-singleton dimension \
+                         {}",
                         offset + i
                     )));
                 }

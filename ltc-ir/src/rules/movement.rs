@@ -50,8 +50,8 @@ pub fn cat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         for d in (0..t.rank()).filter(|&d| d != dim) {
             if t.sizes()[d] != first.sizes()[d] {
                 return Err(ShapeError::runtime(format!(
-                    "Sizes of tensors must match except in dimension {dim}. Expected size {} but got size {} for tensor \
-                     number {i} in the list.",
+                    "Sizes of tensors must match except in dimension {dim}. Expected size {} but got size {} for \
+                     tensor number {i} in the list.",
                     first.sizes()[d],
                     t.sizes()[d]
                 )));
@@ -202,7 +202,8 @@ pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let pad = call.ints(1).unwrap_or_default();
     if !pad.len().is_multiple_of(2) || pad.len() / 2 > x.rank() {
         return Err(ShapeError::runtime(format!(
-            "Length of pad must be even and no more than twice the number of dimensions of the input: pad {:?}, input {:?}",
+            "Length of pad must be even and no more than twice the number of dimensions of the input: pad {:?}, input \
+             {:?}",
             &pad[..],
             x.sizes()
         )));
@@ -214,8 +215,8 @@ pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         sizes[d] += pair[0] + pair[1];
         if sizes[d].min(kept) < 0 {
             return Err(ShapeError::runtime(format!(
-                "The input size {}, plus negative padding {} and {} resulted in a negative output size, which is invalid. \
-                 Check dimension {d} of your input.",
+                "The input size {}, plus negative padding {} and {} resulted in a negative output size, which is \
+                 invalid. Check dimension {d} of your input.",
                 x.sizes()[d],
                 pair[0],
                 pair[1]
@@ -347,8 +348,8 @@ pub fn searchsorted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             && (sorted.rank() != x.rank() || sorted.sizes()[..sorted.rank() - 1] != x.sizes()[..x.rank() - 1]))
     {
         return Err(ShapeError::runtime(format!(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor \
-             and input value tensor must match, but we got boundaries tensor {:?} and input value tensor {:?}",
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries \
+             tensor and input value tensor must match, but we got boundaries tensor {:?} and input value tensor {:?}",
             sorted.sizes(),
             x.sizes()
         )));

@@ -180,8 +180,8 @@ pub fn sub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     if o.dtypes.iter().take(2).any(is_bool) {
         return Err(ShapeError::runtime(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use \
-             the `~` or `logical_not()` operator instead.",
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, \
+             use the `~` or `logical_not()` operator instead.",
         ));
     }
     let dtype = o.common(call)?;
@@ -218,8 +218,8 @@ pub fn heaviside(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn neg(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.need(0)?.dtype() == DType::Bool {
         return Err(ShapeError::runtime(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
-             `~` or `logical_not()` operator instead.",
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use \
+             the `~` or `logical_not()` operator instead.",
         ));
     }
     promoted(call)

@@ -61,7 +61,8 @@ impl Window {
             let reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
             if w.padding[i] < 0 || w.padding[i] > reach / 2 {
                 return Err(ShapeError::runtime(format!(
-                    "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and dilation={}",
+                    "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and \
+                     dilation={}",
                     w.padding[i], w.kernel[i], w.dilation[i]
                 )));
             }

@@ -20,8 +20,8 @@ fn adaptive(call: &Call<'_>, spatial: usize) -> Result<NewResults, ShapeError> {
     }
     if let Some(d) = (rank - spatial..rank).find(|&d| input.sizes()[d] == 0) {
         return Err(ShapeError::runtime(format!(
-            "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input has \
-             sizes {:?} with dimension {d} being empty",
+            "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input \
+             has sizes {:?} with dimension {d} being empty",
             input.sizes()
         )));
     }

@@ -90,8 +90,8 @@ fn no_identity(call: &Call<'_>, x: &Layout, dims: Option<&[i64]>) -> Result<(), 
     let name = call.short_op();
     match dims.filter(|d| !d.is_empty()) {
         None => Err(ShapeError::index(format!(
-            "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the \
-             'dim' argument."
+            "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with \
+             the 'dim' argument."
         ))),
         Some(dims) => dims.iter().try_for_each(|&d| {
             let d = wrap_dim(d, x.rank())?;

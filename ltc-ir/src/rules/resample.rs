@@ -88,8 +88,8 @@ pub fn pad(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     if x.rank() != n + 1 && x.rank() != n + 2 {
         return Err(ShapeError::runtime(format!(
-            "Expected {}D or {}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, \
-             but got: {:?}",
+            "Expected {}D or {}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for \
+             input, but got: {:?}",
             n + 1,
             n + 2,
             x.sizes()
@@ -138,8 +138,8 @@ pub fn pixel_shuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     }
     if c % (r * r) != 0 {
         return Err(ShapeError::runtime(format!(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but \
-             input.size(-3)={c} is not divisible by {}",
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, \
+             but input.size(-3)={c} is not divisible by {}",
             r * r
         )));
     }
@@ -240,8 +240,8 @@ pub fn im2col(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         &[c, h, w] => (None, [c, h, w]),
         s => {
             return Err(ShapeError::runtime(format!(
-                "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, \
-                 but got: {s:?}"
+                "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for \
+                 input, but got: {s:?}"
             )));
         }
     };
@@ -298,8 +298,8 @@ pub fn col2im(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let window = kernel[0] * kernel[1];
     if columns % window != 0 || across * along != blocks {
         return Err(ShapeError::runtime(format!(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, and dimension 2 to match \
-             the calculated number of sliding blocks {across} * {along} = {}, but got input {:?}",
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, and dimension 2 to \
+             match the calculated number of sliding blocks {across} * {along} = {}, but got input {:?}",
             across * along,
             x.sizes()
         )));

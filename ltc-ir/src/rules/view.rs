@@ -43,8 +43,8 @@ impl Geometry {
         let sizes = infer_size(sizes, self.sizes.iter().product())?;
         let strides = view_strides(&self.sizes, &self.strides, &sizes).ok_or_else(|| {
             ShapeError::runtime(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two \
-                 contiguous subspaces). Use .reshape(...) instead.",
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
+                 two contiguous subspaces). Use .reshape(...) instead.",
             )
         })?;
         Ok(Geometry { sizes, strides, offset: self.offset })
@@ -55,8 +55,8 @@ impl Geometry {
         let (n, rank) = (sizes.len(), self.rank());
         if n < rank {
             return Err(ShapeError::runtime(format!(
-                "expand(..., size={sizes:?}): the number of sizes provided ({n}) must be greater or equal to the number of \
-                 dimensions in the tensor ({rank})"
+                "expand(..., size={sizes:?}): the number of sizes provided ({n}) must be greater or equal to the \
+                 number of dimensions in the tensor ({rank})"
             )));
         }
         let mut out = Geometry { sizes: sizes.into(), strides: Dims::from_elem(0, n), offset: self.offset };
@@ -71,7 +71,8 @@ impl Geometry {
             if wanted == -1 {
                 if own.is_none() {
                     return Err(ShapeError::runtime(format!(
-                        "The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {i}"
+                        "The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension \
+                         {i}"
                     )));
                 }
                 wanted = size;
@@ -82,8 +83,8 @@ impl Geometry {
             if size != wanted {
                 if size != 1 {
                     return Err(ShapeError::runtime(format!(
-                        "The expanded size of the tensor ({wanted}) must match the existing size ({size}) at non-singleton \
-                         dimension {i}.  Target sizes: {sizes:?}.  Tensor sizes: {:?}",
+                        "The expanded size of the tensor ({wanted}) must match the existing size ({size}) at \
+                         non-singleton dimension {i}.  Target sizes: {sizes:?}.  Tensor sizes: {:?}",
                         &self.sizes[..]
                     )));
                 }
@@ -98,8 +99,8 @@ impl Geometry {
     pub fn permute(&self, dims: &[i64]) -> Viewed {
         if dims.len() != self.rank() {
             return Err(ShapeError::runtime(format!(
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired \
-                 ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the \
+                 desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
                 self.rank(),
                 dims.len()
             )));
@@ -279,8 +280,8 @@ impl Geometry {
         let whole = self.sizes[d];
         if sizes.iter().any(|&s| s < 0) || sizes.iter().sum::<i64>() != whole {
             return Err(ShapeError::runtime(format!(
-                "split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension {d}), but \
-                 got split_sizes={sizes:?}"
+                "split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension \
+                 {d}), but got split_sizes={sizes:?}"
             )));
         }
         let mut start = 0;
@@ -325,8 +326,8 @@ pub fn infer_size(sizes: &[i64], numel: i64) -> Result<Dims, ShapeError> {
         out[i] = numel / product;
     } else if unknown.is_some() && product == 0 && numel == 0 {
         return Err(ShapeError::runtime(format!(
-            "cannot reshape tensor of 0 elements into shape {sizes:?} because the unspecified dimension size -1 can be any \
-             value and is ambiguous"
+            "cannot reshape tensor of 0 elements into shape {sizes:?} because the unspecified dimension size -1 can be \
+             any value and is ambiguous"
         )));
     } else if unknown.is_some() || product != numel {
         return Err(ShapeError::runtime(format!("shape '{sizes:?}' is invalid for input of size {numel}")));

@@ -90,7 +90,10 @@ proptest! {
     }
 
     #[test]
-    fn any_words_never_panic(heads in vec((0u8..16, any::<u8>(), any::<u8>(), 0u32..5), 0..6), words in vec(any::<u64>(), 0..12)) {
+    fn any_words_never_panic(
+        heads in vec((0u8..16, any::<u8>(), any::<u8>(), 0u32..5), 0..6),
+        words in vec(any::<u64>(), 0..12),
+    ) {
         let _ = ArgReader::new(&words).count();
         let heads = heads.into_iter().map(|(tag, flags, dtype, len)| {
             tag as u64 | (flags as u64) << 8 | (dtype as u64) << 16 | (len as u64) << 32

@@ -91,7 +91,10 @@ proptest! {
     }
 
     #[test]
-    fn damaged_text_never_panics((graph, _) in random::graph(), edits in prop::collection::vec((any::<usize>(), any::<u8>(), 0..4u8), 1..6)) {
+    fn damaged_text_never_panics(
+        (graph, _) in random::graph(),
+        edits in prop::collection::vec((any::<usize>(), any::<u8>(), 0..4u8), 1..6),
+    ) {
         let mut text = graph.to_string().into_bytes();
         for (at, byte, how) in edits {
             let Some(at) = at.checked_rem(text.len()) else { break };
@@ -163,8 +166,10 @@ const CALLS: [&str; 14] = [
     "%0: f32[] = aten::sum( %p1 , none )",
     "%0: f32[2] = aten::sum.dim_IntList( %p1 , ints [ 1 ] , bool false , none )",
     "%0: f32[2], %1: i64[2] = aten::max.dim( %p1 , int 0 , bool false )",
-    "%0: f32[2, 3, 8, 8] = aten::convolution( %p3 , %p5 , none , ints [ 1 , 1 ] , ints [ 1 , 1 ] , ints [ 1 , 1 ] , bool false , ints [ 0 , 0 ] , int 1 )",
-    "%0: f32[2, 3, 4, 4], %1: i64[2, 3, 4, 4] = aten::max_pool2d_with_indices( %p3 , ints [ 2 , 2 ] , ints [ 2 , 2 ] , ints [ 0 , 0 ] , ints [ 1 , 1 ] , bool false )",
+    "%0: f32[2, 3, 8, 8] = aten::convolution( %p3 , %p5 , none , ints [ 1 , 1 ] , ints [ 1 , 1 ] , ints [ 1 , 1 ] , \
+     bool false , ints [ 0 , 0 ] , int 1 )",
+    "%0: f32[2, 3, 4, 4], %1: i64[2, 3, 4, 4] = aten::max_pool2d_with_indices( %p3 , ints [ 2 , 2 ] , ints [ 2 , 2 ] , \
+     ints [ 0 , 0 ] , ints [ 1 , 1 ] , bool false )",
     "%0: f32[4, 2] = aten::cat( tensors [ %p1 , %p1 ] , int 0 )",
     "%0: f32[2, 2] = aten::where.self( %p4 , %p1 , %p1 )",
     "%0: f32[3] = aten::index_select( %p0 , int 0 , %p2 )",

@@ -2,8 +2,8 @@
 //! ([`ltc_ir::table::Reduce`]).
 //!
 //! Their expressions follow libtorch's CPU kernels
-//! (`aten/src/ATen/native/cpu/{SoftMax,layer_norm,ReduceOps}Kernel.cpp`, `aten/src/ATen/native/Normalization.cpp`), but sums are
-//! taken in another order.
+//! (`aten/src/ATen/native/cpu/{SoftMax,layer_norm,ReduceOps}Kernel.cpp`, `aten/src/ATen/native/Normalization.cpp`), but
+//! sums are taken in another order.
 
 use ltc_ir::{Arg, GraphNode, table::Over};
 use smallvec::SmallVec;

@@ -1,0 +1,407 @@
+//! From what a capture noted to a step, in stages: collect the storages, classify what they hold in the end, bind that
+//! to where replays find it, and keep no storage that a replay does not use.
+
+use std::{borrow::Borrow, sync::Arc};
+
+use ltc_core::{Argument, DataCell, Device, Extracted, Moment, Storage, TraceValue};
+use ltc_ir::LayoutRef;
+use ltc_torch_sys::Hold;
+use tch::Tensor;
+
+use crate::{
+    Error,
+    step::{
+        End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, Window, cell_of, is_all_of_memory,
+        same_data, sharing,
+    },
+};
+
+/// Why no step comes of a capture.
+pub(super) enum Stop {
+    NotReplayable(NotReplayable),
+    Failed(Error),
+}
+
+impl From<NotReplayable> for Stop {
+    fn from(why: NotReplayable) -> Self {
+        Stop::NotReplayable(why)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+fn not(why: &str) -> Stop {
+    NotReplayable(why.to_owned()).into()
+}
+
+const NOT_COMPUTED: &str = "it returns a tensor it did not compute";
+
+/// What both sides noted while the step was recorded.
+pub(super) struct Noted {
+    pub(super) device: Device,
+    /// When the capture began.
+    pub(super) since: Moment,
+    /// The storages that were used, in order of first use.
+    pub(super) holds: Vec<Hold<Storage>>,
+    /// What each of them held at its first use.
+    pub(super) starts: Vec<Option<TraceValue>>,
+    /// What was copied from the host.
+    pub(super) uploads: Vec<Arc<DataCell>>,
+}
+
+/// The step of a capture that was given `inputs` and returned `results`.
+pub(super) fn step(
+    noted: Noted,
+    inputs: &[impl Borrow<Tensor>],
+    results: &[impl Borrow<Tensor>],
+    host: HostNumbers,
+) -> Result<Step, Stop> {
+    let (device, since) = (noted.device.clone(), noted.since);
+    let collected = Collected::new(noted, inputs, results)?;
+    let Classified { ends, changed, fresh, returned } = Classified::new(&collected, results)?;
+
+    // What stays as it is must be a parameter itself, not some part of it.
+    let parts = ends.list.iter().all(|(_, output)| output.is_some());
+    let interrupted = || Stop::from(NotReplayable::interrupted());
+    let (extracted, data) = device.extract_bound(&ends.wanted, parts, since).ok_or_else(interrupted)?;
+    // What was pending is data by now where another thread read it.
+    let is_later = |value: &TraceValue| cell_of(value).is_some_and(|data| since.precedes(&data));
+    if ends.list.iter().any(|(value, output)| output.is_none() && is_later(value)) {
+        return Err(interrupted());
+    }
+
+    let mut binder = Binder::new(&collected, &ends, &extracted, &data)?;
+    let targets = binder.targets(changed)?;
+    let results = binder.results(returned)?;
+    let Binder { reads, twins, held, .. } = binder;
+    let addresses: Vec<usize> = collected.inputs.iter().map(|shown| shown.address).collect();
+    let mut step = Step {
+        device,
+        extracted,
+        reads,
+        twins,
+        held,
+        storages: collected.storages,
+        targets,
+        fresh,
+        sharing: sharing(&addresses),
+        moves: Vec::new(),
+        inputs: collected.inputs.into_iter().map(|shown| shown.window).collect(),
+        results,
+        host,
+        varying: Varying::default(),
+    };
+    keep_used(&mut step);
+    Ok(step)
+}
+
+/// Where a tensor's memory is, and what the tensor shows of it.
+struct Shown {
+    /// Of the storage.
+    address: usize,
+    window: Window,
+}
+
+impl Shown {
+    fn by(t: &impl Borrow<Tensor>) -> Result<Self, Error> {
+        Ok(ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| Shown {
+            address: std::ptr::from_ref(s) as usize,
+            window: Window::of(&view),
+        })?)
+    }
+}
+
+fn address(hold: &Hold<Storage>) -> usize {
+    std::ptr::from_ref::<Storage>(hold) as usize
+}
+
+/// The first stage: the memory that the step was given, has used and returned.
+struct Collected {
+    inputs: Vec<Shown>,
+    /// Whether each input is all of its memory.
+    fills: Vec<bool>,
+    results: Vec<Shown>,
+    /// Storages that others hold besides the capture, and what they held at first.
+    storages: Vec<Hold<Storage>>,
+    starts: Vec<Option<TraceValue>>,
+    /// What temporaries of the step held at first: only the capture held them. What they were computed from may be
+    /// looked up later.
+    gone: Vec<Option<TraceValue>>,
+    uploads: Vec<Arc<DataCell>>,
+}
+
+impl Collected {
+    fn new(noted: Noted, inputs: &[impl Borrow<Tensor>], results: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
+        let inputs_shown = inputs.iter().map(Shown::by).collect::<Result<Vec<_>, _>>()?;
+        let fills = inputs.iter().map(|t| is_all_of_memory(t.borrow())).collect::<Result<Vec<_>, _>>()?;
+        let (mut storages, mut starts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+        for (hold, start) in noted.holds.into_iter().zip(noted.starts) {
+            if hold.is_shared() {
+                storages.push(hold);
+                starts.push(start);
+            } else {
+                gone.push(start);
+            }
+        }
+        let results = results.iter().map(Shown::by).collect::<Result<Vec<_>, _>>()?;
+        Ok(Collected { inputs: inputs_shown, fills, results, storages, starts, gone, uploads: noted.uploads })
+    }
+
+    /// Whether the step made what a storage held at first.
+    fn is_new(&self, storage: usize) -> bool {
+        self.starts[storage].as_ref().is_none_or(TraceValue::is_pending)
+    }
+
+    /// The input whose memory this is.
+    fn input_at(&self, address: usize) -> Option<usize> {
+        self.inputs.iter().position(|shown| shown.address == address)
+    }
+
+    /// Where a replay finds a storage.
+    fn source(&self, storage: usize) -> Source {
+        self.input_at(address(&self.storages[storage])).map_or(Source::State(storage), Source::Input)
+    }
+
+    /// Why data cannot be read: it came from the host, or else for this reason.
+    fn strange(&self, cell: Option<&Arc<DataCell>>, layout: &LayoutRef, else_why: &str) -> Stop {
+        let uploaded = cell.is_some_and(|cell| self.uploads.iter().any(|u| Arc::ptr_eq(u, cell)));
+        let from_host = || format!("it copies host data ({layout}) to the device: pass that tensor as an argument");
+        NotReplayable(if uploaded { from_host() } else { else_why.to_owned() }).into()
+    }
+}
+
+/// Values at the end of the step.
+#[derive(Default)]
+struct Ends {
+    /// Those to compute, each once.
+    wanted: Vec<TraceValue>,
+    /// All of them, and which of those to compute each is, if it is.
+    list: Vec<(TraceValue, Option<usize>)>,
+}
+
+impl Ends {
+    /// Adds a value and says where in the list.
+    fn add(&mut self, value: TraceValue) -> usize {
+        let mut output = None;
+        if value.is_pending() {
+            let known = self.wanted.iter().position(|w| w.same(&value));
+            output = Some(known.unwrap_or(self.wanted.len()));
+            if known.is_none() {
+                self.wanted.push(value.clone());
+            }
+        }
+        self.list.push((value, output));
+        self.list.len() - 1
+    }
+}
+
+/// Whose memory a result shows: memory there was before, or its own, which ends with this value.
+enum Returned {
+    Old(Memory),
+    New(usize),
+}
+
+/// The second stage: what the step leaves behind.
+struct Classified {
+    ends: Ends,
+    /// Storages that hold something else in the end, and which of the ends that is.
+    changed: Vec<(usize, usize)>,
+    /// Those of them that the step made.
+    fresh: Vec<usize>,
+    returned: Vec<(Returned, Window)>,
+}
+
+impl Classified {
+    fn new(collected: &Collected, results: &[impl Borrow<Tensor>]) -> Result<Self, Stop> {
+        let mut new =
+            Classified { ends: Ends::default(), changed: Vec::new(), fresh: Vec::new(), returned: Vec::new() };
+        new.changes(collected)?;
+        for (i, result) in results.iter().enumerate() {
+            let memory = new.memory_of(collected, i, result)?;
+            new.returned.push((memory, collected.results[i].window.clone()));
+        }
+        Ok(new)
+    }
+
+    /// Finds the storages that the step changes.
+    fn changes(&mut self, collected: &Collected) -> Result<(), Stop> {
+        for (i, (hold, start)) in collected.storages.iter().zip(&collected.starts).enumerate() {
+            // An input whose memory nobody wrote to before is the caller's all the same.
+            let is_new = collected.is_new(i) && collected.input_at(address(hold)).is_none();
+            // What is returned is the caller's: each replay returns tensors of its own.
+            if is_new && collected.results.iter().any(|shown| shown.address == address(hold)) {
+                continue;
+            }
+            let Some(now) = hold.current() else { continue };
+            if let Some(start) = start.as_ref().filter(|_| !is_new)
+                && start.layout().storage_bytes() != now.layout().storage_bytes()
+            {
+                return Err(not("it resizes a tensor"));
+            }
+            let same = start.as_ref().is_some_and(|s| s.same(&now)) && !now.is_pending();
+            if !same {
+                self.changed.push((i, self.ends.add(now)));
+                if is_new {
+                    self.fresh.push(i);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whose memory a result shows.
+    fn memory_of(&mut self, collected: &Collected, i: usize, result: &impl Borrow<Tensor>) -> Result<Returned, Stop> {
+        let at = collected.results[i].address;
+        let holds = || collected.storages.iter().map(address);
+        if let Some(input) = collected.input_at(at) {
+            return Ok(Returned::Old(Memory::Input(input)));
+        }
+        if let Some((state, _)) = holds().enumerate().find(|(s, a)| *a == at && !collected.is_new(*s)) {
+            return Ok(Returned::Old(Memory::State(state)));
+        }
+        if let Some(earlier) = collected.results[..i].iter().position(|shown| shown.address == at) {
+            return Ok(Returned::Old(Memory::Result(earlier)));
+        }
+        // Memory that the step did not even look at is older than it, whatever other memory holds the same data.
+        if holds().all(|a| a != at) {
+            return Err(not(NOT_COMPUTED));
+        }
+        let value =
+            ltc_torch_sys::storage_of::<Storage, _>(result.borrow(), |s, _| s.current()).map_err(Error::from)?;
+        let value = value.ok_or_else(|| not("it returns a tensor that nothing was written to"))?;
+        Ok(Returned::New(self.ends.add(value)))
+    }
+}
+
+/// The third stage: where a replay takes each parameter from, and where it puts each end.
+struct Binder<'a> {
+    collected: &'a Collected,
+    ends: &'a Ends,
+    /// The data of the program's parameters.
+    data: &'a [Argument],
+    reads: Vec<Read>,
+    twins: Vec<(Source, usize)>,
+    held: Vec<LayoutRef>,
+}
+
+impl<'a> Binder<'a> {
+    /// Binds the parameters of the program.
+    fn new(
+        collected: &'a Collected,
+        ends: &'a Ends,
+        extracted: &Extracted,
+        data: &'a [Argument],
+    ) -> Result<Self, Stop> {
+        let mut binder = Binder { collected, ends, data, reads: Vec::new(), twins: Vec::new(), held: Vec::new() };
+        for (param, Argument { data: cell, part_at, .. }) in data.iter().enumerate() {
+            let Some(source) = binder.read(cell, param) else {
+                let used = collected.gone.iter().any(|s| same_data(s, cell));
+                let why = if used {
+                    "it reads a tensor that it also gives up"
+                } else {
+                    "it reads data that was made on the way"
+                };
+                return Err(collected.strange(Some(cell), &extracted.params()[param], why));
+            };
+            let begins = if let Source::Input(i) = source { collected.inputs[i].window.offset() } else { 0 };
+            binder.reads.push(Read { source, part_at: part_at.map(|at| at - begins) });
+        }
+        Ok(binder)
+    }
+
+    /// Where data comes from that is to be read as this parameter; other storages that held it too are noted.
+    fn read(&mut self, cell: &Arc<DataCell>, param: usize) -> Option<Source> {
+        let starts = &self.collected.starts;
+        let mut holders = (0..starts.len()).filter(|&i| same_data(&starts[i], cell));
+        let first = holders.next()?;
+        self.twins.extend(holders.map(|i| (self.collected.source(i), param)));
+        Some(self.collected.source(first))
+    }
+
+    /// What a replay gets one of the ends from.
+    fn resolve(&mut self, end: usize) -> Option<End> {
+        let (value, output) = &self.ends.list[end];
+        if let Some(output) = output {
+            return Some(End::Output(*output));
+        }
+        let cell = cell_of(value)?;
+        if let Some(param) = self.data.iter().position(|a| Arc::ptr_eq(&a.data, &cell)) {
+            return Some(End::Param(param));
+        }
+        // No operation reads it: it goes from one tensor to another as it is.
+        let param = self.reads.len();
+        let source = self.read(&cell, param)?;
+        self.reads.push(Read { source, part_at: None });
+        self.held.push(value.layout().clone());
+        Some(End::Param(param))
+    }
+
+    /// As [`Binder::resolve`]; where that fails, it is for this reason unless the data came from the host.
+    fn resolved(&mut self, end: usize, else_why: &str) -> Result<End, Stop> {
+        let value = &self.ends.list[end].0;
+        let found = self.resolve(end);
+        found.ok_or_else(|| self.collected.strange(cell_of(value).as_ref(), value.layout(), else_why))
+    }
+
+    /// Binds what the step changes.
+    fn targets(&mut self, changed: Vec<(usize, usize)>) -> Result<Vec<(Source, End)>, Stop> {
+        let mut targets = Vec::new();
+        for (storage, end) in changed {
+            let target = self.collected.source(storage);
+            if let Source::Input(i) = target
+                && !self.collected.fills[i]
+            {
+                return Err(not("it writes to a part of one of its inputs"));
+            }
+            targets.push((target, self.resolved(end, "a tensor ends up with data from outside the step")?));
+        }
+        Ok(targets)
+    }
+
+    /// Binds what the step returns.
+    fn results(&mut self, returned: Vec<(Returned, Window)>) -> Result<Vec<(Memory, Window)>, Stop> {
+        let bound = returned.into_iter().map(|(memory, window)| {
+            let memory = match memory {
+                Returned::Old(shown) => shown,
+                Returned::New(end) => Memory::New(self.resolved(end, NOT_COMPUTED)?),
+            };
+            Ok((memory, window))
+        });
+        bound.collect()
+    }
+}
+
+/// The last stage: storages of inputs are the caller's, and only what replays use is held on to.
+fn keep_used(step: &mut Step) {
+    let mut used = vec![false; step.storages.len()];
+    each_state(step, |state| used[*state] = true);
+    // Where each goes: behind those before it that are kept.
+    let moved: Vec<usize> = (0..used.len()).map(|i| used[..i].iter().filter(|used| **used).count()).collect();
+    each_state(step, |state| *state = moved[*state]);
+    // What the step made and left behind is among what it changes.
+    debug_assert!(step.fresh.iter().all(|storage| used[*storage]), "invariant: fresh storages are used");
+    step.fresh.iter_mut().for_each(|storage| *storage = moved[*storage]);
+    let mut of_storage = used.into_iter();
+    step.storages.retain(|_| of_storage.next().unwrap_or_default());
+}
+
+/// Visits each mention of a storage that the step keeps.
+fn each_state(step: &mut Step, mut visit: impl FnMut(&mut usize)) {
+    let reads = step.reads.iter_mut().map(|read| &mut read.source);
+    let twins = step.twins.iter_mut().map(|(source, _)| source);
+    let targets = step.targets.iter_mut().map(|(source, _)| source);
+    for source in reads.chain(twins).chain(targets) {
+        if let Source::State(state) = source {
+            visit(state);
+        }
+    }
+    for (memory, _) in &mut step.results {
+        if let Memory::State(state) = memory {
+            visit(state);
+        }
+    }
+}
