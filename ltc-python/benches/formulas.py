@@ -1,5 +1,5 @@
-"""Formulas of pointwise operators and means: microseconds on the CPU eagerly, by `torch.compile`, and on ltc recorded and
-compiled, each waited for; medians of seven, all in one run."""
+"""Formulas of pointwise operators and means: microseconds on the CPU eagerly, by `torch.compile`, and on ltc recorded
+and compiled, each waited for; medians of seven, all in one run."""
 
 import argparse
 import statistics
