@@ -18,7 +18,6 @@ fn main() {
         "interop",
         "capture",
         "state",
-        "service",
         "recurrent",
         "team",
         "stand_in",

@@ -206,28 +206,3 @@ pub trait Backend: Send + Sync {
         MemoryInfo::default()
     }
 }
-
-/// Why an operator ran eagerly.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum FallbackReason {
-    /// Its result's shape depends on values, or it returns a host value.
-    DataDependent,
-    /// Nothing can tell its result's shape without running it.
-    NoShapeFunction,
-    /// An argument cannot be recorded (sparse layout, stream, host tensor operand, ...).
-    UnsupportedArgument,
-    /// The user's configuration forces it.
-    Forced,
-}
-
-impl FallbackReason {
-    /// In words, for reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FallbackReason::DataDependent => "result depends on data",
-            FallbackReason::NoShapeFunction => "no shape function",
-            FallbackReason::UnsupportedArgument => "argument cannot be recorded",
-            FallbackReason::Forced => "forced by configuration",
-        }
-    }
-}

@@ -11,9 +11,10 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, FallbackReason, HostTensor};
+use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, HostTensor};
 use ltc_ir::{
-    ArgWriter, Canonical, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature, SignatureRef, SiteId,
+    ArgWriter, Canonical, FallbackReason, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature,
+    SignatureRef, SiteId,
 };
 use smallvec::SmallVec;
 

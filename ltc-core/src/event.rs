@@ -6,8 +6,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use ltc_backend::FallbackReason;
-use ltc_ir::Hash128;
+use ltc_ir::{FallbackReason, Hash128};
 
 use crate::lock::{Lock, Locked};
 

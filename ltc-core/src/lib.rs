@@ -42,7 +42,7 @@ pub use event::{Event, SyncReason};
 pub use extract::{Argument, Arguments, Extracted, Moment};
 pub use metrics::{Metrics, TimingSummary};
 pub use session::{Held, Interrupt, Session, SiteResolver};
-pub use storage::{Storage, View};
+pub use storage::Storage;
 #[cfg(feature = "interleave")]
 pub use sync::faults;
 pub use tensor::{Index, IndexOp, LazyTensor, Operand};

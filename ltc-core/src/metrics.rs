@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ltc_backend::FallbackReason;
+use ltc_ir::FallbackReason;
 
 use crate::{lock::Lock, sync::Mutex};
 

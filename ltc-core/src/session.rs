@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ltc_backend::{Backend, BackendError, DeviceIndex, FallbackReason, MemoryInfo};
-use ltc_ir::{Graph, SiteId};
+use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
+use ltc_ir::{FallbackReason, Graph, SiteId};
 
 use crate::{
     cache::Cache,

@@ -7,38 +7,10 @@
 
 use std::sync::Arc;
 
-use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, layout};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, View, layout};
 use smallvec::SmallVec;
 
 use crate::{TraceValue, device::Device, sync::Mutex, undo::Log};
-
-/// What a tensor shows of its storage.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// Element type.
-    pub dtype: DType,
-    /// Size of each dimension.
-    pub sizes: &'a [i64],
-    /// Stride of each dimension, in elements.
-    pub strides: &'a [i64],
-    /// Offset into the storage, in elements.
-    pub offset: i64,
-}
-
-impl<'a> View<'a> {
-    /// What a tensor of this layout shows from an offset on.
-    pub(crate) fn of(layout: &'a Layout, offset: i64) -> Self {
-        View { dtype: layout.dtype(), sizes: layout.sizes(), strides: layout.strides(), offset }
-    }
-
-    fn numel(&self) -> i64 {
-        self.sizes.iter().product()
-    }
-
-    fn layout(&self) -> LayoutRef {
-        Layout::strided(self.dtype, self.sizes, self.strides).into()
-    }
-}
 
 /// The memory behind tensors, as a value.
 #[derive(Debug)]
@@ -81,7 +53,7 @@ impl State {
             let fits = self.layout.as_ref().is_some_and(|l| l.storage_bytes() == self.nbytes);
             let layout = match &self.layout {
                 Some(l) if fits => l.clone(),
-                _ if self.covers(view) => view.layout(),
+                _ if self.covers(view) => view.layout().into(),
                 _ => {
                     // A flat buffer; of bytes when the element size does not divide it.
                     let whole = view.dtype.size_of() > 0 && self.nbytes.is_multiple_of(view.dtype.size_of());
@@ -209,7 +181,7 @@ impl Storage {
         let state = self.0.lock();
         match state.layout() {
             Some(l) if view.offset == 0 && l.is(view.dtype, view.sizes, view.strides) => l.clone(),
-            _ => view.layout(),
+            _ => view.layout().into(),
         }
     }
 
@@ -234,7 +206,7 @@ impl Storage {
         if state.shows_all(&view) {
             return contents;
         }
-        read_view(dev, contents, view.layout(), view.offset, site)
+        read_view(dev, contents, view.layout().into(), view.offset, site)
     }
 
     /// Writes a value through a view; the value has the view's dtype, sizes and strides.

@@ -6,8 +6,8 @@ use ltc_backend::{
     HostTensor,
     testing::{Behaviour, RecordingBackend},
 };
-use ltc_core::{Config, Device, Session, Storage, TraceValue, View};
-use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId};
+use ltc_core::{Config, Device, Session, Storage, TraceValue};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId, View};
 use smallvec::SmallVec;
 
 fn session(config: Config) -> (RecordingBackend, Session) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ltc_backend::{HostTensor, ReferenceBackend, testing::RecordingBackend};
-use ltc_core::{Config, Device, Session, Storage, TraceValue, View};
-use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId};
+use ltc_core::{Config, Device, Session, Storage, TraceValue};
+use ltc_ir::{ArgWriter, DType, Layout, LayoutRef, Op, Operands, Signature, SiteId, View};
 use smallvec::SmallVec;
 
 fn with(parts: bool) -> Config {

@@ -1,6 +1,6 @@
 //! The order of events, over anything that behaves like an eager call; tested without libtorch's dispatcher.
 
-use ltc_backend::FallbackReason;
+use ltc_ir::FallbackReason;
 use ltc_torch_sys::{EagerCall, EagerOperand, TorchError};
 use tch::Tensor;
 
@@ -33,7 +33,7 @@ impl<'a, S> Call for EagerCall<'a, S> {
     }
 
     fn reason(&self) -> FallbackReason {
-        crate::reason_of(EagerCall::reason(self))
+        EagerCall::reason(self)
     }
 
     fn device(&self) -> u16 {

@@ -24,8 +24,8 @@
 mod call;
 mod policy;
 
-use ltc_backend::FallbackReason;
-use ltc_torch_sys::{EagerCall, EagerOperand, Reason, TorchError};
+use ltc_ir::FallbackReason;
+use ltc_torch_sys::{EagerCall, EagerOperand, TorchError};
 use tch::Tensor;
 
 pub use policy::{BadPattern, Forced, advice};
@@ -48,14 +48,4 @@ pub fn run<S>(host: &impl Host<S>, call: EagerCall<'_, S>) -> Result<(), TorchEr
     let device = call.device();
     let note = |op: &str, reason| host.note(device, op, reason);
     call::run(call, note, |operands| host.values(device, operands))
-}
-
-/// The backend contract's reason for a border reason.
-pub fn reason_of(reason: Reason) -> FallbackReason {
-    match reason {
-        Reason::DataDependent => FallbackReason::DataDependent,
-        Reason::NoShapeFunction => FallbackReason::NoShapeFunction,
-        Reason::UnsupportedArgument => FallbackReason::UnsupportedArgument,
-        Reason::Forced => FallbackReason::Forced,
-    }
 }

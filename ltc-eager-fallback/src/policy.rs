@@ -1,7 +1,7 @@
 //! Which operators run eagerly by choice, and what to do about those that must.
 //!
 //! An operator *must* run eagerly when it cannot be recorded; the recording kernel knows, and
-//! [`ltc_backend::FallbackReason`] says why. It *may* run eagerly when the user forces it: to compare results, or to
+//! [`ltc_ir::FallbackReason`] says why. It *may* run eagerly when the user forces it: to compare results, or to
 //! get around an operator that misbehaves.
 
 /// Operators the user forces out of the recording. The default forces none.

@@ -11,7 +11,7 @@
 //! |---|---|---|---|---|---|
 //! | header | [`Tag`] | [`ArgFlags`] | dtype code | 0 | length |
 //!
-//! The same numbers stand in `ltc-torch-sys/csrc/abi.h`; a test compares them.
+//! The same numbers stand in `ltc-torch-sys/csrc/abi.h`; a test of `ltc-torch-sys` compares them.
 
 mod again;
 mod check;

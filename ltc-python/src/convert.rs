@@ -7,6 +7,7 @@ use std::ffi::c_void;
 
 use ltc_torch::{Borrowed, impl_of};
 use pyo3::{
+    exceptions::PyTypeError,
     ffi, intern,
     prelude::*,
     sync::PyOnceLock,
@@ -55,6 +56,22 @@ fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut 
 pub(crate) fn any_tensor(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     // SAFETY: the `TensorImpl` of a Python tensor, which `object` holds.
     Ok(handle_of(py, object)?.map(|handle| unsafe { Borrowed::of_impl(&handle) }.shallow_clone()))
+}
+
+/// A Python tensor of any device, held.
+///
+/// # Errors
+/// `TypeError` for what is none.
+pub(crate) fn tensor(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    any_tensor(object.py(), object)?.ok_or_else(|| PyTypeError::new_err("expected a tensor"))
+}
+
+/// The tensors of a sequence, of any device, held.
+///
+/// # Errors
+/// `TypeError` where an item is none.
+pub(crate) fn all(items: &Bound<'_, PyAny>) -> PyResult<Vec<Tensor>> {
+    items.try_iter()?.map(|item| tensor(&item?)).collect()
 }
 
 /// A list of these as Python tensors.
@@ -133,7 +150,7 @@ pub(crate) fn parts_of_function<'py>(function: &Bound<'py, PyAny>) -> [Option<Bo
     let (py, f) = (function.py(), function.as_ptr());
     // SAFETY: the functions check that it is a Python function; what they return is borrowed from it, or null.
     let parts = unsafe { [PyFunction_GetCode(f), PyFunction_GetDefaults(f), PyFunction_GetKwDefaults(f)] };
-    // SAFETY: as above; `function` holds them.
+    // SAFETY: each is null or a live object, which `function` holds while it is borrowed here.
     parts.map(|p| unsafe { Bound::from_borrowed_ptr_or_opt(py, p) })
 }
 

@@ -1,11 +1,11 @@
 //! The way back through a compiled step as a Python object; `_history.py` says what it is for.
 
 use parking_lot::RwLock;
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyList};
+use pyo3::{prelude::*, types::PyList};
 use tch::Tensor;
 
 use crate::{
-    convert::{any_tensor, list},
+    convert::{all, any_tensor, list},
     raise,
 };
 
@@ -13,17 +13,11 @@ use crate::{
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 pub(crate) struct History(RwLock<ltc_torch::History>);
 
-fn all(items: &Bound<'_, PyList>) -> PyResult<Vec<Tensor>> {
-    let one =
-        |x: Bound<'_, PyAny>| any_tensor(x.py(), &x)?.ok_or_else(|| PyTypeError::new_err("expected a list of tensors"));
-    items.iter().map(one).collect()
-}
-
 /// Tensors that show the same memory as these, without history, and as views of nothing; but those that are `spent`
 /// have one of that name, which says why nobody can go back through it.
 #[pyfunction]
 pub(crate) fn without_history<'py>(
-    tensors: &Bound<'py, PyList>,
+    tensors: &Bound<'py, PyAny>,
     spent: Vec<(usize, String, String)>,
 ) -> PyResult<Bound<'py, PyList>> {
     let fresh: Result<Vec<_>, _> = all(tensors)?.iter().map(ltc_torch::without_history).collect();
@@ -40,13 +34,13 @@ pub(crate) fn without_history<'py>(
 impl History {
     /// What autograd makes of these tensors from here on.
     #[new]
-    fn new(tensors: &Bound<'_, PyList>) -> PyResult<Self> {
+    fn new(tensors: &Bound<'_, PyAny>) -> PyResult<Self> {
         let history = ltc_torch::History::begin(&all(tensors)?).map_err(ltc_torch::Error::from);
         Ok(History(RwLock::new(history.map_err(raise)?)))
     }
 
     /// Takes the history of these results; which of the tensors it leads to. Raises why it cannot be gone back through.
-    fn take(&self, results: &Bound<'_, PyList>) -> PyResult<Vec<bool>> {
+    fn take(&self, results: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
         self.0.write().take(&all(results)?).map_err(ltc_torch::Error::from).map_err(raise)
     }
 

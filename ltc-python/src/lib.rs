@@ -1,10 +1,11 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
 //!
-//! Requests that hand in tensors go through the operator `torch.ops.ltc._service` (see `ltc-torch`), except those of
-//! compiled steps, whose calls shall cost little (`step.rs`).
+//! Everything crosses as functions and classes; tensors by `convert.rs`. Only what libtorch itself calls is an operator:
+//! `ltc::_interrupted`, by which a wait raises what a signal's handler raised (`_device.py`).
 
 mod convert;
 mod history;
+mod inspect;
 mod older;
 mod sites;
 mod step;
@@ -171,6 +172,19 @@ fn initial_seed(device: u16) -> PyResult<u64> {
     ltc_torch::initial_seed(device).map_err(raise)
 }
 
+/// State of a device's default generator, a CPU byte tensor: a wait for the draws recorded so far.
+#[pyfunction]
+fn generator_state(py: Python<'_>, device: u16) -> PyResult<Py<PyAny>> {
+    let state = py.detach(|| ltc_torch::generator_state(device)).map_err(raise)?;
+    Ok(convert::list(py, &[state])?.get_item(0)?.unbind())
+}
+
+/// Sets the state of a device's default generator.
+#[pyfunction]
+fn set_generator_state(device: u16, state: &Bound<'_, PyAny>) -> PyResult<()> {
+    ltc_torch::set_generator_state(device, &convert::tensor(state)?).map_err(raise)
+}
+
 /// Operators that are forced to run eagerly.
 #[pyfunction]
 fn force_fallback() -> PyResult<Vec<String>> {
@@ -218,6 +232,18 @@ fn cached_programs() -> PyResult<usize> {
 #[pyfunction]
 fn clear_cache() -> PyResult<()> {
     ltc_torch::clear_cache().map_err(raise)
+}
+
+/// Gives memory kept for the next run back to the system.
+#[pyfunction]
+fn empty_cache(py: Python<'_>) -> PyResult<()> {
+    py.detach(ltc_torch::empty_cache).map_err(raise)
+}
+
+/// Whether steps are recorded into the nodes of the ones before them.
+#[pyfunction]
+fn set_reuse_nodes(on: bool) -> PyResult<()> {
+    ltc_torch::set_reuse_nodes(on).map_err(raise)
 }
 
 /// Sends what is pending and waits for it, whatever comes of it.
@@ -286,5 +312,21 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(pending_count, m)?)?;
     m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
     m.add_function(wrap_pyfunction!(clear_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
+    m.add_function(wrap_pyfunction!(set_reuse_nodes, m)?)?;
+    m.add_function(wrap_pyfunction!(generator_state, m)?)?;
+    m.add_function(wrap_pyfunction!(set_generator_state, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::value_id, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::sync, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_hash, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_data, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::run_graph, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_text, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_sites, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_dot, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::graph_backend, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::cache_dot, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::set_profiling, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::take_profile, m)?)?;
     m.add_function(wrap_pyfunction!(before_fork, m)?)
 }

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-// ---- argument blobs: the same numbers as ltc-ir/src/args.rs (a Rust test compares them) ----
+// The numbers of these enums are those of Rust's types; a test in ltc-torch-sys/src/ffi.rs compares them.
+// ---- argument blobs: ltc-ir's Tag and ArgFlags ----
 enum LtcTag {
   LTC_NONE = 0,
   LTC_TENSOR = 1,
@@ -31,13 +32,13 @@ enum LtcTag {
 };
 enum LtcArgFlags { LTC_MUT = 1, LTC_FRESH = 2, LTC_WRAPPED = 4 };
 
-// ---- operator properties: the same numbers as ltc-ir/src/op.rs ----
+// ---- operator properties: ltc-ir's Props ----
 enum LtcProps { LTC_RANDOM = 1, LTC_MUTATES = 2, LTC_OVERWRITES = 4, LTC_DATA_DEPENDENT = 8 };
 // Told by define_op besides: each element of a result follows from one element of each operand; and says how two
 // compare.
-enum { LTC_ELEMENTWISE = 1 << 16, LTC_COMPARES = 1 << 17 };
+enum LtcToldProps { LTC_ELEMENTWISE = 65536, LTC_COMPARES = 131072 };
 
-// ---- why an operator runs eagerly: ltc-backend's FallbackReason ----
+// ---- why an operator runs eagerly: ltc-ir's FallbackReason ----
 enum LtcReason { LTC_WHY_DATA = 0, LTC_WHY_NO_SHAPE = 1, LTC_WHY_ARGUMENT = 2, LTC_WHY_FORCED = 3 };
 
 // ---- exception classes: ltc-ir's ErrorClass ----
@@ -101,7 +102,6 @@ typedef struct LtcRecord {
 } LtcRecord;
 
 typedef struct LtcCall LtcCall;    // an eager call in progress (C++)
-typedef struct LtcReply LtcReply;  // a service's answer (C++)
 typedef struct LtcHold LtcHold;    // keeps a storage or generator alive (C++)
 
 // ---- implemented in Rust ----
@@ -147,11 +147,6 @@ typedef struct LtcVTable {
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
   // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
   void (*touched)(const void* ctx, const LtcSlot* slot);
-  // The operator ltc::_service: named requests of language bindings. Tensors are borrowed at::Tensor*; answers go
-  // through ltc_reply_*.
-  int (*service)(const void* ctx, const char* name, size_t name_len, const void* const* tensors, uint32_t ntensors,
-                 const char* text, size_t text_len, const int64_t* numbers, uint32_t nnumbers, LtcReply* reply,
-                 LtcError* err);
   int32_t device_count;
   int32_t expect_calls;  // compare a call with what came next the last time before looking it up
   int32_t small_probes;  // run elementwise kernels on one element where that tells as much as all of them
@@ -218,10 +213,6 @@ int ltc_hold_is_shared(const LtcHold* hold);  // somebody else holds it too
 // A tensor that shows `view` of it; fails for generators.
 int ltc_hold_tensor(const LtcHold* hold, const LtcDims* view, int64_t offset, void** out, LtcError* err);
 void ltc_hold_free(LtcHold* hold);
-
-void ltc_reply_tensor(LtcReply* reply, void* tensor /* owned at::Tensor* */);
-void ltc_reply_text(LtcReply* reply, const char* text, size_t len);
-void ltc_reply_numbers(LtcReply* reply, const int64_t* numbers, uint32_t n);
 
 // Threads that kernels called from this thread may use (at least 1), and oneMKL's products alone (0: as many as
 // kernels). What is negative is left as it is, on the way in; on the way out, was not changed.

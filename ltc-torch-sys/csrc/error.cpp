@@ -2,6 +2,7 @@
 #include <c10/util/Exception.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/library.h>
 
 #include <cstring>
 #include <utility>
@@ -9,6 +10,18 @@
 #include "shim.h"
 
 namespace ltc {
+// An operator, because libtorch does not know which language its caller waits in: a language binding's kernel raises
+// what its signal handler raised.
+void interrupted() {
+  static auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ltc::_interrupted", "");
+  if (!op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd)) return;
+  Stack none;
+  op.callBoxed(none);
+}
+void register_interrupted() {
+  static torch::Library definition(torch::Library::DEF, "ltc", std::nullopt, __FILE__, __LINE__);
+  definition.def("_interrupted() -> ()");
+}
 void raise(LtcError& err) {
   TORCH_CHECK(err.failure, "out of memory");
   auto& [cls, text, cause] = *err.failure;

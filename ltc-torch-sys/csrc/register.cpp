@@ -208,6 +208,6 @@ extern "C" int ltc_init(const LtcVTable* vtable, const char* name, LtcError* err
     ltc::register_device(name);
     ltc::register_kernels();
     ltc::register_autocast();
-    ltc::register_service();
+    ltc::register_interrupted();
   });
 }

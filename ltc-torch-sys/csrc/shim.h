@@ -60,6 +60,7 @@ void give_warnings();             // what was kept, to the handler of this threa
 
 // ---- errors ----
 void interrupted();                      // raises what a language binding's signal handler raised, if it can
+void register_interrupted();             // the operator it calls for that
 [[noreturn]] void raise(LtcError& err);  // throws the libtorch exception of this class
 inline void check(int rc, LtcError& err) {
   if (C10_UNLIKELY(rc != 0)) raise(err);
@@ -265,7 +266,6 @@ bool register_plain(torch::Library& m, const char* name, const OpInfo& o);
 
 // ---- device (device.cpp) ----
 void register_device(const char* name);
-void register_service();  // service.cpp
 c10::DeviceIndex current_device();
 LtcSlot* generator_slot(const at::Generator& g);
 LtcSlot* default_generator_slot(c10::DeviceIndex device);

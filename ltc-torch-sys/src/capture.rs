@@ -2,13 +2,13 @@
 
 use std::{ops::Deref, ptr::NonNull};
 
+use ltc_ir::View;
 use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
-    recorder::{View, check_storage_type},
-    tensor::{dims_of, owned},
+    tensor::{check_storage_type, dims_of, owned},
 };
 
 /// Keeps the storage of a lazy tensor, or a lazy generator, alive.
@@ -19,7 +19,7 @@ pub struct Hold<S> {
 
 // SAFETY: the C++ object is a pair of atomically counted pointers, and `S` is `Send + Sync` by `Recorder::Storage`.
 unsafe impl<S: Send + Sync> Send for Hold<S> {}
-// SAFETY: as above; shared access only reads.
+// SAFETY: shared access only reads the pair and what it points to, and `S` is `Sync`.
 unsafe impl<S: Send + Sync> Sync for Hold<S> {}
 
 impl<S> Hold<S> {

@@ -2,13 +2,12 @@
 
 use std::marker::PhantomData;
 
+use ltc_ir::{ArgFlags, FallbackReason, View};
 use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
-    ffi,
-    recorder::{Reason, View},
-    tensor,
+    ffi, tensor,
 };
 
 /// A call that must run eagerly. `S` is the recorder's storage type.
@@ -16,7 +15,7 @@ use crate::{
 pub struct EagerCall<'a, S> {
     raw: *mut ffi::LtcCall,
     op: &'a str,
-    reason: Reason,
+    reason: FallbackReason,
     device: u16,
     storage: PhantomData<&'a S>,
 }
@@ -37,7 +36,7 @@ pub struct EagerOperand<'a, S> {
 impl<'a, S> EagerCall<'a, S> {
     /// # Safety
     /// `raw` must be valid for `'a`, and its operands' slots must hold `S`.
-    pub(crate) unsafe fn new(raw: *mut ffi::LtcCall, op: &'a str, reason: Reason, device: u16) -> Self {
+    pub(crate) unsafe fn new(raw: *mut ffi::LtcCall, op: &'a str, reason: FallbackReason, device: u16) -> Self {
         EagerCall { raw, op, reason, device, storage: PhantomData }
     }
 
@@ -47,7 +46,7 @@ impl<'a, S> EagerCall<'a, S> {
     }
 
     /// Why it cannot be recorded.
-    pub fn reason(&self) -> Reason {
+    pub fn reason(&self) -> FallbackReason {
         self.reason
     }
 
@@ -68,10 +67,10 @@ impl<'a, S> EagerCall<'a, S> {
                     let op = op.assume_init();
                     Ok(EagerOperand {
                         storage: &*op.slot.cast::<S>(),
-                        view: View::of(&op)
+                        view: tensor::view_of(&op)
                             .ok_or_else(|| TorchError::runtime(format!("{}: unsupported dtype", self.op)))?,
                         device: device as u16,
-                        written: op.flags & 1 != 0,
+                        written: ArgFlags(op.flags).has(ArgFlags::MUT),
                     })
                 })
                 .collect()

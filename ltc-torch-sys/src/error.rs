@@ -23,32 +23,6 @@ impl TorchError {
     }
 }
 
-fn class_of(code: i32) -> ErrorClass {
-    match code {
-        1 => ErrorClass::Index,
-        2 => ErrorClass::Value,
-        3 => ErrorClass::Type,
-        4 => ErrorClass::NotImplemented,
-        5 => ErrorClass::LinAlg,
-        6 => ErrorClass::OutOfMemory,
-        7 => ErrorClass::Interrupted,
-        _ => ErrorClass::Runtime,
-    }
-}
-
-fn code_of(class: ErrorClass) -> i32 {
-    match class {
-        ErrorClass::Runtime => 0,
-        ErrorClass::Index => 1,
-        ErrorClass::Value => 2,
-        ErrorClass::Type => 3,
-        ErrorClass::NotImplemented => 4,
-        ErrorClass::LinAlg => 5,
-        ErrorClass::OutOfMemory => 6,
-        ErrorClass::Interrupted => 7,
-    }
-}
-
 /// An error slot for one foreign call.
 pub(crate) struct ErrorSlot(UnsafeCell<ffi::LtcError>);
 
@@ -68,7 +42,10 @@ impl ErrorSlot {
         // changes.
         let (class, bytes) = unsafe {
             let code = ffi::ltc_error_get(self.as_ptr(), &mut text, &mut len);
-            (class_of(code), std::slice::from_raw_parts(text.cast::<u8>(), len))
+            (
+                ErrorClass::from_code(code).unwrap_or(ErrorClass::Runtime),
+                std::slice::from_raw_parts(text.cast::<u8>(), len),
+            )
         };
         TorchError { class, message: String::from_utf8_lossy(bytes).into_owned() }
     }
@@ -89,7 +66,10 @@ impl Drop for ErrorSlot {
 }
 
 /// Fills the C++ caller's error object.
-pub(crate) fn report(err: *mut ffi::LtcError, e: &TorchError) {
-    // SAFETY: `err` comes from the C++ caller for this very purpose; the text is copied.
-    unsafe { ffi::ltc_error_set(err, code_of(e.class), e.message.as_ptr().cast(), e.message.len()) }
+///
+/// # Safety
+/// `err` must be the live error object of the C++ call that is being answered.
+pub(crate) unsafe fn report(err: *mut ffi::LtcError, e: &TorchError) {
+    // SAFETY: `err` is live by this function's contract; the text is valid for the call, which copies it.
+    unsafe { ffi::ltc_error_set(err, e.class as i32, e.message.as_ptr().cast(), e.message.len()) }
 }

@@ -12,8 +12,11 @@ pub(crate) struct LtcSlot {
     pub(crate) bytes: [u64; SLOT_BYTES / 8],
 }
 
+// Flags that only this crate knows; those of `ltc-ir` cross the border as its own types' numbers.
 pub(crate) const LTC_ELEMENTWISE: u32 = 1 << 16;
 pub(crate) const LTC_COMPARES: u32 = 1 << 17;
+pub(crate) const LTC_REQUIRES_GRAD: u32 = 1;
+pub(crate) const LTC_INFERENCE: u32 = 2;
 
 #[repr(C)]
 pub(crate) struct LtcError {
@@ -22,11 +25,6 @@ pub(crate) struct LtcError {
 
 #[repr(C)]
 pub(crate) struct LtcPlan {
-    _private: [u8; 0],
-}
-
-#[repr(C)]
-pub(crate) struct LtcReply {
     _private: [u8; 0],
 }
 
@@ -90,43 +88,35 @@ type Ctx = *const c_void;
 #[repr(C)]
 pub(crate) struct LtcVTable {
     pub(crate) ctx: Ctx,
-    pub(crate) define_op: extern "C" fn(Ctx, *const c_char, usize, *mut u32) -> *const c_void,
-    pub(crate) layout_new: extern "C" fn(*const LtcDims) -> *const c_void,
-    pub(crate) layout_drop: extern "C" fn(*const c_void),
-    pub(crate) signature_new: extern "C" fn(*const c_void, *const u64, u32, *const LtcDims, u32) -> *const c_void,
-    pub(crate) signature_drop: extern "C" fn(*const c_void),
-    pub(crate) record: extern "C" fn(Ctx, *const LtcRecord, *mut LtcSlot, *mut LtcError) -> c_int,
+    pub(crate) define_op: unsafe extern "C" fn(Ctx, *const c_char, usize, *mut u32) -> *const c_void,
+    pub(crate) layout_new: unsafe extern "C" fn(*const LtcDims) -> *const c_void,
+    pub(crate) layout_drop: unsafe extern "C" fn(*const c_void),
+    pub(crate) signature_new:
+        unsafe extern "C" fn(*const c_void, *const u64, u32, *const LtcDims, u32) -> *const c_void,
+    pub(crate) signature_drop: unsafe extern "C" fn(*const c_void),
+    pub(crate) record: unsafe extern "C" fn(Ctx, *const LtcRecord, *mut LtcSlot, *mut LtcError) -> c_int,
     pub(crate) infer:
-        extern "C" fn(Ctx, *const c_void, *const LtcRecord, *const LtcDims, *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) storage_uninit: extern "C" fn(Ctx, *const c_void, i32, *mut LtcSlot),
-    pub(crate) storage_bytes: extern "C" fn(Ctx, usize, i32, *mut LtcSlot),
-    pub(crate) storage_drop: extern "C" fn(Ctx, *mut LtcSlot),
-    pub(crate) storage_share: extern "C" fn(Ctx, *const LtcSlot, *const LtcSlot, *const LtcOperand, i32),
-    pub(crate) storage_resize: extern "C" fn(Ctx, *const LtcSlot, usize, i32),
-    pub(crate) assign: extern "C" fn(Ctx, *const LtcOperand, *const LtcOperand, i32, *mut LtcError) -> c_int,
-    pub(crate) import: extern "C" fn(Ctx, i32, *mut c_void, *const LtcDims, *mut LtcSlot, *mut LtcError) -> c_int,
-    pub(crate) import_into: extern "C" fn(Ctx, i32, *const LtcOperand, *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) to_host: extern "C" fn(Ctx, i32, *const LtcOperand, u32, *mut *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) fallback: extern "C" fn(Ctx, *mut LtcCall, *const c_char, usize, i32, i32, *mut LtcError) -> c_int,
-    pub(crate) forced_fallback: extern "C" fn(Ctx, *const c_char, usize) -> c_int,
-    pub(crate) seed: extern "C" fn(Ctx, *const LtcSlot, u64, i32, *mut LtcError) -> c_int,
-    pub(crate) generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) set_generator_state: extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
-    pub(crate) synchronize: extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
-    pub(crate) touched: extern "C" fn(Ctx, *const LtcSlot),
-    pub(crate) service: extern "C" fn(
-        Ctx,
-        *const c_char,
-        usize,
-        *const *const c_void,
-        u32,
-        *const c_char,
-        usize,
-        *const i64,
-        u32,
-        *mut LtcReply,
-        *mut LtcError,
-    ) -> c_int,
+        unsafe extern "C" fn(Ctx, *const c_void, *const LtcRecord, *const LtcDims, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) storage_uninit: unsafe extern "C" fn(Ctx, *const c_void, i32, *mut LtcSlot),
+    pub(crate) storage_bytes: unsafe extern "C" fn(Ctx, usize, i32, *mut LtcSlot),
+    pub(crate) storage_drop: unsafe extern "C" fn(Ctx, *mut LtcSlot),
+    pub(crate) storage_share: unsafe extern "C" fn(Ctx, *const LtcSlot, *const LtcSlot, *const LtcOperand, i32),
+    pub(crate) storage_resize: unsafe extern "C" fn(Ctx, *const LtcSlot, usize, i32),
+    pub(crate) assign: unsafe extern "C" fn(Ctx, *const LtcOperand, *const LtcOperand, i32, *mut LtcError) -> c_int,
+    pub(crate) import:
+        unsafe extern "C" fn(Ctx, i32, *mut c_void, *const LtcDims, *mut LtcSlot, *mut LtcError) -> c_int,
+    pub(crate) import_into: unsafe extern "C" fn(Ctx, i32, *const LtcOperand, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) to_host:
+        unsafe extern "C" fn(Ctx, i32, *const LtcOperand, u32, *mut *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) fallback:
+        unsafe extern "C" fn(Ctx, *mut LtcCall, *const c_char, usize, i32, i32, *mut LtcError) -> c_int,
+    pub(crate) forced_fallback: unsafe extern "C" fn(Ctx, *const c_char, usize) -> c_int,
+    pub(crate) seed: unsafe extern "C" fn(Ctx, *const LtcSlot, u64, i32, *mut LtcError) -> c_int,
+    pub(crate) generator_state:
+        unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) set_generator_state: unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) synchronize: unsafe extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) touched: unsafe extern "C" fn(Ctx, *const LtcSlot),
     pub(crate) device_count: i32,
     pub(crate) expect_calls: i32,
     pub(crate) small_probes: i32,
@@ -189,9 +179,6 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_hold_free(hold: *mut LtcHold);
-    pub(crate) fn ltc_reply_tensor(reply: *mut LtcReply, tensor: *mut c_void);
-    pub(crate) fn ltc_reply_text(reply: *mut LtcReply, text: *const c_char, len: usize);
-    pub(crate) fn ltc_reply_numbers(reply: *mut LtcReply, numbers: *const i64, n: u32);
     pub(crate) fn ltc_history_begin(tensors: *const *const c_void, n: usize, err: *mut LtcError) -> *mut LtcHistory;
     pub(crate) fn ltc_history_take(
         h: *mut LtcHistory,
@@ -315,4 +302,89 @@ unsafe extern "C" {
     pub(crate) fn ltc_op_schema(name: *const c_char, overload: *const c_char, text: *mut *mut c_char) -> c_int;
     pub(crate) fn ltc_for_each_op(each: EachOp, ctx: *mut c_void) -> c_int;
     pub(crate) fn ltc_free(p: *mut c_void);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ltc_ir::{ArgFlags, ErrorClass, FallbackReason, Props, Tag};
+
+    use super::*;
+
+    /// Names and numbers of all enums of the header, and its slot size.
+    fn header() -> BTreeMap<&'static str, i64> {
+        let text = include_str!("../csrc/abi.h");
+        let bodies = text.split("enum Ltc").skip(1).filter_map(|part| part.split_once('{')?.1.split_once('}'));
+        let entries = bodies.flat_map(|(body, _)| body.split(',')).filter_map(|entry| entry.split_once('='));
+        let mut found: BTreeMap<_, _> =
+            entries.map(|(name, number)| (name.trim(), number.trim().parse().expect("a number"))).collect();
+        let slot = text.split_once("#define LTC_SLOT_BYTES ").expect("a slot size").1;
+        found.insert("LTC_SLOT_BYTES", slot.lines().next().unwrap_or_default().parse().expect("a number"));
+        found
+    }
+
+    #[test]
+    fn both_sides_of_the_border_agree_on_every_number() {
+        let tags = [
+            "NONE",
+            "TENSOR",
+            "HOST_SCALAR",
+            "INT",
+            "BOOL",
+            "FLOAT",
+            "NUMBER",
+            "STR",
+            "INTS",
+            "FLOATS",
+            "BOOLS",
+            "TENSORS",
+            "NUMBERS",
+            "GENERATOR",
+            "DEVICE",
+        ];
+        let mut header = header();
+        for (code, name) in tags.into_iter().enumerate() {
+            let tag = Tag::from_code(code as u8).map(|tag| format!("{tag:?}").to_uppercase());
+            assert_eq!(tag.as_deref(), Some(&*name.replace('_', "")), "{name}");
+            assert_eq!(header.remove(&*format!("LTC_{name}")), Some(code as i64), "{name}");
+        }
+        assert_eq!(Tag::from_code(tags.len() as u8), None);
+        for (name, number) in [
+            ("LTC_MUT", i64::from(ArgFlags::MUT.0)),
+            ("LTC_FRESH", i64::from(ArgFlags::FRESH.0)),
+            ("LTC_WRAPPED", i64::from(ArgFlags::WRAPPED.0)),
+            ("LTC_RANDOM", i64::from(Props::RANDOM.0)),
+            ("LTC_MUTATES", i64::from(Props::MUTATES.0)),
+            ("LTC_OVERWRITES", i64::from(Props::OVERWRITES.0)),
+            ("LTC_DATA_DEPENDENT", i64::from(Props::DATA_DEPENDENT.0)),
+            ("LTC_ELEMENTWISE", i64::from(LTC_ELEMENTWISE)),
+            ("LTC_COMPARES", i64::from(LTC_COMPARES)),
+            ("LTC_WHY_DATA", FallbackReason::DataDependent as i64),
+            ("LTC_WHY_NO_SHAPE", FallbackReason::NoShapeFunction as i64),
+            ("LTC_WHY_ARGUMENT", FallbackReason::UnsupportedArgument as i64),
+            ("LTC_WHY_FORCED", FallbackReason::Forced as i64),
+            ("LTC_RUNTIME", ErrorClass::Runtime as i64),
+            ("LTC_INDEX", ErrorClass::Index as i64),
+            ("LTC_VALUE", ErrorClass::Value as i64),
+            ("LTC_TYPE", ErrorClass::Type as i64),
+            ("LTC_NOT_IMPLEMENTED", ErrorClass::NotImplemented as i64),
+            ("LTC_LINALG", ErrorClass::LinAlg as i64),
+            ("LTC_OUT_OF_MEMORY", ErrorClass::OutOfMemory as i64),
+            ("LTC_INTERRUPTED", ErrorClass::Interrupted as i64),
+            ("LTC_REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
+            ("LTC_INFERENCE", i64::from(LTC_INFERENCE)),
+            ("LTC_SLOT_BYTES", SLOT_BYTES as i64),
+        ] {
+            assert_eq!(header.remove(name), Some(number), "{name}");
+        }
+        assert!(header.is_empty(), "only in the header: {header:?}");
+    }
+
+    #[test]
+    fn numbers_that_come_from_the_header_are_read_back() {
+        assert!((0..4).all(|code| FallbackReason::from_code(code).is_some_and(|r| r as i32 == code)));
+        assert!((0..8).all(|code| ErrorClass::from_code(code).is_some_and(|c| c as i32 == code)));
+        assert_eq!((FallbackReason::from_code(4), ErrorClass::from_code(8)), (None, None));
+    }
 }

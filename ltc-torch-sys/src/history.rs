@@ -25,7 +25,7 @@ pub struct History {
 // SAFETY: nodes may be run by any thread, and by several at a time (each takes its own lock); what changes a history
 // asks for it alone (`&mut`).
 unsafe impl Send for History {}
-// SAFETY: as above.
+// SAFETY: what is called through a shared history, `ltc_history_run`, only reads it.
 unsafe impl Sync for History {}
 
 impl History {

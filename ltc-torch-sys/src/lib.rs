@@ -23,7 +23,7 @@ mod history;
 mod plan;
 mod pool;
 mod recorder;
-mod service;
+mod register;
 mod state;
 mod team;
 mod tensor;
@@ -42,8 +42,8 @@ pub use generators::{
 pub use history::History;
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
-pub use recorder::{NewStorages, Operand, Reason, RecordedCall, Recorder, View, forced_changed, register};
-pub use service::{Reply, Request};
+pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
+pub use register::{forced_changed, register};
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{Narrow, on_one_thread, parallel_for};
 pub use tensor::{

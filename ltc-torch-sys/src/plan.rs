@@ -126,7 +126,7 @@ pub struct Plan {
 
 // SAFETY: a plan is immutable after it is made; running it copies its constants.
 unsafe impl Send for Plan {}
-// SAFETY: as above.
+// SAFETY: threads that share a plan only run it, and that copies its constants and writes nothing to it.
 unsafe impl Sync for Plan {}
 
 impl Plan {

@@ -10,9 +10,6 @@ use crate::{
     tensor::{owned, raw},
 };
 
-const REQUIRES_GRAD: u32 = 1;
-const INFERENCE: u32 = 2;
-
 /// Dispatch keys (conjugation, subclasses), flags, hooks, and whether it has a history or a gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TensorKind {
@@ -38,9 +35,9 @@ pub struct TensorState {
     flags: u32,
 }
 
-// SAFETY: the addresses are compared and never followed.
+// SAFETY: the addresses are compared and never followed, on whatever thread.
 unsafe impl Send for TensorState {}
-// SAFETY: as above.
+// SAFETY: the addresses are compared and never followed, so threads that share them touch nothing.
 unsafe impl Sync for TensorState {}
 
 impl TensorState {
@@ -51,12 +48,12 @@ impl TensorState {
 
     /// Whether operators on it are recorded for differentiation.
     pub fn requires_grad(&self) -> bool {
-        self.flags & REQUIRES_GRAD != 0
+        self.flags & ffi::LTC_REQUIRES_GRAD != 0
     }
 
     /// Whether it was made in inference mode.
     pub fn is_inference(&self) -> bool {
-        self.flags & INFERENCE != 0
+        self.flags & ffi::LTC_INFERENCE != 0
     }
 
     /// Whether an operator made it that gradients flow through.

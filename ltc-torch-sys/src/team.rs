@@ -31,7 +31,7 @@ pub fn on_one_thread<R>(what: Narrow, f: impl FnOnce() -> R) -> R {
         }
     }
     let kernels = if what == Narrow::Kernels { 1 } else { -1 };
-    // SAFETY: as above.
+    // SAFETY: sets numbers of this thread's, and returns what they were.
     let _restore = Restore(unsafe { ffi::ltc_threads(ffi::LtcThreads { kernels, products: 1 }) });
     f()
 }

@@ -1,20 +1,21 @@
 //! Tensors across the border: to and from the lazy device, host bytes, operator schemas.
 
 use std::{
+    any::TypeId,
     borrow::Borrow,
     ffi::{CStr, CString, c_char, c_void},
     marker::PhantomData,
     mem::ManuallyDrop,
     ops::Deref,
+    sync::OnceLock,
 };
 
-use ltc_ir::{DType, Layout};
+use ltc_ir::{DType, Layout, View};
 use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
-    recorder::View,
 };
 
 pub(crate) fn raw(t: &Tensor) -> *const c_void {
@@ -81,12 +82,7 @@ pub fn impl_of(t: &Tensor) -> *mut c_void {
 }
 
 pub(crate) fn dims(layout: &Layout) -> ffi::LtcDims {
-    ffi::LtcDims {
-        sizes: layout.sizes().as_ptr(),
-        strides: layout.strides().as_ptr(),
-        rank: layout.rank() as u32,
-        dtype: layout.dtype() as u8,
-    }
+    dims_of(View::of(layout, 0))
 }
 
 pub(crate) fn dims_of(view: View<'_>) -> ffi::LtcDims {
@@ -132,7 +128,7 @@ pub fn empty_lazy(layout: &Layout, device: u16) -> Result<Tensor, TorchError> {
 /// A new host tensor whose contents nobody has written yet.
 pub fn empty_host(layout: &Layout) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
-    // SAFETY: as `empty_lazy`.
+    // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
     unsafe {
         err.check(ffi::ltc_host_new(&dims(layout), &mut out, err.as_ptr()))?;
         Ok(owned(out))
@@ -150,9 +146,19 @@ pub fn host_part(base: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor, 
     }
 }
 
+/// What the registered recorder's storages are.
+pub(crate) static STORAGE_TYPE: OnceLock<TypeId> = OnceLock::new();
+
+pub(crate) fn check_storage_type<S: 'static>() -> Result<(), TorchError> {
+    match STORAGE_TYPE.get() {
+        Some(t) if *t == TypeId::of::<S>() => Ok(()),
+        _ => Err(TorchError::runtime("the lazy device is not registered with this storage type")),
+    }
+}
+
 /// Runs `f` on the storage and view behind a lazy tensor. `S` must be the registered recorder's storage type.
 pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
-    crate::recorder::check_storage_type::<S>()?;
+    check_storage_type::<S>()?;
     let err = ErrorSlot::new();
     let mut op = std::mem::MaybeUninit::uninit();
     // SAFETY: on success the operand is filled in; its slot holds an `S` (checked above) and lives in the tensor's
@@ -160,13 +166,13 @@ pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) 
     unsafe {
         err.check(ffi::ltc_tensor_operand(raw(t), op.as_mut_ptr(), err.as_ptr()))?;
         let op = op.assume_init();
-        Ok(f(&*op.slot.cast::<S>(), View::of(&op).ok_or_else(|| TorchError::runtime("unsupported dtype"))?))
+        Ok(f(&*op.slot.cast::<S>(), view_of(&op).ok_or_else(|| TorchError::runtime("unsupported dtype"))?))
     }
 }
 
 /// A new lazy tensor that shows `view` of a new storage. `S` must be the registered recorder's storage type.
 pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) -> Result<Tensor, TorchError> {
-    crate::recorder::check_storage_type::<S>()?;
+    check_storage_type::<S>()?;
     let mut slot = std::mem::MaybeUninit::<ffi::LtcSlot>::uninit();
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     let dims = dims_of(view);
@@ -225,6 +231,17 @@ pub(crate) unsafe fn layout_of(d: &ffi::LtcDims) -> Option<Layout> {
     Some(Layout::strided(dtype, sizes, strides))
 }
 
+/// Reads the view of an operand from C++; `None` for dtypes we do not have.
+///
+/// # Safety
+/// The operand's dims must be valid for `'a`.
+pub(crate) unsafe fn view_of<'a>(op: &ffi::LtcOperand) -> Option<View<'a>> {
+    let (dims, offset) = (op.dims, op.offset);
+    // SAFETY: by this function's contract.
+    let (sizes, strides) = unsafe { (slice(dims.sizes, dims.rank as usize), slice(dims.strides, dims.rank as usize)) };
+    Some(View { dtype: DType::from_code(dims.dtype)?, sizes, strides, offset })
+}
+
 /// A slice that may come with a null pointer when it is empty.
 ///
 /// # Safety
@@ -232,6 +249,15 @@ pub(crate) unsafe fn layout_of(d: &ffi::LtcDims) -> Option<Layout> {
 pub(crate) unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
     // SAFETY: by this function's contract.
     if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(p, n) } }
+}
+
+/// A text from C++; `?` where it is not UTF-8.
+///
+/// # Safety
+/// `p` must be valid for `len` bytes for `'a`.
+pub(crate) unsafe fn text<'a>(p: *const c_char, len: usize) -> &'a str {
+    // SAFETY: by this function's contract.
+    std::str::from_utf8(unsafe { slice(p.cast::<u8>(), len) }).unwrap_or("?")
 }
 
 /// The dispatcher's schema of an operator (`aten::add.Tensor`); `None` when there is no such operator.

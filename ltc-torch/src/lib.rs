@@ -26,7 +26,6 @@ mod fork;
 mod inspect;
 mod recorder;
 mod replay;
-mod service;
 mod sites;
 mod step;
 
@@ -37,8 +36,7 @@ use std::{
 
 pub use capture::{Capture, is_open as is_capturing};
 pub use error::Error;
-pub use inspect::{Computation, computation, value_id};
-pub use ltc_backend::FallbackReason;
+pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
 use ltc_backend::{DeviceIndex, MemoryInfo};
 pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{
@@ -48,7 +46,7 @@ use ltc_core::{
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
-pub use ltc_ir::{ErrorClass, passes::Switches};
+pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
 pub use ltc_torch_sys::{
     Ambient, Borrowed, Calls, History, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad,
     set_spent, state_of,
@@ -137,7 +135,7 @@ fn rewrites(text: &str) -> Result<Switches, BadSetting> {
 struct Runtime {
     session: Arc<Session>,
     backend: Arc<TsBackend>,
-    services: service::State,
+    computations: inspect::Computations,
     forced: Arc<RwLock<Forced>>,
 }
 
@@ -209,7 +207,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     };
     ltc_torch_sys::register(recorder, "ltc", options.devices)?;
     fork::install()?;
-    RUNTIME.get_or_init(|| Runtime { session, backend, services: service::State::default(), forced });
+    RUNTIME.get_or_init(|| Runtime { session, backend, computations: inspect::Computations::default(), forced });
     Ok(())
 }
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use ltc_backend::{DeviceIndex, FallbackReason};
+use ltc_backend::DeviceIndex;
 use ltc_core::{Device, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
-use ltc_ir::{DType, Layout, LayoutRef, Operands, SiteId};
-use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, Reply, Request, TorchError, View};
+use ltc_ir::{DType, FallbackReason, Layout, LayoutRef, Operands, SiteId, View};
+use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError};
 use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{capture, error::to_torch, service, sites::Sites};
+use crate::{capture, error::to_torch, sites::Sites};
 
 pub(crate) struct LtcRecorder {
     pub(crate) session: Arc<Session>,
@@ -25,12 +25,7 @@ pub(crate) struct LtcRecorder {
     pub(crate) forced: Arc<RwLock<Forced>>,
 }
 
-pub(crate) fn core_view(v: View<'_>) -> ltc_core::View<'_> {
-    ltc_core::View { dtype: v.dtype, sizes: v.sizes, strides: v.strides, offset: v.offset }
-}
-
-const GENERATOR: ltc_core::View<'static> =
-    ltc_core::View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
+const GENERATOR: View<'static> = View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
 
 impl LtcRecorder {
     fn device(&self, index: u16) -> Result<&Device, TorchError> {
@@ -69,13 +64,9 @@ impl Recorder for LtcRecorder {
         capture::touched(storage);
     }
 
-    fn service(&self, request: Request<'_>) -> Result<Reply, TorchError> {
-        service::answer(&request).map_err(|e| TorchError { class: e.class(), message: e.to_string() })
-    }
-
     fn share(&self, device: u16, dst: &Storage, src: &Storage, view: View<'_>) {
         if let Ok(dev) = self.device(device) {
-            dst.share(dev, src, core_view(view), SiteId::default());
+            dst.share(dev, src, view, SiteId::default());
         }
     }
 
@@ -92,7 +83,7 @@ impl Recorder for LtcRecorder {
         let mut written: SmallVec<[_; 4]> = SmallVec::new();
         let mut generator = None;
         for o in call.operands() {
-            let view = core_view(o.view);
+            let view = o.view;
             if !o.fresh {
                 operands.push(o.storage.read(dev, view, site));
             }
@@ -120,8 +111,8 @@ impl Recorder for LtcRecorder {
 
     fn assign(&self, device: u16, dst: (&Storage, View<'_>), src: (&Storage, View<'_>)) -> Result<(), TorchError> {
         let dev = self.device(device)?;
-        let value = src.0.read(dev, core_view(src.1), SiteId::default());
-        dst.0.write(dev, core_view(dst.1), value, SiteId::default());
+        let value = src.0.read(dev, src.1, SiteId::default());
+        dst.0.write(dev, dst.1, value, SiteId::default());
         Ok(())
     }
 
@@ -130,16 +121,14 @@ impl Recorder for LtcRecorder {
     }
 
     fn import_into(&self, device: u16, dst: (&Storage, View<'_>), host: Tensor) -> Result<(), TorchError> {
-        let view = core_view(dst.1);
-        let layout: LayoutRef = Layout::strided(view.dtype, view.sizes, view.strides).into();
-        let value = self.import_value(device, host, layout)?;
-        dst.0.write(self.device(device)?, view, value, SiteId::default());
+        let value = self.import_value(device, host, dst.1.layout().into())?;
+        dst.0.write(self.device(device)?, dst.1, value, SiteId::default());
         Ok(())
     }
 
     fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
         let dev = self.device(device)?;
-        let value = src.0.read(dev, core_view(src.1), SiteId::default());
+        let value = src.0.read(dev, src.1, SiteId::default());
         capture::obstacle(|| format!("it reads a value ({})", value.layout()));
         let buffer = capture::value(dev, &value).map_err(to_torch)?;
         self.host_value(&value, &buffer)
@@ -200,8 +189,7 @@ impl Host<Storage> for LtcRecorder {
 
     fn values(&self, device: u16, operands: &[EagerOperand<'_, Storage>]) -> Result<Vec<Tensor>, TorchError> {
         let dev = self.device(device)?;
-        let values: Vec<TraceValue> =
-            operands.iter().map(|o| o.storage.read(dev, core_view(o.view), SiteId::default())).collect();
+        let values: Vec<TraceValue> = operands.iter().map(|o| o.storage.read(dev, o.view, SiteId::default())).collect();
         let buffers = dev.values_alone(&values).map_err(to_torch)?;
         values.iter().zip(&buffers).map(|(v, b)| self.host_value(v, b)).collect()
     }

@@ -7,11 +7,11 @@
 //! except numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step
 //! count on the host); whoever captures must know that the others do not change, or capture again.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{borrow::Borrow, sync::Arc};
 
 use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
-use ltc_ir::{DType, Dims, Hash128, Layout, LayoutRef};
-use ltc_torch_sys::{Hold, TensorKind, View};
+use ltc_ir::{DType, Hash128, Layout, LayoutRef, OwnedView, View};
+use ltc_torch_sys::{Hold, TensorKind};
 use smallvec::SmallVec;
 use tch::Tensor;
 
@@ -62,54 +62,19 @@ pub(crate) fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
     a.as_ref().and_then(cell_of).is_some_and(|c| Arc::ptr_eq(&c, cell))
 }
 
-/// What a tensor shows of its storage.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Window {
-    dtype: DType,
-    sizes: Dims,
-    strides: Dims,
-    offset: i64,
-}
-
-impl Window {
-    pub(crate) fn of(view: &View<'_>) -> Self {
-        Window { dtype: view.dtype, sizes: view.sizes.into(), strides: view.strides.into(), offset: view.offset }
-    }
-
-    pub(crate) fn shown_by(t: &Tensor) -> Result<Self, Error> {
-        Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |_, view| Window::of(&view))?)
-    }
-
-    /// Where it begins in the storage, in elements.
-    pub(crate) fn offset(&self) -> i64 {
-        self.offset
-    }
-
-    fn view(&self, moved: i64) -> View<'_> {
-        View { dtype: self.dtype, sizes: &self.sizes, strides: &self.strides, offset: self.offset + moved }
-    }
-
-    /// Whether a tensor has this dtype, and these sizes and strides.
-    pub(crate) fn is_shape_of(&self, view: &View<'_>) -> bool {
-        self.dtype == view.dtype && self.sizes[..] == *view.sizes && self.strides[..] == *view.strides
-    }
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Window { dtype, sizes, strides, offset } = self;
-        write!(f, "{dtype}{:?} (strides {:?}, offset {offset})", &sizes[..], &strides[..])
-    }
+/// What a tensor on the device shows of its memory.
+pub(crate) fn view_of(t: &Tensor) -> Result<OwnedView, Error> {
+    Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |_, view| view.into())?)
 }
 
 /// What calls have in common that may run one captured step: dtypes, sizes and strides of their inputs, and what else
 /// of a tensor decides how it is recorded (whether it requires a gradient, is conjugated, has hooks). Where an input
 /// begins in its memory does not matter, only whether it is all of it.
 #[derive(Clone, Debug)]
-pub struct Signature(Vec<(Window, bool, TensorKind)>);
+pub struct Signature(Vec<(OwnedView, bool, TensorKind)>);
 
 fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
-    let bytes = view.sizes.iter().product::<i64>() as usize * view.dtype.size_of();
+    let bytes = view.numel() as usize * view.dtype.size_of();
     view.offset == 0 && bytes == storage.nbytes()
 }
 
@@ -120,16 +85,16 @@ pub(crate) fn is_all_of_memory(t: &Tensor) -> Result<bool, Error> {
 
 /// A tensor that shows the same memory in the same way, and is neither a view of another one nor has a history.
 pub fn without_history(t: &Tensor) -> Result<Tensor, Error> {
-    Ok(ltc_torch_sys::alias(t, Window::shown_by(t)?.view(0))?)
+    Ok(ltc_torch_sys::alias(t, view_of(t)?.as_view())?)
 }
 
 impl Signature {
     /// Of these inputs, all on the device.
     pub fn of(inputs: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
         let one = |t: &Tensor| -> Result<_, Error> {
-            let shown = |s: &Storage, view: View<'_>| (Window::of(&view), fills_memory(s, &view));
-            let (window, fills) = ltc_torch_sys::storage_of(t, shown)?;
-            Ok((window, fills, ltc_torch_sys::state_of(t).kind()))
+            let shown = |s: &Storage, view: View<'_>| (OwnedView::from(view), fills_memory(s, &view));
+            let (like, fills) = ltc_torch_sys::storage_of(t, shown)?;
+            Ok((like, fills, ltc_torch_sys::state_of(t).kind()))
         };
         Ok(Signature(inputs.iter().map(|t| one(t.borrow())).collect::<Result<_, _>>()?))
     }
@@ -139,8 +104,9 @@ impl Signature {
         if self.0.len() != inputs.len() {
             return Ok(false);
         }
-        for (t, (window, fills, kind)) in inputs.iter().zip(&self.0) {
-            let same = |s: &Storage, view: View<'_>| window.is_shape_of(&view) && *fills == fills_memory(s, &view);
+        for (t, (like, fills, kind)) in inputs.iter().zip(&self.0) {
+            let same =
+                |s: &Storage, view: View<'_>| view.is_laid_out_as(like.as_view()) && *fills == fills_memory(s, &view);
             if !ltc_torch_sys::storage_of(t.borrow(), same)? || *kind != ltc_torch_sys::state_of(t.borrow()).kind() {
                 return Ok(false);
             }
@@ -210,13 +176,13 @@ pub struct Step {
     pub(crate) targets: Vec<(Source, End)>,
     /// Tensors the step made and left behind.
     pub(crate) fresh: Vec<usize>,
-    pub(crate) inputs: Vec<Window>,
+    pub(crate) inputs: Vec<OwnedView>,
     /// Which inputs share a storage: position of the first with the same one.
     pub(crate) sharing: Vec<usize>,
     /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal
     /// graphs.
     pub(crate) moves: Vec<bool>,
-    pub(crate) results: Vec<(Memory, Window)>,
+    pub(crate) results: Vec<(Memory, OwnedView)>,
     pub(crate) host: HostNumbers,
     pub(crate) varying: Varying,
 }
@@ -283,9 +249,9 @@ impl Step {
         if !self.reads.iter().zip(&other.reads).all(same_read) {
             return not("it reads other tensors each time, or other parts of them");
         }
-        let begins = |s: &Step, (memory, window): &(Memory, Window)| match *memory {
-            Memory::Input(i) => window.offset - s.inputs[i].offset,
-            _ => window.offset,
+        let begins = |s: &Step, (memory, view): &(Memory, OwnedView)| match *memory {
+            Memory::Input(i) => view.offset - s.inputs[i].offset,
+            _ => view.offset,
         };
         if self.results.len() != other.results.len()
             || !self.results.iter().zip(&other.results).all(|(a, b)| begins(self, a) == begins(other, b))
@@ -361,7 +327,7 @@ impl Step {
                 then.is_shape_of(&view).then(given)
             })?;
             let Some(now) = now else {
-                return not(format!("input {i} is {}, captured as {then}", Window::shown_by(t.borrow())?));
+                return not(format!("input {i} is {}, captured as {}", view_of(t.borrow())?.as_view(), then.as_view()));
             };
             given.push(now);
         }
@@ -373,7 +339,11 @@ impl Step {
             let moved = |i: usize| given[i].offset - self.inputs[i].offset;
             let first = self.sharing[i];
             if moved(i) != moved(first) || (moved(i) != 0 && !self.moves[first]) {
-                return not(format!("input {i} begins at {} in its memory, captured as {then}", given[i].offset));
+                return not(format!(
+                    "input {i} begins at {} in its memory, captured as {}",
+                    given[i].offset,
+                    then.as_view()
+                ));
             }
         }
         let is_state = |a: &Given| self.storages.iter().any(|h| std::ptr::from_ref::<Storage>(h) as usize == a.address);
@@ -460,7 +430,7 @@ impl Step {
             End::Output(i) => results[*i].clone(),
             End::Param(i) => data[*i].0.clone(),
         };
-        let own = |(memory, _): &(Memory, Window)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
+        let own = |(memory, _): &(Memory, OwnedView)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
         let mut before = SmallVec::<[Before; 2]>::new();
@@ -486,8 +456,9 @@ impl Step {
         });
         self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
-        for (value, (memory, window)) in own.into_iter().zip(&self.results) {
-            let view = window.view(if let Memory::Input(i) = *memory { moved[i] } else { 0 });
+        for (value, (memory, shown)) in own.into_iter().zip(&self.results) {
+            let moved = if let Memory::Input(i) = *memory { moved[i] } else { 0 };
+            let view = View { offset: shown.offset + moved, ..shown.as_view() };
             tensors.push(match (value, *memory) {
                 (Some(value), _) => {
                     let nbytes = value.layout().storage_bytes();

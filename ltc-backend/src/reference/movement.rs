@@ -1,6 +1,6 @@
 //! Elements that change place.
 
-use ltc_ir::{OpCode as O, layout::contiguous_strides, rules::view::Geometry};
+use ltc_ir::{OpCode as O, OwnedView};
 use ndarray::{ArrayD, Axis};
 
 use super::{
@@ -278,7 +278,7 @@ fn pad(k: &Kernel<'_>) -> Answer {
 /// Zeros with the part a view shows replaced by the gradient.
 fn view_backward(k: &Kernel<'_>) -> Answer {
     let layout = &k.results[0];
-    let whole = Geometry::of(layout.sizes(), &contiguous_strides(layout.sizes()));
+    let whole = OwnedView::of(&ltc_ir::Layout::contiguous(layout.dtype(), layout.sizes()));
     let int = |i| k.call.int(i, 0);
     let part = match k.call.short_op() {
         "select_backward" => whole.select(int(2), int(3)),
@@ -287,10 +287,9 @@ fn view_backward(k: &Kernel<'_>) -> Answer {
     };
     let part = part.map_err(|e| e.to_string())?;
     let base = Value::new(layout, &super::factory::filled(layout, 0.0));
-    let view = ltc_ir::Layout::strided(layout.dtype(), &part.sizes, &part.strides);
     let grad = k.need(0)?;
     let grad = Value { layout: grad.layout.clone(), data: spread(&grad.data, &part.sizes)? };
-    let written = base.write_view(&grad, &view, part.offset as usize).ok_or("a view outside of its base")?;
+    let written = base.write_view(&grad, &part.layout(), part.offset as usize).ok_or("a view outside of its base")?;
     Ok(vec![written.data])
 }
 

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use ltc_ir::{LayoutRef, SiteId};
+use ltc_ir::{LayoutRef, SiteId, View};
 
-use crate::{Device, Storage, TraceValue, View, sync::Mutex};
+use crate::{Device, Storage, TraceValue, sync::Mutex};
 
 pub(super) struct Memory(Mutex<State>);
 

@@ -35,7 +35,7 @@ mod view;
 
 use std::{fmt, sync::Arc};
 
-use ltc_ir::{DType, Layout, LayoutRef};
+use ltc_ir::{DType, Layout, LayoutRef, View};
 use smallvec::SmallVec;
 
 pub use composite::{Conv2dOptions, Reduction};
@@ -46,7 +46,7 @@ pub use operators::Operand;
 
 use memory::Memory;
 
-use crate::{Device, Error, Storage, TraceValue, View, autodiff::Edge};
+use crate::{Device, Error, Storage, TraceValue, autodiff::Edge};
 
 /// A tensor whose operators are recorded. Cloning shares memory, as in libtorch; `Send` and `Sync`.
 pub struct LazyTensor {

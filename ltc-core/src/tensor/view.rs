@@ -1,20 +1,20 @@
 //! Views: other sizes and strides over the same memory. Nothing is recorded until one is read.
 
-use ltc_ir::{ArgWriter, Layout, OpCode, Signature, rules::view::Geometry};
+use ltc_ir::{ArgWriter, OpCode, OwnedView, Signature};
 use smallvec::SmallVec;
 
 use super::LazyTensor;
 use crate::{Error, autodiff};
 
 impl LazyTensor {
-    fn geometry(&self) -> Geometry {
-        Geometry::of(self.sizes(), self.strides())
+    /// All of this tensor; views of it count from where it begins.
+    fn whole(&self) -> OwnedView {
+        OwnedView::of(self.layout())
     }
 
-    /// A view of this geometry. `code` and `arguments` (those after the tensor) say to gradients where it came from.
-    fn viewed(&self, code: OpCode, g: Geometry, arguments: impl FnOnce(&mut ArgWriter)) -> LazyTensor {
-        let layout = Layout::strided(self.dtype(), &g.sizes, &g.strides);
-        let view = self.seen_as(layout, self.storage_offset() + g.offset);
+    /// This part of the tensor. `code` and `arguments` (those after the tensor) say to gradients where it came from.
+    fn viewed(&self, code: OpCode, part: OwnedView, arguments: impl FnOnce(&mut ArgWriter)) -> LazyTensor {
+        let view = self.seen_as(part.layout(), self.storage_offset() + part.offset);
         if !self.requires_grad() || !autodiff::is_enabled() {
             return view;
         }
@@ -30,16 +30,16 @@ impl LazyTensor {
 
     /// `view(size)`: one size may be -1. Fails where strides do not allow it.
     pub fn view(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
-        let g = self.geometry().view(sizes)?;
-        Ok(self.viewed(OpCode::View, g, |w| {
+        let part = self.whole().view(sizes)?;
+        Ok(self.viewed(OpCode::View, part, |w| {
             w.ints(sizes);
         }))
     }
 
     /// `reshape(size)`: a view where there is one, a copy otherwise.
     pub fn reshape(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
-        match self.geometry().view(sizes) {
-            Ok(g) => Ok(self.viewed(OpCode::View, g, |w| {
+        match self.whole().view(sizes) {
+            Ok(part) => Ok(self.viewed(OpCode::View, part, |w| {
                 w.ints(sizes);
             })),
             // Sizes that do not fit are an error either way.
@@ -71,99 +71,99 @@ impl LazyTensor {
 
     /// `expand(size)`: -1 keeps a size.
     pub fn expand(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
-        let g = self.geometry().expand(sizes)?;
-        Ok(self.viewed(OpCode::Expand, g, |w| {
+        let part = self.whole().expand(sizes)?;
+        Ok(self.viewed(OpCode::Expand, part, |w| {
             w.ints(sizes).bool(false);
         }))
     }
 
     /// `permute(dims)`
     pub fn permute(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
-        let g = self.geometry().permute(dims)?;
-        Ok(self.viewed(OpCode::Permute, g, |w| {
+        let part = self.whole().permute(dims)?;
+        Ok(self.viewed(OpCode::Permute, part, |w| {
             w.ints(dims);
         }))
     }
 
     /// `transpose(dim0, dim1)`
     pub fn transpose(&self, dim0: i64, dim1: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().transpose(dim0, dim1)?;
-        Ok(self.viewed(OpCode::TransposeInt, g, |w| {
+        let part = self.whole().transpose(dim0, dim1)?;
+        Ok(self.viewed(OpCode::TransposeInt, part, |w| {
             w.int(dim0).int(dim1);
         }))
     }
 
     /// `t()` of at most two dimensions.
     pub fn t(&self) -> Result<LazyTensor, Error> {
-        let g = self.geometry().t()?;
-        Ok(self.viewed(OpCode::T, g, |_| ()))
+        let part = self.whole().t()?;
+        Ok(self.viewed(OpCode::T, part, |_| ()))
     }
 
     /// `squeeze()`: without dimensions of size 1.
     pub fn squeeze(&self) -> LazyTensor {
-        self.viewed(OpCode::Squeeze, self.geometry().squeeze(), |_| ())
+        self.viewed(OpCode::Squeeze, self.whole().squeeze(), |_| ())
     }
 
     /// `squeeze(dims)`: without those of these dimensions whose size is 1.
     pub fn squeeze_dims(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
-        let g = self.geometry().squeeze_dims(dims)?;
-        Ok(self.viewed(OpCode::SqueezeDims, g, |w| {
+        let part = self.whole().squeeze_dims(dims)?;
+        Ok(self.viewed(OpCode::SqueezeDims, part, |w| {
             w.ints(dims);
         }))
     }
 
     /// `unsqueeze(dim)`
     pub fn unsqueeze(&self, dim: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().unsqueeze(dim)?;
-        Ok(self.viewed(OpCode::Unsqueeze, g, |w| {
+        let part = self.whole().unsqueeze(dim)?;
+        Ok(self.viewed(OpCode::Unsqueeze, part, |w| {
             w.int(dim);
         }))
     }
 
     /// `select(dim, index)`
     pub fn select(&self, dim: i64, index: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().select(dim, index)?;
-        Ok(self.viewed(OpCode::SelectInt, g, |w| {
+        let part = self.whole().select(dim, index)?;
+        Ok(self.viewed(OpCode::SelectInt, part, |w| {
             w.int(dim).int(index);
         }))
     }
 
     /// `slice(dim, start, end, step)`: bounds clamp, negative ones count from the end.
     pub fn slice(&self, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().slice(dim, start, end, step)?;
-        Ok(self.viewed(OpCode::SliceTensor, g, |w| {
+        let part = self.whole().slice(dim, start, end, step)?;
+        Ok(self.viewed(OpCode::SliceTensor, part, |w| {
             w.int(dim).int(start.unwrap_or(0)).int(end.unwrap_or(i64::MAX)).int(step);
         }))
     }
 
     /// `narrow(dim, start, length)`
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().narrow(dim, start, length)?;
+        let part = self.whole().narrow(dim, start, length)?;
         let from = if start < 0 { start + self.size(dim)? } else { start };
-        Ok(self.viewed(OpCode::SliceTensor, g, |w| {
+        Ok(self.viewed(OpCode::SliceTensor, part, |w| {
             w.int(dim).int(from).int(from + length).int(1);
         }))
     }
 
     /// `diagonal(offset, dim1, dim2)`
     pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().diagonal(offset, dim1, dim2)?;
-        Ok(self.viewed(OpCode::Diagonal, g, |w| {
+        let part = self.whole().diagonal(offset, dim1, dim2)?;
+        Ok(self.viewed(OpCode::Diagonal, part, |w| {
             w.int(offset).int(dim1).int(dim2);
         }))
     }
 
     /// `unfold(dimension, size, step)`
     pub fn unfold(&self, dim: i64, size: i64, step: i64) -> Result<LazyTensor, Error> {
-        let g = self.geometry().unfold(dim, size, step)?;
-        Ok(self.viewed(OpCode::Unfold, g, |w| {
+        let part = self.whole().unfold(dim, size, step)?;
+        Ok(self.viewed(OpCode::Unfold, part, |w| {
             w.int(dim).int(size).int(step);
         }))
     }
 
     /// `as_strided(size, stride, offset)`: any layout within the storage. Gradients do not see through it.
     pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Result<LazyTensor, Error> {
-        let g = Geometry::as_strided(sizes, strides, offset)?;
+        let part = self.whole().as_strided(sizes, strides, offset)?;
         let end = (ltc_ir::layout::storage_elements(sizes, strides) + offset) as usize * self.dtype().size_of();
         if offset < 0 || end > self.memory.nbytes() {
             let message = format!(
@@ -173,7 +173,7 @@ impl LazyTensor {
             );
             return Err(ltc_ir::ShapeError::runtime(message).into());
         }
-        Ok(self.seen_as(Layout::strided(self.dtype(), &g.sizes, &g.strides), offset))
+        Ok(self.seen_as(part.layout(), offset))
     }
 
     /// `split(split_size, dim)`
@@ -201,7 +201,7 @@ impl LazyTensor {
 
     /// `split_with_sizes(split_sizes, dim)`
     pub fn split_with_sizes(&self, sizes: &[i64], dim: i64) -> Result<Vec<LazyTensor>, Error> {
-        self.geometry().split(sizes, dim)?;
+        self.whole().split(sizes, dim)?;
         let mut start = 0;
         let part = |&length: &i64| {
             start += length;

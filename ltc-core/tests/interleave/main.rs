@@ -10,8 +10,8 @@ use std::{
     sync::Arc,
 };
 
-use ltc_core::{Argument, Config, Device, Session, Storage, TraceValue, View, faults};
-use ltc_ir::{DType, SiteId};
+use ltc_core::{Argument, Config, Device, Session, Storage, TraceValue, faults};
+use ltc_ir::{DType, SiteId, View};
 use model::{Known, Model, layout, read, record};
 use shuttle::{
     FailurePersistence, Runner,

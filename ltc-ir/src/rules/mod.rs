@@ -30,25 +30,35 @@ use crate::{
     scalar::Scalar,
 };
 
-/// Which class of exception eager libtorch raises.
+/// Which class of exception eager libtorch raises. The numbers cross the border to libtorch
+/// (`ltc-torch-sys/csrc/abi.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorClass {
     /// `RuntimeError`.
-    Runtime,
+    Runtime = 0,
     /// `IndexError`.
-    Index,
+    Index = 1,
     /// `ValueError`.
-    Value,
+    Value = 2,
     /// `TypeError`.
-    Type,
+    Type = 3,
     /// `NotImplementedError`.
-    NotImplemented,
+    NotImplemented = 4,
     /// `torch.linalg.LinAlgError`: a matrix that an algorithm cannot take, told by its values.
-    LinAlg,
-    /// No mistake: whoever waited was called away, in Python by a signal whose handler raised.
-    Interrupted,
+    LinAlg = 5,
     /// `torch.OutOfMemoryError`.
-    OutOfMemory,
+    OutOfMemory = 6,
+    /// No mistake: whoever waited was called away, in Python by a signal whose handler raised.
+    Interrupted = 7,
+}
+
+impl ErrorClass {
+    /// The class of this number.
+    pub fn from_code(code: i32) -> Option<Self> {
+        use ErrorClass::{Index, Interrupted, LinAlg, NotImplemented, OutOfMemory, Runtime, Type, Value};
+        let all = [Runtime, Index, Value, Type, NotImplemented, LinAlg, OutOfMemory, Interrupted];
+        all.into_iter().find(|&class| class as i32 == code)
+    }
 }
 
 /// A call whose arguments do not fit together.

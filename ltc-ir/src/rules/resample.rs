@@ -2,12 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{
-    Call, ErrorClass, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format, view::Geometry,
-};
+use super::{Call, ErrorClass, MemoryFormat, NewResults, ShapeError, in_format, one, suggest_memory_format};
 use crate::{
     dtype::DType,
     layout::{Dims, Layout},
+    view::OwnedView,
 };
 
 fn format_of(x: &Layout, spatial: usize) -> MemoryFormat {
@@ -347,7 +346,7 @@ pub fn glu_jvp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let d = super::wrap_dim(call.int(3, -1), x.rank())? as i64;
     let n = g.sizes().get(super::wrap_dim(d, g.rank())?).copied().unwrap_or(1);
     for (l, start) in [(x, n), (dx, 0), (dx, n)] {
-        let half = Geometry::of(l.sizes(), l.strides()).narrow(d, start, n)?;
+        let half = OwnedView::of(l).narrow(d, start, n)?;
         super::checks::expands(&Layout::contiguous(l.dtype(), &half.sizes), g.sizes())?;
     }
     super::checks::one_dtype(call, &[0, 1, 2])?;

@@ -1,32 +1,20 @@
 //! Views: which part of their argument's memory they show, and the operators that copy or fill that part.
 //!
-//! [`Geometry`] is used twice: native tensors make their views with it, and the rules of `*_copy` and `*_scatter`
-//! operators read sizes from it.
+//! The methods of [`OwnedView`] are used twice: native tensors make their views with them, and the rules of `*_copy` and
+//! `*_scatter` operators read sizes from their results.
 
 use smallvec::SmallVec;
 
 use super::{Call, ErrorClass, NewResults, ShapeError, empty_like, one, wrap_dim};
-use crate::layout::{Dims, Layout};
+use crate::{
+    layout::{Dims, Layout},
+    view::OwnedView,
+};
 
-/// Sizes, strides and offset (in elements, from the argument's own) of a view.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Geometry {
-    /// Sizes.
-    pub sizes: Dims,
-    /// Strides.
-    pub strides: Dims,
-    /// Offset.
-    pub offset: i64,
-}
+type Viewed = Result<OwnedView, ShapeError>;
 
-type Viewed = Result<Geometry, ShapeError>;
-
-impl Geometry {
-    /// All of a tensor.
-    pub fn of(sizes: &[i64], strides: &[i64]) -> Geometry {
-        Geometry { sizes: sizes.into(), strides: strides.into(), offset: 0 }
-    }
-
+/// What view operators make of a view; offsets count from the same memory's beginning.
+impl OwnedView {
     fn rank(&self) -> usize {
         self.sizes.len()
     }
@@ -47,7 +35,7 @@ impl Geometry {
                  two contiguous subspaces). Use .reshape(...) instead.",
             )
         })?;
-        Ok(Geometry { sizes, strides, offset: self.offset })
+        Ok(OwnedView { sizes, strides, ..*self })
     }
 
     /// `expand(size)`: -1 keeps a size.
@@ -59,7 +47,7 @@ impl Geometry {
                  number of dimensions in the tensor ({rank})"
             )));
         }
-        let mut out = Geometry { sizes: sizes.into(), strides: Dims::from_elem(0, n), offset: self.offset };
+        let mut out = OwnedView { sizes: sizes.into(), strides: Dims::from_elem(0, n), ..*self };
         for i in (0..n).rev() {
             let own = (i + rank).checked_sub(n);
             let (mut size, mut stride) = match own {
@@ -106,7 +94,7 @@ impl Geometry {
             )));
         }
         let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, dims.len());
-        let mut out = Geometry { sizes: Dims::new(), strides: Dims::new(), offset: self.offset };
+        let mut out = OwnedView { sizes: Dims::new(), strides: Dims::new(), ..*self };
         for &d in dims {
             let d = wrap_dim(d, self.rank())?;
             if std::mem::replace(&mut seen[d], true) {
@@ -138,14 +126,14 @@ impl Geometry {
         }
     }
 
-    fn keep(&self, keep: impl Fn(usize) -> bool) -> Geometry {
+    fn keep(&self, keep: impl Fn(usize) -> bool) -> OwnedView {
         let dims = (0..self.rank()).filter(|&d| keep(d));
         let (sizes, strides) = dims.map(|d| (self.sizes[d], self.strides[d])).unzip();
-        Geometry { sizes, strides, offset: self.offset }
+        OwnedView { sizes, strides, ..*self }
     }
 
     /// `squeeze()`
-    pub fn squeeze(&self) -> Geometry {
+    pub fn squeeze(&self) -> OwnedView {
         self.keep(|d| self.sizes[d] != 1)
     }
 
@@ -275,7 +263,7 @@ impl Geometry {
     }
 
     /// `split(sizes, dim)`, one view each.
-    pub fn split(&self, sizes: &[i64], dim: i64) -> Result<Vec<Geometry>, ShapeError> {
+    pub fn split(&self, sizes: &[i64], dim: i64) -> Result<Vec<OwnedView>, ShapeError> {
         let d = self.dim(dim, "split")?;
         let whole = self.sizes[d];
         if sizes.iter().any(|&s| s < 0) || sizes.iter().sum::<i64>() != whole {
@@ -292,8 +280,8 @@ impl Geometry {
         sizes.iter().map(part).collect()
     }
 
-    /// `as_strided(size, stride)` at an offset from the argument's own.
-    pub fn as_strided(sizes: &[i64], strides: &[i64], offset: i64) -> Viewed {
+    /// `as_strided(size, stride, offset)`
+    pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Viewed {
         if sizes.len() != strides.len() {
             return Err(ShapeError::runtime("mismatch in length of strides and shape"));
         }
@@ -302,7 +290,7 @@ impl Geometry {
                 "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
             )));
         }
-        Ok(Geometry { sizes: sizes.into(), strides: strides.into(), offset })
+        Ok(OwnedView { dtype: self.dtype, sizes: sizes.into(), strides: strides.into(), offset })
     }
 }
 
@@ -369,47 +357,44 @@ pub fn view_strides(old: &[i64], strides: &[i64], new: &[i64]) -> Option<Dims> {
     (at == 0).then_some(out)
 }
 
-fn self_geometry(call: &Call<'_>) -> Viewed {
-    let x = call.need(0)?;
-    Ok(Geometry::of(x.sizes(), x.strides()))
+fn all_of_self(call: &Call<'_>) -> Viewed {
+    Ok(OwnedView::of(call.need(0)?))
 }
 
 /// The view of a view operator's first argument that the rest of its arguments, from `from` on, say.
 fn viewed(call: &Call<'_>, base: &str, from: usize) -> Viewed {
-    viewed_of(call, self_geometry(call)?, base, from)
+    viewed_of(call, all_of_self(call)?, base, from)
 }
 
-/// As [`viewed`], of a tensor of this geometry.
-fn viewed_of(call: &Call<'_>, g: Geometry, base: &str, from: usize) -> Viewed {
+/// As [`viewed`], of a tensor that shows this.
+fn viewed_of(call: &Call<'_>, whole: OwnedView, base: &str, from: usize) -> Viewed {
     let ints = || call.ints(from).unwrap_or_default();
     let optional = |i: usize| call.ints(i).and_then(|v| v.first().copied());
     match base {
-        "alias" | "detach" | "lift" | "lift_fresh" | "positive" => Ok(g),
-        "view" | "_unsafe_view" => g.view(&ints()),
-        "_reshape_alias" => Geometry::as_strided(&ints(), &call.ints(from + 1).unwrap_or_default(), 0),
-        "as_strided" => Geometry::as_strided(&ints(), &call.ints(from + 1).unwrap_or_default(), 0),
-        "expand" => g.expand(&ints()),
-        "permute" => g.permute(&ints()),
-        "transpose" => g.transpose(call.int(from, 0), call.int(from + 1, 1)),
-        "t" => g.t(),
+        "alias" | "detach" | "lift" | "lift_fresh" | "positive" => Ok(whole),
+        "view" | "_unsafe_view" => whole.view(&ints()),
+        "_reshape_alias" | "as_strided" => whole.as_strided(&ints(), &call.ints(from + 1).unwrap_or_default(), 0),
+        "expand" => whole.expand(&ints()),
+        "permute" => whole.permute(&ints()),
+        "transpose" => whole.transpose(call.int(from, 0), call.int(from + 1, 1)),
+        "t" => whole.t(),
         "squeeze" => match call.ints(from) {
-            Some(dims) => g.squeeze_dims(&dims),
-            None => Ok(g.squeeze()),
+            Some(dims) => whole.squeeze_dims(&dims),
+            None => Ok(whole.squeeze()),
         },
-        "unsqueeze" => g.unsqueeze(call.int(from, 0)),
-        "select" => g.select(call.int(from, 0), call.int(from + 1, 0)),
-        "slice" => g.slice(call.int(from, 0), optional(from + 1), optional(from + 2), call.int(from + 3, 1)),
-        "narrow" => g.narrow(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 0)),
-        "diagonal" => g.diagonal(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 1)),
-        "unfold" => g.unfold(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 0)),
+        "unsqueeze" => whole.unsqueeze(call.int(from, 0)),
+        "select" => whole.select(call.int(from, 0), call.int(from + 1, 0)),
+        "slice" => whole.slice(call.int(from, 0), optional(from + 1), optional(from + 2), call.int(from + 3, 1)),
+        "narrow" => whole.narrow(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 0)),
+        "diagonal" => whole.diagonal(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 1)),
+        "unfold" => whole.unfold(call.int(from, 0), call.int(from + 1, 0), call.int(from + 2, 0)),
         other => Err(ShapeError::runtime(format!("{other} is no view"))),
     }
 }
 
 /// A view, by the operator's name; its offset does not show in its layout.
 pub fn view(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let g = viewed(call, call.short_op(), 1)?;
-    one(Layout::strided(call.need(0)?.dtype(), &g.sizes, &g.strides))
+    one(viewed(call, call.short_op(), 1)?.layout())
 }
 
 /// `positive(self)`: booleans have no sign.
@@ -428,23 +413,23 @@ pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.",
         ));
     }
-    let g = viewed(call, op.strip_suffix("_copy").unwrap_or(op), 1)?;
-    one(Layout::contiguous(call.need(0)?.dtype(), &g.sizes))
+    let shown = viewed(call, op.strip_suffix("_copy").unwrap_or(op), 1)?;
+    one(Layout::contiguous(shown.dtype, &shown.sizes))
 }
 
 /// `slice_scatter(self, src, ...)` and its like: `self` with the view replaced by `src`, which has the view's sizes.
 pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let op = call.short_op();
-    let g = viewed(call, op.strip_suffix("_scatter").unwrap_or(op), 2)?;
+    let shown = viewed(call, op.strip_suffix("_scatter").unwrap_or(op), 2)?;
     if op == "as_strided_scatter" && call.int(4, 0) < 0 {
         return Err(ShapeError::runtime("as_strided_scatter: storage_offset must be non-negative"));
     }
     let (x, src) = (call.need(0)?, call.need(1)?);
-    if src.sizes() != &g.sizes[..] {
+    if src.sizes() != &shown.sizes[..] {
         return Err(ShapeError::runtime(format!(
             "expected src to have a size equal to the slice of self. src size = {:?}, slice size = {:?}",
             src.sizes(),
-            &g.sizes[..]
+            &shown.sizes[..]
         )));
     }
     one(if x.strides().contains(&0) { empty_like(x, None) } else { Layout::strided(x.dtype(), x.sizes(), x.strides()) })
@@ -466,58 +451,55 @@ pub fn backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         let message = format!("step is {} but must be > 0", call.int(4, 1));
         return Err(ShapeError { class: super::ErrorClass::Value, message });
     }
-    let strides = crate::layout::contiguous_strides(&sizes);
-    let g = viewed_of(call, Geometry::of(&sizes, &strides), op.strip_suffix("_backward").unwrap_or(op), 2)?;
+    let input = Layout::contiguous(grad.dtype(), &sizes);
+    let shown = viewed_of(call, OwnedView::of(&input), op.strip_suffix("_backward").unwrap_or(op), 2)?;
     if op == "unfold_backward" {
-        super::checks::sizes_are("grad", grad, &g.sizes)?;
+        super::checks::sizes_are("grad", grad, &shown.sizes)?;
     }
-    super::checks::expands(grad, &g.sizes)?;
-    one(Layout::contiguous(grad.dtype(), &sizes))
+    super::checks::expands(grad, &shown.sizes)?;
+    one(input)
 }
 
-fn parts(call: &Call<'_>, parts: Vec<Geometry>, copied: bool) -> Result<NewResults, ShapeError> {
-    let dtype = call.need(0)?.dtype();
-    let layout = |g: Geometry| {
-        if copied { Layout::contiguous(dtype, &g.sizes) } else { Layout::strided(dtype, &g.sizes, &g.strides) }
-    };
-    Ok(parts.into_iter().map(|g| Some(layout(g))).collect())
+fn parts(parts: Vec<OwnedView>, copied: bool) -> NewResults {
+    let layout = |part: OwnedView| if copied { Layout::contiguous(part.dtype, &part.sizes) } else { part.layout() };
+    parts.into_iter().map(|part| Some(layout(part))).collect()
 }
 
 /// `split(self, split_size, dim)`, also `_copy`.
 pub fn split(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let g = self_geometry(call)?;
+    let whole = all_of_self(call)?;
     let dim = call.int(2, 0);
-    let (size, whole) = (call.int(1, 1), g.sizes.get(g.dim(dim, "split")?).copied().unwrap_or(1));
-    if size < 0 || (size == 0 && whole != 0) {
+    let (size, length) = (call.int(1, 1), whole.sizes.get(whole.dim(dim, "split")?).copied().unwrap_or(1));
+    if size < 0 || (size == 0 && length != 0) {
         return Err(ShapeError::runtime(format!(
             "split expects split_size be non-negative, but got split_size={size}"
         )));
     }
-    let count = if size == 0 { 1 } else { (whole + size - 1).div_euclid(size).max(1) };
-    let sizes: Vec<i64> = (0..count).map(|i| if size == 0 { 0 } else { size.min(whole - i * size) }).collect();
-    parts(call, g.split(&sizes, dim)?, call.short_op().ends_with("_copy"))
+    let count = if size == 0 { 1 } else { (length + size - 1).div_euclid(size).max(1) };
+    let sizes: Vec<i64> = (0..count).map(|i| if size == 0 { 0 } else { size.min(length - i * size) }).collect();
+    Ok(parts(whole.split(&sizes, dim)?, call.short_op().ends_with("_copy")))
 }
 
 /// `split_with_sizes(self, split_sizes, dim)`, also `_copy`.
 pub fn split_with_sizes(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let g = self_geometry(call)?;
+    let whole = all_of_self(call)?;
     let sizes = call.ints(1).unwrap_or_default();
-    parts(call, g.split(&sizes, call.int(2, 0))?, call.short_op().ends_with("_copy"))
+    Ok(parts(whole.split(&sizes, call.int(2, 0))?, call.short_op().ends_with("_copy")))
 }
 
 /// `unbind(self, dim)`, also `_copy`.
 pub fn unbind(call: &Call<'_>) -> Result<NewResults, ShapeError> {
-    let g = self_geometry(call)?;
-    if g.sizes.is_empty() {
+    let whole = all_of_self(call)?;
+    if whole.sizes.is_empty() {
         return Err(ShapeError {
             class: ErrorClass::Index,
             message: "Dimension specified as 0 but tensor has no dimensions".into(),
         });
     }
     let dim = call.int(1, 0);
-    let count = g.sizes[wrap_dim(dim, g.sizes.len())?];
-    let selected = (0..count).map(|i| g.select(dim, i)).collect::<Result<_, _>>()?;
-    parts(call, selected, call.short_op().ends_with("_copy"))
+    let count = whole.sizes[wrap_dim(dim, whole.sizes.len())?];
+    let selected = (0..count).map(|i| whole.select(dim, i)).collect::<Result<_, _>>()?;
+    Ok(parts(selected, call.short_op().ends_with("_copy")))
 }
 
 #[cfg(test)]
@@ -536,10 +518,10 @@ mod tests {
 
     #[test]
     fn slices_clamp_as_in_python() {
-        let g = Geometry::of(&[5, 2], &[2, 1]);
-        let s = g.slice(0, Some(-3), None, 2).expect("a slice");
+        let whole = OwnedView::of(&Layout::contiguous(crate::dtype::DType::F32, &[5, 2]));
+        let s = whole.slice(0, Some(-3), None, 2).expect("a slice");
         assert_eq!((&s.sizes[..], &s.strides[..], s.offset), (&[2, 2][..], &[4, 1][..], 4));
-        assert_eq!(g.slice(0, Some(9), Some(2), 1).expect("a slice").sizes[0], 0);
-        assert!(g.slice(0, None, None, 0).is_err() && g.select(0, 5).is_err());
+        assert_eq!(whole.slice(0, Some(9), Some(2), 1).expect("a slice").sizes[0], 0);
+        assert!(whole.slice(0, None, None, 0).is_err() && whole.select(0, 5).is_err());
     }
 }

@@ -38,7 +38,7 @@ from torch_ltc import (  # noqa: E402
     ts_backend,
 )
 from torch_ltc._dynamo import backend as _backend  # noqa: E402,F401  (registers torch.compile's backend)
-from torch_ltc._runtime import on_device, service  # noqa: E402
+from torch_ltc._runtime import on_device  # noqa: E402
 from torch_ltc._step import CompiledStep, StaleStep, compile  # noqa: E402
 from torch_ltc.closure import add_step_closure, run_step_closures  # noqa: E402
 from torch_ltc.extract_compiled_graph import extract_compiled_graph  # noqa: E402
@@ -85,12 +85,12 @@ def wait_device_ops(devices: Sequence[str] | None = None) -> None:
 
 def sync_multi(tensors: Sequence[Any], devices: Sequence[str] = ()) -> None:
     """Sends what these tensors need to run, and nothing else."""
-    service("sync", [t for t in tensors if on_device(t)])
+    _ltc.sync([t for t in tensors if on_device(t)])
 
 
 def get_tensor_id(tensor: torch.Tensor) -> int:
     """A number that names the value a tensor on the device holds."""
-    return service("value_id", [tensor])[2][0]
+    return _ltc.value_id(tensor)
 
 
 def to_cpu(tensors: Any, devices: Sequence[str] | None = None) -> Any:
@@ -122,7 +122,7 @@ def fallbacks() -> list[tuple[str, str, int, str | None]]:
 
 def lazy_repr(tensor: torch.Tensor) -> str:
     """What a tensor on the device is, without running anything: shape, dtype, device, and whether it is pending."""
-    text = service("graph_text", [tensor])[1]
+    text = _ltc.graph_text([tensor])
     nodes = sum(" = " in line for line in text.splitlines())
     state = f"pending, {nodes} operations" if nodes else "data"
     return f"tensor(<{state}>, size={tuple(tensor.shape)}, dtype={tensor.dtype}, device='{tensor.device}')"

@@ -10,7 +10,7 @@ import torch
 from torch.multiprocessing import reductions
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import Device, device_index, service
+from torch_ltc._runtime import Device, device_index
 
 
 class device:
@@ -50,12 +50,12 @@ def synchronize(device: Device = None) -> None:
 
 def get_rng_state(device: Device = "ltc") -> torch.Tensor:
     """State of the device's default generator, a CPU byte tensor. Waits for the draws recorded so far."""
-    return service("rng_state", numbers=[device_index(device)])[0][0]
+    return _ltc.generator_state(device_index(device))
 
 
 def set_rng_state(new_state: torch.Tensor, device: Device = "ltc") -> None:
     """Sets the state of the device's default generator."""
-    service("set_rng_state", [new_state], numbers=[device_index(device)])
+    _ltc.set_generator_state(device_index(device), new_state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
@@ -97,7 +97,7 @@ def max_memory_allocated(device: Device = None) -> int:
 def empty_cache() -> None:
     """Forgets compiled programs, and gives memory kept for the next run back to the system."""
     _ltc.clear_cache()
-    service("empty_cache")
+    _ltc.empty_cache()
 
 
 def is_available() -> bool:
@@ -218,7 +218,10 @@ _interrupted = torch.library.Library("ltc", "IMPL")
 
 
 def _raise_in_waits() -> None:
-    """A wait inside libtorch that a signal ends calls this operator, so that what the handler raised is raised there."""
+    """A wait inside libtorch that a signal ends calls this operator, so that what the handler raised is raised there.
+
+    It is an operator because libtorch does not know which language waits.
+    """
     _interrupted.impl("_interrupted", _ltc.raise_interrupt, "CompositeExplicitAutograd")
 
 

@@ -1,20 +1,11 @@
-"""The requests that hand tensors to the Rust side and get tensors back."""
+"""Which device is meant, and what is on one."""
 
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import torch
 
 #: What names an ltc device: an index, a string, a `torch.device`, or nothing for the first.
 Device = int | str | torch.device | None
-
-
-def service(
-    name: str, tensors: Sequence[torch.Tensor] = (), text: str = "", numbers: Sequence[int] = ()
-) -> tuple[list[torch.Tensor], str, list[int]]:
-    """Asks ``ltc-torch``: returns ``(tensors, text, numbers)``."""
-    tensors, text, numbers = torch.ops.ltc._service.default(name, tensors, text, numbers)
-    return list(tensors), text, list(numbers)
 
 
 def device_index(device: Device = None) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from torch_ltc._runtime import service
+from torch_ltc import _ltc
 
 
 def get_tensors_ts_device_data_node(tensors: Sequence[Tensor]) -> tuple[list[int], list[Tensor]]:
@@ -12,13 +12,12 @@ def get_tensors_ts_device_data_node(tensors: Sequence[Tensor]) -> tuple[list[int
 
     Returns ``(ids, tensors)``: the ids of :func:`torch_ltc.get_tensor_id` and CPU tensors that must only be read.
     """
-    data, _, ids = service("graph_data", tensors)
-    return ids, data
+    return _ltc.graph_data(tensors)
 
 
 def get_graph_hash(tensors: Sequence[Tensor]) -> str:
     """Structural hash of the pending computation of these tensors; :func:`run_cached_graph` takes it."""
-    return service("graph_hash", tensors)[1]
+    return _ltc.graph_hash(tensors)
 
 
 def run_cached_graph(hash_str: str, graph_inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -26,4 +25,4 @@ def run_cached_graph(hash_str: str, graph_inputs: Sequence[Tensor]) -> list[Tens
 
     Returns CPU tensors, one per tensor the hash was asked for. Nothing is recorded.
     """
-    return service("run_graph", graph_inputs, hash_str)[0]
+    return _ltc.run_graph(hash_str, graph_inputs)

@@ -1,7 +1,6 @@
 """Configuration at run time (``torch._lazy.config``)."""
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import service
 
 
 def get_force_fallback() -> str:
@@ -16,4 +15,4 @@ def set_force_fallback(configval: str) -> None:
 
 def set_reuse_ir(val: bool) -> None:
     """Whether steps are recorded into the nodes of the ones before them, as they are unless told otherwise."""
-    service("reuse_nodes", numbers=[int(val)])
+    _ltc.set_reuse_nodes(bool(val))

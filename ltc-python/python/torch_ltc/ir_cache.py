@@ -3,13 +3,12 @@
 import os
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import service
 
 
 def dump(dot_file_name: str | os.PathLike[str]) -> None:
     """Writes the cached programs to a file in the DOT language: hash, operations, inputs and outputs of each."""
     with open(dot_file_name, "w") as f:
-        f.write(service("cache_dot")[1])
+        f.write(_ltc.cache_dot())
 
 
 def reset() -> None:

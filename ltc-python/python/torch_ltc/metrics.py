@@ -1,7 +1,6 @@
 """Counters and timings (``torch._lazy.metrics``)."""
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import service
 
 
 def reset() -> None:
@@ -26,9 +25,10 @@ def metrics_report() -> str:
 
 def set_profiling(on: bool) -> None:
     """Starts or stops timing the steps of compiled programs."""
-    service("profile_on", numbers=[int(on)])
+    _ltc.set_profiling(bool(on))
 
 
 def profile_report() -> str:
     """The steps timed since the last call, those that took longest first: total time, runs, operators, first result."""
-    return service("profile")[1]
+    rows = (f"{seconds * 1e3:>12.3f} ms {count:>8}x  {name}\n" for seconds, count, name in _ltc.take_profile())
+    return "".join(rows)

@@ -140,7 +140,7 @@ fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<
             (code as usize, PyFrame_GetLasti(frame))
         };
         found = visit(Place { code, at: code + begin + usize::try_from(instruction).unwrap_or(0) });
-        // SAFETY: as above; the frame is let go after its caller's was taken.
+        // SAFETY: a frame we hold, which is let go after its caller's, now ours, was taken.
         frame = unsafe {
             let back = PyFrame_GetBack(frame);
             ffi::Py_DECREF(frame.cast());

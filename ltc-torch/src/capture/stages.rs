@@ -4,15 +4,15 @@
 use std::{borrow::Borrow, sync::Arc};
 
 use ltc_core::{Argument, DataCell, Device, Extracted, Moment, Storage, TraceValue};
-use ltc_ir::LayoutRef;
+use ltc_ir::{LayoutRef, OwnedView};
 use ltc_torch_sys::Hold;
 use tch::Tensor;
 
 use crate::{
     Error,
     step::{
-        End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, Window, cell_of, is_all_of_memory,
-        same_data, sharing,
+        End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, cell_of, is_all_of_memory, same_data,
+        sharing,
     },
 };
 
@@ -90,7 +90,7 @@ pub(super) fn step(
         fresh,
         sharing: sharing(&addresses),
         moves: Vec::new(),
-        inputs: collected.inputs.into_iter().map(|shown| shown.window).collect(),
+        inputs: collected.inputs.into_iter().map(|shown| shown.view).collect(),
         results,
         host,
         varying: Varying::default(),
@@ -103,14 +103,14 @@ pub(super) fn step(
 struct Shown {
     /// Of the storage.
     address: usize,
-    window: Window,
+    view: OwnedView,
 }
 
 impl Shown {
     fn by(t: &impl Borrow<Tensor>) -> Result<Self, Error> {
         Ok(ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| Shown {
             address: std::ptr::from_ref(s) as usize,
-            window: Window::of(&view),
+            view: view.into(),
         })?)
     }
 }
@@ -212,7 +212,7 @@ struct Classified {
     changed: Vec<(usize, usize)>,
     /// Those of them that the step made.
     fresh: Vec<usize>,
-    returned: Vec<(Returned, Window)>,
+    returned: Vec<(Returned, OwnedView)>,
 }
 
 impl Classified {
@@ -222,7 +222,7 @@ impl Classified {
         new.changes(collected)?;
         for (i, result) in results.iter().enumerate() {
             let memory = new.memory_of(collected, i, result)?;
-            new.returned.push((memory, collected.results[i].window.clone()));
+            new.returned.push((memory, collected.results[i].view.clone()));
         }
         Ok(new)
     }
@@ -307,7 +307,7 @@ impl<'a> Binder<'a> {
                 };
                 return Err(collected.strange(Some(cell), &extracted.params()[param], why));
             };
-            let begins = if let Source::Input(i) = source { collected.inputs[i].window.offset() } else { 0 };
+            let begins = if let Source::Input(i) = source { collected.inputs[i].view.offset } else { 0 };
             binder.reads.push(Read { source, part_at: part_at.map(|at| at - begins) });
         }
         Ok(binder)
@@ -363,13 +363,13 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds what the step returns.
-    fn results(&mut self, returned: Vec<(Returned, Window)>) -> Result<Vec<(Memory, Window)>, Stop> {
-        let bound = returned.into_iter().map(|(memory, window)| {
+    fn results(&mut self, returned: Vec<(Returned, OwnedView)>) -> Result<Vec<(Memory, OwnedView)>, Stop> {
+        let bound = returned.into_iter().map(|(memory, view)| {
             let memory = match memory {
                 Returned::Old(shown) => shown,
                 Returned::New(end) => Memory::New(self.resolved(end, NOT_COMPUTED)?),
             };
-            Ok((memory, window))
+            Ok((memory, view))
         });
         bound.collect()
     }

@@ -13,7 +13,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("ltc-core", &["ltc-ir", "ltc-backend"]),
     ("ltc-torch-sys", &["ltc-ir"]),
     ("ltc-ts", &["ltc-ir", "ltc-backend", "ltc-torch-sys"]),
-    ("ltc-eager-fallback", &["ltc-backend", "ltc-torch-sys"]),
+    ("ltc-eager-fallback", &["ltc-ir", "ltc-torch-sys"]),
     ("ltc-torch", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-eager-fallback"]),
     ("ltc-python", &["ltc-torch"]),
     ("ltc-examples", &["ltc-backend", "ltc-core", "ltc-ts"]),
@@ -26,7 +26,7 @@ const DEV_EDGES: [(&str, &[&str]); 3] = [
     // Its own features, for its bench.
     ("ltc-backend", &["ltc-backend"]),
     ("ltc-ts", &["ltc-core"]),
-    ("ltc-eager-fallback", &["ltc-ir", "ltc-torch"]),
+    ("ltc-eager-fallback", &["ltc-torch"]),
 ];
 
 /// Finds libtorch for build scripts: anyone's may use it.
