@@ -55,11 +55,16 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                     small = shrink(text, again, ask, shrinking)
                     last = ask(small)
                     finding = (kind(again), last["what"] if "what" in last else again["what"], small)
-                    if small not in known:
+                    why = next((w for pattern, w in open_ if re.search(pattern, f"{small}{finding[1]}")), None)
+                    if why and plant is None:
+                        totals["known"] += 1
+                        totals[f"known: {why}"] += 1
+                        say(f"  known: {why}")
+                    elif small not in known:
                         known.add(small)
                         findings.append(finding)
                     say(f"  shrunk to\n{small}  {finding[1]}")
-                    if keep:
+                    if keep and not why:
                         keep.mkdir(parents=True, exist_ok=True)
                         (keep / f"found-{number}.txt").write_text(f"## {finding[1].splitlines()[0]}\n{small}".replace("\n## ", "\n"))
                 fresh.close()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ltc_backend::DeviceIndex;
 use ltc_core::{Device, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
-use ltc_ir::{DType, FallbackReason, Layout, LayoutRef, Operands, SiteId, View};
+use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
 use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError};
 use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;

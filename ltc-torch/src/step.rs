@@ -10,7 +10,7 @@
 use std::{borrow::Borrow, sync::Arc};
 
 use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
-use ltc_ir::{DType, Hash128, Layout, LayoutRef, OwnedView, View};
+use ltc_ir::{Hash128, Layout, LayoutRef, OwnedView, View};
 use ltc_torch_sys::{Hold, TensorKind};
 use smallvec::SmallVec;
 use tch::Tensor;
@@ -324,7 +324,7 @@ impl Step {
             let now = ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
                 let given =
                     || Given { address: std::ptr::from_ref(s) as usize, value: s.current(), offset: view.offset };
-                then.is_shape_of(&view).then(given)
+                view.is_laid_out_as(then.as_view()).then(given)
             })?;
             let Some(now) = now else {
                 return not(format!("input {i} is {}, captured as {}", view_of(t.borrow())?.as_view(), then.as_view()));
