@@ -11,6 +11,7 @@
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions);
 #                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
 # make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
+# make races     the executor, placeholders and waits under ThreadSanitizer, where there is a nightly compiler
 # make miri      the crates without libtorch under Miri, where it is installed
 
 DATA ?=
@@ -25,7 +26,7 @@ SEED ?= 1
 STEPS ?= 20
 ITERATIONS ?= 100000
 
-.PHONY: modules interleave sanitize miri test-checked fuzz fuzz-guided faults soak fuzz-parse help setup mnist test python bench
+.PHONY: modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak fuzz-parse help setup mnist test python bench
 .PHONY: opinfo matrix test-cuda bench-cuda
 
 help:
@@ -115,6 +116,16 @@ sanitize: setup
 	cp target/sanitize/debug/lib_ltc.so target/sanitize/python/torch_ltc/_ltc.abi3.so
 	cd ltc-python && LD_PRELOAD=$(call COLON,$(SANITIZERS)) $(SANITIZED) PYTHONPATH="$(CURDIR)/target/sanitize/python" PYTHONMALLOC=malloc \
 		../.venv/bin/python -m pytest -q -p no:cacheprovider $(SANITIZE_PYTHON:%=tests/%.py)
+
+# Tests that decide by clocks are left out: ThreadSanitizer makes all of them slow.
+RACES ?= reused_nodes program_order failed_calls native_tensors faults a_session_over_a_backend_without_numerics
+
+races:
+	@cargo +nightly --version >/dev/null 2>&1 || \
+		{ echo "make races: there is no nightly compiler (rustup toolchain install nightly)" >&2; exit 1; }
+	RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR="$(CURDIR)/target/races" \
+		TSAN_OPTIONS="suppressions=$(CURDIR)/ltc-core/tests/races.supp history_size=7" \
+		cargo +nightly test -p ltc-core --features races --target "$$(rustc -vV | sed -n 's/^host: //p')" $(RACES:%=--test %)
 
 # Tests that start processes, take minutes or look at files are left out.
 miri:

@@ -206,3 +206,8 @@ pub trait Backend: Send + Sync {
         MemoryInfo::default()
     }
 }
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -50,3 +50,8 @@ pub use undo::Before;
 
 /// A value of the trace: pending, or standing for data in a [`DataCell`].
 pub type TraceValue = ltc_ir::Value<std::sync::Arc<DataCell>>;
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

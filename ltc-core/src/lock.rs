@@ -1,8 +1,16 @@
 //! Locks that are held while the process forks.
-#![cfg_attr(not(feature = "interleave"), expect(clippy::disallowed_types, reason = "see `Lock`"))]
+#![cfg_attr(
+    not(any(feature = "interleave", feature = "races")),
+    expect(clippy::disallowed_types, reason = "see `Lock`")
+)]
 
+#[cfg(not(feature = "races"))]
 use std::sync::PoisonError;
 
+#[cfg(feature = "races")]
+use parking_lot::{Mutex, MutexGuard};
+
+#[cfg(not(feature = "races"))]
 use crate::sync::plain::{Mutex, MutexGuard};
 
 /// A mutex that a forked child can unlock though other threads wait for it, which did not come along: the standard
@@ -20,7 +28,10 @@ impl<T> Lock<T> {
 
     #[inline]
     pub(crate) fn lock(&self) -> Locked<'_, T> {
+        let guard = self.0.lock();
         // As `parking_lot`'s: a panic elsewhere is no reason for one here.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        #[cfg(not(feature = "races"))]
+        let guard = guard.unwrap_or_else(PoisonError::into_inner);
+        guard
     }
 }

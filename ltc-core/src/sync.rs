@@ -13,6 +13,7 @@ mod real {
     }
 
     /// The standard library's mutex, for [`crate::lock::Lock`].
+    #[cfg(not(feature = "races"))]
     #[expect(clippy::disallowed_types, reason = "see `Lock`")]
     pub(crate) mod plain {
         pub(crate) use std::sync::{Mutex, MutexGuard};

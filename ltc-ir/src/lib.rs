@@ -56,3 +56,8 @@ pub use text::{ParseError, print_with};
 pub use trace::{Husk, Kept, Operands, SiteId, Value, WeakValue};
 pub use verify::{Fault, Place, VerifyError, verify};
 pub use view::{OwnedView, View};
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

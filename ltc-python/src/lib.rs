@@ -1,7 +1,7 @@
 //! The Python module `torch_ltc._ltc`: registers the device in the libtorch that `import torch` has loaded.
 //!
-//! Everything crosses as functions and classes; tensors by `convert.rs`. Only what libtorch itself calls is an operator:
-//! `ltc::_interrupted`, by which a wait raises what a signal's handler raised (`_device.py`).
+//! Everything crosses as functions and classes; tensors by `convert.rs`. Only what libtorch itself calls is an
+//! operator: `ltc::_interrupted`, by which a wait raises what a signal's handler raised (`_device.py`).
 
 mod convert;
 mod history;

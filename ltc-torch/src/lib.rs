@@ -479,3 +479,8 @@ pub fn storage_bytes(t: &Tensor) -> Result<usize, Error> {
     runtime()?;
     Ok(ltc_torch_sys::storage_of(t, |s: &Storage, _| s.nbytes())?)
 }
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,7 +1,7 @@
 //! Views: which part of their argument's memory they show, and the operators that copy or fill that part.
 //!
-//! The methods of [`OwnedView`] are used twice: native tensors make their views with them, and the rules of `*_copy` and
-//! `*_scatter` operators read sizes from their results.
+//! The methods of [`OwnedView`] are used twice: native tensors make their views with them, and the rules of `*_copy`
+//! and `*_scatter` operators read sizes from their results.
 
 use smallvec::SmallVec;
 
