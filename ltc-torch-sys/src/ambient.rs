@@ -2,7 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::ffi;
+unsafe extern "C" {
+    fn ltc_ambient(out: *mut Ambient);
+}
 
 /// Ambient state of a thread and its process, to be compared with that of another time. Random generators are not in
 /// it.
@@ -61,7 +63,7 @@ impl Ambient {
 pub fn ambient() -> Ambient {
     let mut ambient = Ambient::default();
     // SAFETY: `Ambient` is laid out like LtcAmbient and is written before the call returns.
-    unsafe { ffi::ltc_ambient(&mut ambient) };
+    unsafe { ltc_ambient(&mut ambient) };
     ambient
 }
 

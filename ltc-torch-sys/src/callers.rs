@@ -15,7 +15,7 @@ use std::{hash::BuildHasher, ops::Range};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::frames::{self, Base, Frame};
+use crate::frames::{self, Base, Frame, Start};
 
 /// Longest chain.
 const DEPTH: usize = 96;
@@ -37,14 +37,6 @@ pub struct Callers {
     /// What the walk being made reads, and the return addresses among it.
     words: Vec<(usize, usize)>,
     chain: Vec<usize>,
-}
-
-/// The registers that an unwinding starts with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    pub(crate) code: usize,
-    pub(crate) stack: usize,
-    pub(crate) frame: usize,
 }
 
 /// One unwinding.

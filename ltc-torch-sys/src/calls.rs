@@ -1,6 +1,8 @@
 //! How calls found the layouts of their results.
 
-use crate::ffi;
+unsafe extern "C" {
+    fn ltc_calls(out: *mut Calls);
+}
 
 /// How a thread's calls found the layouts of their results.
 #[repr(C)]
@@ -20,6 +22,6 @@ pub struct Calls {
 pub fn calls() -> Calls {
     let mut calls = Calls::default();
     // SAFETY: `Calls` is laid out like LtcCalls and is written before the call returns.
-    unsafe { ffi::ltc_calls(&mut calls) };
+    unsafe { ltc_calls(&mut calls) };
     calls
 }

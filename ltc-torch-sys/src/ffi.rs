@@ -1,8 +1,7 @@
-//! Declarations of `csrc/abi.h`, in its order; documented there.
+//! Declarations of `csrc/abi.h`, in its order; documented there. Functions that fill a public type of this crate are
+//! declared beside it.
 
 use std::ffi::{c_char, c_int, c_void};
-
-use crate::state::TensorState;
 
 pub(crate) const SLOT_BYTES: usize = 48;
 
@@ -154,7 +153,6 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_default_generator_set(device: i32, state: *const c_void, err: *mut LtcError) -> c_int;
-    pub(crate) fn ltc_tensor_state(tensor: *const c_void, out: *mut TensorState);
     pub(crate) fn ltc_tensor_bump(tensor: *const c_void, by: u32);
     pub(crate) fn ltc_tensor_grad(tensor: *const c_void) -> *mut c_void;
     pub(crate) fn ltc_tensor_set_grad(tensor: *const c_void, grad: *const c_void, err: *mut LtcError) -> c_int;
@@ -212,7 +210,6 @@ unsafe extern "C" {
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
-    pub(crate) fn ltc_ambient(out: *mut crate::ambient::Ambient);
     pub(crate) fn ltc_take_warnings(ctx: *mut c_void, each: extern "C" fn(*mut c_void, *const c_char, usize));
     pub(crate) fn ltc_host_part(
         base: *const c_void,
@@ -264,12 +261,10 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn ltc_came_along() -> c_int;
 
-    pub(crate) fn ltc_calls(out: *mut crate::calls::Calls);
     pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_pool_enter();
     pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64);
     pub(crate) fn ltc_pool_empty();
-    pub(crate) fn ltc_pool_stats(out: *mut crate::pool::PoolStats);
 
     pub(crate) fn ltc_parallel_for(
         n: i64,
@@ -281,16 +276,6 @@ unsafe extern "C" {
 
     pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
-    pub(crate) fn ltc_generator_engine(
-        generator: *const c_void,
-        out: *mut crate::plan::Engine,
-        err: *mut LtcError,
-    ) -> c_int;
-    pub(crate) fn ltc_generator_set_engine(
-        generator: *mut c_void,
-        engine: *const crate::plan::Engine,
-        err: *mut LtcError,
-    ) -> c_int;
     pub(crate) fn ltc_generator_free(g: *mut c_void);
     pub(crate) fn ltc_default_generator_seed(device: i32, seed: u64, err: *mut LtcError) -> c_int;
 

@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use crate::callers::Start;
-
 /// Where a frame begins and what it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
@@ -20,6 +18,14 @@ pub(crate) struct Frame {
 pub(crate) enum Base {
     Stack,
     Frame,
+}
+
+/// The registers that an unwinding starts with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) code: usize,
+    pub(crate) stack: usize,
+    pub(crate) frame: usize,
 }
 
 /// The word at an address on this thread's stack.

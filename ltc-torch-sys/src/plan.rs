@@ -1,6 +1,6 @@
 //! Plans: one graph node made ready to run on host tensors.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use ltc_ir::{DType, LayoutRef};
 use smallvec::SmallVec;
@@ -10,6 +10,11 @@ use crate::{
     error::{ErrorSlot, TorchError},
     ffi, tensor,
 };
+
+unsafe extern "C" {
+    fn ltc_generator_engine(generator: *const c_void, out: *mut Engine, err: *mut ffi::LtcError) -> c_int;
+    fn ltc_generator_set_engine(generator: *mut c_void, engine: *const Engine, err: *mut ffi::LtcError) -> c_int;
+}
 
 /// State of a CPU random generator (mt19937), owned.
 #[derive(Debug)]
@@ -53,7 +58,7 @@ impl Generator {
         let (err, mut out) = (ErrorSlot::new(), std::mem::MaybeUninit::uninit());
         // SAFETY: `self.0` is live; on success the engine is filled in.
         unsafe {
-            err.check(ffi::ltc_generator_engine(self.0, out.as_mut_ptr(), err.as_ptr()))?;
+            err.check(ltc_generator_engine(self.0, out.as_mut_ptr(), err.as_ptr()))?;
             Ok(out.assume_init())
         }
     }
@@ -62,7 +67,7 @@ impl Generator {
     pub fn set_engine(&mut self, engine: &Engine) -> Result<(), TorchError> {
         let err = ErrorSlot::new();
         // SAFETY: `self.0` is live and, through `&mut`, ours alone among handles of this type.
-        unsafe { err.check(ffi::ltc_generator_set_engine(self.0, engine, err.as_ptr())) }
+        unsafe { err.check(ltc_generator_set_engine(self.0, engine, err.as_ptr())) }
     }
 
     pub(crate) fn as_raw(&self) -> *mut c_void {

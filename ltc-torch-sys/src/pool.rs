@@ -11,6 +11,10 @@ use crate::{
     ffi,
 };
 
+unsafe extern "C" {
+    fn ltc_pool_stats(out: *mut PoolStats);
+}
+
 /// What the pool holds and did.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,6 +91,6 @@ pub fn empty_pool() {
 pub fn pool_stats() -> PoolStats {
     let mut stats = PoolStats::default();
     // SAFETY: the struct is C's own, and is filled in.
-    unsafe { ffi::ltc_pool_stats(&mut stats) };
+    unsafe { ltc_pool_stats(&mut stats) };
     stats
 }

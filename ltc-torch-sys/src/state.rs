@@ -10,6 +10,10 @@ use crate::{
     tensor::{owned, raw},
 };
 
+unsafe extern "C" {
+    fn ltc_tensor_state(tensor: *const c_void, out: *mut TensorState);
+}
+
 /// Dispatch keys (conjugation, subclasses), flags, hooks, and whether it has a history or a gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TensorKind {
@@ -88,7 +92,7 @@ pub fn state_of(t: &Tensor) -> TensorState {
     let mut state = std::mem::MaybeUninit::uninit();
     // SAFETY: `t` is a live tensor; all of the state is filled in.
     unsafe {
-        ffi::ltc_tensor_state(raw(t), state.as_mut_ptr());
+        ltc_tensor_state(raw(t), state.as_mut_ptr());
         state.assume_init()
     }
 }
