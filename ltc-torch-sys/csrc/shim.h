@@ -169,18 +169,28 @@ struct OpInfo {
   const void* rust = nullptr;
   std::vector<ArgInfo> args;
   std::vector<RetInfo> rets;
-  bool structured = false, composite = false, mask_index = false, random = false, numbers_shape = false;
-  bool has_view = false, mutates = false, overwrites = false, implied_generator = false;
-  bool kernel_checks_more = false;  // than its structured meta function does
+  // What the call does.
+  bool mutates = false;            // it writes an argument
+  bool overwrites = false;         // it writes the argument without reading it
+  bool outputs = false;            // it writes into what it is given for that (`out=`)
+  bool counts_changes = false;     // of what it writes: nobody above the recording kernel does
+  bool has_view = false;           // a result shows an argument's memory
+  bool random = false;             // it draws from a generator
+  bool implied_generator = false;  // which is the device's own: no argument names one
+  bool over_lists = false;         // what it does with each tensor of its lists, another operator does with one
+  // How its results' layouts are found.
+  bool structured = false;          // libtorch has a meta function for it
+  bool kernel_checks_more = false;  // than that function does
+  bool composite = false;           // one kernel for all devices, of other operators
+  bool meta_is_kernel = false;      // such a kernel makes the result's layout
   bool probe = true;                // the kernel may be run on stand-ins: it is libtorch's own and safe for any values
+  // What the layouts depend on.
+  bool mask_index = false;          // a mask among its indices selects as many elements as are true
+  bool numbers_shape = false;       // values of numbers
   bool checks_numbers = false;      // its kernel refuses numbers outside a range
-  bool meta_is_kernel = false;      // one kernel for all devices makes the result's layout
   bool plain_args = true;           // tensors, numbers and modes: none that says which elements, or where results lie
-  bool counts_changes = false;      // of what it writes: nobody above the recording kernel does
   bool elementwise = false;         // and each element of a result follows from one element of each operand
   bool compares = false;            // which says how two elements compare
-  bool over_lists = false;          // what it does with each tensor of its lists, another operator does with one
-  bool outputs = false;             // it writes into what it is given for that
   StandInRule stand_in = nullptr;   // beside zeros and ones
   std::optional<uint8_t> eager;     // always runs eagerly, for this LtcReason
   std::atomic<bool> forced{false};  // the user's configuration wants it run eagerly
