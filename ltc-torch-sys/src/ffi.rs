@@ -297,15 +297,16 @@ mod tests {
 
     use super::*;
 
-    /// Names and numbers of all enums of the header, and its slot size.
+    /// Names, without `LTC_`, and numbers of all enums of the header, and its slot size.
     fn header() -> BTreeMap<&'static str, i64> {
         let text = include_str!("../csrc/abi.h");
         let bodies = text.split("enum Ltc").skip(1).filter_map(|part| part.split_once('{')?.1.split_once('}'));
         let entries = bodies.flat_map(|(body, _)| body.split(',')).filter_map(|entry| entry.split_once('='));
-        let mut found: BTreeMap<_, _> =
-            entries.map(|(name, number)| (name.trim(), number.trim().parse().expect("a number"))).collect();
+        let mut found: BTreeMap<_, _> = entries
+            .map(|(name, number)| (name.trim().trim_start_matches("LTC_"), number.trim().parse().expect("a number")))
+            .collect();
         let slot = text.split_once("#define LTC_SLOT_BYTES ").expect("a slot size").1;
-        found.insert("LTC_SLOT_BYTES", slot.lines().next().unwrap_or_default().parse().expect("a number"));
+        found.insert("SLOT_BYTES", slot.lines().next().unwrap_or_default().parse().expect("a number"));
         found
     }
 
@@ -332,34 +333,34 @@ mod tests {
         for (code, name) in tags.into_iter().enumerate() {
             let tag = Tag::from_code(code as u8).map(|tag| format!("{tag:?}").to_uppercase());
             assert_eq!(tag.as_deref(), Some(&*name.replace('_', "")), "{name}");
-            assert_eq!(header.remove(&*format!("LTC_{name}")), Some(code as i64), "{name}");
+            assert_eq!(header.remove(name), Some(code as i64), "{name}");
         }
         assert_eq!(Tag::from_code(tags.len() as u8), None);
         for (name, number) in [
-            ("LTC_MUT", i64::from(ArgFlags::MUT.0)),
-            ("LTC_FRESH", i64::from(ArgFlags::FRESH.0)),
-            ("LTC_WRAPPED", i64::from(ArgFlags::WRAPPED.0)),
-            ("LTC_RANDOM", i64::from(Props::RANDOM.0)),
-            ("LTC_MUTATES", i64::from(Props::MUTATES.0)),
-            ("LTC_OVERWRITES", i64::from(Props::OVERWRITES.0)),
-            ("LTC_DATA_DEPENDENT", i64::from(Props::DATA_DEPENDENT.0)),
-            ("LTC_ELEMENTWISE", i64::from(LTC_ELEMENTWISE)),
-            ("LTC_COMPARES", i64::from(LTC_COMPARES)),
-            ("LTC_WHY_DATA", FallbackReason::DataDependent as i64),
-            ("LTC_WHY_NO_SHAPE", FallbackReason::NoShapeFunction as i64),
-            ("LTC_WHY_ARGUMENT", FallbackReason::UnsupportedArgument as i64),
-            ("LTC_WHY_FORCED", FallbackReason::Forced as i64),
-            ("LTC_RUNTIME", ErrorClass::Runtime as i64),
-            ("LTC_INDEX", ErrorClass::Index as i64),
-            ("LTC_VALUE", ErrorClass::Value as i64),
-            ("LTC_TYPE", ErrorClass::Type as i64),
-            ("LTC_NOT_IMPLEMENTED", ErrorClass::NotImplemented as i64),
-            ("LTC_LINALG", ErrorClass::LinAlg as i64),
-            ("LTC_OUT_OF_MEMORY", ErrorClass::OutOfMemory as i64),
-            ("LTC_INTERRUPTED", ErrorClass::Interrupted as i64),
-            ("LTC_REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
-            ("LTC_INFERENCE", i64::from(LTC_INFERENCE)),
-            ("LTC_SLOT_BYTES", SLOT_BYTES as i64),
+            ("MUT", i64::from(ArgFlags::MUT.0)),
+            ("FRESH", i64::from(ArgFlags::FRESH.0)),
+            ("WRAPPED", i64::from(ArgFlags::WRAPPED.0)),
+            ("RANDOM", i64::from(Props::RANDOM.0)),
+            ("MUTATES", i64::from(Props::MUTATES.0)),
+            ("OVERWRITES", i64::from(Props::OVERWRITES.0)),
+            ("DATA_DEPENDENT", i64::from(Props::DATA_DEPENDENT.0)),
+            ("ELEMENTWISE", i64::from(LTC_ELEMENTWISE)),
+            ("COMPARES", i64::from(LTC_COMPARES)),
+            ("WHY_DATA", FallbackReason::DataDependent as i64),
+            ("WHY_NO_SHAPE", FallbackReason::NoShapeFunction as i64),
+            ("WHY_ARGUMENT", FallbackReason::UnsupportedArgument as i64),
+            ("WHY_FORCED", FallbackReason::Forced as i64),
+            ("RUNTIME", ErrorClass::Runtime as i64),
+            ("INDEX", ErrorClass::Index as i64),
+            ("VALUE", ErrorClass::Value as i64),
+            ("TYPE", ErrorClass::Type as i64),
+            ("NOT_IMPLEMENTED", ErrorClass::NotImplemented as i64),
+            ("LINALG", ErrorClass::LinAlg as i64),
+            ("OUT_OF_MEMORY", ErrorClass::OutOfMemory as i64),
+            ("INTERRUPTED", ErrorClass::Interrupted as i64),
+            ("REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
+            ("INFERENCE", i64::from(LTC_INFERENCE)),
+            ("SLOT_BYTES", SLOT_BYTES as i64),
         ] {
             assert_eq!(header.remove(name), Some(number), "{name}");
         }
