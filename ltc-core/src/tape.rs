@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
+use ltc_ir::{RecycledNode, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
 
 use crate::{Config, DataCell, TraceValue, lock::Lock};
 
@@ -12,8 +12,8 @@ use crate::{Config, DataCell, TraceValue, lock::Lock};
 pub(crate) struct Tape {
     entries: Vec<WeakValue<Arc<DataCell>>>,
     /// Nodes of the last cut that nobody needed beyond it, each at its place: a step like the last one finds its own.
-    husks: Husks,
-    /// Nodes recorded in husks of the same signature, since the last cut.
+    recycled: RecycledNodes,
+    /// Nodes recorded in recycled ones of the same signature, since the last cut.
     reused: u64,
     /// Nodes recorded, ever.
     recorded: u64,
@@ -31,7 +31,7 @@ const FIRST_CHECK: usize = 4096;
 const COUNTS: usize = 16;
 
 /// Nodes of a cut as memory for those of the next, each at its place on the tape.
-pub(crate) type Husks = Vec<Option<Husk<Arc<DataCell>>>>;
+pub(crate) type RecycledNodes = Vec<Option<RecycledNode<Arc<DataCell>>>>;
 
 /// What a cut takes off the tape. Kept from cut to cut, for its memory.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub(crate) struct Taken {
     recorded: usize,
     /// Nodes of the last cut that were recorded again.
     pub(crate) reused: u64,
-    husks: Husks,
+    recycled: RecycledNodes,
 }
 
 impl Taken {
@@ -54,12 +54,12 @@ impl Taken {
 
     /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
     pub(crate) fn leave(&mut self, tape: &Lock<Tape>) {
-        self.husks.resize_with(self.recorded, || None);
+        self.recycled.resize_with(self.recorded, || None);
         for (value, &place) in self.set.drain(..).zip(&self.places).rev() {
-            self.husks[place as usize] = value.into_husk();
+            self.recycled[place as usize] = value.into_recycled();
         }
-        std::mem::swap(&mut tape.lock().husks, &mut self.husks);
-        self.husks.clear();
+        std::mem::swap(&mut tape.lock().recycled, &mut self.recycled);
+        self.recycled.clear();
     }
 }
 
@@ -68,7 +68,7 @@ impl Tape {
         let (node_limit, byte_limit) = (config.max_pending_nodes, config.max_retained_bytes);
         Tape {
             entries: Vec::new(),
-            husks: Husks::new(),
+            recycled: RecycledNodes::new(),
             reused: 0,
             recorded: 0,
             check_at: FIRST_CHECK.min(node_limit.max(1)),
@@ -88,11 +88,11 @@ impl Tape {
         numbers: NumberWords,
         site: SiteId,
     ) -> TraceValue {
-        let husk = self.husks.get_mut(self.entries.len()).and_then(Option::take);
-        let value = match husk {
-            Some(husk) => {
-                self.reused += u64::from(husk.had(signature));
-                husk.record(signature, operands, numbers, site)
+        let recycled = self.recycled.get_mut(self.entries.len()).and_then(Option::take);
+        let value = match recycled {
+            Some(recycled) => {
+                self.reused += u64::from(recycled.had(signature));
+                recycled.record(signature, operands, numbers, site)
             }
             None => TraceValue::record(signature.clone(), operands, numbers, site),
         };
