@@ -35,7 +35,8 @@ fn a_recycled_node_is_recorded_as_a_new_node_is() {
     let recycled = node.into_recycled().expect("nobody holds it");
     assert_eq!(x.holders(), 1, "operands are let go");
     assert!(recycled.had(&relu) && !recycled.had(&tanh));
-    let again = recycled.record(&tanh, Operands::from_iter([y.clone(), x.clone()]), [8].into_iter().collect(), SiteId(2));
+    let again =
+        recycled.record(&tanh, Operands::from_iter([y.clone(), x.clone()]), [8].into_iter().collect(), SiteId(2));
     assert_eq!(again.address(), address);
     assert_eq!((again.op().name(), again.site(), again.local_hash()), ("aten::tanh", SiteId(2), tanh.hash()));
     let same = |operands: &[Value<u32>], numbers: &[u64]| {

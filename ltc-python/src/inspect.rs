@@ -1,10 +1,7 @@
 //! Looking at what is recorded: functions of tensors behind `torch_ltc.computation`, `debug`, `ir_cache` and `metrics`.
 
 use ltc_torch::{Computation, Error};
-use pyo3::{
-    prelude::*,
-    types::PyList,
-};
+use pyo3::{prelude::*, types::PyList};
 use tch::Tensor;
 
 use crate::{
@@ -14,10 +11,7 @@ use crate::{
 
 /// What `f` says of these tensors. It runs without the interpreter's lock, which letting the tensors go wants: they come
 /// back.
-fn of<T: Send>(
-    tensors: &Bound<'_, PyAny>,
-    f: impl FnOnce(&[Tensor]) -> Result<T, Error> + Send,
-) -> PyResult<T> {
+fn of<T: Send>(tensors: &Bound<'_, PyAny>, f: impl FnOnce(&[Tensor]) -> Result<T, Error> + Send) -> PyResult<T> {
     let held = all(tensors)?;
     let (said, _held) = tensors.py().detach(move || (f(&held), held));
     said.map_err(raise)
