@@ -1,11 +1,11 @@
 //! One device of a session: recording and cutting.
 //!
 //! # Why a cut is exact under threads
-//! `sync` runs under the device's cut lock. It takes the tape, and what is alive and pending on it is the set to run.
-//! Another thread may record meanwhile: its nodes go onto the fresh tape and may use nodes of the set, but to do so it
-//! holds them, so canonicalisation sees a holder outside the set and makes them outputs; they turn into placeholders in
-//! place, and the new node finds data where a pending operand was. A node with no holder outside the set cannot gain
-//! one. No lock is held while the backend compiles except the cut lock, which recording never takes.
+//! `sync` runs under the device's cut lock. It takes the pending operations, and those that are alive are the set
+//! to run. Another thread may record meanwhile: its nodes are pending for the next cut and may use nodes of the set,
+//! but to do so it holds them, so canonicalisation sees a holder outside the set and makes them outputs; they turn into
+//! placeholders in place, and the new node finds data where a pending operand was. A node with no holder outside the
+//! set cannot gain one. No lock is held while the backend compiles except the cut lock, which recording never takes.
 
 mod wait;
 
@@ -30,13 +30,13 @@ use crate::{
     lock::{Lock, Locked},
     metrics,
     outcome::Refused,
+    pending_ops::{PendingOps, SyncSet},
     session::Inner,
     storage::Storage,
     sync::{
         Mutex, MutexGuard,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
-    tape::{Taken, Tape},
     undo::{Chain, Drawn, Journal, Log, Raises, Undo},
 };
 
@@ -47,7 +47,7 @@ pub struct Device(Arc<State>);
 pub(crate) struct State {
     session: Arc<Inner>,
     index: DeviceIndex,
-    tape: Lock<Tape>,
+    pending_ops: Lock<PendingOps>,
     cut: Lock<Cut>,
     epoch: AtomicU32,
     /// Cuts so far of all that was pending.
@@ -57,14 +57,14 @@ pub(crate) struct State {
     generator: Mutex<Drawn>,
     /// What storages held before they were written, since the last cut.
     journal: Mutex<Journal>,
-    /// Operations that can fail. Changed with the tape locked.
+    /// Operations that can fail. Changed with the pending operations locked.
     raises: Raises,
 }
 
 /// What cuts need, kept from one to the next for its memory.
 #[derive(Default)]
 struct Cut {
-    taken: Taken,
+    set: SyncSet,
     trace: Canonical<Arc<DataCell>>,
 }
 
@@ -78,11 +78,11 @@ impl Device {
             session.events.clone(),
             c.queue_depth,
         );
-        let tape = Lock::new(Tape::new(c));
+        let pending_ops = Lock::new(PendingOps::new(c));
         Device(Arc::new(State {
             session,
             index,
-            tape,
+            pending_ops,
             cut: Lock::default(),
             epoch: AtomicU32::new(0),
             cuts: AtomicU64::new(0),
@@ -107,10 +107,10 @@ impl Device {
         numbers: NumberWords,
         site: SiteId,
     ) -> TraceValue {
-        let mut tape = self.0.tape.lock();
-        let value = tape.record(signature, operands, numbers, site);
+        let mut pending = self.0.pending_ops.lock();
+        let value = pending.record(signature, operands, numbers, site);
         value.set_age(self.count_raises(signature));
-        self.pushed(tape);
+        self.pushed(pending);
         value
     }
 
@@ -151,24 +151,24 @@ impl Device {
     ) -> SmallVec<[TraceValue; 2]> {
         let count = signature.results().len();
         // In one go: a cut sees the node with all its results or not at all.
-        let mut tape = self.0.tape.lock();
-        let node = tape.record(signature, operands, numbers, site);
+        let mut pending = self.0.pending_ops.lock();
+        let node = pending.record(signature, operands, numbers, site);
         let age = self.count_raises(signature);
         let values: SmallVec<[TraceValue; 2]> = match count {
             1 => SmallVec::from_iter([node]),
             _ => (0..count)
-                .map(|i| tape.record(&signature.part(i), Operands::from_iter([node.clone()]), SmallVec::new(), site))
+                .map(|i| pending.record(&signature.part(i), Operands::from_iter([node.clone()]), SmallVec::new(), site))
                 .collect(),
         };
         values.iter().for_each(|v| v.set_age(age));
-        self.pushed(tape);
+        self.pushed(pending);
         values
     }
 
     #[inline]
-    fn pushed(&self, tape: Locked<'_, Tape>) {
-        let due = tape.is_due();
-        drop(tape);
+    fn pushed(&self, pending: Locked<'_, PendingOps>) {
+        let due = pending.is_due();
+        drop(pending);
         if due {
             self.check_node_limit();
         }
@@ -176,7 +176,7 @@ impl Device {
 
     #[cold]
     fn check_node_limit(&self) {
-        if self.0.tape.lock().over_node_limit() {
+        if self.0.pending_ops.lock().over_node_limit() {
             metrics::add(&self.0.session.counters.auto_cuts, 1);
             self.cut_reporting_later(SyncReason::NodeLimit);
         }
@@ -202,7 +202,7 @@ impl Device {
         metrics::add(&session.counters.upload_bytes, bytes as u64);
         session.events.push(|| Event::Upload { bytes });
         let value = TraceValue::data(layout, DataCell::ready(buffer));
-        if self.0.tape.lock().arrived(bytes) {
+        if self.0.pending_ops.lock().arrived(bytes) {
             self.check_byte_limit();
         }
         value
@@ -212,7 +212,7 @@ impl Device {
     fn check_byte_limit(&self) {
         let over = {
             let _cut = self.0.cut.lock();
-            self.0.tape.lock().over_byte_limit(self.next_epoch())
+            self.0.pending_ops.lock().over_byte_limit(self.next_epoch())
         };
         if over {
             metrics::add(&self.0.session.counters.auto_cuts, 1);
@@ -294,27 +294,27 @@ impl Device {
     }
 
     fn cut_now(&self, reason: SyncReason) -> Result<(), Error> {
-        let Cut { taken, trace } = &mut *self.0.cut.lock();
+        let Cut { set, trace } = &mut *self.0.cut.lock();
         let gone = self.0.journal.lock().sweep();
         drop(gone);
         let journal = {
-            let mut tape = self.0.tape.lock();
-            tape.take(taken);
+            let mut pending = self.0.pending_ops.lock();
+            pending.take_into(set);
             self.0.raises.cut();
             self.0.journal.lock().take()
         };
-        if taken.is_empty() {
+        if set.is_empty() {
             return Ok(());
         }
         self.0.cuts.fetch_add(1, Ordering::Relaxed);
-        self.send(trace, std::mem::take(&mut taken.set), reason, journal, false);
-        taken.set = trace.release();
+        self.send(trace, std::mem::take(&mut set.nodes), reason, journal, false);
+        set.nodes = trace.release();
         let session = &self.0.session;
-        metrics::add(&session.counters.reused_nodes, taken.reused);
+        metrics::add(&session.counters.reused_nodes, set.reused);
         if !session.reuse_nodes.load(Ordering::Relaxed) {
-            taken.set.clear();
+            set.nodes.clear();
         }
-        taken.leave(&self.0.tape);
+        set.recycle_into(&self.0.pending_ops);
         Ok(())
     }
 
@@ -337,12 +337,12 @@ impl Device {
         }
         drop(reached);
         // All results of a reached operation come along: they exist once it ran.
-        let mut set = self.0.tape.lock().pending();
+        let mut set = self.0.pending_ops.lock().live();
         set.retain(|v| v.is_reached(epoch));
         let journal = self.0.journal.lock().look();
         self.send(&mut cut.trace, set, reason, journal, true);
         drop(cut.trace.release());
-        self.0.tape.lock().forget_resolved();
+        self.0.pending_ops.lock().forget_resolved();
         Ok(())
     }
 
@@ -456,7 +456,7 @@ impl Device {
 
     /// How many operations were recorded so far.
     fn recorded(&self) -> u64 {
-        self.0.tape.lock().recorded()
+        self.0.pending_ops.lock().recorded()
     }
 
     /// Now, in the order of what is sent to run.
@@ -480,7 +480,7 @@ impl Device {
         }
         let reached = self.next_epoch();
         drop(ltc_ir::reachable(values, reached));
-        let mut set = self.0.tape.lock().pending();
+        let mut set = self.0.pending_ops.lock().live();
         set.retain(|v| v.is_reached(reached));
         let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts);
         let journal = self.0.journal.lock().look();
@@ -562,21 +562,21 @@ impl Device {
         let cut = self.0.cut.lock();
         let executor = self.0.executor.hold();
         let handover = self.0.executor.handover.hold();
-        Held { executor, _rest: (cut, handover, self.0.tape.lock()) }
+        Held { executor, _rest: (cut, handover, self.0.pending_ops.lock()) }
     }
 
     /// How many operations are pending and alive.
     pub fn pending_count(&self) -> usize {
-        self.0.tape.lock().pending().iter().filter(|v| v.result_index().is_none()).count()
+        self.0.pending_ops.lock().live().iter().filter(|v| v.result_index().is_none()).count()
     }
 
     /// Values that are pending and alive, in recording order.
     pub fn pending(&self) -> Vec<TraceValue> {
-        self.0.tape.lock().pending()
+        self.0.pending_ops.lock().live()
     }
 }
 
-type Rest<'a> = (Locked<'a, Cut>, Hold<'a>, Locked<'a, Tape>);
+type Rest<'a> = (Locked<'a, Cut>, Hold<'a>, Locked<'a, PendingOps>);
 
 /// A device that only this thread can use, with nothing in flight.
 pub(crate) struct Held<'a> {

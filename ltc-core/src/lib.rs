@@ -25,11 +25,11 @@ mod metrics;
 pub mod nn;
 mod outcome;
 mod overlap;
+mod pending_ops;
 mod session;
 pub mod settings;
 mod storage;
 mod sync;
-mod tape;
 pub mod tensor;
 mod undo;
 

@@ -14,15 +14,15 @@ use ltc_ir::{
 
 type V = Value<()>;
 
-/// The values a program keeps and the tape it wrote.
+/// The values a program keeps, and all nodes it recorded.
 struct Recorded {
     kept: Vec<V>,
-    tape: Vec<WeakValue<()>>,
+    recording: Vec<WeakValue<()>>,
 }
 
 impl Recorded {
     fn set(&self) -> Vec<V> {
-        self.tape.iter().filter_map(WeakValue::upgrade).collect()
+        self.recording.iter().filter_map(WeakValue::upgrade).collect()
     }
 }
 
@@ -47,7 +47,7 @@ impl Program {
         }
     }
 
-    fn record(&self, leaf: &V, tape: &mut Vec<WeakValue<()>>) -> Vec<V> {
+    fn record(&self, leaf: &V, recording: &mut Vec<WeakValue<()>>) -> Vec<V> {
         let [full, row, index] = &self.layouts;
         let [add, max, mul_, sum] = self.ops;
         let mut kept = Vec::new();
@@ -80,10 +80,10 @@ impl Program {
             }
             let results_count = results.len();
             let node = V::record(ltc_ir::Signature::new(op, words, results), operands, numbers, SiteId(i as u32));
-            tape.push(node.downgrade());
+            recording.push(node.downgrade());
             if results_count > 1 {
                 let value = node.result(1);
-                tape.push(value.downgrade());
+                recording.push(value.downgrade());
                 kept.push(value);
             } else if node.layout() == full {
                 x = node;
@@ -96,9 +96,9 @@ impl Program {
     }
 
     fn recorded(&self, leaf: &V) -> Recorded {
-        let mut tape = Vec::with_capacity(2 * self.nodes);
-        let kept = self.record(leaf, &mut tape);
-        Recorded { kept, tape }
+        let mut recording = Vec::with_capacity(2 * self.nodes);
+        let kept = self.record(leaf, &mut recording);
+        Recorded { kept, recording }
     }
 }
 
@@ -107,11 +107,11 @@ fn benches(c: &mut Criterion) {
         let leaf = V::data(program.layouts[0].clone(), ());
         let mut group = c.benchmark_group(program.name);
         group.throughput(Throughput::Elements(program.nodes as u64));
-        let mut tape = Vec::with_capacity(2 * program.nodes);
+        let mut recording = Vec::with_capacity(2 * program.nodes);
         group.bench_function("record and drop", |b| {
             b.iter(|| {
-                tape.clear();
-                program.record(&leaf, &mut tape)
+                recording.clear();
+                program.record(&leaf, &mut recording)
             });
         });
         let recorded = program.recorded(&leaf);

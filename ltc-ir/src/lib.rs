@@ -53,7 +53,7 @@ pub use signature::{Results, Signature, SignatureRef};
 pub use symbolic::{Dim, Refusal, Spot, Symbolic};
 pub use table::OpCode;
 pub use text::{ParseError, print_with};
-pub use trace::{Husk, Kept, Operands, SiteId, Value, WeakValue};
+pub use trace::{Kept, Operands, RecycledNode, SiteId, Value, WeakValue};
 pub use verify::{Fault, Place, VerifyError, verify};
 pub use view::{OwnedView, View};
 

@@ -66,7 +66,7 @@ pub struct Kept<D>(Value<D>);
 
 /// A node nobody refers to any more, kept for the memory it takes and for its signature: a step that repeats the last
 /// one records into the nodes of that one.
-pub struct Husk<D>(Arc<Node<D>>);
+pub struct RecycledNode<D>(Arc<Node<D>>);
 
 impl<D> Value<D> {
     /// Records an operation that consumes `operands` and `numbers` in the order its arguments name them.
@@ -84,7 +84,7 @@ impl<D> Value<D> {
 
     /// The node without what it computed from, if this is the only reference to it.
     #[inline]
-    pub fn into_husk(self) -> Option<Husk<D>> {
+    pub fn into_recycled(self) -> Option<RecycledNode<D>> {
         let mut node = self.0;
         match Arc::get_mut(&mut node)?.state.get_mut() {
             State::Pending { operands, numbers } => {
@@ -93,7 +93,7 @@ impl<D> Value<D> {
             }
             data => *data = State::Pending { operands: SmallVec::new(), numbers: SmallVec::new() },
         }
-        Some(Husk(node))
+        Some(RecycledNode(node))
     }
 
     /// A leaf that stands for data.
@@ -276,7 +276,7 @@ impl<D> std::fmt::Debug for Kept<D> {
     }
 }
 
-impl<D> Husk<D> {
+impl<D> RecycledNode<D> {
     /// Whether the node was recorded with this very signature.
     #[inline]
     pub fn had(&self, signature: &SignatureRef) -> bool {
@@ -293,20 +293,20 @@ impl<D> Husk<D> {
         site: SiteId,
     ) -> Value<D> {
         let same = self.had(signature);
-        let mut husk = self.0;
-        let node = Arc::get_mut(&mut husk).expect("invariant: a husk is the only reference to its node");
+        let mut recycled = self.0;
+        let node = Arc::get_mut(&mut recycled).expect("invariant: a recycled node has one reference to its node");
         if !same {
             node.signature = signature.clone();
         }
         node.site = site;
         *node.state.get_mut() = State::Pending { operands, numbers };
-        Value(husk)
+        Value(recycled)
     }
 }
 
-impl<D> std::fmt::Debug for Husk<D> {
+impl<D> std::fmt::Debug for RecycledNode<D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Husk({})", self.0.signature.op())
+        write!(f, "RecycledNode({})", self.0.signature.op())
     }
 }
 

@@ -8,7 +8,7 @@ import torch
 import torch_ltc
 from torch import nn
 from torch_ltc import _step
-from torch_ltc._host import HostTape
+from torch_ltc._host import HostRecorder
 
 
 def data(steps):
@@ -80,15 +80,15 @@ def test_counting_with_a_number_that_is_a_tensor_already(dtype, number):
         number = 2
     expected = torch.tensor([-0.0, 7, 1e9]).to(dtype)
     count = expected.clone()
-    with HostTape() as tape:
+    with HostRecorder() as recorder:
         count += number
-    program = tape.program()
+    program = recorder.program()
     for _ in range(3):
         program.run()
     for _ in range(4):
         expected += number
     assert count.dtype == dtype and torch.equal(count, expected) and count.signbit().equal(expected.signbit())
-    converted = any(type(c) is torch.Tensor and c is not count for c in tape._constants.values())
+    converted = any(type(c) is torch.Tensor and c is not count for c in recorder._constants.values())
     assert converted == (dtype.is_floating_point and dtype is not torch.bfloat16 and type(number) is int and number < 1 << 24)
 
 

@@ -38,8 +38,8 @@ type V = Value<u32>;
 struct Machine {
     /// The program's variables.
     variables: Vec<V>,
-    /// All nodes in recording order, as a recorder's tape keeps them.
-    tape: Vec<WeakValue<u32>>,
+    /// All nodes in recording order, as a recorder lists them.
+    recording: Vec<WeakValue<u32>>,
     leaves: Vec<WeakValue<u32>>,
     numbers: Vec<u64>,
 }
@@ -71,13 +71,13 @@ impl Machine {
                         numbers,
                         SiteId(line as u32),
                     );
-                    m.tape.push(node.downgrade());
+                    m.recording.push(node.downgrade());
                     let values: Vec<V> = match results.len() {
                         1 => vec![node],
                         n => (0..n).map(|i| node.result(i)).collect(),
                     };
                     if values.len() > 1 {
-                        m.tape.extend(values.iter().map(V::downgrade));
+                        m.recording.extend(values.iter().map(V::downgrade));
                     }
                     m.variables.extend(values);
                 }
@@ -97,7 +97,7 @@ impl Machine {
     }
 
     fn pending(&self) -> Vec<V> {
-        self.tape.iter().filter_map(WeakValue::upgrade).collect()
+        self.recording.iter().filter_map(WeakValue::upgrade).collect()
     }
 
     fn holds(&self, value: &V) -> bool {

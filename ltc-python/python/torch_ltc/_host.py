@@ -1,9 +1,9 @@
 """What a step computes on the host from CPU tensors (an optimiser's step count), as a program that a replay runs again.
 
-While a step is captured, :class:`HostTape` sees each call on CPU tensors and writes it down as a line of Python. Numbers
-read off them are :class:`Traced` floats, whose arithmetic is written down too. Where such a number is handed to an
-operator of the device it is one of the program's results: a replay puts the number of then in its place. Control flow
-that depends on one becomes a check, and a replay for which it fails is recorded instead.
+While a step is captured, :class:`HostRecorder` sees each call on CPU tensors and writes it down as a line of Python.
+Numbers read off them are :class:`Traced` floats, whose arithmetic is written down too. Where such a number is handed to
+an operator of the device it is one of the program's results: a replay puts the number of then in its place. Control
+flow that depends on one becomes a check, and a replay for which it fails is recorded instead.
 """
 
 import functools
@@ -49,7 +49,7 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
         if not all(type(x) in _NUMBERS for x in plain):
             return NotImplemented
         value = function(*reversed(plain)) if reverse else function(*plain)
-        return self.tape.number(value, text, self, *others) if type(value) is float else value
+        return self.recorder.number(value, text, self, *others) if type(value) is float else value
 
     return method
 
@@ -57,7 +57,7 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
 def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     def method(self: "Traced", *others: Any) -> Any:
         value = function(*[_plain(x) for x in (self, *others)])
-        self.tape.expect(value, text, self, *others)
+        self.recorder.expect(value, text, self, *others)
         return value
 
     return method
@@ -66,7 +66,7 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
 class Traced(float):
     """A float of the host that remembers how it was computed."""
 
-    tape: "HostTape"
+    recorder: "HostRecorder"
     name: str
 
     __add__ = _symbolic(operator.add, "{} + {}")
@@ -152,7 +152,7 @@ class HostProgram:
             torch._foreach_copy_(self._changed, self._before)
 
 
-class HostTape(TorchFunctionMode):
+class HostRecorder(TorchFunctionMode):
     """Writes down what a step does on the host; see the module."""
 
     def __init__(self) -> None:
@@ -242,7 +242,7 @@ class HostTape(TorchFunctionMode):
 
     def _traced(self, value: float, name: str) -> Traced:
         number = Traced(value)
-        number.tape, number.name = self, name
+        number.recorder, number.name = self, name
         return number
 
     def _check(self, text: str, value: Any) -> None:

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._history import Saving, Way
-from torch_ltc._host import HostProgram, HostTape, Traced
+from torch_ltc._host import HostProgram, HostRecorder, Traced
 from torch_ltc._runtime import on_device
 from torch_ltc._survey import Place, Survey
 
@@ -133,9 +133,13 @@ _WORDS = {"lr": "the learning rate"}
 
 
 @contextlib.contextmanager
-def _lent(tape: HostTape, slots: list[tuple[dict[Any, Any], Any]]) -> Iterator[None]:
+def _lent(recorder: HostRecorder, slots: list[tuple[dict[Any, Any], Any]]) -> Iterator[None]:
     """While a step is captured, numbers that may change remember what becomes of them."""
-    lent = [(holder, name, holder[name], tape.setting(holder, name)) for holder, name in slots if type(holder.get(name)) is float]
+    lent = [
+        (holder, name, holder[name], recorder.setting(holder, name))
+        for holder, name in slots
+        if type(holder.get(name)) is float
+    ]
     for holder, name, _, traced in lent:
         holder[name] = traced
     try:
@@ -144,7 +148,7 @@ def _lent(tape: HostTape, slots: list[tuple[dict[Any, Any], Any]]) -> Iterator[N
         for holder, name, plain, traced in lent:
             now = holder.get(name)
             if now is not traced:
-                tape.obstacle = tape.obstacle or f"it changes {_WORDS.get(name, name)} itself"
+                recorder.obstacle = recorder.obstacle or f"it changes {_WORDS.get(name, name)} itself"
                 plain = float(now) if type(now) is Traced else now
             holder[name] = plain
 
@@ -225,13 +229,14 @@ class Run:
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
-        tape, survey = HostTape(), Survey([*_containers((args, kwargs)), *givens])
+        recorder, survey = HostRecorder(), Survey([*_containers((args, kwargs)), *givens])
         if captures:
             _forget_casts()
         try:
             captures = captures and owner._replays.begin(self._inputs)
             capturing.now = True
-            with self._saving or contextlib.nullcontext(), _lent(tape, before.free if before else []), tape, survey:
+            lent = _lent(recorder, before.free if before else [])
+            with self._saving or contextlib.nullcontext(), lent, recorder, survey:
                 out = owner._fn(*args, **kwargs)
         except BaseException:
             owner._replays.abort()
@@ -243,7 +248,7 @@ class Run:
         try:
             if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
-            self._look(survey, tape, out, ambient, had, givens, versions, captures)
+            self._look(survey, recorder, out, ambient, had, givens, versions, captures)
         except BaseException:
             owner._replays.abort()
             raise
@@ -265,13 +270,23 @@ class Run:
         if captures:
             self._owner._replays.abort()
 
-    def _look(self, survey: Survey, tape: HostTape, out: Any, ambient: _ltc.Ambient, had: Any, givens: Any, versions: Any, captures: bool) -> None:
+    def _look(
+        self,
+        survey: Survey,
+        recorder: HostRecorder,
+        out: Any,
+        ambient: _ltc.Ambient,
+        had: Any,
+        givens: Any,
+        versions: Any,
+        captures: bool,
+    ) -> None:
         """Finds out what the call did."""
         owner = self._owner
         older = survey.is_older
         self.reads = Reads(survey, owner._free)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
-        why = self.obstacle or survey.obstacle or tape.obstacle
+        why = self.obstacle or survey.obstacle or recorder.obstacle
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
         flat, spec = pytree.tree_flatten(out)
@@ -330,7 +345,7 @@ class Run:
                 results.append(now)
         self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses)
         if flow and not why:
-            why = self._flows(flow, results, survey, tape, bool(gets or loses))
+            why = self._flows(flow, results, survey, recorder, bool(gets or loses))
         if not why and self._making is not None:
             why = self._effects(versions)
             self.is_plain = not why
@@ -341,19 +356,26 @@ class Run:
         if self.has_history and self.way is None:
             # What autograd saves is taken down next time.
             return owner._replays.abort()
-        self.program = tape.program()
+        self.program = recorder.program()
         identity = self.program.identity if self.program else ""
         # The survey holds nothing any more that the step dropped.
         self._results = results
-        self.step, why = owner._replays.end(givens, tuple(results), identity, tape.handed)
+        self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
         if why:
             self.obstacle = why
 
-    def _flows(self, flow: list[int], results: list[torch.Tensor], survey: Survey, tape: HostTape, leaves_grads: bool) -> str:
+    def _flows(
+        self,
+        flow: list[int],
+        results: list[torch.Tensor],
+        survey: Survey,
+        recorder: HostRecorder,
+        leaves_grads: bool,
+    ) -> str:
         """How gradients flow through these results; why a replay's cannot, or nothing."""
         if survey.uses_grads or leaves_grads:
             return "it returns a tensor with history and deals with gradients itself: return tensor.detach() where none is wanted"
-        if tape.handed:
+        if recorder.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
         if self._saving is None or self.reads is None or not self._saving.begins_at(self._begins(self.reads)):

@@ -13,29 +13,30 @@ fn leaf(data: u32) -> Value<u32> {
 }
 
 #[test]
-fn a_node_somebody_refers_to_is_no_husk() {
+fn a_node_somebody_refers_to_is_not_recycled() {
     let (relu, x) = (signature("aten::relu"), leaf(1));
     let record = || Value::record(relu.clone(), Operands::from_iter([x.clone()]), Default::default(), SiteId(1));
     let held = record();
-    assert!(held.clone().into_husk().is_none());
+    assert!(held.clone().into_recycled().is_none());
     let node = record();
     let weak = node.downgrade();
-    assert!(node.into_husk().is_none() && !weak.is_held());
+    assert!(node.into_recycled().is_none() && !weak.is_held());
     let data = record();
     data.resolve(2);
-    assert!(data.into_husk().is_some(), "data nobody can ask for");
+    assert!(data.into_recycled().is_some(), "data nobody can ask for");
     assert_eq!(x.holders(), 2, "only `held` still needs it");
 }
 
 #[test]
-fn a_husk_is_recorded_as_a_new_node_is() {
+fn a_recycled_node_is_recorded_as_a_new_node_is() {
     let (relu, tanh, x, y) = (signature("aten::relu"), signature("aten::tanh"), leaf(1), leaf(2));
     let node = Value::record(relu.clone(), Operands::from_iter([x.clone()]), [7].into_iter().collect(), SiteId(1));
     let address = node.address();
-    let husk = node.into_husk().expect("nobody holds it");
+    let recycled = node.into_recycled().expect("nobody holds it");
     assert_eq!(x.holders(), 1, "operands are let go");
-    assert!(husk.had(&relu) && !husk.had(&tanh));
-    let again = husk.record(&tanh, Operands::from_iter([y.clone(), x.clone()]), [8].into_iter().collect(), SiteId(2));
+    assert!(recycled.had(&relu) && !recycled.had(&tanh));
+    let again =
+        recycled.record(&tanh, Operands::from_iter([y.clone(), x.clone()]), [8].into_iter().collect(), SiteId(2));
     assert_eq!(again.address(), address);
     assert_eq!((again.op().name(), again.site(), again.local_hash()), ("aten::tanh", SiteId(2), tanh.hash()));
     let same = |operands: &[Value<u32>], numbers: &[u64]| {

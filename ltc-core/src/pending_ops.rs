@@ -1,19 +1,20 @@
-//! The tape: what a device has recorded since the last cut, in order, without keeping any of it alive.
+//! What a device has recorded since the last cut, in order, without keeping any of it alive.
 
 use std::sync::Arc;
 
-use ltc_ir::{Husk, NumberWords, Operands, SignatureRef, SiteId, WeakValue};
+use ltc_ir::{NumberWords, Operands, RecycledNode, SignatureRef, SiteId, WeakValue};
 
 use crate::{Config, DataCell, TraceValue, lock::Lock};
 
-/// Recorded nodes in order. Operands stand before their users, also when several threads record, because a node is on
-/// the tape before anyone else can hold it.
+/// Recorded nodes in order. Operands stand before their users, also when several threads record, because a node is
+/// listed here before anyone else can hold it.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct PendingOps {
     entries: Vec<WeakValue<Arc<DataCell>>>,
-    /// Nodes of the last cut that nobody needed beyond it, each at its place: a step like the last one finds its own.
-    husks: Husks,
-    /// Nodes recorded in husks of the same signature, since the last cut.
+    /// Nodes of the last cut that nobody needed beyond it, each at its position: a step like the last one finds its
+    /// own.
+    recycled: RecycledNodes,
+    /// Nodes recorded in recycled ones of the same signature, since the last cut.
     reused: u64,
     /// Nodes recorded, ever.
     recorded: u64,
@@ -30,45 +31,45 @@ const FIRST_CHECK: usize = 4096;
 /// Exact counts of retained bytes until the limit is reached, at most.
 const COUNTS: usize = 16;
 
-/// Nodes of a cut as memory for those of the next, each at its place on the tape.
-pub(crate) type Husks = Vec<Option<Husk<Arc<DataCell>>>>;
+/// Nodes of a cut as memory for those of the next, each at its position among the recorded ones.
+pub(crate) type RecycledNodes = Vec<Option<RecycledNode<Arc<DataCell>>>>;
 
-/// What a cut takes off the tape. Kept from cut to cut, for its memory.
+/// The operations that a cut runs. Kept from cut to cut, for its memory.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct SyncSet {
     /// Live pending nodes, in order.
-    pub(crate) set: Vec<TraceValue>,
-    /// Where they stood on the tape, and how many nodes stood there.
-    places: Vec<u32>,
+    pub(crate) nodes: Vec<TraceValue>,
+    /// Their positions among the recorded nodes, and how many of these there were.
+    positions: Vec<u32>,
     recorded: usize,
     /// Nodes of the last cut that were recorded again.
     pub(crate) reused: u64,
-    husks: Husks,
+    recycled: RecycledNodes,
 }
 
-impl Taken {
+impl SyncSet {
     /// Whether nothing was recorded: the nodes kept for the next step are still there.
     pub(crate) fn is_empty(&self) -> bool {
         self.recorded == 0
     }
 
-    /// Keeps what is left of the nodes for the next step, users first: nothing of those somebody still holds.
-    pub(crate) fn leave(&mut self, tape: &Lock<Tape>) {
-        self.husks.resize_with(self.recorded, || None);
-        for (value, &place) in self.set.drain(..).zip(&self.places).rev() {
-            self.husks[place as usize] = value.into_husk();
+    /// Keeps what is left of the nodes as memory for the next step, users first: nothing of those somebody still holds.
+    pub(crate) fn recycle_into(&mut self, pending: &Lock<PendingOps>) {
+        self.recycled.resize_with(self.recorded, || None);
+        for (value, &position) in self.nodes.drain(..).zip(&self.positions).rev() {
+            self.recycled[position as usize] = value.into_recycled();
         }
-        std::mem::swap(&mut tape.lock().husks, &mut self.husks);
-        self.husks.clear();
+        std::mem::swap(&mut pending.lock().recycled, &mut self.recycled);
+        self.recycled.clear();
     }
 }
 
-impl Tape {
+impl PendingOps {
     pub(crate) fn new(config: &Config) -> Self {
         let (node_limit, byte_limit) = (config.max_pending_nodes, config.max_retained_bytes);
-        Tape {
+        PendingOps {
             entries: Vec::new(),
-            husks: Husks::new(),
+            recycled: RecycledNodes::new(),
             reused: 0,
             recorded: 0,
             check_at: FIRST_CHECK.min(node_limit.max(1)),
@@ -88,11 +89,11 @@ impl Tape {
         numbers: NumberWords,
         site: SiteId,
     ) -> TraceValue {
-        let husk = self.husks.get_mut(self.entries.len()).and_then(Option::take);
-        let value = match husk {
-            Some(husk) => {
-                self.reused += u64::from(husk.had(signature));
-                husk.record(signature, operands, numbers, site)
+        let recycled = self.recycled.get_mut(self.entries.len()).and_then(Option::take);
+        let value = match recycled {
+            Some(recycled) => {
+                self.reused += u64::from(recycled.had(signature));
+                recycled.record(signature, operands, numbers, site)
             }
             None => TraceValue::record(signature.clone(), operands, numbers, site),
         };
@@ -112,7 +113,7 @@ impl Tape {
         self.recorded
     }
 
-    /// Whether it is time to look at the limits ([`Tape::over_node_limit`]).
+    /// Whether it is time to look at the limits ([`PendingOps::over_node_limit`]).
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.entries.len() >= self.check_at
@@ -127,7 +128,7 @@ impl Tape {
     }
 
     /// Notes data that came to the device; true when pending operations might hold too much of it
-    /// ([`Tape::retained_bytes`]).
+    /// ([`PendingOps::over_byte_limit`]).
     pub(crate) fn arrived(&mut self, bytes: usize) -> bool {
         self.potential = self.potential.saturating_add(bytes);
         self.potential >= self.potential_limit
@@ -135,7 +136,7 @@ impl Tape {
 
     /// Exact bytes of data that only pending operations hold; whether they exceed the limit.
     pub(crate) fn over_byte_limit(&mut self, epoch: u32) -> bool {
-        let pending: Vec<TraceValue> = self.pending();
+        let pending: Vec<TraceValue> = self.live();
         let retained = ltc_ir::canonicalize::retained_bytes(&pending, epoch);
         // Counted again whenever a part of the limit has come: what came last is still held by others, and what goes is
         // not noticed.
@@ -153,20 +154,20 @@ impl Tape {
     }
 
     /// Live pending nodes, in order.
-    pub(crate) fn pending(&self) -> Vec<TraceValue> {
+    pub(crate) fn live(&self) -> Vec<TraceValue> {
         self.entries.iter().filter_map(WeakValue::upgrade).filter(TraceValue::is_pending).collect()
     }
 
     /// Takes all live pending nodes, in order, and begins anew.
-    pub(crate) fn take(&mut self, taken: &mut Taken) {
-        taken.recorded = self.entries.len();
-        taken.reused = std::mem::take(&mut self.reused);
-        taken.places.clear();
+    pub(crate) fn take_into(&mut self, set: &mut SyncSet) {
+        set.recorded = self.entries.len();
+        set.reused = std::mem::take(&mut self.reused);
+        set.positions.clear();
         // Pending all of them: a cut of some forgets those it turned into data.
-        for (place, entry) in self.entries.drain(..).enumerate() {
+        for (position, entry) in self.entries.drain(..).enumerate() {
             if let Some(value) = entry.upgrade() {
-                taken.set.push(value);
-                taken.places.push(place as u32);
+                set.nodes.push(value);
+                set.positions.push(position as u32);
             }
         }
         self.check_at = FIRST_CHECK.min(self.node_limit.max(1));
