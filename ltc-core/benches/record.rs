@@ -1,4 +1,4 @@
-//! What recording and cutting cost without a dispatcher: `cargo bench -p ltc-core`.
+//! What recording and syncing cost without a dispatcher: `cargo bench -p ltc-core`.
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use std::{hint::black_box, sync::Arc, time::Instant};
@@ -31,7 +31,7 @@ fn benches(c: &mut Criterion) {
     let fresh = |n: usize| (0..n).fold(a.clone(), |y, _| add(dev, &signature(op, y.layout()), &y, &a));
     c.bench_function("record and drop 1000 binary operators, new signatures", |b| b.iter(|| drop(fresh(1000))));
     c.bench_function("record and drop 1000 binary operators, one signature", |b| b.iter(|| drop(chain(1000))));
-    c.bench_function("record, cut and run 1000 binary operators on a cache hit", |b| {
+    c.bench_function("record, sync and run 1000 binary operators on a cache hit", |b| {
         b.iter(|| {
             let _y = chain(1000);
             dev.sync().and_then(|()| dev.wait()).expect("the program runs");
@@ -56,7 +56,7 @@ fn native(c: &mut Criterion) {
     group.finish();
 }
 
-/// A step of a loop: 100 operators, a cut, and a program the cache has. The backend does nothing, on the calling
+/// A step of a loop: 100 operators, a sync, and a program the cache has. The backend does nothing, on the calling
 /// thread.
 fn repeated(c: &mut Criterion) {
     let mut config = Config::default();
@@ -86,7 +86,7 @@ fn repeated(c: &mut Criterion) {
             (0..steps).map(one).sum()
         });
     });
-    group.bench_function("record, cut and run", |b| {
+    group.bench_function("record, sync and run", |b| {
         b.iter(|| {
             let _y = step();
             dev.sync().expect("the program runs");

@@ -28,10 +28,10 @@ fn main() -> Result<(), Error> {
     };
     let programs: [(&str, Step<'_>); 4] =
         [("mixed", &mixed), ("a + b", &|y, _| y.add(&a)), ("a * 1.5", &|y, _| y.mul(1.5)), ("relu", &|y, _| y.relu())];
-    println!("{:<10}{:>10}{:>10}{:>22}", "", "record", "cut", "record, drop, no cut");
+    println!("{:<10}{:>10}{:>10}{:>22}", "", "record", "sync", "record, drop, no sync");
     for (name, operator) in programs {
         let step = || (0..OPS).try_fold(a.clone(), |y, i| operator(&y, i));
-        let (mut record, mut cut, mut dropped) = (f64::MAX, f64::MAX, f64::MAX);
+        let (mut record, mut sync, mut dropped) = (f64::MAX, f64::MAX, f64::MAX);
         for _ in 0..3000 {
             let start = Instant::now();
             let y = step()?;
@@ -45,10 +45,10 @@ fn main() -> Result<(), Error> {
             let per_operator = |d: std::time::Duration| d.as_secs_f64() * 1e9 / OPS as f64;
             dropped = dropped.min(per_operator(start.elapsed()));
             record = record.min(per_operator(recorded));
-            cut = cut.min(per_operator(both - recorded));
+            sync = sync.min(per_operator(both - recorded));
             dev.sync()?;
         }
-        println!("{name:<10}{record:>10.0}{cut:>10.0}{dropped:>22.0}");
+        println!("{name:<10}{record:>10.0}{sync:>10.0}{dropped:>22.0}");
     }
     Ok(())
 }

@@ -8,11 +8,11 @@ use crate::settings::{BadSetting, Vars};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Pending operations at which the graph is cut by itself. `LTC_MAX_PENDING_NODES`; 100,000, as LTC's
+    /// Pending operations at which the graph is sent by itself. `LTC_MAX_PENDING_NODES`; 100,000, as LTC's
     /// `torch_lazy_trim_graph_size`.
     pub max_pending_nodes: usize,
     /// Bytes of device memory that only pending operations hold (the program dropped the tensors) at which the graph is
-    /// cut by itself. `LTC_MAX_RETAINED_BYTES`; 256 MiB.
+    /// sent by itself. `LTC_MAX_RETAINED_BYTES`; 256 MiB.
     pub max_retained_bytes: usize,
     /// Programs kept. `LTC_CACHE_ENTRIES`; 1,024, as LTC's `torch_lazy_compilation_cache_size`.
     pub cache_entries: usize,

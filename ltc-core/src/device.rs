@@ -1,11 +1,11 @@
-//! One device of a session: recording and cutting.
+//! One device of a session: recording and syncing.
 //!
-//! # Why a cut is exact under threads
-//! `sync` runs under the device's cut lock. It takes the pending operations, and those that are alive are the set
-//! to run. Another thread may record meanwhile: its nodes are pending for the next cut and may use nodes of the set,
+//! # Why a sync is exact under threads
+//! `sync` runs under the device's sync lock. It takes the pending operations, and those that are alive are the set
+//! to run. Another thread may record meanwhile: its nodes are pending for the next sync and may use nodes of the set,
 //! but to do so it holds them, so canonicalisation sees a holder outside the set and makes them outputs; they turn into
 //! placeholders in place, and the new node finds data where a pending operand was. A node with no holder outside the
-//! set cannot gain one. No lock is held while the backend compiles except the cut lock, which recording never takes.
+//! set cannot gain one. No lock is held while the backend compiles except the sync lock, which recording never takes.
 
 mod wait;
 
@@ -40,7 +40,7 @@ use crate::{
     undo::{Chain, Drawn, Journal, Log, Raises, Undo},
 };
 
-/// A device of a session. Cheap to clone; recording and cutting may happen on any thread.
+/// A device of a session. Cheap to clone; recording and syncing may happen on any thread.
 #[derive(Clone)]
 pub struct Device(Arc<State>);
 
@@ -48,22 +48,22 @@ pub(crate) struct State {
     session: Arc<Inner>,
     index: DeviceIndex,
     pending_ops: Lock<PendingOps>,
-    cut: Lock<Cut>,
+    syncing: Lock<SyncState>,
     epoch: AtomicU32,
-    /// Cuts so far of all that was pending.
-    cuts: AtomicU64,
+    /// Syncs so far of all that was pending.
+    syncs: AtomicU64,
     executor: Executor,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
     generator: Mutex<Drawn>,
-    /// What storages held before they were written, since the last cut.
+    /// What storages held before they were written, since the last sync.
     journal: Mutex<Journal>,
     /// Operations that can fail. Changed with the pending operations locked.
     raises: Raises,
 }
 
-/// What cuts need, kept from one to the next for its memory.
+/// What syncs need, kept from one to the next for its memory.
 #[derive(Default)]
-struct Cut {
+struct SyncState {
     set: SyncSet,
     trace: Canonical<Arc<DataCell>>,
 }
@@ -83,9 +83,9 @@ impl Device {
             session,
             index,
             pending_ops,
-            cut: Lock::default(),
+            syncing: Lock::default(),
             epoch: AtomicU32::new(0),
-            cuts: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
             executor,
             generator: Mutex::default(),
             journal: Mutex::default(),
@@ -120,7 +120,7 @@ impl Device {
         self.0.raises.count(!signature.op().has(Props::TOTAL) || self.0.session.config.assume_faults)
     }
 
-    /// How many operations that can fail were recorded since the last cut.
+    /// How many operations that can fail were recorded since the last sync.
     #[inline]
     pub(crate) fn raises(&self) -> u32 {
         self.0.raises.now()
@@ -150,7 +150,7 @@ impl Device {
         site: SiteId,
     ) -> SmallVec<[TraceValue; 2]> {
         let count = signature.results().len();
-        // In one go: a cut sees the node with all its results or not at all.
+        // In one go: a sync sees the node with all its results or not at all.
         let mut pending = self.0.pending_ops.lock();
         let node = pending.record(signature, operands, numbers, site);
         let age = self.count_raises(signature);
@@ -177,15 +177,15 @@ impl Device {
     #[cold]
     fn check_node_limit(&self) {
         if self.0.pending_ops.lock().over_node_limit() {
-            metrics::add(&self.0.session.counters.auto_cuts, 1);
-            self.cut_reporting_later(SyncReason::NodeLimit);
+            metrics::add(&self.0.session.counters.auto_syncs, 1);
+            self.sync_reporting_later(SyncReason::NodeLimit);
         }
     }
 
-    /// Cuts where no caller can take an error: outputs carry it.
-    fn cut_reporting_later(&self, reason: SyncReason) {
-        if let Err(e) = self.cut_now(reason) {
-            tracing::error!("a cut by a limit failed: {e}");
+    /// Syncs where no caller can take an error: outputs carry it.
+    fn sync_reporting_later(&self, reason: SyncReason) {
+        if let Err(e) = self.sync_now(reason) {
+            tracing::error!("a sync by a limit failed: {e}");
         }
         self.await_room_whatever_happens();
     }
@@ -211,12 +211,12 @@ impl Device {
     #[cold]
     fn check_byte_limit(&self) {
         let over = {
-            let _cut = self.0.cut.lock();
+            let _syncing = self.0.syncing.lock();
             self.0.pending_ops.lock().over_byte_limit(self.next_epoch())
         };
         if over {
-            metrics::add(&self.0.session.counters.auto_cuts, 1);
-            self.cut_reporting_later(SyncReason::ByteLimit);
+            metrics::add(&self.0.session.counters.auto_syncs, 1);
+            self.sync_reporting_later(SyncReason::ByteLimit);
             // What it holds shall be gone before as much comes again.
             self.0.executor.finish(executor::NEVER);
         }
@@ -230,12 +230,12 @@ impl Device {
 
     /// Sends everything pending to the device (LTC: `mark_step`). Does not wait for it.
     pub fn sync(&self) -> Result<(), Error> {
-        self.cut(SyncReason::Explicit)
+        self.sync_for(SyncReason::Explicit)
     }
 
     /// Sends what these values need to the device, and nothing else. Does not wait for it.
     pub fn sync_values(&self, values: &[TraceValue]) -> Result<(), Error> {
-        self.cut_some(values, SyncReason::Explicit)
+        self.sync_some(values, SyncReason::Explicit)
     }
 
     pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
@@ -281,8 +281,8 @@ impl Device {
         }
     }
 
-    fn cut(&self, reason: SyncReason) -> Result<(), Error> {
-        self.cut_now(reason)?;
+    fn sync_for(&self, reason: SyncReason) -> Result<(), Error> {
+        self.sync_now(reason)?;
         self.await_room()
     }
 
@@ -293,20 +293,20 @@ impl Device {
         if has_room { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    fn cut_now(&self, reason: SyncReason) -> Result<(), Error> {
-        let Cut { set, trace } = &mut *self.0.cut.lock();
+    fn sync_now(&self, reason: SyncReason) -> Result<(), Error> {
+        let SyncState { set, trace } = &mut *self.0.syncing.lock();
         let gone = self.0.journal.lock().sweep();
         drop(gone);
         let journal = {
             let mut pending = self.0.pending_ops.lock();
             pending.take_into(set);
-            self.0.raises.cut();
+            self.0.raises.synced();
             self.0.journal.lock().take()
         };
         if set.is_empty() {
             return Ok(());
         }
-        self.0.cuts.fetch_add(1, Ordering::Relaxed);
+        self.0.syncs.fetch_add(1, Ordering::Relaxed);
         self.send(trace, std::mem::take(&mut set.nodes), reason, journal, false);
         set.nodes = trace.release();
         let session = &self.0.session;
@@ -318,18 +318,18 @@ impl Device {
         Ok(())
     }
 
-    fn cut_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
+    fn sync_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
         if self.raises() > 0 {
             // What else is pending may fail, or stand behind what fails: then it has not happened when this wait says
             // so.
-            return self.cut(reason);
+            return self.sync_for(reason);
         }
-        self.cut_some_now(values, reason)?;
+        self.sync_some_now(values, reason)?;
         self.await_room()
     }
 
-    fn cut_some_now(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
-        let mut cut = self.0.cut.lock();
+    fn sync_some_now(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
+        let mut syncing = self.0.syncing.lock();
         let epoch = self.next_epoch();
         let reached = ltc_ir::reachable(values, epoch);
         if reached.is_empty() {
@@ -340,8 +340,8 @@ impl Device {
         let mut set = self.0.pending_ops.lock().live();
         set.retain(|v| v.is_reached(epoch));
         let journal = self.0.journal.lock().look();
-        self.send(&mut cut.trace, set, reason, journal, true);
-        drop(cut.trace.release());
+        self.send(&mut syncing.trace, set, reason, journal, true);
+        drop(syncing.trace.release());
         self.0.pending_ops.lock().forget_resolved();
         Ok(())
     }
@@ -461,8 +461,8 @@ impl Device {
 
     /// Now, in the order of what is sent to run.
     pub fn moment(&self) -> Moment {
-        let _cut = self.0.cut.lock();
-        Moment::new(self.0.cuts.load(Ordering::Relaxed), self.0.executor.sent())
+        let _syncing = self.0.syncing.lock();
+        Moment::new(self.0.syncs.load(Ordering::Relaxed), self.0.executor.sent())
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held
@@ -473,9 +473,9 @@ impl Device {
         parts: bool,
         since: Option<Moment>,
     ) -> Option<(Canonical<Arc<DataCell>>, Vec<Chain>)> {
-        let _cut = self.0.cut.lock();
-        let cuts = self.0.cuts.load(Ordering::Relaxed);
-        if since.is_some_and(|then| then.cuts() != cuts || !values.iter().all(TraceValue::is_pending)) {
+        let _syncing = self.0.syncing.lock();
+        let syncs = self.0.syncs.load(Ordering::Relaxed);
+        if since.is_some_and(|then| then.syncs() != syncs || !values.iter().all(TraceValue::is_pending)) {
             return None;
         }
         let reached = self.next_epoch();
@@ -553,16 +553,16 @@ impl Device {
 
     /// Sends everything pending and waits until it has run, without asking how that went: before a fork.
     pub fn quiesce(&self) {
-        self.cut_reporting_later(SyncReason::Explicit);
+        self.sync_reporting_later(SyncReason::Explicit);
         self.0.executor.finish(executor::NEVER);
     }
 
     /// Takes what other threads could hold of it.
     pub(crate) fn hold(&self) -> Held<'_> {
-        let cut = self.0.cut.lock();
+        let syncing = self.0.syncing.lock();
         let executor = self.0.executor.hold();
         let handover = self.0.executor.handover.hold();
-        Held { executor, _rest: (cut, handover, self.0.pending_ops.lock()) }
+        Held { executor, _rest: (syncing, handover, self.0.pending_ops.lock()) }
     }
 
     /// How many operations are pending and alive.
@@ -576,7 +576,7 @@ impl Device {
     }
 }
 
-type Rest<'a> = (Locked<'a, Cut>, Hold<'a>, Locked<'a, PendingOps>);
+type Rest<'a> = (Locked<'a, SyncState>, Hold<'a>, Locked<'a, PendingOps>);
 
 /// A device that only this thread can use, with nothing in flight.
 pub(crate) struct Held<'a> {

@@ -10,7 +10,7 @@ use ltc_ir::{FallbackReason, Hash128};
 
 use crate::lock::{Lock, Locked};
 
-/// Why pending work was cut off and sent to the device.
+/// Why pending work was sent to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncReason {
     /// The program asked ([`crate::Device::sync`]).
@@ -29,7 +29,7 @@ pub enum SyncReason {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Pending operations were cut off.
+    /// Pending operations were sent.
     Sync {
         /// Why.
         reason: SyncReason,

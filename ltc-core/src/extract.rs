@@ -49,18 +49,18 @@ impl From<ParamBinding<Arc<DataCell>>> for Argument {
 /// A moment in what a device was sent to run ([`Device::moment`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    cuts: u64,
+    syncs: u64,
     sent: u64,
 }
 
 impl Moment {
-    pub(crate) fn new(cuts: u64, sent: u64) -> Self {
-        Moment { cuts, sent }
+    pub(crate) fn new(syncs: u64, sent: u64) -> Self {
+        Moment { syncs, sent }
     }
 
     /// How often all that was pending had been sent.
-    pub(crate) fn cuts(self) -> u64 {
-        self.cuts
+    pub(crate) fn syncs(self) -> u64 {
+        self.syncs
     }
 
     /// Whether data comes from a program that was sent later.

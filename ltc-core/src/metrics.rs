@@ -17,7 +17,7 @@ pub(crate) struct Counters {
     pub(crate) recorded: AtomicU64,
     pub(crate) reused_nodes: AtomicU64,
     pub(crate) syncs: AtomicU64,
-    pub(crate) auto_cuts: AtomicU64,
+    pub(crate) auto_syncs: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
     pub(crate) resizes: AtomicU64,
     pub(crate) guard_failures: AtomicU64,
@@ -105,10 +105,10 @@ pub struct Metrics {
     pub recorded: u64,
     /// Nodes of a step that were recorded again in the next one.
     pub reused_nodes: u64,
-    /// Cuts that sent something to the device.
+    /// Syncs that sent something to the device.
     pub syncs: u64,
-    /// Cuts made by a limit.
-    pub auto_cuts: u64,
+    /// Syncs made by a limit.
+    pub auto_syncs: u64,
     /// Programs found in the cache, those for other sizes included.
     pub cache_hits: u64,
     /// Programs found that were resized.
@@ -166,7 +166,7 @@ impl Metrics {
             ("TransferFromDevice", self.downloads),
             ("DonatedInputs", self.donated),
             ("PartialInputs", self.parts),
-            ("AutoCut", self.auto_cuts),
+            ("AutoSync", self.auto_syncs),
             ("FailedOperations", self.failures),
         ];
         let mut all: Vec<(String, u64)> =
@@ -198,7 +198,7 @@ impl Counters {
             recorded: get(&self.recorded),
             reused_nodes: get(&self.reused_nodes),
             syncs: get(&self.syncs),
-            auto_cuts: get(&self.auto_cuts),
+            auto_syncs: get(&self.auto_syncs),
             cache_hits: get(&self.cache_hits),
             resizes: get(&self.resizes),
             guard_failures: get(&self.guard_failures),
@@ -226,7 +226,7 @@ impl Counters {
             &self.recorded,
             &self.reused_nodes,
             &self.syncs,
-            &self.auto_cuts,
+            &self.auto_syncs,
             &self.cache_hits,
             &self.resizes,
             &self.guard_failures,
@@ -257,7 +257,7 @@ impl fmt::Display for Metrics {
             ("operations recorded", self.recorded),
             ("nodes reused", self.reused_nodes),
             ("syncs", self.syncs),
-            ("cuts by a limit", self.auto_cuts),
+            ("syncs by a limit", self.auto_syncs),
             ("cache hits", self.cache_hits),
             ("programs resized", self.resizes),
             ("guards failed", self.guard_failures),

@@ -1,4 +1,4 @@
-//! What a device has recorded since the last cut, in order, without keeping any of it alive.
+//! What a device has recorded since the last sync, in order, without keeping any of it alive.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{Config, DataCell, TraceValue, lock::Lock};
 #[derive(Debug)]
 pub(crate) struct PendingOps {
     entries: Vec<WeakValue<Arc<DataCell>>>,
-    /// Nodes of the last cut that nobody needed beyond it, each at its position: a step like the last one finds its
+    /// Nodes of the last sync that nobody needed beyond it, each at its position: a step like the last one finds its
     /// own.
     recycled: RecycledNodes,
-    /// Nodes recorded in recycled ones of the same signature, since the last cut.
+    /// Nodes recorded in recycled ones of the same signature, since the last sync.
     reused: u64,
     /// Nodes recorded, ever.
     recorded: u64,
@@ -31,10 +31,10 @@ const FIRST_CHECK: usize = 4096;
 /// Exact counts of retained bytes until the limit is reached, at most.
 const COUNTS: usize = 16;
 
-/// Nodes of a cut as memory for those of the next, each at its position among the recorded ones.
+/// Nodes of a sync as memory for those of the next, each at its position among the recorded ones.
 pub(crate) type RecycledNodes = Vec<Option<RecycledNode<Arc<DataCell>>>>;
 
-/// The operations that a cut runs. Kept from cut to cut, for its memory.
+/// The operations that a sync runs. Kept from sync to sync, for its memory.
 #[derive(Debug, Default)]
 pub(crate) struct SyncSet {
     /// Live pending nodes, in order.
@@ -42,7 +42,7 @@ pub(crate) struct SyncSet {
     /// Their positions among the recorded nodes, and how many of these there were.
     positions: Vec<u32>,
     recorded: usize,
-    /// Nodes of the last cut that were recorded again.
+    /// Nodes of the last sync that were recorded again.
     pub(crate) reused: u64,
     recycled: RecycledNodes,
 }
@@ -142,13 +142,13 @@ impl PendingOps {
         // not noticed.
         let part = (self.byte_limit / COUNTS).max(1);
         let over = retained.saturating_add(part) > self.byte_limit;
-        // A cut is about to let all of it go.
+        // A sync is about to let all of it go.
         self.potential = if over { 0 } else { retained };
         self.potential_limit = self.potential.saturating_add(part).max(self.byte_limit / 2);
         over
     }
 
-    /// Forgets what is data by now: after a cut of some of it.
+    /// Forgets what is data by now: after a sync of some of it.
     pub(crate) fn forget_resolved(&mut self) {
         self.entries.retain(|e| e.upgrade().is_some_and(|v| v.is_pending()));
     }
@@ -163,7 +163,7 @@ impl PendingOps {
         set.recorded = self.entries.len();
         set.reused = std::mem::take(&mut self.reused);
         set.positions.clear();
-        // Pending all of them: a cut of some forgets those it turned into data.
+        // Pending all of them: a sync of some forgets those it turned into data.
         for (position, entry) in self.entries.drain(..).enumerate() {
             if let Some(value) = entry.upgrade() {
                 set.nodes.push(value);

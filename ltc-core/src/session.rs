@@ -133,7 +133,7 @@ impl Session {
         self.inner.counters.reset();
     }
 
-    /// Whether steps from the next cut on are recorded into the nodes of the one before ([`Config::reuse_nodes`] to
+    /// Whether steps from the next sync on are recorded into the nodes of the one before ([`Config::reuse_nodes`] to
     /// begin with).
     pub fn set_reuse_nodes(&self, on: bool) {
         self.inner.reuse_nodes.store(on, Relaxed);

@@ -41,12 +41,12 @@ const fn setting(name: &'static str, kind: Kind, default: &'static str, doc: &'s
 
 /// All of them.
 pub const SETTINGS: &[Setting] = &[
-    setting("LTC_MAX_PENDING_NODES", ANY, "100000", "Pending operations at which the graph is cut by itself."),
+    setting("LTC_MAX_PENDING_NODES", ANY, "100000", "Pending operations at which the graph is sent by itself."),
     setting(
         "LTC_MAX_RETAINED_BYTES",
         ANY,
         "268435456",
-        "Bytes of device memory that only pending operations hold at which the graph is cut by itself.",
+        "Bytes of device memory that only pending operations hold at which the graph is sent by itself.",
     ),
     setting(
         "LTC_ASSUME_FAULTS",

@@ -3,7 +3,7 @@
 //! Eager execution stops at the call that fails: what was written before is there, what would have come after is not. A
 //! program of ours runs when the calls behind the failing one were made already. So storages note what they held before
 //! each write ([`Log`]), as far as a failure can ask for it: no value behind which nothing that can fail was recorded
-//! before the next. A cut turns the notes into a plan ([`Undo`]) that says, for each output that took a value's place
+//! before the next. A sync turns the notes into a plan ([`Undo`]) that says, for each output that took a value's place
 //! in a storage, which values those were. They are inputs of the program, kept until nothing can fail any more, or
 //! values of its own, which are computed again from what is kept: a failure is rare, and a run without one pays for the
 //! notes only.
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// Writes to one storage since the last cut.
+/// Writes to one storage since the last sync.
 #[derive(Debug)]
 struct Entry {
-    /// The notes were not taken by a cut yet.
+    /// The notes were not taken by a sync yet.
     open: bool,
     /// Nothing it held since the oldest of these is left out.
     whole: bool,
@@ -46,31 +46,31 @@ struct Entry {
 /// How many operations that can fail were recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Raises {
-    since_cut: AtomicU32,
+    since_sync: AtomicU32,
     before: AtomicU32,
 }
 
 impl Raises {
-    /// Counts an operation, if it `can_fail`; how many there are then since the last cut.
+    /// Counts an operation, if it `can_fail`; how many there are then since the last sync.
     #[inline]
     pub(crate) fn count(&self, can_fail: bool) -> u32 {
         let before = self.now();
         if !can_fail {
             return before;
         }
-        self.since_cut.store(before + 1, Ordering::Relaxed);
+        self.since_sync.store(before + 1, Ordering::Relaxed);
         before + 1
     }
 
-    /// A cut takes all that was recorded.
-    pub(crate) fn cut(&self) {
-        self.before.fetch_add(self.since_cut.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    /// A sync takes all that was recorded.
+    pub(crate) fn synced(&self) {
+        self.before.fetch_add(self.since_sync.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Since the last cut.
+    /// Since the last sync.
     #[inline]
     pub(crate) fn now(&self) -> u32 {
-        self.since_cut.load(Ordering::Relaxed)
+        self.since_sync.load(Ordering::Relaxed)
     }
 
     /// Since the beginning.
@@ -78,7 +78,7 @@ impl Raises {
         self.before.load(Ordering::Relaxed).wrapping_add(self.now())
     }
 
-    /// Since the last cut: when there were `ever` of them, and now.
+    /// Since the last sync: when there were `ever` of them, and now.
     fn at(&self, ever: u32) -> (u32, u32) {
         let now = self.now();
         (now.saturating_sub(self.ever().wrapping_sub(ever)), now)
@@ -95,7 +95,7 @@ pub(crate) struct Journal(Vec<Arc<Mutex<Entry>>>);
 
 impl Log {
     /// Notes that `new` took the place of `old`; gives back what need not be kept. `raises`: how many operations that
-    /// can fail were recorded since the last cut.
+    /// can fail were recorded since the last sync.
     pub(crate) fn note(
         &mut self,
         journal: &Mutex<Journal>,
@@ -226,7 +226,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// The plan for a cut.
+    /// The plan for a sync.
     pub(crate) fn of(journal: &Journal, trace: &Canonical<Arc<DataCell>>, graph: &Graph) -> Option<Undo> {
         if journal.0.is_empty() { None } else { Undo::new(journal.chains(trace), graph) }
     }

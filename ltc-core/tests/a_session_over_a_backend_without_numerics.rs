@@ -59,7 +59,7 @@ fn reading_waits_for_data_and_recording_does_not() {
     backend.close_gate();
     let a = upload(dev, 2);
     let b = scaled(dev, "test::a", &a, 1.0);
-    dev.sync().expect("a cut");
+    dev.sync().expect("a sync");
     let c = scaled(dev, "test::b", &b, 1.0);
     assert!(!b.is_pending() && c.is_pending());
     assert!(backend.take_log().iter().all(|l| !l.starts_with("execute")), "the gate is closed");
@@ -78,7 +78,7 @@ fn a_failure_poisons_only_what_depends_on_it() {
     let bad = scaled(dev, "test::bad", &a, 1.0);
     let worse = scaled(dev, "test::after", &bad, 1.0);
     let behind = scaled(dev, "test::behind", &a, 1.0);
-    dev.sync().expect("a cut");
+    dev.sync().expect("a sync");
     let e = dev.download(&worse).expect_err("poisoned").to_string();
     assert!(e.contains("test::bad") && e.contains("ordered to fail"), "{e}");
     dev.download(&fine).expect("made before");
@@ -130,14 +130,14 @@ fn the_cache_is_bounded() {
     let a = upload(dev, 2);
     for i in 0..20 {
         let v = scaled(dev, &format!("test::op{i}"), &a, 1.0);
-        dev.sync().expect("a cut");
+        dev.sync().expect("a sync");
         drop(v);
     }
     assert_eq!(session.cached_programs(), 4);
 }
 
 #[test]
-fn loops_that_never_mark_are_cut_by_nodes_and_by_bytes() {
+fn loops_that_never_mark_are_sent_by_nodes_and_by_bytes() {
     let mut config = Config::default();
     config.max_pending_nodes = 100;
     config.max_retained_bytes = 4000;
@@ -147,14 +147,14 @@ fn loops_that_never_mark_are_cut_by_nodes_and_by_bytes() {
     for _ in 0..1000 {
         v = scaled(dev, "test::n", &v, 1.0);
     }
-    let by_nodes = session.metrics().auto_cuts;
+    let by_nodes = session.metrics().auto_syncs;
     assert!((5..=20).contains(&by_nodes), "{by_nodes}");
     let mut kept = Vec::new();
     for _ in 0..50 {
         // Each batch is 400 bytes that only the pending work still holds.
         kept.push(scaled(dev, "test::n", &upload(dev, 100), 1.0));
     }
-    let by_bytes = session.metrics().auto_cuts - by_nodes;
+    let by_bytes = session.metrics().auto_syncs - by_nodes;
     assert!((3..=10).contains(&by_bytes), "{by_bytes}");
 }
 
@@ -171,7 +171,7 @@ fn a_mutating_operator_with_two_results_keeps_them_apart() {
     let two = dev.record_results(&signature, Operands::from_iter([a]), numbers, SiteId::default());
     let second = two[1].clone();
     drop(two);
-    dev.sync_values(std::slice::from_ref(&second)).expect("a cut");
+    dev.sync_values(std::slice::from_ref(&second)).expect("a sync");
     assert!(!second.is_pending());
     dev.download(&second).expect("a value");
 }

@@ -320,10 +320,10 @@ fn programs_that_wait_behind_the_failed_one_run_on_what_it_left() {
     let lost = &s[0] * 7.0;
     s[0].assign(&lost).expect("a write");
     s[1].assign(&s[0]).expect("a write");
-    dev.sync().expect("a cut");
+    dev.sync().expect("a sync");
     s[0].assign(&(&s[0] * 3.0)).expect("a write");
     s[1].assign(&(&s[1] * 3.0)).expect("a write");
-    dev.sync().expect("a cut");
+    dev.sync().expect("a sync");
     assert!(s[0].to_vec::<f32>().is_err(), "the first wait says so");
     assert_eq!(s[0].to_vec::<f32>().expect("a value"), [6.0, 12.0, 18.0, 24.0]);
     assert_eq!(s[1].to_vec::<f32>().expect("a value"), [6.0, 9.0, 12.0, 15.0]);

@@ -77,7 +77,7 @@ fn a_result_that_looks_like_an_operand_shares_its_layout() -> Result<(), Error> 
 }
 
 #[test]
-fn threads_record_and_cut_side_by_side() -> Result<(), Error> {
+fn threads_record_and_sync_side_by_side() -> Result<(), Error> {
     let session = session();
     let dev = session.device(0)?;
     let x = ramp(dev, &[4]);

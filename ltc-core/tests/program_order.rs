@@ -1,4 +1,4 @@
-//! Programs of a device run in the order in which they were cut, wherever they run.
+//! Programs of a device run in the order in which they were sent, wherever they run.
 
 use std::{
     sync::Arc,

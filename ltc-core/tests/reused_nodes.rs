@@ -49,7 +49,7 @@ fn allocations(reuse: bool) -> u64 {
     for _ in 0..5 {
         let mut y = None;
         count = allocation_counter::measure(|| y = Some(step(&x, CALLS))).count_total;
-        dev.sync().expect("a cut");
+        dev.sync().expect("a sync");
     }
     count
 }
@@ -100,7 +100,7 @@ impl Executable for Outputs {
 }
 
 #[test]
-fn a_repeated_cut_allocates_places_for_its_results_and_nothing_else() -> Result<(), Error> {
+fn a_repeated_sync_allocates_places_for_its_results_and_nothing_else() -> Result<(), Error> {
     let mut config = Config::default();
     config.async_execution = false;
     let session = Session::new(Arc::new(Nothing(Buffer::new(()))), config)?;
@@ -116,7 +116,7 @@ fn a_repeated_cut_allocates_places_for_its_results_and_nothing_else() -> Result<
         let mut allocations = 0;
         for _ in 0..3 {
             let ys: Vec<LazyTensor> = (0..results).map(|_| step(&x, 2)).collect();
-            allocations = allocation_counter::measure(|| dev.sync().expect("a cut")).count_total;
+            allocations = allocation_counter::measure(|| dev.sync().expect("a sync")).count_total;
             drop(ys);
         }
         assert_eq!(allocations, results);
@@ -142,7 +142,7 @@ fn a_step_like_the_last_one_is_recorded_into_its_nodes() -> Result<(), Error> {
 }
 
 #[test]
-fn a_cut_of_nothing_keeps_the_nodes_for_the_next_step() -> Result<(), Error> {
+fn a_sync_of_nothing_keeps_the_nodes_for_the_next_step() -> Result<(), Error> {
     let (_, session) = session(true);
     let dev = session.device(0)?;
     let x = tensor(dev);
@@ -202,9 +202,9 @@ fn the_programs_are_those_of_new_nodes() -> Result<(), Error> {
             if round % 2 == 0 {
                 let _ = kept.to_host();
             } else if round % 5 == 0 {
-                kept.sync().expect("a cut");
+                kept.sync().expect("a sync");
             }
-            dev.sync().expect("a cut");
+            dev.sync().expect("a sync");
         }
         backend.take_log()
     });
@@ -214,7 +214,7 @@ fn the_programs_are_those_of_new_nodes() -> Result<(), Error> {
 }
 
 #[test]
-fn threads_that_record_and_cut_on_one_device_get_their_own_values() -> Result<(), Error> {
+fn threads_that_record_and_sync_on_one_device_get_their_own_values() -> Result<(), Error> {
     let session = Session::new(Arc::new(ReferenceBackend), Config::default())?;
     let dev = session.device(0)?;
     let work = |seed: f32| -> Result<(), Error> {

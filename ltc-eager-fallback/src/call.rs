@@ -72,7 +72,7 @@ pub(crate) fn run<C: Call>(
             call.op()
         )));
     }
-    // Without lazy operands (`randperm` forced out) there is nothing to cut.
+    // Without lazy operands (`randperm` forced out) there is nothing to send.
     let hosts = if operands.is_empty() { Vec::new() } else { values(&operands)? };
     if hosts.len() != operands.len() {
         let (got, expected) = (hosts.len(), operands.len());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn without_lazy_operands_nothing_is_cut() {
+    fn without_lazy_operands_nothing_is_sent() {
         assert_eq!(events(&[], Ok(0), false).1, "run(); note aten::nonzero: result depends on data; finish");
     }
 

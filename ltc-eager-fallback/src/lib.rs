@@ -7,7 +7,7 @@
 //! # Order of events
 //! [`run`] does, in this order:
 //! 1. refuses operands on two devices, as eager libtorch does;
-//! 2. has **all** operands brought to the host in **one** batch ([`Host::values`]): one cut of the recorded graph, no
+//! 2. has **all** operands brought to the host in **one** batch ([`Host::values`]): one sync of the recorded graph, no
 //!    more of it run than these operands need, one wait;
 //! 3. runs the operator there; operands it writes are copied first, so values others rely on stay as they are;
 //! 4. counts the call, by operator and reason ([`Host::note`]): one that the operator refuses is an error, no fallback;
@@ -35,7 +35,7 @@ pub trait Host<S> {
     /// Counts a call.
     fn note(&self, device: u16, op: &str, reason: FallbackReason);
 
-    /// Current values of these operands on the host, in order: one cut and one wait for all of them. The tensors are
+    /// Current values of these operands on the host, in order: one sync and one wait for all of them. The tensors are
     /// only read.
     fn values(&self, device: u16, operands: &[EagerOperand<'_, S>]) -> Result<Vec<Tensor>, TorchError>;
 }

@@ -45,8 +45,8 @@ impl History {
     }
 
     /// Gradients stop at the tensors given.
-    fn cut(&self) {
-        self.0.write().cut();
+    fn detach(&self) {
+        self.0.write().detach();
     }
 
     /// Gradients go on to what was before, as they did.
@@ -54,12 +54,12 @@ impl History {
         self.0.write().mend();
     }
 
-    /// It is cut for good, and holds on to nothing that was before.
+    /// It is detached for good, and holds on to nothing that was before.
     fn let_go(&self) {
         self.0.write().let_go();
     }
 
-    /// Goes back, where it was cut, from gradients of the results or `None` to gradients of the tensors or `None`.
+    /// Goes back, where it was detached, from gradients of the results or `None` to gradients of the tensors or `None`.
     fn run<'py>(&self, grads: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
         let py = grads.py();
         let grads: Vec<_> = grads.iter().map(|g| any_tensor(py, &g)).collect::<PyResult<_>>()?;

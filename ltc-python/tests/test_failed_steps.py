@@ -140,13 +140,13 @@ FIRST_WRITES = {
 
 @pytest.mark.parametrize("memory", NEW_MEMORY)
 @pytest.mark.parametrize("write", FIRST_WRITES)
-@pytest.mark.parametrize("cut", [False, True])
-def test_memory_that_nobody_wrote_to_is_just_memory_after_a_failed_call(memory, write, cut):
+@pytest.mark.parametrize("syncs", [False, True])
+def test_memory_that_nobody_wrote_to_is_just_memory_after_a_failed_call(memory, write, syncs):
     x = NEW_MEMORY[memory]("ltc")
-    if cut:
+    if syncs:
         torch_ltc.mark_step()
     lost = torch.ones(2, device="ltc")[torch.tensor([5]).to("ltc")]
-    if cut:
+    if syncs:
         torch_ltc.mark_step()
     FIRST_WRITES[write](x)
     made = torch.empty(4, device="ltc").copy_(lost.expand(4))

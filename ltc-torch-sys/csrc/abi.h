@@ -133,7 +133,7 @@ typedef struct LtcVTable {
   int (*import)(const void* ctx, int32_t device, void* tensor, const LtcDims* dims, LtcSlot* out, LtcError* err);
   // dst := host tensor (owned at::Tensor*) of exactly dst's dtype, sizes and strides.
   int (*import_into)(const void* ctx, int32_t device, const LtcOperand* dst, void* tensor, LtcError* err);
-  // Current values as host tensors (owned at::Tensor* each): a cut point and a wait for just these.
+  // Current values as host tensors (owned at::Tensor* each): a sync point and a wait for just these.
   int (*to_host)(const void* ctx, int32_t device, const LtcOperand* views, uint32_t n, void** tensors, LtcError* err);
   int (*fallback)(const void* ctx, LtcCall* call, const char* op, size_t len, int32_t reason, int32_t device,
                   LtcError* err);
@@ -189,13 +189,13 @@ int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, L
 int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
 
 // The history that autograd makes of these tensors from `begin` on. `take` says whether all that leads back from these
-// results was made since, and which of the tensors it leads to (one byte each); `cut` severs it from what was before,
-// which `mend` takes back and `let_go` makes final; cut, `run` goes back through it as often as wanted: from gradients
-// of the results (null: none) to owned gradients of the tensors (null: none).
+// results was made since, and which of the tensors it leads to (one byte each); `detach` severs it from what was
+// before, which `mend` takes back and `let_go` makes final; detached, `run` goes back through it as often as wanted:
+// from gradients of the results (null: none) to owned gradients of the tensors (null: none).
 typedef struct LtcHistory LtcHistory;
 LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* err);
 int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_t* reached, LtcError* err);
-void ltc_history_cut(LtcHistory* h);
+void ltc_history_detach(LtcHistory* h);
 void ltc_history_mend(LtcHistory* h);
 void ltc_history_let_go(LtcHistory* h);
 int ltc_history_run(const LtcHistory* h, const void* const* grads, void** out, LtcError* err);

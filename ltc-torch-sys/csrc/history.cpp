@@ -109,7 +109,7 @@ int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_
     for (size_t i = 0; i < h->given.size(); i++) reached[i] = h->given[i].entrance != nullptr;
   });
 }
-void ltc_history_cut(LtcHistory* h) {
+void ltc_history_detach(LtcHistory* h) {
   for (auto& way : h->out) lead(way, {h->given[way.given].entrance, 0});
 }
 void ltc_history_mend(LtcHistory* h) {

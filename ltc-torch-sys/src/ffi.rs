@@ -185,7 +185,7 @@ unsafe extern "C" {
         reached: *mut u8,
         err: *mut LtcError,
     ) -> c_int;
-    pub(crate) fn ltc_history_cut(h: *mut LtcHistory);
+    pub(crate) fn ltc_history_detach(h: *mut LtcHistory);
     pub(crate) fn ltc_history_mend(h: *mut LtcHistory);
     pub(crate) fn ltc_history_let_go(h: *mut LtcHistory);
     pub(crate) fn ltc_history_run(

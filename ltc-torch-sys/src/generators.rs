@@ -25,7 +25,7 @@ pub fn default_generator_seed(device: u16) -> Result<u64, TorchError> {
     Ok(seed)
 }
 
-/// State of the default generator of a lazy device, as libtorch's CPU generators give it: a cut point and a wait.
+/// State of the default generator of a lazy device, as libtorch's CPU generators give it: a sync point and a wait.
 pub fn default_generator_state(device: u16) -> Result<Tensor, TorchError> {
     let (err, mut seed, mut state) = (ErrorSlot::new(), 0, std::ptr::null_mut());
     // SAFETY: both are valid for the call; on success the tensor is ours.

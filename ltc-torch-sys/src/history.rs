@@ -57,25 +57,25 @@ impl History {
     }
 
     /// Severs it from what was before: gradients stop at the tensors given.
-    pub fn cut(&mut self) {
+    pub fn detach(&mut self) {
         // SAFETY: ours alone.
-        unsafe { ffi::ltc_history_cut(self.raw.as_ptr()) }
+        unsafe { ffi::ltc_history_detach(self.raw.as_ptr()) }
     }
 
-    /// Takes [`History::cut`] back.
+    /// Takes [`History::detach`] back.
     pub fn mend(&mut self) {
         // SAFETY: ours alone.
         unsafe { ffi::ltc_history_mend(self.raw.as_ptr()) }
     }
 
-    /// Forgets the tensors given, and what was before: a cut is final.
+    /// Forgets the tensors given, and what was before: being detached is final.
     pub fn let_go(&mut self) {
         // SAFETY: ours alone.
         unsafe { ffi::ltc_history_let_go(self.raw.as_ptr()) }
     }
 
-    /// Goes back, where it was cut, from gradients of the results (where there are any) to gradients of the tensors
-    /// given. It may run Python hooks, so a thread that holds Python's lock must let it go.
+    /// Goes back, where it was detached, from gradients of the results (where there are any) to gradients of the
+    /// tensors given. It may run Python hooks, so a thread that holds Python's lock must let it go.
     ///
     /// # Errors
     /// What the operators raise, and where there are not as many gradients as results.

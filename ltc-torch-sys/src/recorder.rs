@@ -101,7 +101,7 @@ pub trait Recorder: Send + Sync + 'static {
     /// Takes a dense host tensor as the new value of a view of equal dtype, sizes and strides.
     fn import_into(&self, device: u16, dst: (&Self::Storage, View<'_>), host: Tensor) -> Result<(), TorchError>;
 
-    /// The current value of a view on the host: a cut point and a wait for this value.
+    /// The current value of a view on the host: a sync point and a wait for this value.
     fn to_host(&self, device: u16, src: (&Self::Storage, View<'_>)) -> Result<Tensor, TorchError>;
 
     /// Runs a call eagerly.
@@ -120,7 +120,7 @@ pub trait Recorder: Send + Sync + 'static {
     /// Sets a generator's state by seed.
     fn seed(&self, device: u16, generator: &Self::Storage, seed: u64) -> Result<(), TorchError>;
 
-    /// A copy of a generator's current state: a cut point and a wait.
+    /// A copy of a generator's current state: a sync point and a wait.
     fn generator_state(&self, device: u16, generator: &Self::Storage) -> Result<Generator, TorchError>;
 
     /// Sets a generator's state.

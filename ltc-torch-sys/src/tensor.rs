@@ -95,7 +95,7 @@ pub fn to_device(t: &Tensor, device: u16) -> Result<Tensor, TorchError> {
     convert(t, i32::from(device))
 }
 
-/// Copies a tensor to the CPU: a cut point that waits for its value; differentiable.
+/// Copies a tensor to the CPU: a sync point that waits for its value; differentiable.
 pub fn to_cpu(t: &Tensor) -> Result<Tensor, TorchError> {
     convert(t, -1)
 }

@@ -10,7 +10,7 @@ pub enum Error {
     /// libtorch refused a call, with eager's class and text.
     #[error(transparent)]
     Torch(#[from] TorchError),
-    /// Cutting, compiling or executing failed.
+    /// Syncing, compiling or executing failed.
     #[error(transparent)]
     Core(ltc_core::Error),
     /// The device is not registered yet.

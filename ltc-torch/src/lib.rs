@@ -1,6 +1,6 @@
 //! The `ltc` device for Rust programs that use [`tch`].
 //!
-//! Tensors on the device record what is done to them; a cut (reading a value, [`sync`], or a limit) sends what is
+//! Tensors on the device record what is done to them; a sync (reading a value, [`sync`], or a limit) sends what is
 //! pending to libtorch as one compiled program. Autograd, `nn`, optimisers, views and in-place updates are libtorch's
 //! own and work unchanged: a program initialises the device once and moves its variables and inputs.
 //!
@@ -222,7 +222,7 @@ pub fn to_device(t: &Tensor, index: u16) -> Result<Tensor, Error> {
     Ok(ltc_torch_sys::to_device(t, index)?)
 }
 
-/// Copies a tensor to the CPU; differentiable. A cut point, and a wait for this value.
+/// Copies a tensor to the CPU; differentiable. A sync point, and a wait for this value.
 pub fn to_cpu(t: &Tensor) -> Result<Tensor, Error> {
     Ok(ltc_torch_sys::to_cpu(t)?)
 }
@@ -371,7 +371,7 @@ pub fn initial_seed(index: u16) -> Result<u64, Error> {
     Ok(ltc_torch_sys::default_generator_seed(index)?)
 }
 
-/// State of a device's default generator, a CPU byte tensor: a cut point and a wait.
+/// State of a device's default generator, a CPU byte tensor: a sync point and a wait.
 pub fn generator_state(index: u16) -> Result<Tensor, Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::default_generator_state(index)?)
@@ -416,7 +416,7 @@ pub fn set_profiling(on: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The steps timed since the last call, those that took longest first. Waits for what was cut before.
+/// The steps timed since the last call, those that took longest first. Waits for what was sent before.
 pub fn take_profile() -> Result<Vec<StepTime>, Error> {
     wait()?;
     Ok(runtime()?.backend.take_profile())
@@ -451,7 +451,7 @@ pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
     Ok(ltc_backend::Backend::memory(&*rt.backend, DeviceIndex(index)))
 }
 
-/// Gives the memory kept for the next run back to the system. Waits for what was cut before.
+/// Gives the memory kept for the next run back to the system. Waits for what was sent before.
 pub fn empty_cache() -> Result<(), Error> {
     wait()?;
     ltc_torch_sys::empty_pool();

@@ -81,7 +81,7 @@ impl Subject for Lazy {
     }
 
     fn mark(&self) {
-        ltc_torch::sync().expect("a cut does not fail");
+        ltc_torch::sync().expect("a sync does not fail");
     }
 
     fn seed(&self, seed: u64) {

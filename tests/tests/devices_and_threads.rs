@@ -98,16 +98,16 @@ fn a_device_that_does_not_exist_is_an_error_that_says_how_many_there_are() {
     assert!(error.contains('7') && error.contains('2'), "{error}");
 }
 
-/// One thread cuts all the time while others record on a shared tensor and its views.
+/// One thread syncs all the time while others record on a shared tensor and its views.
 #[test]
-fn a_cut_may_come_at_any_moment() {
+fn a_sync_may_come_at_any_moment() {
     let a = put(&[1.0, 2.0, 3.0, 4.0], 0);
     let stop = std::sync::atomic::AtomicBool::new(false);
     let stop = &stop;
     std::thread::scope(|s| {
         s.spawn(move || {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                ltc_torch::sync().expect("a cut");
+                ltc_torch::sync().expect("a sync");
             }
         });
         let record = |k: i64| {

@@ -65,7 +65,7 @@ fn an_error_while_running_names_operator_and_line_and_what_comes_before_is_there
     let wrong = table.index_select(0, &bad);
     let dependent = &wrong + 1.0;
     let behind = &table * 3.0;
-    ltc_torch::sync().expect("a cut does not fail");
+    ltc_torch::sync().expect("a sync does not fail");
     let e = to_cpu(&dependent).unwrap_err().to_string();
     assert!(e.contains("index_select") && e.contains("out of range"), "{e}");
     assert!(e.contains(&format!("errors_and_fallbacks.rs:{line}")), "{e}");
@@ -74,7 +74,7 @@ fn an_error_while_running_names_operator_and_line_and_what_comes_before_is_there
     assert!(e.contains("index_select"), "eager does not get there: {e}");
     assert!(ltc_torch::wait().is_ok(), "the error was reported once already");
     let unread = table.index_select(0, &bad);
-    ltc_torch::sync().expect("a cut does not fail");
+    ltc_torch::sync().expect("a sync does not fail");
     let e = ltc_torch::wait().unwrap_err().to_string();
     assert!(e.contains("index_select"), "{e}");
     drop(unread);
@@ -118,7 +118,7 @@ fn the_line_is_the_one_that_recorded_whatever_was_recorded_before() {
 fn operators_that_depend_on_data_fall_back_and_run_only_what_they_need() {
     let _alone = alone();
     let a = lazy(&[3]);
-    ltc_torch::sync().expect("a cut");
+    ltc_torch::sync().expect("a sync");
     ltc_torch::reset_metrics().expect("metrics");
     ltc_torch::record_events(true).expect("events");
     let needed = &a * 2.0;

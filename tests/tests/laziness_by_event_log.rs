@@ -47,7 +47,7 @@ fn numbers_are_parameters_of_the_program() {
 fn dropping_a_tensor_drops_the_work_only_it_needed() {
     let _alone = alone();
     let a = lazy(&[1.0]);
-    ltc_torch::sync().expect("a cut");
+    ltc_torch::sync().expect("a sync");
     let base = ltc_torch::pending_count().expect("a count");
     let y = (&a + 1.0).exp();
     let z = &y * 2.0;
@@ -56,7 +56,7 @@ fn dropping_a_tensor_drops_the_work_only_it_needed() {
     assert_eq!(ltc_torch::pending_count().expect("a count") - base, 2);
     drop(y);
     assert_eq!(ltc_torch::pending_count().expect("a count") - base, 0);
-    assert_eq!(log(|| ltc_torch::sync().expect("a cut")), [""; 0]);
+    assert_eq!(log(|| ltc_torch::sync().expect("a sync")), [""; 0]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn inputs_nobody_holds_are_donated_and_the_others_are_not() {
     let snapshot = b.shallow_clone();
     let events = log(|| {
         let _ = a.g_add_(&b);
-        ltc_torch::sync().expect("a cut");
+        ltc_torch::sync().expect("a sync");
     });
     assert!(events[0].contains("2 params, 1 donated, 1 outputs"), "{events:?}");
     assert_eq!(to_cpu(&a).expect("a value").double_value(&[0]), 3.0);
@@ -82,7 +82,7 @@ fn a_loop_without_reads_or_marks_stays_bounded() {
     for _ in 0..250_000 {
         let _ = a.g_add_scalar_(1.0);
     }
-    assert!(ltc_torch::metrics().expect("metrics").auto_cuts >= 2);
+    assert!(ltc_torch::metrics().expect("metrics").auto_syncs >= 2);
     assert!(ltc_torch::pending_count().expect("a count") <= 100_000);
     assert_eq!(to_cpu(&a).expect("a value").double_value(&[0]), 250_000.0);
     assert!(ltc_torch::memory(0).expect("memory").used <= before + 4096);
@@ -169,7 +169,7 @@ fn threads_record_side_by_side() {
             for i in 0..200 {
                 y = &y * 0.5 + k as f64;
                 if i % 50 == 0 {
-                    ltc_torch::sync().expect("a cut");
+                    ltc_torch::sync().expect("a sync");
                 }
             }
             to_cpu(&y).expect("a value")
@@ -279,7 +279,7 @@ fn a_program_is_handed_over_where_the_caller_has_other_work() {
         for step in 0..30 {
             let before = ltc_torch::metrics().expect("metrics").inline_executions;
             let y = sorted(&a, times);
-            ltc_torch::sync().expect("a cut");
+            ltc_torch::sync().expect("a sync");
             let start = std::time::Instant::now();
             while start.elapsed() < other_work {
                 std::hint::spin_loop();

@@ -119,7 +119,7 @@ fn batches_that_are_slices_are_replayed() {
     let programs = || ltc_torch::metrics().map(|m| m.compiles + m.resizes).expect("metrics");
     for batch in 0..9 {
         let x = [data.narrow(0, batch * 2, 2), data.narrow(0, batch * 2 + 1, 2)];
-        ltc_torch::sync().expect("a cut");
+        ltc_torch::sync().expect("a sync");
         let before = programs();
         let mut r = step.call(&x, &[]).expect("a step");
         // Recorded, and from the second capture on replayed: one program for all batches each.

@@ -1,4 +1,4 @@
-//! Reading what a device computes: cut points and waits.
+//! Reading what a device computes: sync points and waits.
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,19 +13,19 @@ use crate::{
 };
 
 impl Device {
-    /// The data of a value: a cut point for everything pending, so that a loop that reads its loss each step runs one
+    /// The data of a value: a sync point for everything pending, so that a loop that reads its loss each step runs one
     /// program per step, and a wait for just this value.
     pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
         if value.is_pending() {
             if let Some(part) = self.part_of_data(value) {
                 return part;
             }
-            self.cut(SyncReason::Read)?;
+            self.sync_for(SyncReason::Read)?;
         }
         self.wait_for(value)
     }
 
-    /// A value that is a dense part of data: there is nothing to compute, so nothing is cut.
+    /// A value that is a dense part of data: there is nothing to compute, so nothing is sent.
     fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
         // Something before it may fail: then it may have to be another part.
         let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
@@ -38,14 +38,14 @@ impl Device {
     /// The data of values: sends what they need and nothing else, and waits for them.
     pub fn values_alone(&self, values: &[TraceValue]) -> Result<Vec<Buffer>, Error> {
         if values.iter().any(TraceValue::is_pending) {
-            self.cut_some(values, SyncReason::Fallback)?;
+            self.sync_some(values, SyncReason::Fallback)?;
         }
         values.iter().map(|v| self.wait_for(v)).collect()
     }
 
     fn wait_for(&self, value: &TraceValue) -> Result<Buffer, Error> {
         let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
-        let cell = cell.expect("invariant: a cut leaves no value pending that somebody holds");
+        let cell = cell.expect("invariant: a sync leaves no value pending that somebody holds");
         let session = &self.0.session;
         metrics::add(&session.counters.downloads, 1);
         session.events.push(|| Event::Download);

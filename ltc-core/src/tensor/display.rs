@@ -175,7 +175,7 @@ fn type_name(dtype: DType) -> &'static str {
     }
 }
 
-/// The values, as libtorch prints them: a cut point, and a wait for this value. What failed is printed as its error.
+/// The values, as libtorch prints them: a sync point, and a wait for this value. What failed is printed as its error.
 impl fmt::Display for LazyTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_f64_vec() {

@@ -79,12 +79,12 @@ impl LazyTensor {
         Ok(LazyTensor::of(device.clone(), device.upload(host)?))
     }
 
-    /// The values on the host: a cut point, and a wait for this value.
+    /// The values on the host: a sync point, and a wait for this value.
     pub fn to_host(&self) -> Result<HostTensor, Error> {
         self.device().download(&self.detach().contiguous()?.value())
     }
 
-    /// The values in row-major order: a cut point, and a wait for this value. Fails for another element type.
+    /// The values in row-major order: a sync point, and a wait for this value. Fails for another element type.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         if T::DTYPE != self.dtype() {
             let message = format!("expected a tensor of {}, but it holds {}", T::DTYPE, self.dtype());
@@ -161,7 +161,7 @@ impl LazyTensor {
         LazyTensor::from_slice(device, &values, &sizes)
     }
 
-    /// The values as an array: a cut point, and a wait for this value.
+    /// The values as an array: a sync point, and a wait for this value.
     pub fn to_ndarray<T: Element>(&self) -> Result<ndarray::ArrayD<T>, Error> {
         let shape: Vec<usize> = self.sizes().iter().map(|&s| s as usize).collect();
         ndarray::ArrayD::from_shape_vec(shape, self.to_vec()?).map_err(|e| ShapeError::runtime(e.to_string()).into())

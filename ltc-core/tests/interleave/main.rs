@@ -1,4 +1,5 @@
-//! Threads that record, cut, wait and let go, in many orders: every wait ends, programs run in order, values are right.
+//! Threads that record, sync, wait and let go, in many orders: every wait ends, programs run in order, values are
+//! right.
 //!
 //! `LTC_TEST_CASES` is how many orders each test tries (`make interleave` takes more), which follow from
 //! `LTC_TEST_SEED`. A test that fails prints the order that it failed in.
@@ -59,7 +60,7 @@ fn chain(dev: &Device, from: &Known, first: u32, length: u32) -> Known {
     (first..first + length).fold(from.clone(), |value, number| {
         let next = Known::mix(dev, &[&value], number.into());
         drop(value);
-        dev.sync().expect("a cut");
+        dev.sync().expect("a sync");
         next
     })
 }
@@ -131,7 +132,7 @@ fn a_failure_reaches_all_who_wait_and_nobody_else() {
         let good = Known::mix(dev, &[&x], 1.0);
         storage.write(dev, ALL, good.value.clone(), SiteId(1));
         if shuttle::rand::thread_rng().r#gen() {
-            dev.sync().expect("a cut");
+            dev.sync().expect("a sync");
         }
         let bad = Known { value: record(dev, "test::fail", &[&good], 2.0), number: 0 };
         storage.write(dev, ALL, record(dev, "test::mix", &[&bad], 3.0), SiteId(1));
@@ -208,7 +209,7 @@ fn programs_run_in_order_wherever_they_run() {
                 // Of two operations: its caller runs it, once those before it are done, although it needs nothing of
                 // them.
                 values.push(Known::mix(dev, &[&Known::mix(dev, &[&x], (first + 1).into())], (first + 2).into()));
-                dev.sync().expect("a cut");
+                dev.sync().expect("a sync");
                 values.push(chain(dev, &x, first + 3, 1));
                 values.iter().for_each(|v| v.check(dev));
             })
@@ -219,7 +220,7 @@ fn programs_run_in_order_wherever_they_run() {
 }
 
 #[test]
-fn threads_that_share_storages_and_cut_see_what_was_written() {
+fn threads_that_share_storages_and_sync_see_what_was_written() {
     explore(|| {
         let (model, session) = Model::session(Config::default());
         let session = Arc::new(session);
@@ -393,8 +394,8 @@ fn act(dev: &Device, shared: &shuttle::sync::Mutex<Vec<Known>>) {
                     drop((a, b, gone));
                 }
             }
-            4 => dev.sync().expect("a cut"),
-            5 => dev.sync_values(&[a.value.clone(), b.value.clone()]).expect("a cut of some"),
+            4 => dev.sync().expect("a sync"),
+            5 => dev.sync_values(&[a.value.clone(), b.value.clone()]).expect("a sync of some"),
             6 => a.check(dev),
             7 => dev.wait().expect("nothing fails"),
             _ => {

@@ -175,9 +175,9 @@ pub fn svd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
     let k = m.min(n);
-    let cut = call.args.get(1).is_none_or(|a| !matches!(a, crate::args::Arg::Bool(false)));
+    let reduced = call.args.get(1).is_none_or(|a| !matches!(a, crate::args::Arg::Bool(false)));
     let sizes = |a: i64, b: i64| -> Dims { batch(x).iter().copied().chain([a, b]).collect() };
-    let (u, v) = (sizes(m, if cut { k } else { m }), sizes(n, if cut { k } else { n }));
+    let (u, v) = (sizes(m, if reduced { k } else { m }), sizes(n, if reduced { k } else { n }));
     some([
         column_major(x.dtype(), &u),
         Layout::contiguous(super::real_of(x.dtype()), &vectors(x, k)),

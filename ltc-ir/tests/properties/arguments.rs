@@ -71,7 +71,7 @@ proptest! {
     fn malformed_blobs_never_panic(
         written in vec(random::any_arg(), 0..6),
         damage in vec((any::<usize>(), any::<u64>()), 0..4),
-        cut: usize,
+        length: usize,
     ) {
         let mut w = ArgWriter::new();
         written.iter().for_each(|a| write_plain(&mut w, a));
@@ -81,7 +81,7 @@ proptest! {
                 words[i] ^= bits;
             }
         }
-        words.truncate(cut % 40);
+        words.truncate(length % 40);
         let mut reader = ArgReader::new(&words);
         let count = reader.by_ref().count();
         prop_assert!(count <= words.len());

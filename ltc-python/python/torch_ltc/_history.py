@@ -168,10 +168,10 @@ class Saving:
         differentiated = [place(t) for t in self._given]
         return Way(self, flow, sources, [*checked], differentiated, [i for i, found in enumerate(reached) if found])
 
-    def cut(self, keep: bool) -> None:
+    def detach(self, keep: bool) -> None:
         """The nodes lead to nothing outside; or, not to be kept, they do again."""
         if keep:
-            self._history.cut()
+            self._history.detach()
         else:
             self._history.mend()
 
@@ -213,7 +213,7 @@ class Way:
         seeds = [torch.zeros_like(results[i]) for i in self._flow]
         taken = tuple([*seeds, *saved])
         self._replays.begin(taken)
-        self._saving.cut(keep=True)
+        self._saving.detach(keep=True)
         try:
             found = [g for g in self._saving.go_back(seeds, saved) if g is not None]
             step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
@@ -224,7 +224,7 @@ class Way:
             why = "going back through it reads a tensor that autograd does not save"
         self._replays.forget(step)
         if why or not step:
-            self._saving.cut(keep=False)
+            self._saving.detach(keep=False)
         else:
             self._saving.let_go()
         return why or ("" if step else INTERRUPTED)
