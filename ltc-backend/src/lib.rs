@@ -165,22 +165,22 @@ pub trait Backend: Send + Sync {
     /// Copies a host tensor to the device.
     fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError>;
 
-    /// Whether [`Backend::part`] is there. Then a parameter of a graph may stand for part of a value, which begins
-    /// elsewhere from run to run; otherwise such parts are views in the graph, of which each offset makes another.
-    fn has_parts(&self) -> bool {
+    /// Whether [`Backend::slice`] is there. Then a parameter of a graph may stand for a slice of a value, which begins
+    /// elsewhere from run to run; otherwise such slices are views in the graph, of which each offset makes another.
+    fn has_slices(&self) -> bool {
         false
     }
 
     /// What this layout, which is dense, shows of a buffer's memory from element `offset` on. It may share that memory:
     /// nobody writes to either while both are there.
-    fn part(
+    fn slice(
         &self,
         _device: DeviceIndex,
         _buffer: &Buffer,
         layout: &LayoutRef,
         offset: i64,
     ) -> Result<Buffer, BackendError> {
-        Err(BackendError::BufferMismatch(format!("no part {layout} from {offset} on: {} makes none", self.name())))
+        Err(BackendError::BufferMismatch(format!("no slice {layout} from {offset} on: {} makes none", self.name())))
     }
 
     /// Copies a buffer of this layout to the host.

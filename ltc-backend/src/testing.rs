@@ -87,12 +87,12 @@ impl Backend for RecordingBackend {
         Ok(Buffer::new(()))
     }
 
-    fn has_parts(&self) -> bool {
+    fn has_slices(&self) -> bool {
         true
     }
 
-    fn part(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef, offset: i64) -> Result<Buffer, BackendError> {
-        self.log(format!("part {layout} from {offset}"));
+    fn slice(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef, offset: i64) -> Result<Buffer, BackendError> {
+        self.log(format!("slice {layout} from {offset}"));
         Ok(Buffer::new(()))
     }
 

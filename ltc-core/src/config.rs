@@ -35,9 +35,9 @@ pub struct Config {
     pub reuse_nodes: bool,
     /// Let programs reuse the memory of inputs nobody holds any more. `LTC_DONATION`; on.
     pub donation: bool,
-    /// Take dense parts of data (a batch, as a slice of a data set) as parameters of programs, so that the same program
-    /// serves them wherever they begin. `LTC_PARTS`; on.
-    pub parts: bool,
+    /// Take dense slices of data (a batch of a data set) as parameters of programs, so that the same program
+    /// serves them wherever they begin. `LTC_SLICE_PARAMS`; on.
+    pub slice_params: bool,
     /// Let a compiled program serve graphs that differ from its own in nothing but sizes. `LTC_SYMBOLIC`, `off` or
     /// `auto`; on.
     pub symbolic: bool,
@@ -64,7 +64,7 @@ impl Default for Config {
             recording: Duration::from_nanos(1500),
             reuse_nodes: true,
             donation: true,
-            parts: true,
+            slice_params: true,
             symbolic: true,
             check_cache: false,
             assume_faults: false,
@@ -98,7 +98,7 @@ impl Config {
             recording: d.recording,
             reuse_nodes: switch("LTC_REUSE_NODES", d.reuse_nodes),
             donation: switch("LTC_DONATION", d.donation),
-            parts: switch("LTC_PARTS", d.parts),
+            slice_params: switch("LTC_SLICE_PARAMS", d.slice_params),
             symbolic: switch("LTC_SYMBOLIC", d.symbolic),
             check_cache: switch("LTC_CHECK_CACHE", d.check_cache),
             assume_faults: switch("LTC_ASSUME_FAULTS", d.assume_faults),

@@ -25,13 +25,13 @@ use crate::{
     event::{Event, SyncReason},
     executor::{self, Executor, Job},
     extract::Moment,
-    family::{self, Sizes},
     handover::{Hold, Place},
     lock::{Lock, Locked},
     metrics,
     outcome::Refused,
     pending_ops::{PendingOps, SyncSet},
     session::Inner,
+    shape_family::{self, Sizes},
     storage::Storage,
     sync::{
         Mutex, MutexGuard,
@@ -361,7 +361,7 @@ impl Device {
         }
         let session = &self.0.session;
         let start = Instant::now();
-        trace.fill(set, self.next_epoch(), self.takes_parts(), keepers);
+        trace.fill(set, self.next_epoch(), self.takes_slices(), keepers);
         if !session.config.donation {
             trace.params.iter_mut().for_each(|p| p.donated = false);
         }
@@ -372,9 +372,9 @@ impl Device {
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&session.counters.syncs, 1);
         metrics::add(&session.counters.recorded, trace.node_count() as u64);
-        let parts = trace.params.iter().filter(|p| p.part_at.is_some()).count();
+        let slices = trace.params.iter().filter(|p| p.slice_at.is_some()).count();
         metrics::add(&session.counters.donated, donated as u64);
-        metrics::add(&session.counters.parts, parts as u64);
+        metrics::add(&session.counters.sliced_inputs, slices as u64);
         session.events.push(|| Event::Sync {
             reason,
             nodes: trace.node_count(),
@@ -470,7 +470,7 @@ impl Device {
     pub(crate) fn canonical_for(
         &self,
         values: &[TraceValue],
-        parts: bool,
+        slices: bool,
         since: Option<Moment>,
     ) -> Option<(Canonical<Arc<DataCell>>, Vec<Chain>)> {
         let _syncing = self.0.syncing.lock();
@@ -482,15 +482,15 @@ impl Device {
         drop(ltc_ir::reachable(values, reached));
         let mut set = self.0.pending_ops.lock().live();
         set.retain(|v| v.is_reached(reached));
-        let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), parts);
+        let trace = ltc_ir::canonicalize_for(set, values, self.next_epoch(), slices);
         let journal = self.0.journal.lock().look();
         let chains = journal.chains(&trace);
         (!since.is_some_and(|then| then.precedes_part_of(&trace, &chains))).then_some((trace, chains))
     }
 
-    /// Whether parameters of programs may be parts of data.
-    pub(crate) fn takes_parts(&self) -> bool {
-        self.0.session.config.parts && self.0.session.backend.has_parts()
+    /// Whether parameters of programs may be slices of data.
+    pub(crate) fn takes_slices(&self) -> bool {
+        self.0.session.config.slice_params && self.0.session.backend.has_slices()
     }
 
     /// The one place where a cache miss can happen.
@@ -520,7 +520,7 @@ impl Device {
         let Some(sizes) = session.config.symbolic.then(|| Sizes::of(self.0.index, graph)) else {
             return self.compile_anew(graph);
         };
-        if let Some(program) = family::resize(session, &sizes) {
+        if let Some(program) = shape_family::resize(session, &sizes) {
             return Ok(program);
         }
         let program = self.compile_anew(graph)?;

@@ -363,16 +363,16 @@ impl Shared {
     }
 
     fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {
-        let Argument { data, donated, part_at } = argument;
+        let Argument { data, donated, slice_at } = argument;
         let buffer = if donated { data.take() } else { data.wait() };
-        let part = |offset, buffer: Buffer| {
-            self.backend.part(self.device, &buffer, layout, offset).map_err(|e| {
-                let (op, class, message) = ("part".into(), ErrorClass::Runtime, e.to_string());
+        let slice = |offset, buffer: Buffer| {
+            self.backend.slice(self.device, &buffer, layout, offset).map_err(|e| {
+                let (op, class, message) = ("slice".into(), ErrorClass::Runtime, e.to_string());
                 Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
             })
         };
-        let buffer = match part_at {
-            Some(offset) => buffer.and_then(|whole| part(offset, whole)),
+        let buffer = match slice_at {
+            Some(offset) => buffer.and_then(|whole| slice(offset, whole)),
             None => buffer,
         };
         Input { buffer, donated }

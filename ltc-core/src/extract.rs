@@ -21,12 +21,12 @@ use crate::{
 /// What a parameter stands for in a run.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// The data, or what it is a part of.
+    /// The data, or what it is a slice of.
     pub data: Arc<DataCell>,
-    /// The caller gives up its hold, which must then be the last one; not for parts.
+    /// The caller gives up its hold, which must then be the last one; not for slices.
     pub donated: bool,
-    /// It is the part that the parameter's layout shows from this element of the data's memory on.
-    pub part_at: Option<i64>,
+    /// It is the slice that the parameter's layout shows from this element of the data's memory on.
+    pub slice_at: Option<i64>,
 }
 
 /// One argument per parameter.
@@ -35,14 +35,14 @@ pub type Arguments = SmallVec<[Argument; 4]>;
 impl Argument {
     /// All of the data, which the caller keeps.
     pub fn whole(data: Arc<DataCell>) -> Self {
-        Argument { data, donated: false, part_at: None }
+        Argument { data, donated: false, slice_at: None }
     }
 }
 
 impl From<ParamBinding<Arc<DataCell>>> for Argument {
     fn from(binding: ParamBinding<Arc<DataCell>>) -> Self {
-        let ParamBinding { data, donated, part_at, .. } = binding;
-        Argument { data, donated, part_at }
+        let ParamBinding { data, donated, slice_at, .. } = binding;
+        Argument { data, donated, slice_at }
     }
 }
 
@@ -96,19 +96,19 @@ impl Device {
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `parts`: parameters may be
-    /// parts of data of which the computation reads nothing else.
-    pub fn extract_bound(&self, values: &[TraceValue], parts: bool, since: Moment) -> Option<(Extracted, Arguments)> {
-        self.extract_from(values, parts, Some(since))
+    /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `slices`: parameters may
+    /// be slices of data of which the computation reads nothing else.
+    pub fn extract_bound(&self, values: &[TraceValue], slices: bool, since: Moment) -> Option<(Extracted, Arguments)> {
+        self.extract_from(values, slices, Some(since))
     }
 
     fn extract_from(
         &self,
         values: &[TraceValue],
-        parts: bool,
+        slices: bool,
         since: Option<Moment>,
     ) -> Option<(Extracted, Arguments)> {
-        let (trace, chains) = self.canonical_for(values, parts && self.takes_parts(), since)?;
+        let (trace, chains) = self.canonical_for(values, slices && self.takes_slices(), since)?;
         let graph = Arc::new(trace.to_graph());
         let extracted = Extracted {
             device: self.clone(),
@@ -167,8 +167,8 @@ impl Extracted {
         self.outputs.iter().map(|leaf| TraceValue::leaf(leaf.clone(), DataCell::in_flight())).collect()
     }
 
-    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts, or parts that are. `results`: from
-    /// [`Extracted::placeholders`], one run each.
+    /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts, or slices that are. `results`:
+    /// from [`Extracted::placeholders`], one run each.
     pub fn run(&self, inputs: Arguments, results: &[TraceValue]) -> Result<(), Error> {
         self.run_with(inputs, SmallVec::from_slice(&self.numbers), results, None)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Counters {
     pub(crate) upload_bytes: AtomicU64,
     pub(crate) downloads: AtomicU64,
     pub(crate) donated: AtomicU64,
-    pub(crate) parts: AtomicU64,
+    pub(crate) sliced_inputs: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) canonicalize: Timing,
     pub(crate) resize: Timing,
@@ -131,8 +131,8 @@ pub struct Metrics {
     pub downloads: u64,
     /// Inputs whose memory programs could reuse.
     pub donated: u64,
-    /// Inputs that were parts of values, at offsets of their own.
-    pub parts: u64,
+    /// Inputs that were slices of values, at offsets of their own.
+    pub sliced_inputs: u64,
     /// Operations that failed while running.
     pub failures: u64,
     /// Time from trace to canonical form.
@@ -165,7 +165,7 @@ impl Metrics {
             ("TransferToDevice", self.uploads),
             ("TransferFromDevice", self.downloads),
             ("DonatedInputs", self.donated),
-            ("PartialInputs", self.parts),
+            ("SlicedInputs", self.sliced_inputs),
             ("AutoSync", self.auto_syncs),
             ("FailedOperations", self.failures),
         ];
@@ -210,7 +210,7 @@ impl Counters {
             upload_bytes: get(&self.upload_bytes),
             downloads: get(&self.downloads),
             donated: get(&self.donated),
-            parts: get(&self.parts),
+            sliced_inputs: get(&self.sliced_inputs),
             failures: get(&self.failures),
             canonicalize: self.canonicalize.summary(),
             resize: self.resize.summary(),
@@ -238,7 +238,7 @@ impl Counters {
             &self.upload_bytes,
             &self.downloads,
             &self.donated,
-            &self.parts,
+            &self.sliced_inputs,
             &self.failures,
         ] {
             c.store(0, Relaxed);

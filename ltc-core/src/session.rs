@@ -15,9 +15,9 @@ use crate::{
     device::{self, Device},
     error::Error,
     event::{Event, EventLog},
-    family::Families,
     lock::{Lock, Locked},
     metrics::{Counters, Metrics},
+    shape_family::ShapeFamilies,
     sync::{
         RwLock,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) config: Config,
     pub(crate) cache: Lock<Cache>,
-    pub(crate) families: Lock<Families>,
+    pub(crate) families: Lock<ShapeFamilies>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) events: Arc<EventLog>,
     pub(crate) reuse_nodes: AtomicBool,
@@ -93,7 +93,7 @@ impl Session {
         let inner = Arc::new(Inner {
             backend,
             cache: Lock::new(Cache::new(config.cache_entries, config.cache_bytes)),
-            families: Lock::new(Families::new(config.cache_entries)),
+            families: Lock::new(ShapeFamilies::new(config.cache_entries)),
             reuse_nodes: AtomicBool::new(config.reuse_nodes),
             config,
             counters: Arc::default(),
@@ -199,7 +199,7 @@ impl Session {
 
 type Guards<'a> = (
     Locked<'a, Cache>,
-    Locked<'a, Families>,
+    Locked<'a, ShapeFamilies>,
     Locked<'a, BTreeMap<(String, FallbackReason), u64>>,
     Locked<'a, VecDeque<Event>>,
 );

@@ -73,7 +73,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting("LTC_REUSE_NODES", Switch, "on", "Record a step into the nodes of the last one."),
     setting("LTC_DONATION", Switch, "on", "Let programs reuse the memory of inputs nobody holds any more."),
-    setting("LTC_PARTS", Switch, "on", "Let a program serve dense parts of data wherever they begin."),
+    setting("LTC_SLICE_PARAMS", Switch, "on", "Let a program serve dense slices of data wherever they begin."),
     setting(
         "LTC_SYMBOLIC",
         SwitchOr(&["auto"]),
@@ -154,6 +154,9 @@ pub const SETTINGS: &[Setting] = &[
     setting("LTC_MATRIX_SHOW", Switch, "off", "The operator matrix prints what it found."),
 ];
 
+/// Variables that had another name: the former one, and today's. The former works for one release, with a warning.
+pub const FORMER: &[(&str, &str)] = &[("LTC_PARTS", "LTC_SLICE_PARAMS")];
+
 /// A variable says what makes no sense.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{name}={value}: expected {allowed}")]
@@ -197,7 +200,10 @@ impl Kind {
 
 /// What the environment says, checked.
 #[derive(Clone, Debug, Default)]
-pub struct Vars(Vec<(&'static Setting, String)>, Vec<String>);
+pub struct Vars {
+    known: Vec<(&'static Setting, String)>,
+    warnings: Vec<String>,
+}
 
 impl Vars {
     /// Of this process. Values are in lower case and without spaces around; empty ones say nothing.
@@ -210,12 +216,22 @@ impl Vars {
 
     /// Of these variables.
     pub fn of(vars: impl IntoIterator<Item = (String, String)>) -> Result<Vars, BadSetting> {
-        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        let (mut known, mut warnings) = (Vec::new(), Vec::new());
+        let mut vars: Vec<_> = vars.into_iter().collect();
+        // A former name comes after today's, which counts if both are set: the first of a name is found.
+        vars.sort_by_key(|(name, _)| (FORMER.iter().any(|(former, _)| former == name), name.clone()));
         for (name, value) in vars {
-            let Some(setting) = SETTINGS.iter().find(|s| s.name == name) else {
-                unknown.extend(name.starts_with("LTC_").then_some(name));
+            let today = FORMER.iter().find(|(former, _)| *former == name).map_or(&*name, |(_, today)| today);
+            let Some(setting) = SETTINGS.iter().find(|s| s.name == today) else {
+                if name.starts_with("LTC_") {
+                    let nearest = SETTINGS.iter().min_by_key(|s| distance(s.name, &name)).map_or("", |s| s.name);
+                    warnings.push(format!("{name} is no setting of LTC and does nothing; did you mean {nearest}?"));
+                }
                 continue;
             };
+            if today != name {
+                warnings.push(format!("{name} is called {today} now; the former name works for one release"));
+            }
             let text = match setting.kind {
                 Text(_) => value.trim().to_owned(),
                 _ => value.trim().to_ascii_lowercase(),
@@ -228,14 +244,13 @@ impl Vars {
             }
             known.push((setting, text));
         }
-        unknown.sort_unstable();
-        Ok(Vars(known, unknown))
+        Ok(Vars { known, warnings })
     }
 
     /// What a variable says, if anything.
     pub fn text(&self, name: &str) -> Option<&str> {
         debug_assert!(SETTINGS.iter().any(|s| s.name == name), "{name} is not in the table");
-        self.0.iter().find(|(setting, _)| setting.name == name).map(|(_, text)| &**text)
+        self.known.iter().find(|(setting, _)| setting.name == name).map(|(_, text)| &**text)
     }
 
     /// A number, if it is said.
@@ -248,13 +263,9 @@ impl Vars {
         Some(!OFF.contains(&self.text(name)?))
     }
 
-    /// A sentence for each variable that looks like one of ours and is none.
-    pub fn unknown(&self) -> Vec<String> {
-        let sentence = |name: &String| {
-            let nearest = SETTINGS.iter().min_by_key(|s| distance(s.name, name)).map_or("", |s| s.name);
-            format!("{name} is no setting of LTC and does nothing; did you mean {nearest}?")
-        };
-        self.1.iter().map(sentence).collect()
+    /// A sentence for each variable that looks like one of ours and is none, or has another name now.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
@@ -287,6 +298,10 @@ pub fn markdown() -> String {
         .to_owned();
     for Setting { name, kind, default, doc } in SETTINGS {
         let _ = writeln!(text, "| `{name}` | {} | {default} | {doc} |", kind.allowed());
+    }
+    text += "\nFormer names, which work for one release, with a warning:\n\n| former | now |\n|---|---|\n";
+    for (former, today) in FORMER {
+        let _ = writeln!(text, "| `{former}` | `{today}` |");
     }
     text
 }

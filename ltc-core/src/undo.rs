@@ -308,7 +308,7 @@ impl Repeated {
             let Some(Before { data, layout, .. }) = before.iter().find(|b| b.output == *output as usize) else {
                 continue;
             };
-            let param = arguments.iter().position(|a| a.part_at.is_none() && Arc::ptr_eq(&a.data, data));
+            let param = arguments.iter().position(|a| a.slice_at.is_none() && Arc::ptr_eq(&a.data, data));
             versions.insert(
                 0,
                 match param {
@@ -333,7 +333,7 @@ pub(crate) fn same_bytes(
     if is == wanted {
         return Some(buffer);
     }
-    backend.part(device, &buffer, wanted, 0).ok().or_else(|| {
+    backend.slice(device, &buffer, wanted, 0).ok().or_else(|| {
         let mut host = backend.download(device, &buffer, is).ok()?;
         host.bytes.truncate(wanted.storage_bytes());
         host.layout = wanted.clone();

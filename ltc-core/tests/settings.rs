@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use ltc_core::{
     Config,
-    settings::{BadSetting, SETTINGS, Vars, markdown},
+    settings::{BadSetting, FORMER, SETTINGS, Vars, markdown},
 };
 
 fn vars(of: &[(&str, &str)]) -> Result<Vars, BadSetting> {
@@ -45,10 +45,23 @@ fn what_is_said_counts_and_what_is_empty_says_nothing() -> Result<(), BadSetting
 
 #[test]
 fn an_unknown_variable_is_told_with_the_nearest_known_one() -> Result<(), BadSetting> {
-    let unknown = vars(&[("LTC_FUSON", "1"), ("LTC_OVERLAPS", "1"), ("LTCX", "1")])?.unknown();
+    let unknown = vars(&[("LTC_FUSON", "1"), ("LTC_OVERLAPS", "1"), ("LTCX", "1")])?.warnings().to_vec();
     assert_eq!(unknown.len(), 2);
     assert!(unknown[0].starts_with("LTC_FUSON ") && unknown[0].contains("LTC_FUSION?"), "{unknown:?}");
     assert!(unknown[1].contains("LTC_OVERLAP?"), "{unknown:?}");
+    Ok(())
+}
+
+#[test]
+fn a_former_name_works_with_a_warning_unless_todays_is_there() -> Result<(), BadSetting> {
+    let former = vars(&[("LTC_PARTS", "0")])?;
+    assert_eq!((former.switch("LTC_SLICE_PARAMS"), former.warnings().len()), (Some(false), 1));
+    assert!(former.warnings()[0].contains("LTC_SLICE_PARAMS"), "{:?}", former.warnings());
+    assert!(vars(&[("LTC_PARTS", "x")]).is_err());
+    for order in [[0, 1], [1, 0]] {
+        let both = order.map(|i| [("LTC_PARTS", "0"), ("LTC_SLICE_PARAMS", "1")][i]);
+        assert_eq!(vars(&both)?.switch("LTC_SLICE_PARAMS"), Some(true));
+    }
     Ok(())
 }
 
@@ -93,7 +106,8 @@ fn every_variable_anybody_reads_is_in_the_table_and_the_table_is_written_down() 
     let read: BTreeSet<&str> = texts.iter().flat_map(|text| names(text)).collect();
     let known: BTreeSet<&str> = SETTINGS.iter().map(|s| s.name).collect();
     assert_eq!(known.len(), SETTINGS.len(), "twice in the table");
-    assert_eq!(read.difference(&known).collect::<Vec<_>>(), Vec::<&&str>::new());
+    let former: BTreeSet<&str> = FORMER.iter().map(|(former, _)| *former).collect();
+    assert_eq!(read.difference(&(&known | &former)).collect::<Vec<_>>(), Vec::<&&str>::new());
     let file = root.join("docs/configuration.md");
     if std::env::var_os("LTC_TEST_BLESS").is_some() {
         fs::write(&file, markdown())?;

@@ -11,8 +11,8 @@
 //! to a node without holding one already, so what is not an output now can never be asked for later.
 //! **Donated** parameters are those nobody but this set holds: their buffers may be reused.
 //! **Kept** values ([`crate::Kept`]) are asked for only if something fails: who keeps one does not count as a holder.
-//! **Parts**: data of which the set reads dense parts only (batches, slices of one data set) gives a parameter for each
-//! part, so that the structure is the same wherever it begins; its offset is part of the binding.
+//! **Slices**: data of which the set reads dense slices only (batches of one data set) gives a parameter for each
+//! slice, so that the structure is the same wherever it begins; its offset is in the binding.
 //!
 //! Parameters are numbered by first use, never by value; two equal buffers are two parameters.
 
@@ -34,8 +34,8 @@ pub struct ParamBinding<D> {
     pub data: D,
     /// Nobody outside the canonicalised set holds the leaf: its buffer may be reused.
     pub donated: bool,
-    /// The parameter is a part of the data: what its layout shows from this element of the memory on.
-    pub part_at: Option<i64>,
+    /// The parameter is a slice of the data: what its layout shows from this element of the memory on.
+    pub slice_at: Option<i64>,
     layout: LayoutRef,
 }
 
@@ -43,9 +43,9 @@ pub struct ParamBinding<D> {
 #[derive(Debug)]
 struct Leaf<D> {
     value: Value<D>,
-    /// How often; not counted for parts.
+    /// How often; not counted for slices.
     uses: u32,
-    part: Option<(LayoutRef, i64)>,
+    slice: Option<(LayoutRef, i64)>,
 }
 
 /// A canonicalised trace.
@@ -131,22 +131,22 @@ pub fn canonicalize<D: Clone>(set: Vec<Value<D>>, epoch: u32) -> Canonical<D> {
     canonical
 }
 
-/// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated. `parts`:
-/// whether parameters may be parts of data.
-pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32, parts: bool) -> Canonical<D> {
+/// Canonicalises `set` with exactly these outputs, in this order; each must be in the set. Nothing is donated.
+/// `slices`: whether parameters may be slices of data.
+pub fn canonicalize_for<D: Clone>(set: Vec<Value<D>>, outputs: &[Value<D>], epoch: u32, slices: bool) -> Canonical<D> {
     let mut canonical = Canonical::default();
-    canonicalize_with(&mut canonical, set, Some(outputs), epoch, Wants { parts, keepers: true });
+    canonicalize_with(&mut canonical, set, Some(outputs), epoch, Wants { slices, keepers: true });
     canonical
 }
 
-/// Data that was taken for one read in parts is needed whole.
+/// Data that was taken for one read by slices is needed whole.
 struct NeededWhole;
 
 /// How to canonicalise.
 #[derive(Clone, Copy)]
 struct Wants {
-    /// Parameters may be parts of data.
-    parts: bool,
+    /// Parameters may be slices of data.
+    slices: bool,
     /// Who keeps a value goes on keeping it.
     keepers: bool,
 }
@@ -166,8 +166,8 @@ fn canonicalize_with<D: Clone>(
             value.inspect(|operands, _| operands.iter().for_each(|o| o.set_mark(UNMARKED, 0)), |_| ());
             value.set_mark(UNMARKED, 0);
         }
-        let wants = Wants { parts: false, ..wants };
-        assert!(walk(c, &set, outputs, epoch, wants).is_ok(), "invariant: without parts nothing is needed whole");
+        let wants = Wants { slices: false, ..wants };
+        assert!(walk(c, &set, outputs, epoch, wants).is_ok(), "invariant: without slices nothing is needed whole");
     }
     c.set = set;
 }
@@ -188,9 +188,9 @@ fn walk<D: Clone>(
     let mut hasher = GraphHasher::new();
     let mut next_result = 0usize;
     for (position, value) in set.iter().enumerate() {
-        if wants.parts
+        if wants.slices
             && value.op() == Op::read_view()
-            && let Some(param) = part_read(&mut c.leaves, value, epoch)
+            && let Some(param) = slice_read(&mut c.leaves, value, epoch)
         {
             c.ids.push(param);
             value.set_mark(epoch, position as u32);
@@ -251,7 +251,7 @@ impl<D: Clone> Canonical<D> {
                         }
                         None => {
                             operand.set_mark(epoch, leaves.len() as u32 | LEAF);
-                            leaves.push(Leaf { value: operand.clone(), uses: 1, part: None });
+                            leaves.push(Leaf { value: operand.clone(), uses: 1, slice: None });
                             ValueId::param(leaves.len() - 1)
                         }
                     };
@@ -288,7 +288,7 @@ impl<D: Clone> Canonical<D> {
 
     fn put_out(&mut self, set: &[Value<D>], position: usize) -> Result<(), NeededWhole> {
         let id = self.ids[position];
-        // If it is a parameter, somebody holds the part itself.
+        // If it is a parameter, somebody holds the slice itself.
         id.as_result().ok_or(NeededWhole)?;
         self.output_ids.push(id);
         self.outputs.push(set[position].clone());
@@ -297,14 +297,14 @@ impl<D: Clone> Canonical<D> {
 
     /// Says what the parameters are. `may_donate`: those that only the set holds may be written over.
     fn bind_params(&mut self, may_donate: bool, wants: Wants) {
-        self.params.extend(self.leaves.drain(..).map(|Leaf { value, uses, part }| {
+        self.params.extend(self.leaves.drain(..).map(|Leaf { value, uses, slice }| {
             let closed = "invariant: the set is closed under pending operands";
             let data = value.inspect(|_, _| unreachable!("{closed}"), D::clone);
-            match part {
-                Some((layout, at)) => ParamBinding { data, donated: false, part_at: Some(at), layout },
+            match slice {
+                Some((layout, at)) => ParamBinding { data, donated: false, slice_at: Some(at), layout },
                 None => {
                     let donated = may_donate && value.holders() == 1 + uses as usize + wants.kept(&value);
-                    ParamBinding { data, donated, part_at: None, layout: value.layout().clone() }
+                    ParamBinding { data, donated, slice_at: None, layout: value.layout().clone() }
                 }
             }
         }));
@@ -312,14 +312,14 @@ impl<D: Clone> Canonical<D> {
 }
 
 /// Where a read through a view begins in its base, if it shows one dense block of it, as elements of the same type.
-pub fn part_offset<D>(view: &Value<D>, base: &Value<D>) -> Option<i64> {
+pub fn slice_offset<D>(view: &Value<D>, base: &Value<D>) -> Option<i64> {
     let layout = view.layout();
     let is_block = layout.numel() != 0 && layout.dtype() == base.layout().dtype() && layout.is_dense();
     if is_block && view.op() == Op::read_view() { view_offset(view.words()) } else { None }
 }
 
-/// The parameter that this view reads, if it is a dense part of data that the set has not used whole so far.
-fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Option<ValueId> {
+/// The parameter that this view reads, if it is a dense slice of data that the set has not used whole so far.
+fn slice_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Option<ValueId> {
     let layout = view.layout();
     view.inspect(
         |operands, _| {
@@ -331,17 +331,17 @@ fn part_read<D>(leaves: &mut Vec<Leaf<D>>, view: &Value<D>, epoch: u32) -> Optio
             if layout.storage_bytes() >= base.layout().storage_bytes() {
                 return None;
             }
-            let offset = part_offset(view, base)?;
+            let offset = slice_offset(view, base)?;
             let same =
-                |l: &Leaf<D>| l.value.same(base) && l.part.as_ref().is_some_and(|p| p.0 == *layout && p.1 == offset);
+                |l: &Leaf<D>| l.value.same(base) && l.slice.as_ref().is_some_and(|p| p.0 == *layout && p.1 == offset);
             if let Some(known) = mark.and_then(|_| leaves.iter().position(same)) {
                 return Some(ValueId::param(known));
             }
-            if leaves.iter().filter(|l| l.part.is_some()).count() >= MAX_PARTS {
+            if leaves.iter().filter(|l| l.slice.is_some()).count() >= MAX_SLICES {
                 return None;
             }
             base.set_mark(epoch, leaves.len() as u32 | LEAF | IN_PARTS);
-            leaves.push(Leaf { value: base.clone(), uses: 0, part: Some((layout.clone(), offset)) });
+            leaves.push(Leaf { value: base.clone(), uses: 0, slice: Some((layout.clone(), offset)) });
             Some(ValueId::param(leaves.len() - 1))
         },
         |_| unreachable!("invariant: the set holds pending nodes only"),
@@ -372,19 +372,20 @@ pub fn retained_bytes<D>(pending: &[Value<D>], epoch: u32) -> usize {
     only_ours.map(|(leaf, _)| leaf.layout().storage_bytes()).sum()
 }
 
-/// Marks of data, the second one of such that is read in parts.
+/// Marks of data, the second one of such that is read by slices.
 const LEAF: u32 = 1 << 31;
 const IN_PARTS: u32 = 1 << 30;
 /// An epoch that marks nothing.
 const UNMARKED: u32 = 0;
-/// Parts that are parameters; further ones are views in the graph, as each is a buffer to make before the program runs.
-const MAX_PARTS: usize = 32;
+/// Slices that are parameters; further ones are views in the graph, as each is a buffer to make before the program
+/// runs.
+const MAX_SLICES: usize = 32;
 
 impl<D: Clone> Canonical<D> {
-    /// Makes this the canonical form of another set, as [`canonicalize`] does. `parts`: whether parameters may be parts
-    /// of data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
-    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, parts: bool, keepers: bool) {
-        canonicalize_with(self, set, None, epoch, Wants { parts, keepers });
+    /// Makes this the canonical form of another set, as [`canonicalize`] does. `slices`: whether parameters may be
+    /// slices of data. `keepers`: whether those who keep values ([`crate::Kept`]) go on doing so, and count as holders.
+    pub fn fill(&mut self, set: Vec<Value<D>>, epoch: u32, slices: bool, keepers: bool) {
+        canonicalize_with(self, set, None, epoch, Wants { slices, keepers });
     }
 }
 

@@ -36,7 +36,7 @@ pub mod verify;
 pub mod view;
 
 pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag, view_offset};
-pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, part_offset, reachable};
+pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, reachable, slice_offset};
 pub use dot::dot;
 pub use dtype::DType;
 pub use expr::{Expr, Func};

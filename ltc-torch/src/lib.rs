@@ -166,7 +166,7 @@ pub fn init_telling(warn: impl Fn(&str), change: impl FnOnce(&mut Options)) -> R
         return Ok(());
     }
     let vars = Vars::from_env()?;
-    vars.unknown().iter().for_each(|warning| warn(warning));
+    vars.warnings().iter().for_each(|warning| warn(warning));
     let mut options = Options::from_vars(&vars)?;
     change(&mut options);
     init_with(options)

@@ -136,7 +136,7 @@ pub(crate) enum Source {
 pub(crate) struct Read {
     pub(crate) source: Source,
     /// The part from this element on, counted from where an input begins.
-    pub(crate) part_at: Option<i64>,
+    pub(crate) slice_at: Option<i64>,
 }
 
 /// A value at the end of a step.
@@ -170,7 +170,7 @@ pub struct Step {
     /// Layouts of what is read besides the program's parameters.
     pub(crate) held: Vec<LayoutRef>,
     /// Other storages that held a parameter's data too when it was captured: the graph takes them for one.
-    pub(crate) twins: Vec<(Source, usize)>,
+    pub(crate) aliases: Vec<(Source, usize)>,
     pub(crate) storages: Vec<Hold<Storage>>,
     /// Storages the step changes; those of inputs only where the input is all of its memory.
     pub(crate) targets: Vec<(Source, End)>,
@@ -197,7 +197,7 @@ pub(crate) fn sharing(addresses: &[usize]) -> Vec<usize> {
 }
 
 /// Whether memory of one layout has room for what another shows from an element on.
-fn holds_part(whole: &Layout, part: &Layout, offset: i64) -> bool {
+fn holds_slice(whole: &Layout, part: &Layout, offset: i64) -> bool {
     let size = part.dtype().size_of();
     let end = usize::try_from(offset).ok().map(|at| at * size + part.storage_bytes());
     whole.dtype() == part.dtype() && end.is_some_and(|end| end <= whole.storage_bytes())
@@ -245,7 +245,7 @@ impl Step {
             (Source::Input(a), Source::Input(b)) => a == b,
             _ => false,
         };
-        let same_read = |(a, b): (&Read, &Read)| a.part_at == b.part_at && same_source(a.source, b.source);
+        let same_read = |(a, b): (&Read, &Read)| a.slice_at == b.slice_at && same_source(a.source, b.source);
         if !self.reads.iter().zip(&other.reads).all(same_read) {
             return not("it reads other tensors each time, or other parts of them");
         }
@@ -376,12 +376,12 @@ impl Step {
                 Source::State(i) => (self.storages[i].current(), 0),
                 Source::Input(i) => (given[i].value.clone(), given[i].offset),
             };
-            let fits = |v: &TraceValue| match read.part_at {
-                Some(at) => holds_part(v.layout(), layout, begins + at),
+            let fits = |v: &TraceValue| match read.slice_at {
+                Some(at) => holds_slice(v.layout(), layout, begins + at),
                 None => v.layout() == layout,
             };
             match value {
-                Some(v) if fits(&v) => data.push((v, read.part_at.map(|at| begins + at))),
+                Some(v) if fits(&v) => data.push((v, read.slice_at.map(|at| begins + at))),
                 other => {
                     let now = other.map_or("nothing".into(), |v| v.layout().to_string());
                     return Ok(Err(NotReplayable(format!("tensor {i} it reads holds {now}, captured as {layout}"))));
@@ -393,8 +393,8 @@ impl Step {
             // Data from here on, under the same handles.
             crate::capture::send(&self.device, &pending().cloned().collect::<Vec<_>>())?;
         }
-        for &(twin, param) in &self.twins {
-            let value = match twin {
+        for &(alias, param) in &self.aliases {
+            let value = match alias {
                 Source::State(i) => self.storages[i].current(),
                 Source::Input(i) => given[i].value.clone(),
             };
@@ -449,10 +449,10 @@ impl Step {
             }
         }
         // What nobody else holds any more may be written over.
-        let bound = data.into_iter().take(self.extracted.params().len()).map(|(v, part_at)| Argument {
+        let bound = data.into_iter().take(self.extracted.params().len()).map(|(v, slice_at)| Argument {
             data: cell_of(&v).expect("invariant: synced above"),
-            donated: part_at.is_none() && v.holders() == 1,
-            part_at,
+            donated: slice_at.is_none() && v.holders() == 1,
+            slice_at,
         });
         self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());

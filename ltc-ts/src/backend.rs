@@ -202,11 +202,11 @@ impl Backend for TsBackend {
         Ok(interp::wrap(Held::Tensor(tensor), &host.layout, meter, host.bytes.len()))
     }
 
-    fn has_parts(&self) -> bool {
+    fn has_slices(&self) -> bool {
         true
     }
 
-    fn part(
+    fn slice(
         &self,
         device: DeviceIndex,
         buffer: &Buffer,

@@ -237,7 +237,7 @@ pub fn views_write_what_they_show(backend: &dyn Backend) {
     assert_eq!(output(backend, &told, 1, &base), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
 }
 
-/// A part of a buffer is what a view of its value shows, and leaves the buffer alone. Backends without parts pass if
+/// A slice of a buffer is what a view of its value shows, and leaves the buffer alone. Backends without slices pass if
 /// they refuse to make one.
 pub fn parts_show_what_views_show(backend: &dyn Backend) {
     let base = f32s(&[4, 3]);
@@ -248,17 +248,17 @@ pub fn parts_show_what_views_show(backend: &dyn Backend) {
         (strided(&[2, 3], &[1, 2]), 6, vec![6.0, 8.0, 10.0, 7.0, 9.0, 11.0]),
         (f32s(&[]), 11, vec![11.0]),
     ] {
-        let part = backend.part(DEVICE, &buffer, &layout, offset);
-        if !backend.has_parts() {
-            assert!(part.is_err(), "a part of a backend that says it has none");
+        let slice = backend.slice(DEVICE, &buffer, &layout, offset);
+        if !backend.has_slices() {
+            assert!(slice.is_err(), "a slice of a backend that says it has none");
             continue;
         }
-        let part = part.unwrap_or_else(|e| panic!("{layout} from {offset} on: {e}"));
+        let slice = slice.unwrap_or_else(|e| panic!("{layout} from {offset} on: {e}"));
         let mut g = G::default();
         let x = g.param(&layout);
         let plain = f32s(layout.sizes());
         let doubled = g.scaled(x, 2.0, &plain);
-        let told = run(backend, &g.finish(&[doubled]), vec![keep(part)]);
+        let told = run(backend, &g.finish(&[doubled]), vec![keep(slice)]);
         let halves: Vec<f32> = output(backend, &told, 0, &plain).iter().map(|x| x / 2.0).collect();
         assert_eq!(halves, expected, "{layout} from {offset} on");
     }
@@ -267,8 +267,8 @@ pub fn parts_show_what_views_show(backend: &dyn Backend) {
     let same = g.scaled(x, 1.0, &base);
     let told = run(backend, &g.finish(&[same]), vec![keep(buffer.clone())]);
     assert_eq!(output(backend, &told, 0, &base), memory, "the buffer itself");
-    let outside = backend.part(DEVICE, &buffer, &f32s(&[2, 3]), 7);
-    assert!(outside.is_err(), "a part that ends outside of its buffer");
+    let outside = backend.slice(DEVICE, &buffer, &f32s(&[2, 3]), 7);
+    assert!(outside.is_err(), "a slice that ends outside of its buffer");
 }
 
 /// A state gives the same draws each time it is used, the next state gives others, and seeds begin anew.

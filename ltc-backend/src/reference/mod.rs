@@ -327,11 +327,11 @@ impl Backend for ReferenceBackend {
         Value::from_host(host).map(Buffer::new)
     }
 
-    fn has_parts(&self) -> bool {
+    fn has_slices(&self) -> bool {
         true
     }
 
-    fn part(&self, _: DeviceIndex, buffer: &Buffer, layout: &LayoutRef, offset: i64) -> Result<Buffer, BackendError> {
+    fn slice(&self, _: DeviceIndex, buffer: &Buffer, layout: &LayoutRef, offset: i64) -> Result<Buffer, BackendError> {
         let mismatch = |what: &str| BackendError::BufferMismatch(format!("{what}, for {layout} from {offset} on"));
         let base = buffer.get::<Value>().ok_or_else(|| mismatch("a buffer of another backend"))?;
         let shown = usize::try_from(offset).ok().and_then(|at| base.read_view(layout, at));

@@ -17,22 +17,22 @@ impl Device {
     /// program per step, and a wait for just this value.
     pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
         if value.is_pending() {
-            if let Some(part) = self.part_of_data(value) {
-                return part;
+            if let Some(slice) = self.slice_of_data(value) {
+                return slice;
             }
             self.sync_for(SyncReason::Read)?;
         }
         self.wait_for(value)
     }
 
-    /// A value that is a dense part of data: there is nothing to compute, so nothing is sent.
-    fn part_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
-        // Something before it may fail: then it may have to be another part.
+    /// A value that is a dense slice of data: there is nothing to compute, so nothing is sent.
+    fn slice_of_data(&self, value: &TraceValue) -> Option<Result<Buffer, Error>> {
+        // Something before it may fail: then it may have to be another slice.
         let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
         let base = base.filter(|b| self.raises() == 0 && !b.is_pending())?;
-        let offset = ltc_ir::part_offset(value, &base).filter(|_| self.takes_parts())?;
-        let part = |whole| Ok(self.0.session.backend.part(self.0.index, &whole, value.layout(), offset)?);
-        Some(self.wait_for(&base).and_then(part))
+        let offset = ltc_ir::slice_offset(value, &base).filter(|_| self.takes_slices())?;
+        let slice = |whole| Ok(self.0.session.backend.slice(self.0.index, &whole, value.layout(), offset)?);
+        Some(self.wait_for(&base).and_then(slice))
     }
 
     /// The data of values: sends what they need and nothing else, and waits for them.

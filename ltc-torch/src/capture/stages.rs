@@ -64,10 +64,10 @@ pub(super) fn step(
     let collected = Collected::new(noted, inputs, results)?;
     let Classified { ends, changed, fresh, returned } = Classified::new(&collected, results)?;
 
-    // What stays as it is must be a parameter itself, not some part of it.
-    let parts = ends.list.iter().all(|(_, output)| output.is_some());
+    // What stays as it is must be a parameter itself, not some slice of it.
+    let slices = ends.list.iter().all(|(_, output)| output.is_some());
     let interrupted = || Stop::from(NotReplayable::interrupted());
-    let (extracted, data) = device.extract_bound(&ends.wanted, parts, since).ok_or_else(interrupted)?;
+    let (extracted, data) = device.extract_bound(&ends.wanted, slices, since).ok_or_else(interrupted)?;
     // What was pending is data by now where another thread read it.
     let is_later = |value: &TraceValue| cell_of(value).is_some_and(|data| since.precedes(&data));
     if ends.list.iter().any(|(value, output)| output.is_none() && is_later(value)) {
@@ -77,13 +77,13 @@ pub(super) fn step(
     let mut binder = Binder::new(&collected, &ends, &extracted, &data)?;
     let targets = binder.targets(changed)?;
     let results = binder.results(returned)?;
-    let Binder { reads, twins, held, .. } = binder;
+    let Binder { reads, aliases, held, .. } = binder;
     let addresses: Vec<usize> = collected.inputs.iter().map(|shown| shown.address).collect();
     let mut step = Step {
         device,
         extracted,
         reads,
-        twins,
+        aliases,
         held,
         storages: collected.storages,
         targets,
@@ -284,7 +284,7 @@ struct Binder<'a> {
     /// The data of the program's parameters.
     data: &'a [Argument],
     reads: Vec<Read>,
-    twins: Vec<(Source, usize)>,
+    aliases: Vec<(Source, usize)>,
     held: Vec<LayoutRef>,
 }
 
@@ -296,8 +296,8 @@ impl<'a> Binder<'a> {
         extracted: &Extracted,
         data: &'a [Argument],
     ) -> Result<Self, Stop> {
-        let mut binder = Binder { collected, ends, data, reads: Vec::new(), twins: Vec::new(), held: Vec::new() };
-        for (param, Argument { data: cell, part_at, .. }) in data.iter().enumerate() {
+        let mut binder = Binder { collected, ends, data, reads: Vec::new(), aliases: Vec::new(), held: Vec::new() };
+        for (param, Argument { data: cell, slice_at, .. }) in data.iter().enumerate() {
             let Some(source) = binder.read(cell, param) else {
                 let used = collected.gone.iter().any(|s| same_data(s, cell));
                 let why = if used {
@@ -308,7 +308,7 @@ impl<'a> Binder<'a> {
                 return Err(collected.strange(Some(cell), &extracted.params()[param], why));
             };
             let begins = if let Source::Input(i) = source { collected.inputs[i].view.offset } else { 0 };
-            binder.reads.push(Read { source, part_at: part_at.map(|at| at - begins) });
+            binder.reads.push(Read { source, slice_at: slice_at.map(|at| at - begins) });
         }
         Ok(binder)
     }
@@ -318,7 +318,7 @@ impl<'a> Binder<'a> {
         let starts = &self.collected.starts;
         let mut holders = (0..starts.len()).filter(|&i| same_data(&starts[i], cell));
         let first = holders.next()?;
-        self.twins.extend(holders.map(|i| (self.collected.source(i), param)));
+        self.aliases.extend(holders.map(|i| (self.collected.source(i), param)));
         Some(self.collected.source(first))
     }
 
@@ -335,7 +335,7 @@ impl<'a> Binder<'a> {
         // No operation reads it: it goes from one tensor to another as it is.
         let param = self.reads.len();
         let source = self.read(&cell, param)?;
-        self.reads.push(Read { source, part_at: None });
+        self.reads.push(Read { source, slice_at: None });
         self.held.push(value.layout().clone());
         Some(End::Param(param))
     }
@@ -392,9 +392,9 @@ fn keep_used(step: &mut Step) {
 /// Visits each mention of a storage that the step keeps.
 fn each_state(step: &mut Step, mut visit: impl FnMut(&mut usize)) {
     let reads = step.reads.iter_mut().map(|read| &mut read.source);
-    let twins = step.twins.iter_mut().map(|(source, _)| source);
+    let aliases = step.aliases.iter_mut().map(|(source, _)| source);
     let targets = step.targets.iter_mut().map(|(source, _)| source);
-    for source in reads.chain(twins).chain(targets) {
+    for source in reads.chain(aliases).chain(targets) {
         if let Source::State(state) = source {
             visit(state);
         }

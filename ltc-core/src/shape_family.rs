@@ -1,4 +1,4 @@
-//! Families: programs that differ in nothing but sizes share what one of them cost to compile.
+//! Shape families: programs that differ in nothing but sizes share what one of them cost to compile.
 //!
 //! The first program of a skeleton is compiled for the sizes at hand. When a graph of the same skeleton comes with
 //! other sizes, what both have in common is written down as a symbolic graph, and the program is resized. From then on
@@ -40,7 +40,7 @@ impl<'a> Sizes<'a> {
 }
 
 /// Programs of one skeleton that were made from one another.
-struct Family {
+struct ShapeFamily {
     number: u64,
     /// The graph it began with.
     graph: Arc<Graph>,
@@ -53,26 +53,26 @@ struct Family {
 }
 
 /// A program to resize, and how the family must change for it.
-struct Offer {
+struct Candidate {
     number: u64,
     program: Arc<Program>,
     widened: Option<(Arc<Symbolic>, Vec<Vec<i64>>)>,
 }
 
-impl Family {
+impl ShapeFamily {
     /// What it can do for these sizes, or what does not hold.
-    fn offer(&self, sizes: &Sizes<'_>) -> Result<Offer, String> {
+    fn candidate(&self, sizes: &Sizes<'_>) -> Result<Candidate, String> {
         let program = self.program.upgrade().ok_or("the program is gone")?;
         let number = self.number;
         let refusal = match &self.symbolic {
             Some(symbolic) => match symbolic.admit(&sizes.integers) {
-                Ok(_) => return Ok(Offer { number, program, widened: None }),
+                Ok(_) => return Ok(Candidate { number, program, widened: None }),
                 Err(refusal) => refusal.to_string(),
             },
             None => "a size became one or zero, or was".into(),
         };
         let widened = self.widened(sizes).ok_or(refusal)?;
-        Ok(Offer { number, program, widened: Some(widened) })
+        Ok(Candidate { number, program, widened: Some(widened) })
     }
 
     fn widened(&self, sizes: &Sizes<'_>) -> Option<(Arc<Symbolic>, Vec<Vec<i64>>)> {
@@ -91,17 +91,17 @@ impl Family {
 }
 
 /// All families of a session.
-pub(crate) struct Families {
-    by_skeleton: LruCache<(DeviceIndex, Hash128), Vec<Family>>,
+pub(crate) struct ShapeFamilies {
+    by_skeleton: LruCache<(DeviceIndex, Hash128), Vec<ShapeFamily>>,
     next: u64,
 }
 
-impl Families {
+impl ShapeFamilies {
     pub(crate) fn new(max_entries: usize) -> Self {
-        Families { by_skeleton: LruCache::new(max_entries.max(1)), next: 0 }
+        ShapeFamilies { by_skeleton: LruCache::new(max_entries.max(1)), next: 0 }
     }
 
-    fn of(&mut self, sizes: &Sizes<'_>) -> &[Family] {
+    fn of(&mut self, sizes: &Sizes<'_>) -> &[ShapeFamily] {
         let found = self.by_skeleton.get_mut(&(sizes.device, sizes.skeleton));
         found.map_or(&[], |families| {
             families.retain(|f| f.program.strong_count() > 0);
@@ -113,7 +113,7 @@ impl Families {
     pub(crate) fn insert(&mut self, sizes: &Sizes<'_>, program: &Arc<Program>) {
         self.next += 1;
         let (number, graph, program) = (self.next, sizes.graph.clone(), Arc::downgrade(program));
-        let family = Family { number, graph, symbolic: None, seen: Vec::new(), program };
+        let family = ShapeFamily { number, graph, symbolic: None, seen: Vec::new(), program };
         let key = (sizes.device, sizes.skeleton);
         match self.by_skeleton.get_mut(&key) {
             Some(families) => {
@@ -126,12 +126,12 @@ impl Families {
         }
     }
 
-    /// The program an offer led to.
-    fn accept(&mut self, sizes: &Sizes<'_>, offer: Offer, program: &Arc<Program>) {
+    /// The program a candidate led to.
+    fn accept(&mut self, sizes: &Sizes<'_>, candidate: Candidate, program: &Arc<Program>) {
         let families = self.by_skeleton.get_mut(&(sizes.device, sizes.skeleton));
-        if let Some(family) = families.and_then(|f| f.iter_mut().find(|f| f.number == offer.number)) {
+        if let Some(family) = families.and_then(|f| f.iter_mut().find(|f| f.number == candidate.number)) {
             family.program = Arc::downgrade(program);
-            if let Some((symbolic, seen)) = offer.widened {
+            if let Some((symbolic, seen)) = candidate.widened {
                 (family.symbolic, family.seen) = (Some(symbolic), seen);
             }
         }
@@ -150,18 +150,19 @@ impl Families {
 /// A program for these sizes, made from one for others.
 pub(crate) fn resize(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>> {
     let start = Instant::now();
-    let (mut offers, mut refusals) = (Vec::new(), Vec::new());
-    let other_sizes = |f: &&Family| has_same_skeleton(&f.graph, sizes.graph) && f.graph.hash() != sizes.graph.hash();
+    let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
+    let other_sizes =
+        |f: &&ShapeFamily| has_same_skeleton(&f.graph, sizes.graph) && f.graph.hash() != sizes.graph.hash();
     for family in session.families.lock().of(sizes).iter().filter(other_sizes) {
-        match family.offer(sizes) {
-            Ok(offer) => offers.push(offer),
+        match family.candidate(sizes) {
+            Ok(candidate) => candidates.push(candidate),
             Err(refusal) => refusals.push(refusal),
         }
     }
     // Those whose assumptions hold as they are come first.
-    offers.sort_by_key(|o| o.widened.is_some());
-    for offer in offers {
-        let Some(Ok(executable)) = offer.program.executable.resized(sizes.graph) else {
+    candidates.sort_by_key(|o| o.widened.is_some());
+    for candidate in candidates {
+        let Some(Ok(executable)) = candidate.program.executable.resized(sizes.graph) else {
             refusals.push("the program has no place for these sizes".into());
             continue;
         };
@@ -169,11 +170,11 @@ pub(crate) fn resize(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>>
         session.counters.resize.add(start.elapsed());
         metrics::add(&session.counters.cache_hits, 1);
         metrics::add(&session.counters.resizes, 1);
-        if let Some((symbolic, _)) = &offer.widened {
+        if let Some((symbolic, _)) = &candidate.widened {
             session.events.push(|| Event::Symbolic { assumptions: symbolic.summary() });
         }
         session.events.push(|| Event::Resize { hash: sizes.graph.hash() });
-        session.families.lock().accept(sizes, offer, &program);
+        session.families.lock().accept(sizes, candidate, &program);
         return Some(program);
     }
     metrics::add(&session.counters.guard_failures, refusals.len() as u64);
