@@ -10,7 +10,7 @@ use ltc_backend::{DeviceIndex, Executable};
 use ltc_ir::{Canonical, Graph, Hash128};
 use smallvec::SmallVec;
 
-use crate::handover::Pace;
+use crate::handover::RunTimes;
 
 /// A compiled graph.
 pub(crate) struct Program {
@@ -18,14 +18,14 @@ pub(crate) struct Program {
     pub(crate) executable: Arc<dyn Executable>,
     /// Made from a program for other sizes.
     pub(crate) resized: bool,
-    pub(crate) pace: Pace,
+    pub(crate) times: RunTimes,
     bytes: usize,
 }
 
 impl Program {
     pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        Program { graph, executable, resized, pace: Pace::default(), bytes }
+        Program { graph, executable, resized, times: RunTimes::default(), bytes }
     }
 }
 

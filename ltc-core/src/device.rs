@@ -25,7 +25,7 @@ use crate::{
     event::{Event, SyncReason},
     executor::{self, Executor, Job},
     extract::Moment,
-    handover::{Hold, Place},
+    handover::{Hold, RunOn},
     lock::{Lock, Locked},
     metrics,
     outcome::Refused,
@@ -430,14 +430,14 @@ impl Device {
         let mut narrow = false;
         let interrupts = session.interrupts();
         let mut here = || match handover.place(&program, awaited, config, interrupts) {
-            Place::Executor => false,
-            Place::Narrow => {
+            RunOn::Worker => false,
+            RunOn::WorkerOneThread => {
                 narrow = true;
                 metrics::add(&session.counters.overlapped_executions, 1);
                 false
             }
-            Place::HereIfIdle => self.0.executor.is_idle(),
-            Place::Here => self.0.executor.finish(if interrupts { &|| true } else { executor::NEVER }),
+            RunOn::CallerIfIdle => self.0.executor.is_idle(),
+            RunOn::Caller => self.0.executor.finish(if interrupts { &|| true } else { executor::NEVER }),
         };
         let time = if !config.async_execution {
             event(true);

@@ -349,9 +349,9 @@ impl Shared {
         let time = end - start;
         self.counters.execute.add(time);
         if !narrow {
-            program.pace.run.note(time);
+            program.times.run.note(time);
         }
-        program.pace.overlap.ran(narrow, time);
+        program.times.overlap.ran(narrow, time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();

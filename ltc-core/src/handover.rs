@@ -33,7 +33,7 @@ use crate::{
     Config,
     cache::Program,
     lock::{Lock, Locked},
-    overlap::Trial,
+    overlap::AbTrial,
 };
 
 /// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the
@@ -56,23 +56,24 @@ impl Mean {
 
 /// What is known of a program.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct RunTimes {
     /// How long it runs, on as many threads as it takes.
     pub(crate) run: Mean,
     /// How long its caller goes on before somebody waits, or the next program comes.
-    slack: Mean,
+    until_needed: Mean,
     /// How many operations its caller recorded meanwhile, the last time and the time before.
     recorded: [AtomicU64; 2],
-    pub(crate) overlap: Trial,
+    pub(crate) overlap: AbTrial,
 }
 
-impl Pace {
+impl RunTimes {
     /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but
     /// one: several threads seldom take off a program all that they could.
     fn has_company(&self, processors: usize) -> bool {
         let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
-        let enough = |run: Duration, slack: Duration| slack >= (run / 4).saturating_mul(several);
-        several > 0 && self.run.get().zip(self.slack.get()).is_some_and(|(run, slack)| enough(run, slack))
+        let enough = |run: Duration, until_needed: Duration| until_needed >= (run / 4).saturating_mul(several);
+        several > 0
+            && self.run.get().zip(self.until_needed.get()).is_some_and(|(run, until_needed)| enough(run, until_needed))
     }
 
     fn note_recorded(&self, operations: u64) {
@@ -112,15 +113,15 @@ pub(crate) struct Sent {
 
 /// Where a program is better run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum RunOn {
     /// On the executor thread.
-    Executor,
+    Worker,
     /// There, and on no other.
-    Narrow,
+    WorkerOneThread,
     /// On the caller's thread, if the executor has nothing to do.
-    HereIfIdle,
+    CallerIfIdle,
     /// On the caller's thread, once the executor has nothing to do.
-    Here,
+    Caller,
 }
 
 /// Processors this process may use.
@@ -138,42 +139,42 @@ const WAKE: Duration = Duration::from_micros(10);
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Both threads work at once while the program runs and nobody waits; whoever waits has to be woken, too.
-fn is_gain(run: Duration, wake: Duration, slack: Option<Duration>) -> bool {
-    match slack {
-        Some(slack) if slack < run + wake => slack > 2 * wake,
+fn is_gain(run: Duration, wake: Duration, until_needed: Option<Duration>) -> bool {
+    match until_needed {
+        Some(until_needed) if until_needed < run + wake => until_needed > 2 * wake,
         _ => run > wake,
     }
 }
 
-fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) -> bool) -> Place {
+fn place(cost: Option<RunCost>, processors: usize, gains: impl FnOnce(Duration) -> bool) -> RunOn {
     match cost {
-        Some(cost) if cost.threads >= processors.max(2) => Place::Here,
+        Some(cost) if cost.threads >= processors.max(2) => RunOn::Caller,
         // Two teams of them would have enough.
-        Some(cost) if 2 * cost.threads <= processors + 1 && !gains(cost.time) => Place::HereIfIdle,
-        _ => Place::Executor,
+        Some(cost) if 2 * cost.threads <= processors + 1 && !gains(cost.time) => RunOn::CallerIfIdle,
+        _ => RunOn::Worker,
     }
 }
 
 impl Handover {
     /// Where a program is to run; `awaited`: somebody is waiting for it already; `interrupts`: whoever waits for the
     /// program may stop waiting.
-    pub(crate) fn place(&self, program: &Program, awaited: bool, config: &Config, interrupts: bool) -> Place {
-        let (cost, pace) = (program.executable.cost(), &program.pace);
+    pub(crate) fn place(&self, program: &Program, awaited: bool, config: &Config, interrupts: bool) -> RunOn {
+        let (cost, times) = (program.executable.cost(), &program.times);
         let place = place(cost, processors(), |estimate| {
-            let run = pace.run.get().unwrap_or(estimate);
-            !awaited && is_gain(run, self.wake(), pace.slack.get())
+            let run = times.run.get().unwrap_or(estimate);
+            !awaited && is_gain(run, self.wake(), times.until_needed.get())
         });
-        let may = place == Place::Here && config.overlap && !awaited && processors() > 1;
+        let may = place == RunOn::Caller && config.overlap && !awaited && processors() > 1;
         let narrow = match cost.map(|cost| cost.narrows).filter(|_| may) {
             None | Some(Narrows::Never) => false,
-            Some(Narrows::SameBits) => pace.has_company(processors()) && pace.overlap.next(),
-            Some(Narrows::OtherBits { saves }) => pace.records_longer_than(saves, config.recording),
+            Some(Narrows::SameBits) => times.has_company(processors()) && times.overlap.next(),
+            Some(Narrows::OtherBits { saves }) => times.records_longer_than(saves, config.recording),
         };
         // A clock comes last, where it changes no bit: as many threads either way.
-        let is_long = || interrupts && cost.is_some_and(|cost| pace.run.get().unwrap_or(cost.time) >= PATIENCE);
+        let is_long = || interrupts && cost.is_some_and(|cost| times.run.get().unwrap_or(cost.time) >= PATIENCE);
         match place {
-            _ if narrow => Place::Narrow,
-            _ if is_long() => Place::Executor,
+            _ if narrow => RunOn::WorkerOneThread,
+            _ if is_long() => RunOn::Worker,
             place => place,
         }
     }
@@ -207,10 +208,10 @@ impl Handover {
     fn needed_then(&self, next: Option<Sent>, now: Instant, recorded: u64) {
         let last = std::mem::replace(&mut *self.last.lock(), next);
         if let Some((sent, program)) = last.and_then(|sent| sent.program.upgrade().map(|program| (sent, program))) {
-            let slack = now.saturating_duration_since(sent.at);
-            program.pace.slack.note(slack);
-            program.pace.note_recorded(recorded.saturating_sub(sent.recorded));
-            program.pace.overlap.had(sent.narrow, slack);
+            let until_needed = now.saturating_duration_since(sent.at);
+            program.times.until_needed.note(until_needed);
+            program.times.note_recorded(recorded.saturating_sub(sent.recorded));
+            program.times.overlap.had(sent.narrow, until_needed);
         }
     }
 }
@@ -233,22 +234,22 @@ mod tests {
     #[test]
     fn programs_that_take_every_processor_are_not_handed_over() {
         let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads, narrows: Narrows::Never });
-        assert_eq!(place(of(4), 4, |_| true), Place::Here);
-        assert_eq!(place(of(4), 8, |_| true), Place::Executor, "others are left");
-        assert_eq!(place(of(4), 8, |_| false), Place::HereIfIdle, "as many for a second team");
-        assert_eq!(place(of(4), 6, |_| false), Place::Executor, "one team, the executor's");
-        assert_eq!(place(of(2), 1, |_| true), Place::Here);
-        assert_eq!(place(of(1), 1, |_| true), Place::Executor, "it starts none, and there is other work");
-        assert_eq!(place(of(1), 1, |_| false), Place::HereIfIdle);
-        assert_eq!(place(None, 1, |_| false), Place::Executor, "another device's work");
+        assert_eq!(place(of(4), 4, |_| true), RunOn::Caller);
+        assert_eq!(place(of(4), 8, |_| true), RunOn::Worker, "others are left");
+        assert_eq!(place(of(4), 8, |_| false), RunOn::CallerIfIdle, "as many for a second team");
+        assert_eq!(place(of(4), 6, |_| false), RunOn::Worker, "one team, the executor's");
+        assert_eq!(place(of(2), 1, |_| true), RunOn::Caller);
+        assert_eq!(place(of(1), 1, |_| true), RunOn::Worker, "it starts none, and there is other work");
+        assert_eq!(place(of(1), 1, |_| false), RunOn::CallerIfIdle);
+        assert_eq!(place(None, 1, |_| false), RunOn::Worker, "another device's work");
     }
 
     #[test]
     fn one_slow_wake_does_not_end_hand_overs() {
         let handover = Handover::default();
         handover.woke(Duration::from_millis(5));
-        let (run, slack) = (Duration::from_micros(300), Duration::from_micros(600));
-        assert!(is_gain(run, handover.wake(), Some(slack)), "{:?}", handover.wake());
+        let (run, until_needed) = (Duration::from_micros(300), Duration::from_micros(600));
+        assert!(is_gain(run, handover.wake(), Some(until_needed)), "{:?}", handover.wake());
     }
 
     #[test]

@@ -23,7 +23,7 @@ const TIMES: usize = (BLOCK * BLOCKS / 2) as usize;
 
 /// Both ways of one program, timed.
 #[derive(Debug, Default)]
-pub(crate) struct Trial {
+pub(crate) struct AbTrial {
     measured: Mutex<Measured>,
     /// Times are wanted.
     open: AtomicBool,
@@ -45,7 +45,7 @@ struct Way {
     /// How long the program ran.
     runs: Vec<Duration>,
     /// How long its caller went on before somebody waited, or the next program came.
-    slack: Vec<Duration>,
+    until_needed: Vec<Duration>,
 }
 
 fn median(times: &mut [Duration]) -> Option<Duration> {
@@ -53,7 +53,7 @@ fn median(times: &mut [Duration]) -> Option<Duration> {
     (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
 }
 
-impl Trial {
+impl AbTrial {
     /// Whether the next run should be on one thread.
     pub(crate) fn next(&self) -> bool {
         let measured = &mut *self.measured.lock();
@@ -78,8 +78,8 @@ impl Trial {
     }
 
     /// So long was there something to do beside it, or after it.
-    pub(crate) fn had(&self, narrow: bool, slack: Duration) {
-        self.note(narrow, |way| &mut way.slack, slack);
+    pub(crate) fn had(&self, narrow: bool, until_needed: Duration) {
+        self.note(narrow, |way| &mut way.until_needed, until_needed);
     }
 
     fn note(&self, narrow: bool, kind: impl FnOnce(&mut Way) -> &mut Vec<Duration>, time: Duration) {
@@ -96,8 +96,8 @@ impl Trial {
 
 /// Whether the part of a step that may overlap is shorter with it: as long as the longer of both, not as both together.
 fn is_faster(ways: [Way; 2]) -> bool {
-    let [alone, beside] = ways.map(|mut way| median(&mut way.runs).zip(median(&mut way.slack)));
-    alone.zip(beside).is_some_and(|((alone, after), (run, slack))| run.max(slack) < alone + after)
+    let [alone, beside] = ways.map(|mut way| median(&mut way.runs).zip(median(&mut way.until_needed)));
+    alone.zip(beside).is_some_and(|((alone, after), (run, until_needed))| run.max(until_needed) < alone + after)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     /// The ways of so many runs of a program that takes these times, on all threads and on one, microseconds, and whose
     /// caller is then busy for as long.
-    fn ways(trial: &Trial, runs: u32, times: [u64; 2], busy: impl Fn(u32) -> u64) -> Vec<bool> {
+    fn ways(trial: &AbTrial, runs: u32, times: [u64; 2], busy: impl Fn(u32) -> u64) -> Vec<bool> {
         let step = |i| {
             let narrow = trial.next();
             trial.ran(narrow, Duration::from_micros(times[usize::from(narrow)]));
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_faster_way_is_kept() {
         for (times, busy, beside) in [([100, 150], 60, true), ([100, 170], 60, false), ([100, 120], 160, true)] {
-            let trial = Trial::default();
+            let trial = AbTrial::default();
             let tried = ways(&trial, BLOCK * BLOCKS, times, |_| busy);
             assert_eq!(tried.iter().filter(|&&o| o).count() as u32, BLOCK * BLOCKS / 2, "both are tried");
             let kept = ways(&trial, AGAIN[0] - BLOCK * BLOCKS, times, |_| busy);
@@ -131,7 +131,7 @@ mod tests {
     fn a_caller_who_stops_now_and_then_counts_against_neither() {
         for often in 3..12 {
             for (times, beside) in [([100, 150], true), ([100, 170], false)] {
-                let trial = Trial::default();
+                let trial = AbTrial::default();
                 // Every so many steps it does something else, or waits.
                 let busy = |i| if i % often == 0 { [50_000, 0][i as usize % 2] } else { 60 };
                 ways(&trial, BLOCK * BLOCKS, times, busy);
@@ -142,19 +142,19 @@ mod tests {
 
     #[test]
     fn an_interrupted_trial_keeps_no_more_times() {
-        let trial = Trial::default();
+        let trial = AbTrial::default();
         ways(&trial, BLOCK, [100, 150], |_| 60);
         for _ in 0..10 * TIMES {
             trial.ran(false, Duration::from_micros(100));
             trial.had(false, Duration::ZERO);
         }
         let measured = trial.measured.lock();
-        assert_eq!([measured.ways[0].runs.len(), measured.ways[0].slack.len()], [TIMES; 2]);
+        assert_eq!([measured.ways[0].runs.len(), measured.ways[0].until_needed.len()], [TIMES; 2]);
     }
 
     #[test]
     fn both_are_tried_again() {
-        let trial = Trial::default();
+        let trial = AbTrial::default();
         ways(&trial, AGAIN[0], [100, 150], |_| 60);
         // Kernels became machine code.
         ways(&trial, BLOCK * BLOCKS, [40, 120], |_| 60);

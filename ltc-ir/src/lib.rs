@@ -54,7 +54,7 @@ pub use symbolic::{Dim, Refusal, Spot, Symbolic};
 pub use table::OpCode;
 pub use text::{ParseError, print_with};
 pub use trace::{Kept, Operands, RecycledNode, SiteId, Value, WeakValue};
-pub use verify::{Fault, Place, VerifyError, verify};
+pub use verify::{Fault, Location, VerifyError, verify};
 pub use view::{OwnedView, View};
 
 /// The examples of the README, as tests.

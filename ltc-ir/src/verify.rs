@@ -32,17 +32,17 @@ use crate::{
 
 /// What is wrong, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{place}: {fault}")]
+#[error("{location}: {fault}")]
 pub struct VerifyError {
     /// Where.
-    pub place: Place,
+    pub location: Location,
     /// What.
     pub fault: Fault,
 }
 
 /// Part of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Location {
     /// Parameter by position.
     Param(usize),
     /// Node by position, and its operator.
@@ -51,12 +51,12 @@ pub enum Place {
     Output(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Param(i) => write!(f, "parameter {i}"),
-            Place::Node(i, op) => write!(f, "node {i} ({op})"),
-            Place::Output(i) => write!(f, "output {i}"),
+            Location::Param(i) => write!(f, "parameter {i}"),
+            Location::Node(i, op) => write!(f, "node {i} ({op})"),
+            Location::Output(i) => write!(f, "output {i}"),
         }
     }
 }
@@ -179,19 +179,19 @@ pub enum Fault {
 /// Checks the whole graph; the first mistake, parameters before nodes before outputs.
 pub fn verify(graph: &Graph) -> Result<(), VerifyError> {
     for (i, layout) in graph.params().iter().enumerate() {
-        at(Place::Param(i), check_layout(layout))?;
+        at(Location::Param(i), check_layout(layout))?;
     }
     for (i, node) in graph.nodes().iter().enumerate() {
-        at(Place::Node(i, node.op()), check_node(graph, node))?;
+        at(Location::Node(i, node.op()), check_node(graph, node))?;
     }
     for (i, &output) in graph.outputs().iter().enumerate() {
-        at(Place::Output(i), check_defined(graph, output, graph.result_count()))?;
+        at(Location::Output(i), check_defined(graph, output, graph.result_count()))?;
     }
     Ok(())
 }
 
-fn at(place: Place, checked: Result<(), Fault>) -> Result<(), VerifyError> {
-    checked.map_err(|fault| VerifyError { place, fault })
+fn at(location: Location, checked: Result<(), Fault>) -> Result<(), VerifyError> {
+    checked.map_err(|fault| VerifyError { location, fault })
 }
 
 fn check_defined(graph: &Graph, value: ValueId, results: usize) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! Each mistake a graph can have, planted and found.
 
 use ltc_ir::{
-    ArgFlags, ArgWriter, DType, Fault, Graph, GraphBuilder, Layout, LayoutRef, Op, Place, Props, Results, SiteId,
+    ArgFlags, ArgWriter, DType, Fault, Graph, GraphBuilder, Layout, LayoutRef, Location, Op, Props, Results, SiteId,
     ValueId, args::Malformed, verify,
 };
 
@@ -10,18 +10,18 @@ fn layout(dtype: DType, sizes: &[i64]) -> LayoutRef {
 }
 
 /// The fault in a text, and where.
-fn fault_in(text: &str) -> (Place, Fault) {
+fn fault_in(text: &str) -> (Location, Fault) {
     let graph = Graph::parse(text).expect(text);
     let error = verify(&graph).expect_err(text);
-    assert_eq!(error.to_string(), format!("{}: {}", error.place, error.fault));
-    (error.place, error.fault)
+    assert_eq!(error.to_string(), format!("{}: {}", error.location, error.fault));
+    (error.location, error.fault)
 }
 
 /// The fault of the single node of a graph that has some parameters.
 fn node_fault(node: &str) -> Fault {
     let text = format!("graph(%p0: f32[4], %p1: f32[2, 2], %p2: rng[], %p3: f32[4]{{2}}) {{ {node}\n return }}");
     let (place, fault) = fault_in(&text);
-    assert!(matches!(place, Place::Node(0, _)), "{place}");
+    assert!(matches!(place, Location::Node(0, _)), "{place}");
     fault
 }
 
@@ -75,7 +75,7 @@ fn results_have_the_layouts_of_the_operators_shape_rules() {
 #[test]
 fn layouts() {
     let param = |l: &str| fault_in(&format!("graph(%p0: f32[], %p1: {l}) {{ return }}"));
-    let at = Place::Param(1);
+    let at = Location::Param(1);
     let huge = i64::MAX;
     for (text, expected) in [
         ("f32[2, -1]".to_owned(), Fault::NegativeSize as fn(LayoutRef) -> Fault),
@@ -129,15 +129,15 @@ fn definitions() {
         let (words, _) = ArgWriter::new().tensor().finish();
         let results = Results::from_iter([layout(DType::F32, &[])]);
         b.node(Op::intern("aten::x", Props::NONE), words, &[operand], 0, results, SiteId::default());
-        verify(&b.finish(vec![output])).map_err(|e| (e.place, e.fault))
+        verify(&b.finish(vec![output])).map_err(|e| (e.location, e.fault))
     };
     let (p0, p1, r0, r1) = (ValueId::param(0), ValueId::param(1), ValueId::result(0), ValueId::result(1));
-    let node = Place::Node(0, Op::intern("aten::x", Props::NONE));
+    let node = Location::Node(0, Op::intern("aten::x", Props::NONE));
     assert_eq!(of(p0, r0), Ok(()));
     assert_eq!(of(p1, r0), Err((node, Fault::Undefined(p1))));
     assert_eq!(of(r0, r0), Err((node, Fault::Undefined(r0))));
-    assert_eq!(of(p0, r1), Err((Place::Output(0), Fault::Undefined(r1))));
-    assert_eq!(of(p0, p1), Err((Place::Output(0), Fault::Undefined(p1))));
+    assert_eq!(of(p0, r1), Err((Location::Output(0), Fault::Undefined(r1))));
+    assert_eq!(of(p0, p1), Err((Location::Output(0), Fault::Undefined(p1))));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::convert::frames::{Frames, Place, hold};
+use crate::convert::frames::{CodePosition, Frames, hold};
 
 /// Code objects and positions kept per process.
 const CODES: usize = 1 << 16;
@@ -41,19 +41,19 @@ pub(crate) struct PythonSites {
 #[derive(Default)]
 struct Table {
     codes: FxHashMap<usize, (Whose, Py<PyAny>)>,
-    positions: Vec<Place>,
-    ids: FxHashMap<Place, u32>,
+    positions: Vec<CodePosition>,
+    ids: FxHashMap<CodePosition, u32>,
 }
 
 /// What a thread has seen last.
 struct Near {
     codes: [Cell<(usize, Whose)>; NEAR],
-    positions: [Cell<(Place, u32)>; NEAR],
+    positions: [Cell<(CodePosition, u32)>; NEAR],
 }
 
 impl Default for Near {
     fn default() -> Self {
-        let nowhere = Place { code: 0, at: 0 };
+        let nowhere = CodePosition { code: 0, at: 0 };
         Near {
             codes: std::array::from_fn(|_| Cell::new((0, Whose::User))),
             positions: std::array::from_fn(|_| Cell::new((nowhere, 0))),
@@ -134,7 +134,7 @@ impl PythonSites {
     }
 
     #[inline]
-    fn position(&self, near: &Near, place: Place) -> Option<u32> {
+    fn position(&self, near: &Near, place: CodePosition) -> Option<u32> {
         let seen = &near.positions[slot(place.at)];
         if let (known, id) = seen.get()
             && known == place
@@ -147,7 +147,7 @@ impl PythonSites {
     }
 
     #[cold]
-    fn position_anew(&self, place: Place) -> Option<u32> {
+    fn position_anew(&self, place: CodePosition) -> Option<u32> {
         let table = &mut *self.table.lock();
         if let Some(&id) = table.ids.get(&place) {
             return Some(id);
@@ -166,7 +166,7 @@ impl SiteSource for PythonSites {
     fn here(&self) -> Option<u32> {
         NEAR_HERE.with(|near| {
             let near = near.get_or_init(Box::default);
-            let users = |place: Place| match self.code(near, place.code) {
+            let users = |place: CodePosition| match self.code(near, place.code) {
                 Some(Whose::Machinery) => None,
                 Some(Whose::User) => Some(self.position(near, place)),
                 None => Some(None),

@@ -11,7 +11,7 @@ use pyo3::{ffi, prelude::*};
 
 /// A frame: its code object, and the address of the instruction it is at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CodePosition {
     pub(crate) code: usize,
     pub(crate) at: usize,
 }
@@ -55,8 +55,8 @@ impl Frames {
         let Some(layout) = known(py).filter(|_| !ask) else { return asked };
         let all = |frames: Frames| {
             let mut places = Vec::new();
-            frames.find_map(|place| {
-                places.push(place);
+            frames.find_map(|position| {
+                places.push(position);
                 None::<()>
             });
             places
@@ -67,7 +67,7 @@ impl Frames {
 
     /// The first answer for a frame of this thread, innermost first.
     #[inline]
-    pub(crate) fn find_map<T>(self, visit: impl FnMut(Place) -> Option<T>) -> Option<T> {
+    pub(crate) fn find_map<T>(self, visit: impl FnMut(CodePosition) -> Option<T>) -> Option<T> {
         match self {
             Frames::Read(layout) => layout.find_map(visit),
             Frames::Asked(begin) => Python::try_attach(|py| ask(py, begin, visit)).flatten(),
@@ -88,7 +88,7 @@ fn known(py: Python<'_>) -> Option<Layout> {
 
 impl Layout {
     #[inline]
-    fn find_map<T>(self, mut visit: impl FnMut(Place) -> Option<T>) -> Option<T> {
+    fn find_map<T>(self, mut visit: impl FnMut(CodePosition) -> Option<T>) -> Option<T> {
         // SAFETY: may be called on any thread at any time, and gives this thread's own state or null.
         let thread = unsafe { ffi::PyGILState_GetThisThreadState() } as usize;
         if thread == 0 {
@@ -100,11 +100,11 @@ impl Layout {
         while frame != 0 {
             // SAFETY: a frame of this thread's stack, which only this thread changes, and it is here. Frames hold their
             // code.
-            let (place, previous) = unsafe {
-                let place = Place { code: word(frame + self.code), at: word(frame + self.at) };
-                (place, word(frame + self.previous))
+            let (position, previous) = unsafe {
+                let position = CodePosition { code: word(frame + self.code), at: word(frame + self.at) };
+                (position, word(frame + self.previous))
             };
-            if let Some(found) = visit(place) {
+            if let Some(found) = visit(position) {
                 return Some(found);
             }
             frame = previous;
@@ -123,7 +123,7 @@ unsafe fn word(address: usize) -> usize {
     unsafe { *(address as *const usize) }
 }
 
-fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<T>) -> Option<T> {
+fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(CodePosition) -> Option<T>) -> Option<T> {
     // SAFETY: the interpreter's lock is held (`_py`). Borrowed, or null where no Python code runs; counted here, as
     // those that follow are by what gives them.
     let mut frame = unsafe {
@@ -139,7 +139,7 @@ fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<
             ffi::Py_DECREF(code.cast());
             (code as usize, PyFrame_GetLasti(frame))
         };
-        found = visit(Place { code, at: code + begin + usize::try_from(instruction).unwrap_or(0) });
+        found = visit(CodePosition { code, at: code + begin + usize::try_from(instruction).unwrap_or(0) });
         // SAFETY: a frame we hold, which is let go after its caller's, now ours, was taken.
         frame = unsafe {
             let back = PyFrame_GetBack(frame);
@@ -154,7 +154,7 @@ fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(Place) -> Option<
 
 /// A code object, held.
 pub(crate) fn hold(py: Python<'_>, code: usize) -> Bound<'_, PyAny> {
-    // SAFETY: the code of a frame of this thread's stack ([`Place`]), alive while the frame is; callers are within its
+    // SAFETY: the code of a frame of this thread's stack ([`CodePosition`]), alive while the frame is; callers are within its
     // call.
     unsafe { Bound::from_borrowed_ptr(py, code as *mut ffi::PyObject) }
 }
