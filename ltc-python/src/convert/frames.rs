@@ -154,7 +154,7 @@ fn ask<T>(_py: Python<'_>, begin: usize, mut visit: impl FnMut(CodePosition) -> 
 
 /// A code object, held.
 pub(crate) fn hold(py: Python<'_>, code: usize) -> Bound<'_, PyAny> {
-    // SAFETY: the code of a frame of this thread's stack ([`CodePosition`]), alive while the frame is; callers are within its
-    // call.
+    // SAFETY: the code of a frame of this thread's stack ([`CodePosition`]), alive while the frame is; callers are
+    // within its call.
     unsafe { Bound::from_borrowed_ptr(py, code as *mut ffi::PyObject) }
 }
