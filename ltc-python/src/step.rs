@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, thread::ThreadId};
 
-use ltc_torch::{Ambient, Capture, HostNumbers, Signature, Step};
+use ltc_torch::{Ambient, Capture, CompiledStep, HostNumbers, Signature};
 use parking_lot::Mutex;
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -27,7 +27,7 @@ const MAX_STATES: usize = 8;
 
 /// A captured step with what has to hold for a replay, and what a replay has to do besides running the program.
 struct Ready {
-    step: Arc<Step>,
+    step: Arc<CompiledStep>,
     watch: Py<Watch>,
     /// The step's host part, a `HostProgram`.
     host: Option<Py<PyAny>>,
@@ -111,7 +111,7 @@ struct Class {
 struct Store {
     classes: Vec<Class>,
     /// Captures that were not confirmed yet.
-    steps: HashMap<u64, Arc<Step>>,
+    steps: HashMap<u64, Arc<CompiledStep>>,
     /// What was ready and no longer fitted, by class: the next capture may show why.
     fallen: HashMap<u64, (u64, Py<Watch>)>,
     last_id: u64,

@@ -32,7 +32,7 @@ fn child() {
     let held = HELD.try_with(RefCell::take);
     if let Ok(Some(mut held)) = held {
         held.session.begin_anew();
-        crate::capture::begin_anew();
+        crate::capture_log::begin_anew();
         held.threads.begin_anew();
     }
 }

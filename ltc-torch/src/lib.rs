@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod capture_log;
 mod error;
 mod fork;
 mod inspect;
@@ -34,7 +35,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use capture::{Capture, is_open as is_capturing};
+pub use capture::Capture;
+pub use capture_log::is_open as is_capturing;
 pub use error::Error;
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
 use ltc_backend::{DeviceIndex, MemoryInfo};
@@ -56,7 +58,7 @@ use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::{Compiled, Replayer, compile, compile_frozen};
 pub use sites::{SiteSource, set_site_source};
-pub use step::{HostNumbers, NotReplayable, Signature, Step, without_history};
+pub use step::{CompiledStep, HostNumbers, NotReplayable, Signature, without_history};
 use tch::{Kind, Tensor, nn};
 
 use crate::{recorder::LtcRecorder, sites::Sites};
@@ -299,7 +301,7 @@ pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<T
 /// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread
 /// captures a step, what is pending stays so until a later barrier, or until it is read or waited for.
 pub fn sync() -> Result<(), Error> {
-    if capture::is_open_elsewhere() {
+    if capture_log::is_open_elsewhere() {
         PUT_OFF.set(true);
         return Ok(());
     }

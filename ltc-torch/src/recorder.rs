@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{capture, error::to_torch, sites::Sites};
+use crate::{capture_log, error::to_torch, sites::Sites};
 
 pub(crate) struct LtcRecorder {
     pub(crate) session: Arc<Session>,
@@ -44,7 +44,7 @@ impl LtcRecorder {
     fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
         let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
         let value = self.device(device)?.import(layout, buffer);
-        capture::uploaded(&value);
+        capture_log::uploaded(&value);
         Ok(value)
     }
 }
@@ -61,7 +61,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn touched(&self, storage: &Storage) {
-        capture::touched(storage);
+        capture_log::touched(storage);
     }
 
     fn share(&self, device: u16, dst: &Storage, src: &Storage, view: View<'_>) {
@@ -129,13 +129,13 @@ impl Recorder for LtcRecorder {
     fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
         let dev = self.device(device)?;
         let value = src.0.read(dev, src.1, SiteId::default());
-        capture::obstacle(|| format!("it reads a value ({})", value.layout()));
-        let buffer = capture::value(dev, &value).map_err(to_torch)?;
+        capture_log::obstacle(|| format!("it reads a value ({})", value.layout()));
+        let buffer = capture_log::value(dev, &value).map_err(to_torch)?;
         self.host_value(&value, &buffer)
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
-        capture::obstacle(|| format!("{} runs eagerly", call.op()));
+        capture_log::obstacle(|| format!("{} runs eagerly", call.op()));
         ltc_eager_fallback::run(self, call)
     }
 
@@ -152,7 +152,7 @@ impl Recorder for LtcRecorder {
     }
 
     fn seed(&self, device: u16, generator: &Storage, seed: u64) -> Result<(), TorchError> {
-        capture::obstacle(|| "it seeds a generator".into());
+        capture_log::obstacle(|| "it seeds a generator".into());
         self.device(device)?.seed(generator, seed, SiteId::default());
         Ok(())
     }

@@ -10,8 +10,8 @@ use std::borrow::Borrow;
 use tch::Tensor;
 
 use crate::{
-    Ambient, Capture, Error, capture,
-    step::{HostNumbers, NotReplayable, Signature, Step},
+    Ambient, Capture, Error, capture_log,
+    step::{CompiledStep, HostNumbers, NotReplayable, Signature},
 };
 
 /// Different inputs and keys kept per step function.
@@ -25,8 +25,8 @@ struct Entry {
     ambient: Ambient,
     inputs: Signature,
     attempts: u32,
-    first: Option<Step>,
-    ready: Option<Step>,
+    first: Option<CompiledStep>,
+    ready: Option<CompiledStep>,
     refused: Option<NotReplayable>,
 }
 
@@ -223,7 +223,7 @@ pub fn compile_frozen(
 impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
     /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
     pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
-        if capture::is_open() {
+        if capture_log::is_open() {
             return Ok((self.step)(inputs, numbers));
         }
         let host: Vec<u64> = numbers.iter().map(|n| n.to_bits()).collect();

@@ -15,7 +15,10 @@ use ltc_torch_sys::{Hold, TensorKind};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::Error;
+use crate::{
+    Error,
+    capture_log::{self, cell_of},
+};
 
 /// Why a step cannot be replayed; recording it each time stays right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,10 +55,6 @@ pub(crate) struct Varying {
     slots: Vec<(usize, Vec<(usize, bool)>)>,
     /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
     fixed: Vec<usize>,
-}
-
-pub(crate) fn cell_of(value: &TraceValue) -> Option<Arc<DataCell>> {
-    value.inspect(|_, _| None, |cell| Some(cell.clone()))
 }
 
 pub(crate) fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
@@ -163,7 +162,7 @@ pub(crate) enum Memory {
 
 /// A captured step; see the module.
 #[derive(Debug)]
-pub struct Step {
+pub struct CompiledStep {
     pub(crate) device: Device,
     pub(crate) extracted: Extracted,
     pub(crate) reads: Vec<Read>,
@@ -212,11 +211,11 @@ struct Bindings {
     moved: SmallVec<[i64; 4]>,
 }
 
-impl Step {
+impl CompiledStep {
     /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal
     /// graphs bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors
     /// that the step makes anew each time do not count.
-    pub fn confirm(&mut self, other: &Step) -> Result<(), NotReplayable> {
+    pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
         if self.extracted.graph() != other.extracted.graph() {
             return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
@@ -239,7 +238,7 @@ impl Step {
             varying.slots.push((slot, sources));
         }
         varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
-        let address = |s: &Step, i: usize| std::ptr::from_ref::<Storage>(&s.storages[i]) as usize;
+        let address = |s: &CompiledStep, i: usize| std::ptr::from_ref::<Storage>(&s.storages[i]) as usize;
         let same_source = |a: Source, b: Source| match (a, b) {
             (Source::State(a), Source::State(b)) => address(self, a) == address(other, b),
             (Source::Input(a), Source::Input(b)) => a == b,
@@ -249,7 +248,7 @@ impl Step {
         if !self.reads.iter().zip(&other.reads).all(same_read) {
             return not("it reads other tensors each time, or other parts of them");
         }
-        let begins = |s: &Step, (memory, view): &(Memory, OwnedView)| match *memory {
+        let begins = |s: &CompiledStep, (memory, view): &(Memory, OwnedView)| match *memory {
             Memory::Input(i) => view.offset - s.inputs[i].offset,
             _ => view.offset,
         };
@@ -264,7 +263,7 @@ impl Step {
     }
 
     /// The first line in which the graphs of two captures differ, for messages; empty where they do not.
-    fn difference(&self, other: &Step) -> String {
+    fn difference(&self, other: &CompiledStep) -> String {
         let (here, there) = (self.extracted.graph().to_string(), other.extracted.graph().to_string());
         let differs = here.lines().zip(there.lines()).find(|(a, b)| a != b);
         differs.map_or_else(String::new, |(a, b)| format!(": recorded now `{}`, replayed `{}`", a.trim(), b.trim()))
@@ -391,7 +390,7 @@ impl Step {
         let pending = || data.iter().map(|(v, _)| v).filter(|v| v.is_pending());
         if pending().next().is_some() {
             // Data from here on, under the same handles.
-            crate::capture::send(&self.device, &pending().cloned().collect::<Vec<_>>())?;
+            capture_log::send(&self.device, &pending().cloned().collect::<Vec<_>>())?;
         }
         for &(alias, param) in &self.aliases {
             let value = match alias {

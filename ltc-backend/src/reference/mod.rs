@@ -91,7 +91,7 @@ fn kernel(code: OpCode) -> Option<Compute> {
 }
 
 /// How a node is computed.
-enum Step {
+enum RefInstr {
     ReadView,
     WriteView,
     Empty,
@@ -104,16 +104,16 @@ fn refuse(node: &GraphNode, reason: impl Into<String>) -> BackendError {
     BackendError::CannotLower { op: node.op().name().into(), reason: reason.into() }
 }
 
-fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
+fn lower(graph: &Graph, node: &GraphNode) -> Result<RefInstr, BackendError> {
     let op = node.op();
     if let Some(l) = node.results().iter().find(|l| !value::supports(l.dtype())) {
         return Err(refuse(node, format!("the reference backend has no dtype {}", l.dtype())));
     }
     match op.name() {
-        "ltc::read_view" => return Ok(Step::ReadView),
-        "ltc::write_view" => return Ok(Step::WriteView),
-        "ltc::empty" => return Ok(Step::Empty),
-        "ltc::seed" => return Ok(Step::Seed),
+        "ltc::read_view" => return Ok(RefInstr::ReadView),
+        "ltc::write_view" => return Ok(RefInstr::WriteView),
+        "ltc::empty" => return Ok(RefInstr::Empty),
+        "ltc::seed" => return Ok(RefInstr::Seed),
         _ => {}
     }
     let row = op.row().ok_or_else(|| refuse(node, "no row in the operator table"))?;
@@ -134,7 +134,7 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
         if masks && node.operands.iter().any(|&o| graph.layout(o).dtype() == DType::Bool) {
             return Err(refuse(node, "the reference backend takes no mask as index"));
         }
-        return Ok(Step::Kernel(compute));
+        return Ok(RefInstr::Kernel(compute));
     }
     match row.expr {
         Some(text) if row.class == OpClass::Pointwise => {
@@ -142,7 +142,7 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<Step, BackendError> {
             let e = Expr::parse(text, &names).map_err(|e| refuse(node, e.to_string()))?;
             match pointwise::missing(&e) {
                 Some(f) => Err(refuse(node, format!("the reference backend has no {}", f.name()))),
-                None => Ok(Step::Expression(e)),
+                None => Ok(RefInstr::Expression(e)),
             }
         }
         _ => Err(refuse(node, "the reference backend has no kernel for it")),
@@ -199,7 +199,7 @@ fn expression(k: &Kernel<'_>, e: &Expr) -> Answer {
 /// A compiled graph: one step per node.
 struct Program {
     graph: Arc<Graph>,
-    steps: Arc<[Step]>,
+    instrs: Arc<[RefInstr]>,
 }
 
 type Slot = Option<Result<Value, Arc<ExecError>>>;
@@ -240,18 +240,18 @@ impl Program {
             Some(Arg::Int(offset)) => usize::try_from(offset).map_err(|e| fail(e.to_string())),
             _ => Err(fail("a view without offset".into())),
         };
-        let data = match &self.steps[index] {
-            Step::ReadView => return view(operands[0].read_view(&results[0], offset()?)),
-            Step::WriteView => {
+        let data = match &self.instrs[index] {
+            RefInstr::ReadView => return view(operands[0].read_view(&results[0], offset()?)),
+            RefInstr::WriteView => {
                 let list = |i| k.call.ints(i).unwrap_or_default();
                 let (sizes, strides) = (list(2), list(3));
                 let layout = ltc_ir::Layout::strided(operands[1].layout.dtype(), &sizes, &strides);
                 return view(operands[0].write_view(operands[1], &layout, offset()?));
             }
-            Step::Empty => Ok(vec![factory::filled(&results[0], 0.0)]),
-            Step::Seed => Ok(vec![Data::State(own.first().copied().unwrap_or(0))]),
-            Step::Expression(e) => expression(&k, e),
-            Step::Kernel(compute) => compute(&k),
+            RefInstr::Empty => Ok(vec![factory::filled(&results[0], 0.0)]),
+            RefInstr::Seed => Ok(vec![Data::State(own.first().copied().unwrap_or(0))]),
+            RefInstr::Expression(e) => expression(&k, e),
+            RefInstr::Kernel(compute) => compute(&k),
         };
         let data = data.map_err(fail)?;
         if data.len() != results.len() || data.iter().zip(results).any(|(d, l)| d.sizes() != l.sizes()) {
@@ -301,7 +301,7 @@ impl Executable for Program {
 
     /// Steps hold no sizes: kernels read them from the graph.
     fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
-        Some(Ok(Arc::new(Program { graph: graph.clone(), steps: self.steps.clone() })))
+        Some(Ok(Arc::new(Program { graph: graph.clone(), instrs: self.instrs.clone() })))
     }
 
     fn text(&self) -> String {
@@ -319,8 +319,8 @@ impl Backend for ReferenceBackend {
     }
 
     fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
-        let steps = graph.nodes().iter().map(|node| lower(graph, node)).collect::<Result<_, _>>()?;
-        Ok(Arc::new(Program { graph: graph.clone(), steps }))
+        let instrs = graph.nodes().iter().map(|node| lower(graph, node)).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Program { graph: graph.clone(), instrs }))
     }
 
     fn upload(&self, _: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError> {

@@ -10,8 +10,9 @@ use tch::Tensor;
 
 use crate::{
     Error,
+    capture_log::cell_of,
     step::{
-        End, HostNumbers, Memory, NotReplayable, Read, Source, Step, Varying, cell_of, is_all_of_memory, same_data,
+        CompiledStep, End, HostNumbers, Memory, NotReplayable, Read, Source, Varying, is_all_of_memory, same_data,
         sharing,
     },
 };
@@ -59,7 +60,7 @@ pub(super) fn step(
     inputs: &[impl Borrow<Tensor>],
     results: &[impl Borrow<Tensor>],
     host: HostNumbers,
-) -> Result<Step, Stop> {
+) -> Result<CompiledStep, Stop> {
     let (device, since) = (noted.device.clone(), noted.since);
     let collected = Collected::new(noted, inputs, results)?;
     let Classified { ends, changed, fresh, returned } = Classified::new(&collected, results)?;
@@ -79,7 +80,7 @@ pub(super) fn step(
     let results = binder.results(returned)?;
     let Binder { reads, aliases, held, .. } = binder;
     let addresses: Vec<usize> = collected.inputs.iter().map(|shown| shown.address).collect();
-    let mut step = Step {
+    let mut step = CompiledStep {
         device,
         extracted,
         reads,
@@ -376,7 +377,7 @@ impl<'a> Binder<'a> {
 }
 
 /// The last stage: storages of inputs are the caller's, and only what replays use is held on to.
-fn keep_used(step: &mut Step) {
+fn keep_used(step: &mut CompiledStep) {
     let mut used = vec![false; step.storages.len()];
     each_state(step, |state| used[*state] = true);
     // Where each goes: behind those before it that are kept.
@@ -390,7 +391,7 @@ fn keep_used(step: &mut Step) {
 }
 
 /// Visits each mention of a storage that the step keeps.
-fn each_state(step: &mut Step, mut visit: impl FnMut(&mut usize)) {
+fn each_state(step: &mut CompiledStep, mut visit: impl FnMut(&mut usize)) {
     let reads = step.reads.iter_mut().map(|read| &mut read.source);
     let aliases = step.aliases.iter_mut().map(|(source, _)| source);
     let targets = step.targets.iter_mut().map(|(source, _)| source);

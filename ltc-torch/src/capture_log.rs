@@ -1,0 +1,120 @@
+//! What a capture notes on the recording side, and whose turn it is to capture: one thread's at a time.
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use ltc_backend::Buffer;
+use ltc_core::{DataCell, Device, Storage, TraceValue};
+
+use crate::Error;
+
+/// The cell of a value that is data.
+pub(crate) fn cell_of(value: &TraceValue) -> Option<Arc<DataCell>> {
+    value.inspect(|_, _| None, |cell| Some(cell.clone()))
+}
+
+/// The data of a value; a barrier, too, where no other thread captures.
+pub(crate) fn value(device: &Device, value: &TraceValue) -> Result<Buffer, ltc_core::Error> {
+    if value.is_pending() && is_open_elsewhere() {
+        device.sync_values(std::slice::from_ref(value))?;
+    }
+    device.value(value)
+}
+
+/// What a capture notes on the recording side.
+#[derive(Default)]
+pub(crate) struct Log {
+    /// What each storage held at its first use, in order of first use.
+    pub(crate) starts: Vec<Option<TraceValue>>,
+    /// What was copied from the host: an obstacle only where it is used.
+    pub(crate) uploads: Vec<Arc<DataCell>>,
+    pub(crate) obstacle: Option<String>,
+}
+
+thread_local! {
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+}
+
+/// Begins a log on this thread.
+pub(crate) fn open() {
+    LOG.set(Some(Log::default()));
+}
+
+/// Ends this thread's log.
+pub(crate) fn close() -> Option<Log> {
+    LOG.take()
+}
+
+/// Whether some thread captures a step.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Held by the one thread that captures.
+#[derive(Debug)]
+pub(crate) struct Turn(());
+
+impl Turn {
+    pub(crate) fn take() -> Option<Self> {
+        if TAKEN.swap(true, Ordering::Acquire) { None } else { Some(Turn(())) }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TAKEN.store(false, Ordering::Release);
+    }
+}
+
+/// In a forked child: no other thread captures.
+pub(crate) fn begin_anew() {
+    TAKEN.store(is_open(), Ordering::Release);
+}
+
+/// Whether this thread captures a step: others within it are part of it.
+pub fn is_open() -> bool {
+    LOG.try_with(|log| log.borrow().is_some()).unwrap_or(false)
+}
+
+/// Whether another thread captures a step. A barrier would send what that step has recorded so far, and the capture
+/// would have to be made again; so barriers wait for the next one.
+pub(crate) fn is_open_elsewhere() -> bool {
+    TAKEN.load(Ordering::Acquire) && !is_open()
+}
+
+/// Sends what these values need to run, and leaves alone what another thread captures.
+pub(crate) fn send(device: &Device, values: &[TraceValue]) -> Result<(), Error> {
+    if is_open_elsewhere() { Ok(device.sync_values(values)?) } else { crate::sync() }
+}
+
+/// A storage is used for the first time.
+pub(crate) fn touched(storage: &Storage) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.starts.push(storage.current());
+        }
+    });
+}
+
+/// Something happens that a replay cannot repeat.
+pub(crate) fn obstacle(what: impl FnOnce() -> String) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log
+            && log.obstacle.is_none()
+        {
+            log.obstacle = Some(what());
+        }
+    });
+}
+
+/// Data came from the host.
+pub(crate) fn uploaded(value: &TraceValue) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.uploads.extend(cell_of(value));
+        }
+    });
+}
