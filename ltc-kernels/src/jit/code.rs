@@ -1,0 +1,185 @@
+//! A body, compiled.
+
+use smallvec::SmallVec;
+
+use super::{
+    super::{
+        ir::{Code, Def, Lane},
+        loops::instruction_set,
+    },
+    Recipe,
+    emit::{self, Machine},
+    lower::{Shape, form, lower},
+    memory::Executable,
+    vector::{Vectors, Width},
+};
+
+/// Ports, numbers, how many elements, scratch memory; gives how many elements it computed.
+type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8) -> usize;
+
+/// A body as machine code, over elements that lie one after the other.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    code: Executable,
+    entry: usize,
+    width: Width,
+    /// Bytes of an element, inputs then outputs.
+    sizes: Vec<usize>,
+    inputs: usize,
+    spills: usize,
+    /// Cells of truth values, which the code wants as masks.
+    masks: Vec<u32>,
+    /// Exponents the code was made for: cell and bits.
+    exponents: Vec<(u32, u64)>,
+}
+
+/// The vectors this machine has, and may use.
+pub(crate) fn width() -> Option<Width> {
+    match instruction_set() {
+        "avx512" => Some(Width::Zmm),
+        "avx2" => Some(Width::Ymm),
+        _ => None,
+    }
+}
+
+/// Exponents that have short cuts.
+const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
+
+/// Cells of uniform exponents of computed powers, with their lanes.
+fn exponents(recipe: &Recipe) -> Vec<(u32, Lane)> {
+    let body = &recipe.body;
+    let cell = |v: usize| recipe.uniform[..v].iter().filter(|u| **u).count() as u32;
+    let power = |i: usize| match body.values[i] {
+        (Def::Op(Code::Pow, [_, y, _]), lane) if !recipe.uniform[i] && recipe.uniform[y.0 as usize] => {
+            Some((cell(y.0 as usize), lane))
+        }
+        _ => None,
+    };
+    (0..body.values.len()).filter_map(power).collect()
+}
+
+impl Recipe {
+    /// The vector program of a group, with powers as these numbers have them.
+    pub(super) fn program(&self, width: Width, cells: &[u64]) -> Option<Vectors> {
+        let mut known = Vec::new();
+        for (cell, lane) in exponents(self) {
+            let bits = *cells.get(cell as usize)?;
+            let number = if lane == Lane::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
+            known.push((cell, Some(number).filter(|n| SHORT.contains(n))?));
+        }
+        let shape = Shape {
+            body: &self.body,
+            uniform: &self.uniform,
+            inputs: &self.inputs,
+            outputs: &self.outputs,
+            staged: &self.staged,
+            exponents: &known,
+        };
+        lower(&shape, width)
+    }
+
+    /// Machine code for vectors of this width.
+    pub(super) fn assemble(&self, width: Width, cells: &[u64]) -> Option<Machine> {
+        emit::emit(&self.program(width, cells)?, self.inputs.len() + self.outputs.len(), width)
+    }
+
+    /// The body, compiled for this machine. `None` if it is better run by tier 0.
+    pub(super) fn compile(&self, cells: &[u64]) -> Option<Compiled> {
+        let width = width()?;
+        let machine = self.assemble(width, cells)?;
+        let sizes = self.inputs.iter().chain(&self.outputs).map(|&d| form(d).map(|f| f.bytes()));
+        let uniform = (0..self.uniform.len()).filter(|&v| self.uniform[v]);
+        let masks = uniform.enumerate().filter(|(_, v)| self.body.values[*v].1 == Lane::Bool).map(|(c, _)| c as u32);
+        Some(Compiled {
+            entry: machine.entry,
+            code: Executable::new(&machine.bytes)?,
+            width,
+            sizes: sizes.collect::<Option<_>>()?,
+            inputs: self.inputs.len(),
+            spills: machine.scratch,
+            masks: masks.collect(),
+            exponents: exponents(self).into_iter().map(|(c, _)| (c, cells[c as usize])).collect(),
+        })
+    }
+}
+
+/// Bytes of a port's share of the last, incomplete group.
+const TAIL: usize = 128;
+
+impl Compiled {
+    /// Whether the code computes what these numbers ask for.
+    pub(crate) fn suits(&self, cells: &[u64]) -> bool {
+        self.exponents.iter().all(|&(cell, bits)| cells[cell as usize] == bits)
+    }
+
+    /// Makes uniform values what the code reads: truth values become masks.
+    pub(crate) fn prepare(&self, cells: &mut [u64]) {
+        for &cell in &self.masks {
+            let cell = &mut cells[cell as usize];
+            *cell = if *cell == 0 { 0 } else { u64::MAX };
+        }
+    }
+
+    /// Makes prepared values what they were.
+    pub(crate) fn restore(&self, cells: &mut [u64]) {
+        for &cell in &self.masks {
+            cells[cell as usize] &= 1;
+        }
+    }
+
+    /// Whether there is nothing to prepare.
+    pub(crate) fn reads_cells_as_they_are(&self) -> bool {
+        self.masks.is_empty()
+    }
+
+    /// The ports behind so many elements; those of uniform inputs, which nobody reads, point nowhere.
+    pub(crate) fn after(&self, ports: &[*mut u8], elements: usize) -> SmallVec<[*mut u8; 16]> {
+        ports.iter().zip(&self.sizes).map(|(port, size)| port.wrapping_add(elements * size)).collect()
+    }
+
+    /// Bytes of scratch memory a run needs.
+    pub(crate) fn scratch(&self) -> usize {
+        self.spills + self.sizes.len() * TAIL
+    }
+
+    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs. Gives how
+    /// many it computed: fewer where a function is not good for some argument
+    /// ([`Arith::check`](super::super::math::Arith::check)). Of the others, outputs that share their memory with an
+    /// input are not written yet.
+    ///
+    /// # Safety
+    /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address.
+    /// Outputs overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the
+    /// body, prepared; `scratch` has [`Compiled::scratch`] bytes.
+    pub(crate) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) -> usize {
+        let group = self.width.group();
+        let whole = n / group * group;
+        // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports,
+        // the body's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch
+        // memory.
+        unsafe {
+            let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
+            let done = if whole > 0 { function(ports.as_ptr(), cells.as_ptr(), whole, scratch) } else { 0 };
+            if done < whole || whole == n {
+                return done;
+            }
+            let mut tails: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(ports.len());
+            for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate() {
+                let tail = scratch.add(self.spills + port * TAIL);
+                if port < self.inputs && !base.is_null() {
+                    // What a run before left here might fail a check.
+                    std::ptr::write_bytes(tail, 0, TAIL);
+                    std::ptr::copy_nonoverlapping(base.add(whole * size), tail, (n - whole) * size);
+                }
+                tails.push(tail);
+            }
+            if function(tails.as_ptr(), cells.as_ptr(), group, scratch) < group {
+                return whole;
+            }
+            for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate().skip(self.inputs) {
+                std::ptr::copy_nonoverlapping(tails[port], base.add(whole * size), (n - whole) * size);
+            }
+            n
+        }
+    }
+}

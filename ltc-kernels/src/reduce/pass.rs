@@ -1,0 +1,511 @@
+//! One thread's part in a run of a kernel with folds: see `rows.rs`.
+
+use std::ops::Range;
+
+use ltc_ir::DType;
+use smallvec::SmallVec;
+
+use super::{
+    nest::{Feed, Keep, RowKeep},
+    rows::{Port, RowKernel, StageLoops, Staged, Walk},
+};
+use crate::{
+    ir::Lane,
+    jit::{Compiled, Jit},
+    space::{Access, MAX_BLOCK, Way},
+    tile::{Ran, TooLarge, with_scratch},
+};
+
+/// Elements that take longer to copy than a block takes to begin.
+const LONG_STRETCH: usize = 512;
+
+/// What all threads of a run share.
+pub(crate) struct Shared<'a> {
+    pub(crate) outputs: &'a [*mut u8],
+    pub(crate) inputs: &'a [*const u8],
+    /// Per input and output whether its address suits vectors of its dtype.
+    pub(crate) even: (SmallVec<[bool; 8]>, SmallVec<[bool; 8]>),
+    pub(crate) numbers: &'a [u64],
+    /// Accumulators of the tasks of a long fold.
+    pub(crate) partials: *mut u64,
+}
+
+// SAFETY: threads read inputs and numbers, and write disjoint elements of the outputs and partials.
+unsafe impl Sync for Shared<'_> {}
+
+/// Where the elements of a block's port begin.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Here, whatever the block.
+    Here(*mut u8),
+    /// From here, so many bytes for each element of the space before.
+    Along(*mut u8, usize),
+    /// The same for those of the bundle.
+    Carried(*mut u8, usize),
+    /// Where the space says, if they lie one after the other; else in staging memory.
+    Somewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+    /// In staging memory: they are not in the lane's form, or at odd addresses.
+    Elsewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+}
+
+impl Place {
+    fn is_along(&self) -> bool {
+        matches!(self, Place::Along(..))
+    }
+}
+
+/// One thread's part in a run.
+pub(crate) struct Pass<'a> {
+    pub(crate) kernel: &'a RowKernel,
+    pub(crate) staged: &'a Staged,
+    pub(crate) shared: &'a Shared<'a>,
+    /// Scratch memory of [`Staged::scratch`] bytes.
+    pub(crate) scratch: *mut u8,
+}
+
+// Methods are unsafe as `RowKernel::run` is, whose contract they rely on; scratch memory is this thread's alone, and
+// its pieces do not overlap.
+impl Pass<'_> {
+    /// Piece `i` of those that begin at `from`.
+    fn piece(&self, from: usize, i: usize) -> *mut u8 {
+        self.scratch.wrapping_add(from + i * self.staged.piece)
+    }
+
+    fn row_value(&self, row: u32) -> *mut u8 {
+        self.piece(self.staged.row_values, row as usize)
+    }
+
+    fn rows_of(&self, bundle: usize) -> Range<usize> {
+        let first = bundle * self.staged.bundle;
+        first..(first + self.staged.bundle).min(self.kernel.space.row_count)
+    }
+
+    /// The accumulators of fold `i` of a stage, of these rows of the bundle.
+    ///
+    /// # Safety
+    /// Only one such slice is alive at a time for each fold.
+    unsafe fn totals<'a>(&self, i: usize, rows: Range<usize>) -> &'a mut [u64] {
+        let first = self.piece(self.staged.totals, i).cast::<u64>().wrapping_add(rows.start);
+        // SAFETY: a piece has eight bytes for each row of a bundle, and is aligned.
+        unsafe { std::slice::from_raw_parts_mut(first, rows.len()) }
+    }
+
+    /// A bundle, or a chunk of its elements.
+    pub(crate) unsafe fn task(&self, bundle: usize, chunk: usize, chunks: usize) {
+        let rows = self.rows_of(bundle);
+        // SAFETY: see above.
+        unsafe {
+            self.begin(&rows, chunk == 0 || chunks == 1);
+            for (i, stage) in self.staged.stages.iter().enumerate().skip(1) {
+                for (f, fold) in stage.folds.iter().enumerate() {
+                    if let Some(fold) = fold {
+                        self.totals(f, 0..rows.len()).fill(fold.start);
+                    }
+                }
+                if chunks == 1 {
+                    self.elements(stage, &rows, 0..self.kernel.space.each);
+                    self.finish(i, &rows, true);
+                } else {
+                    let first = chunk * self.staged.chunk;
+                    let end = (first + self.staged.chunk).min(self.kernel.space.each);
+                    self.elements(stage, &rows, first..end);
+                    for f in 0..stage.folds.len() {
+                        let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
+                        let partial = std::slice::from_raw_parts_mut(self.shared.partials.add(at), rows.len());
+                        partial.copy_from_slice(self.totals(f, 0..rows.len()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a bundle whose chunks are done.
+    pub(crate) unsafe fn join(&self, bundle: usize, chunks: usize) {
+        let rows = self.rows_of(bundle);
+        let Some(stage) = self.staged.stages.last() else { return };
+        // SAFETY: see above.
+        unsafe {
+            self.begin(&rows, false);
+            for (f, fold) in stage.folds.iter().enumerate() {
+                let Some(fold) = fold else { continue };
+                let totals = self.totals(f, 0..rows.len());
+                totals.fill(fold.start);
+                for chunk in 0..chunks {
+                    let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
+                    (fold.join)(totals, std::slice::from_raw_parts(self.shared.partials.add(at), rows.len()));
+                }
+            }
+            self.finish(self.staged.stages.len() - 1, &rows, true);
+        }
+    }
+
+    /// Reads the rows' inputs, and computes what needs nothing else.
+    unsafe fn begin(&self, rows: &Range<usize>, store: bool) {
+        let kernel = self.kernel;
+        // SAFETY: see above.
+        unsafe {
+            for &(input, row) in &self.staged.nest.row_inputs {
+                let (i, port) = (input as usize, kernel.inputs[input as usize]);
+                let operand = kernel.outputs.len() + i;
+                self.load_rows(operand, port, self.shared.inputs[i], self.row_value(row), rows);
+            }
+            self.finish(0, rows, store);
+        }
+    }
+
+    unsafe fn load_rows(&self, operand: usize, port: Port, base: *const u8, to: *mut u8, rows: &Range<usize>) {
+        // SAFETY: see above; a bundle has at most as many rows as a block has elements.
+        unsafe { self.kernel.space.rows.convert(Way::In, operand, port.dtype, base.cast_mut(), to, rows.clone()) }
+    }
+
+    /// Turns totals into values of the rows, and computes what follows from them.
+    unsafe fn finish(&self, stage: usize, rows: &Range<usize>, store: bool) {
+        let (kernel, StageLoops { stage, rows: loops, folds, .. }) = (self.kernel, &self.staged.stages[stage]);
+        // SAFETY: see above.
+        unsafe {
+            for (f, (fold, keep)) in folds.iter().zip(&stage.keeps).enumerate() {
+                if let (Some(fold), Keep::Fold(_, row)) = (fold, keep) {
+                    (fold.values)(self.totals(f, 0..rows.len()), self.row_value(*row));
+                }
+            }
+            if stage.row_keeps.is_empty() {
+                return;
+            }
+            let inputs = stage.row_feeds.iter().map(|&r| self.row_value(r));
+            let target = |(i, keep): (usize, &RowKeep)| match *keep {
+                RowKeep::Row(row) => self.row_value(row),
+                RowKeep::Output(_) => self.piece(self.staged.keeps, i),
+            };
+            let outputs = stage.row_keeps.iter().enumerate().map(target);
+            let ports: SmallVec<[*mut u8; 16]> = inputs.chain(outputs).collect();
+            let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, loops.uniforms());
+            // No input is uniform: there are several rows.
+            loops.fill_cells(&mut cells, (&[], ports.len()), self.shared.numbers);
+            loops.run_block(&cells, &ports, (self.scratch, self.staged.piece), rows.len());
+            let outputs = &ports[stage.row_feeds.len()..];
+            for (keep, &block) in stage.row_keeps.iter().zip(outputs).filter(|_| store) {
+                if let RowKeep::Output(o) = *keep {
+                    let (o, port) = (o as usize, kernel.outputs[o as usize]);
+                    if port.of_rows {
+                        let base = self.shared.outputs[o];
+                        kernel.space.rows.convert(Way::Out, o, port.dtype, base, block, rows.clone());
+                    } else {
+                        self.spread(o, port, block, rows);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a value of each row to all elements of an output.
+    unsafe fn spread(&self, output: usize, port: Port, values: *mut u8, rows: &Range<usize>) {
+        let (space, base) = (&self.kernel.space, self.shared.outputs[output]);
+        let bytes = Lane::of(port.dtype).map_or(8, Lane::bytes);
+        let write = |block, elements| {
+            // SAFETY: see above; blocks have as many elements.
+            unsafe { space.elements.convert(Way::Out, output, port.dtype, base, block, elements) }
+        };
+        if space.columns {
+            for first in (0..space.each).map(|i| i * space.row_count + rows.start) {
+                write(values, first..first + rows.len());
+            }
+            return;
+        }
+        let mut block = [0u64; MAX_BLOCK];
+        let block = block.as_mut_ptr().cast::<u8>();
+        for (r, row) in rows.clone().enumerate() {
+            // SAFETY: a block has room for `MAX_BLOCK` values of any lane.
+            unsafe { repeat(values.add(r * bytes), block, 1, MAX_BLOCK.min(space.each), bytes) };
+            for start in (0..space.each).step_by(MAX_BLOCK) {
+                let n = MAX_BLOCK.min(space.each - start);
+                write(block, row * space.each + start..row * space.each + start + n);
+            }
+        }
+    }
+
+    /// A stage's elements `part` of each of these rows.
+    unsafe fn elements(&self, stage: &StageLoops, rows: &Range<usize>, part: Range<usize>) {
+        let (space, staged) = (&self.kernel.space, self.staged);
+        if stage.stage.keeps.is_empty() {
+            return;
+        }
+        let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, stage.elements.uniforms());
+        let value = |f: &Feed| if let Feed::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() };
+        let mut values: SmallVec<[*const u8; 16]> = stage.stage.feeds.iter().map(value).collect();
+        // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
+        unsafe {
+            let ports = stage.stage.feeds.len() + stage.made;
+            let fill = |values: &[*const u8], cells: &mut [u64]| {
+                stage.elements.fill_cells(cells, (values, ports), self.shared.numbers);
+            };
+            fill(&values, &mut cells);
+            let work = rows.len() * part.len() * self.kernel.cost;
+            let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&cells, work));
+            if let Some(compiled) = compiled {
+                compiled.prepare(&mut cells);
+            }
+            let places = self.places(stage);
+            let on = (stage, &places[..]);
+            with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.walk {
+                Walk::Rows => {
+                    let n = rows.len() * space.each;
+                    for (i, feed) in stage.stage.feeds.iter().enumerate() {
+                        if matches!(feed, Feed::Row(_)) {
+                            let to = self.piece(staged.feeds, i);
+                            repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
+                        }
+                    }
+                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
+                }
+                // Several rows that are only folded, from where they lie, are one block.
+                Walk::Line if staged.bundle > 1 && stage.made == 0 && places.iter().all(Place::is_along) => {
+                    let n = rows.len() * space.each;
+                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
+                }
+                Walk::Line => {
+                    // Where a row lies in several long stretches, blocks end with them, so that nothing is copied.
+                    let stretch = space.elements.row();
+                    let cut = (LONG_STRETCH..space.each).contains(&stretch);
+                    let by_row = values.iter().any(|v| !v.is_null());
+                    for r in 0..rows.len() {
+                        let mut code = compiled;
+                        if r > 0 && by_row {
+                            let step = values.iter_mut().zip(&stage.bytes).filter(|(v, _)| !v.is_null());
+                            step.for_each(|(v, bytes)| *v = v.add(*bytes));
+                            if compiled.is_none_or(Compiled::reads_cells_as_they_are) {
+                                stage.elements.refill_cells(&mut cells, (&values, ports));
+                            } else {
+                                fill(&values, &mut cells);
+                            }
+                            code = compiled.filter(|code| code.suits(&cells));
+                            if let Some(code) = code {
+                                code.prepare(&mut cells);
+                            }
+                        }
+                        let (first, mut start) = ((rows.start + r) * space.each, part.start);
+                        while start < part.end {
+                            let mut n = staged.block.min(part.end - start);
+                            if cut {
+                                n = n.min(stretch - (first + start) % stretch);
+                            }
+                            let carried = r * space.each + start;
+                            self.block(on, (code, spills), &cells, (first + start, carried), (r..r + 1, n));
+                            start += n;
+                        }
+                    }
+                }
+                Walk::Columns => {
+                    let (n, lines) = (rows.len(), staged.lines);
+                    if lines > 1 {
+                        for (i, feed) in stage.stage.feeds.iter().enumerate() {
+                            if matches!(feed, Feed::Row(_)) {
+                                let (to, bytes) = (self.piece(staged.feeds, i), n * stage.bytes[i]);
+                                (0..lines)
+                                    .for_each(|l| std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes));
+                            }
+                        }
+                    }
+                    for i in part.clone().step_by(lines) {
+                        let (at, count) = (i * space.row_count + rows.start, n * lines.min(part.end - i));
+                        self.block(on, (compiled, spills), &cells, (at, i * n), (0..n, count));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Where a stage's ports lie: feeds, then what is made.
+    fn places(&self, stage: &StageLoops) -> SmallVec<[Place; 16]> {
+        let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
+        let carried = |c: u32| {
+            let first = self.scratch.wrapping_add(staged.carried + c as usize * staged.carry);
+            Place::Carried(first, staged.nest.carried[c as usize].bytes())
+        };
+        let operand = |operand: usize, port: Port, (base, even): (*mut u8, bool), staging: *mut u8| match port.access {
+            _ if port.is_half() || !even => Place::Elsewhere { operand, port, base, staging },
+            Access::Dense => Place::Along(base, port.dtype.size_of()),
+            _ => Place::Somewhere { operand, port, base, staging },
+        };
+        let feed = |(k, feed): (usize, &Feed)| match *feed {
+            Feed::Carried(c) => carried(c),
+            Feed::Row(r) if staged.walk == Walk::Columns && staged.lines == 1 => Place::Here(self.row_value(r)),
+            // Repeated before; or uniform, and not looked at.
+            Feed::Row(_) => Place::Here(self.piece(staged.feeds, k)),
+            Feed::Input(i) => {
+                let i = i as usize;
+                let memory = (shared.inputs[i].cast_mut(), shared.even.0[i]);
+                operand(kernel.outputs.len() + i, kernel.inputs[i], memory, self.piece(staged.feeds, k))
+            }
+        };
+        let keep = |(k, keep): (usize, &Keep)| match *keep {
+            Keep::Carried(c) => carried(c),
+            Keep::Fold(..) => Place::Here(self.piece(staged.keeps, k)),
+            Keep::Output(o) => {
+                let o = o as usize;
+                let memory = (shared.outputs[o], shared.even.1[o]);
+                operand(o, kernel.outputs[o], memory, self.piece(staged.keeps, k))
+            }
+        };
+        let feeds = stage.stage.feeds.iter().enumerate().map(feed);
+        feeds.chain(stage.stage.keeps[..stage.made].iter().enumerate().map(keep)).collect()
+    }
+
+    /// One block: `n` elements from `at`, carried ones from `carried`, of these rows of the bundle. Machine code, if
+    /// there is any, has its own scratch memory.
+    unsafe fn block(
+        &self,
+        (stage, places): (&StageLoops, &[Place]),
+        (code, spills): (Option<&Compiled>, *mut u8),
+        cells: &[u64],
+        (at, carried): (usize, usize),
+        (rows, n): (Range<usize>, usize),
+    ) {
+        let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
+        let space = &kernel.space.elements;
+        let feeds = stage.stage.feeds.len();
+        let mut ports: SmallVec<[*mut u8; 16]> = SmallVec::new();
+        // SAFETY: see above.
+        unsafe {
+            for (k, place) in places.iter().enumerate() {
+                let copy = |operand: usize, port: Port, base: *mut u8, staging: *mut u8| {
+                    if k < feeds {
+                        space.convert(Way::In, operand, port.dtype, base, staging, at..at + n);
+                    }
+                    staging
+                };
+                ports.push(match *place {
+                    Place::Here(here) => here,
+                    Place::Along(first, bytes) => first.add(at * bytes),
+                    Place::Carried(first, bytes) => first.add(carried * bytes),
+                    Place::Elsewhere { operand, port, base, staging } => copy(operand, port, base, staging),
+                    Place::Somewhere { operand, port, base, staging } => match space.stretch(operand, at) {
+                        (offset, 1, left) if left >= n => base.offset(offset * port.dtype.size_of() as isize),
+                        _ => copy(operand, port, base, staging),
+                    },
+                });
+            }
+            match code {
+                Some(code) => {
+                    let done = code.run(&ports, cells, n, spills);
+                    if done < n {
+                        let mut cells: SmallVec<[u64; 32]> = SmallVec::from_slice(cells);
+                        code.restore(&mut cells);
+                        let left = code.after(&ports, done);
+                        stage.elements.run_block(&cells, &left, (self.scratch, staged.piece), n - done);
+                    }
+                }
+                None if stage.made > 0 => {
+                    stage.elements.run_block(cells, &ports, (self.scratch, staged.piece), n);
+                }
+                None => {}
+            }
+            // Made first, then read as they come.
+            let kept = (feeds..ports.len()).chain(stage.folded_feeds.iter().copied());
+            for (k, (keep, port)) in stage.stage.keeps.iter().zip(kept).enumerate() {
+                match (*keep, &stage.folds[k]) {
+                    (Keep::Fold(..), Some(fold)) if staged.walk == Walk::Columns => {
+                        (fold.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                    }
+                    (Keep::Fold(..), Some(fold)) => {
+                        (fold.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                    }
+                    (Keep::Output(o), _) if ports[port] == self.piece(staged.keeps, k) => {
+                        let (o, port, block) = (o as usize, kernel.outputs[o as usize], ports[port]);
+                        space.convert(Way::Out, o, port.dtype, shared.outputs[o], block, at..at + n);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Writes each of `count` values `times` times.
+///
+/// # Safety
+/// `from` has `count` values of so many bytes, `to` room for all copies; both are aligned for them and do not overlap.
+unsafe fn repeat(from: *const u8, to: *mut u8, count: usize, times: usize, bytes: usize) {
+    /// # Safety
+    /// As [`repeat`].
+    unsafe fn typed<T: Copy>(from: *const u8, to: *mut u8, count: usize, times: usize) {
+        // SAFETY: by this function's contract.
+        let (from, to) = unsafe {
+            (
+                std::slice::from_raw_parts(from.cast::<T>(), count),
+                std::slice::from_raw_parts_mut(to.cast::<T>(), count * times),
+            )
+        };
+        to.chunks_exact_mut(times.max(1)).zip(from).for_each(|(to, from)| to.fill(*from));
+    }
+    // SAFETY: by this function's contract.
+    unsafe {
+        match bytes {
+            1 => typed::<u8>(from, to, count, times),
+            4 => typed::<u32>(from, to, count, times),
+            _ => typed::<u64>(from, to, count, times),
+        }
+    }
+}
+
+impl RowKernel {
+    fn tasks(&self, staged: &Staged) -> (usize, usize) {
+        let chunks = self.space.each.div_ceil(staged.chunk).max(1);
+        (self.space.row_count.div_ceil(staged.bundle), chunks)
+    }
+
+    /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges
+    /// of less than `grain` are not worth a thread. Says by what it ran; fails if the form for unusual numbers cannot
+    /// be made.
+    ///
+    /// # Safety
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
+    /// Outputs overlap nothing. `numbers` has all words the body speaks of.
+    pub unsafe fn run(
+        &self,
+        outputs: &[*mut u8],
+        inputs: &[*const u8],
+        numbers: &[u64],
+        parallel: impl FnOnce(usize, usize, &(dyn Fn(Range<usize>) + Sync)),
+    ) -> Result<Ran, TooLarge> {
+        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let usual = self.ones.iter().all(one);
+        let staged = if usual {
+            &self.usual
+        } else {
+            let make = || Staged::new(&self.general.0, &self.space, &self.inputs, Jit::Off);
+            self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
+        };
+        let (bundles, chunks) = self.tasks(staged);
+        let folds = staged.stages.last().map_or(0, |s| s.folds.len());
+        let mut partials = vec![0u64; if chunks > 1 { bundles * chunks * folds * staged.bundle } else { 0 }];
+        let even = |address: usize, port: &Port| address.is_multiple_of(port.dtype.size_of());
+        let shared = Shared {
+            outputs,
+            inputs,
+            even: (
+                inputs.iter().zip(&self.inputs).map(|(p, port)| even(*p as usize, port)).collect(),
+                outputs.iter().zip(&self.outputs).map(|(p, port)| even(*p as usize, port)).collect(),
+            ),
+            numbers,
+            partials: partials.as_mut_ptr(),
+        };
+        if bundles == 0 {
+            return Ok(Ran::Loops);
+        }
+        let elements = staged.bundle * self.space.each.min(staged.chunk);
+        let grain = (200_000 / (elements * self.cost).max(1)).max(1);
+        let shared = &shared;
+        let pass = |run: &dyn Fn(Pass<'_>)| {
+            with_scratch(staged.scratch, |scratch| run(Pass { kernel: self, staged, shared, scratch }));
+        };
+        parallel(bundles * chunks, grain, &|tasks| {
+            // SAFETY: by this function's contract; each task has its own rows or partials.
+            pass(&|pass| tasks.clone().for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) }));
+        });
+        if chunks > 1 {
+            // SAFETY: as above; all tasks are done.
+            pass(&|pass| (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) }));
+        }
+        Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })
+    }
+}

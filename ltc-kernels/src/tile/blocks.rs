@@ -1,0 +1,146 @@
+//! Bodies over plain blocks: for kernels that bring elements there themselves (`rows.rs`).
+
+use smallvec::SmallVec;
+
+use super::{
+    super::{
+        ir::{Body, Def, Lane},
+        jit::Recipe,
+        space::Access,
+    },
+    Loops, Port, uniform,
+};
+
+/// The ports of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
+    let mut lanes = vec![Lane::F32; uniform.len()];
+    for (def, lane) in &body.values {
+        if let Def::Input(i) = def {
+            lanes[*i as usize] = *lane;
+        }
+    }
+    let port = |lane: Lane, uniform: bool| Port {
+        dtype: lane.dtype(),
+        access: if uniform { Access::Uniform } else { Access::Dense },
+    };
+    let inputs = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+    (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
+}
+
+impl Recipe {
+    /// How loops made by [`Loops::of_blocks`] become machine code.
+    pub(crate) fn of_blocks(body: &Body, of_row: &[bool]) -> Recipe {
+        let (inputs, outputs) = block_ports(body, of_row);
+        Recipe {
+            body: body.clone(),
+            uniform: uniform(body, &inputs),
+            inputs: inputs.iter().map(|p| p.dtype).collect(),
+            staged: vec![false; outputs.len()],
+            outputs: outputs.iter().map(|p| p.dtype).collect(),
+        }
+    }
+}
+
+impl Loops {
+    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
+    pub(crate) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
+        let (inputs, outputs) = block_ports(body, uniform);
+        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
+    }
+
+    /// Elements of a block that keep all registers in the cache.
+    pub(crate) fn block(&self) -> usize {
+        self.block
+    }
+
+    pub(crate) fn registers(&self) -> usize {
+        self.registers
+    }
+
+    pub(crate) fn uniforms(&self) -> usize {
+        self.uniforms
+    }
+
+    /// How many loops a block takes.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`] for so many ports.
+    ///
+    /// # Safety
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks
+    /// of.
+    pub(crate) unsafe fn fill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize), numbers: &[u64]) {
+        for &(cell, def, lane) in &self.numbers {
+            match def {
+                Def::Number(word, dtype) => cells[cell as usize] = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => cells[cell as usize] = bits,
+                Def::Input(_) | Def::Op(..) => {}
+            }
+        }
+        // SAFETY: by this function's contract.
+        unsafe { self.refill_cells(cells, (inputs, ports)) };
+    }
+
+    /// The same where only inputs are others than before, and no cell was changed since.
+    ///
+    /// # Safety
+    /// As [`Loops::fill_cells`].
+    pub(crate) unsafe fn refill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize)) {
+        for &(cell, def, lane) in &self.numbers {
+            if let Def::Input(i) = def {
+                let (from, to) = (inputs[i as usize], &raw mut cells[cell as usize]);
+                // SAFETY: a cell holds an element of any lane, of four bytes mostly.
+                unsafe {
+                    match lane.bytes() {
+                        4 => to.cast::<u32>().write(from.cast::<u32>().read()),
+                        bytes => std::ptr::copy_nonoverlapping(from, to.cast(), bytes),
+                    }
+                }
+            }
+        }
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe { self.run_preamble(cells, ports as u16) };
+    }
+
+    /// # Safety
+    /// There is a cell for each uniform value; the first is place `first`.
+    pub(crate) unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
+        let base = cells.as_mut_ptr();
+        // SAFETY: by this function's contract.
+        unsafe {
+            let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
+            for call in &self.preamble {
+                let [a, b, c] = call.operands;
+                (call.run)(at(call.target), at(a), at(b), at(c), 1);
+            }
+        }
+    }
+
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements; ports are inputs, then outputs.
+    ///
+    /// # Safety
+    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
+    /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements
+    /// of eight bytes and aligned.
+    pub(crate) unsafe fn run_block(
+        &self,
+        cells: &[u64],
+        ports: &[*mut u8],
+        (registers, stride): (*mut u8, usize),
+        n: usize,
+    ) {
+        let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
+        places.extend_from_slice(ports);
+        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+        // SAFETY: places are those the calls were made for.
+        unsafe {
+            places.extend((0..self.registers).map(|r| registers.add(r * stride)));
+            for call in &self.calls {
+                let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+            }
+        }
+    }
+}

@@ -1,0 +1,545 @@
+//! Tier 0: a kernel run block by block, with no time to compile.
+//!
+//! Every value that is not the same for all elements has a *place* for one block: an input's or output's own memory
+//! where its elements lie one after the other, else a register, which is a piece of scratch memory small enough that
+//! all of them stay in the first-level cache. One loop per operator goes over the block.
+
+mod blocks;
+mod compiled;
+
+use std::{
+    cell::RefCell,
+    ops::Range,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use ltc_ir::DType;
+use smallvec::SmallVec;
+
+use super::{
+    ir::{Body, Def, Lane, Val},
+    jit::{Jit, Recipe, Tier},
+    loops::{self, Key, Loop},
+    space::{Access, MAX_BLOCK, Space, Way},
+};
+
+/// Scratch memory of a block; about half of a first-level cache.
+const BLOCK_BYTES: usize = 20 << 10;
+const MIN_BLOCK: usize = 64;
+/// Work, in additions of one element, after which a run looks whether its machine code is there by now: some 25 us.
+const PIECE: usize = 200_000;
+
+/// An input or output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Port {
+    pub(crate) dtype: DType,
+    pub(crate) access: Access,
+}
+
+impl Port {
+    fn is_half(self) -> bool {
+        matches!(self.dtype, DType::F16 | DType::BF16)
+    }
+
+    /// Whether blocks of it can be used where they lie.
+    fn is_direct(self) -> bool {
+        self.access == Access::Dense && !self.is_half()
+    }
+}
+
+/// A fused kernel, ready to run.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub(crate) space: Space,
+    pub(crate) inputs: Vec<Port>,
+    pub(crate) outputs: Vec<Port>,
+    /// Computes with the numbers that are nearly always one taken for one.
+    pub(crate) usual: Arc<Loops>,
+    ones: Vec<(u32, DType)>,
+    /// For all other numbers; made when they come.
+    general: Arc<(Body, OnceLock<Option<Loops>>)>,
+    staged: Vec<bool>,
+    cost: usize,
+    /// The usual body's way to machine code; `None` if it may not become any.
+    tier: Option<Arc<Tier>>,
+}
+
+/// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
+#[derive(Debug)]
+pub(crate) struct Loops {
+    /// Uniform values that are not computed: their cell and what they are.
+    pub(crate) numbers: Vec<(u32, Def, Lane)>,
+    /// Computations of uniform values, over one element.
+    pub(crate) preamble: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
+    /// Inputs to copy to a register before the calls, and outputs to copy from a place after them.
+    pub(crate) loads: Vec<(u32, u32)>,
+    pub(crate) stores: Vec<(u32, u32)>,
+    pub(crate) uniforms: usize,
+    pub(crate) registers: usize,
+    /// Bytes of an element in a register.
+    pub(crate) width: usize,
+    pub(crate) block: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) run: Loop,
+    pub(crate) target: u16,
+    pub(crate) operands: [u16; 3],
+}
+
+/// What computed a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// Tier 0.
+    Loops,
+    /// Tier 0, until machine code was there.
+    Both,
+    /// Machine code.
+    Compiled,
+}
+
+/// A kernel has more values than it has places for.
+#[derive(Clone, Copy, Debug)]
+pub struct TooLarge;
+
+/// Scratch memory, aligned for vectors.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Line(#[expect(dead_code, reason = "used as raw memory")] [u64; 8]);
+
+thread_local! {
+    /// Pieces nobody uses. One call may be within another, so there may be several.
+    static SCRATCH: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with so many bytes of this thread's scratch memory.
+pub(crate) fn with_scratch<R>(bytes: usize, f: impl FnOnce(*mut u8) -> R) -> R {
+    let mut lines = SCRATCH.with_borrow_mut(Vec::pop).unwrap_or_default();
+    if lines.len() * size_of::<Line>() < bytes {
+        lines.resize(bytes.div_ceil(size_of::<Line>()), Line([0; 8]));
+    }
+    let result = f(lines.as_mut_ptr().cast());
+    SCRATCH.with_borrow_mut(|free| free.push(lines));
+    result
+}
+
+impl Kernel {
+    /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume
+    /// ones, `general` computes the same assuming nothing. Outputs in `staged` may share their memory with an input.
+    ///
+    /// `None` if some computation has no loop, or there are too many values.
+    pub fn new(
+        space: Space,
+        outputs: &[DType],
+        inputs: &[DType],
+        usual: &Body,
+        general: Body,
+        staged: Vec<bool>,
+    ) -> Option<Kernel> {
+        let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
+        let out: Vec<Port> = outputs.iter().enumerate().map(port).collect();
+        let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port((i + outputs.len(), d))).collect();
+        let code = Loops::new(usual, &inp, &out, &staged)?.into();
+        let cost = usual.cost() + inp.len() + out.len();
+        let general = Arc::new((general, OnceLock::new()));
+        let ones = usual.ones.clone();
+        let recipe = Recipe {
+            body: usual.clone(),
+            uniform: uniform(usual, &inp),
+            inputs: inputs.to_vec(),
+            outputs: outputs.to_vec(),
+            staged: staged.clone(),
+        };
+        let tier = Some(Tier::new(Jit::default(), recipe));
+        Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost, tier })
+    }
+
+    /// Says whether the kernel may become machine code. Before its first run.
+    pub fn set_jit(&mut self, jit: Jit) {
+        if jit == Jit::Off {
+            self.tier = None;
+        } else if let Some(tier) = self.tier.as_mut().and_then(Arc::get_mut) {
+            // Code that is shared with a kernel over another space was told already.
+            tier.set(jit);
+        }
+    }
+
+    /// The same computation over another space; `None` if some operand is reached in another way there.
+    pub fn over(&self, space: Space) -> Option<Kernel> {
+        let ports = self.outputs.iter().chain(&self.inputs);
+        ports.enumerate().all(|(i, port)| space.access(i) == port.access).then(|| Kernel { space, ..self.clone() })
+    }
+
+    /// Bytes of an input that is used where it lies; `None` for others.
+    #[inline]
+    pub fn block_bytes(&self, input: usize) -> Option<usize> {
+        let port = self.inputs[input];
+        port.is_direct().then(|| self.element_count() * port.dtype.size_of())
+    }
+
+    /// Whether an input that is used where it lies may lie at this address.
+    #[inline]
+    pub fn suits(&self, input: usize, address: usize) -> bool {
+        address.is_multiple_of(self.inputs[input].dtype.size_of())
+    }
+
+    /// How many elements the kernel goes through.
+    #[inline]
+    pub fn element_count(&self) -> usize {
+        self.space.element_count()
+    }
+
+    /// How many loops a block takes.
+    pub fn calls(&self) -> usize {
+        self.usual.calls.len()
+    }
+
+    /// How long a run takes on one thread, roughly.
+    pub fn nanoseconds(&self) -> usize {
+        if self.is_compiled() { self.cost * self.element_count() / 16 } else { self.calls() * self.element_count() / 4 }
+    }
+
+    fn is_compiled(&self) -> bool {
+        self.tier.as_ref().is_some_and(|t| t.is_compiled())
+    }
+
+    /// Elements that are worth a thread of their own.
+    #[inline]
+    pub fn grain(&self) -> usize {
+        // An addition of two blocks in the cache takes about an eighth of a nanosecond an element, in machine code a
+        // third of that; waking a thread takes some microseconds.
+        let work = if self.is_compiled() { 600_000 } else { 200_000 };
+        (work / self.cost.max(1)).max(MAX_BLOCK)
+    }
+
+    /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads.
+    /// Fails if the form for unusual numbers cannot be made.
+    ///
+    /// # Safety
+    /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
+    /// Outputs and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a
+    /// staged one may be exactly an input with equal strides. `numbers` has all words the body speaks of.
+    pub unsafe fn run(
+        &self,
+        outputs: &[*mut u8],
+        inputs: &[*const u8],
+        numbers: &[u64],
+        parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
+    ) -> Result<Ran, TooLarge> {
+        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let usual = self.ones.iter().all(one);
+        let code = if usual {
+            &self.usual
+        } else {
+            let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
+            self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
+        };
+        let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
+        // SAFETY: cells have room for one element each; inputs by this function's contract.
+        unsafe { self.uniforms(code, &mut cells, inputs, numbers) };
+        let n = self.element_count();
+        let compiled = self.tier.as_ref().filter(|_| usual && n > 0).and_then(|t| t.code(&cells, n * self.cost));
+        if let Some(compiled) = compiled {
+            compiled.prepare(&mut cells);
+        }
+        let shared = Shared { outputs, inputs, cells: &cells };
+        if let Some(compiled) = compiled {
+            // SAFETY: by this function's contract; cells are prepared; ranges are disjoint.
+            parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
+            return Ok(Ran::Compiled);
+        }
+        let tier = self.tier.as_ref().filter(|_| usual);
+        let piece = (PIECE / self.cost.max(1)).max(code.block);
+        let went_over = AtomicBool::new(false);
+        let stretch = |range: Range<usize>| {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start + piece);
+                // SAFETY: by this function's contract; ranges are disjoint, so no two threads write one element.
+                unsafe { self.stretch(code, shared.get(), start..end) };
+                start = end;
+                // A large first run need not end as it began: the code computes the same bits.
+                if let Some(compiled) = tier.filter(|_| start < range.end).and_then(|t| t.ready(shared.cells)) {
+                    let mut cells: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.cells);
+                    compiled.prepare(&mut cells);
+                    // SAFETY: as above; cells are prepared.
+                    unsafe { self.compiled(compiled, Shared { cells: &cells, ..shared.get() }, start..range.end) };
+                    went_over.store(true, Relaxed);
+                    return;
+                }
+            }
+        };
+        if n > 0 {
+            parallel(n, &stretch);
+        }
+        Ok(if went_over.into_inner() { Ran::Both } else { Ran::Loops })
+    }
+
+    /// The cells of the usual body.
+    #[cfg(test)]
+    pub(crate) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
+        let mut cells = vec![0; self.usual.uniforms];
+        // SAFETY: as in `Kernel::run`, whose operands these are.
+        unsafe { self.uniforms(&self.usual, &mut cells, inputs, numbers) };
+        cells
+    }
+
+    /// Fills the cells of uniform values.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`].
+    unsafe fn uniforms(&self, code: &Loops, cells: &mut [u64], inputs: &[*const u8], numbers: &[u64]) {
+        for &(cell, def, lane) in &code.numbers {
+            let cell = &mut cells[cell as usize];
+            match def {
+                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
+                Def::Const(bits) => *cell = bits,
+                // SAFETY: an input has at least one element where there is anything to do; a cell holds one.
+                Def::Input(i) if self.element_count() > 0 => unsafe {
+                    let target = std::ptr::from_mut(cell).cast();
+                    self.load(i as usize, inputs[i as usize], target, 0, 1);
+                },
+                Def::Input(_) | Def::Op(..) => {}
+            }
+        }
+        let first = (self.inputs.len() + self.outputs.len()) as u16;
+        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        unsafe { code.run_preamble(cells, first) };
+    }
+
+    /// Copies elements of an input to a block of its lane.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`]; `block` has room for `n` elements.
+    unsafe fn load(&self, input: usize, base: *const u8, block: *mut u8, start: usize, n: usize) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            let (operand, dtype) = (self.outputs.len() + input, self.inputs[input].dtype);
+            self.space.convert(Way::In, operand, dtype, base.cast_mut(), block, start..start + n);
+        }
+    }
+
+    /// Copies a block to elements of an output.
+    ///
+    /// # Safety
+    /// As [`Kernel::load`].
+    unsafe fn store(&self, output: usize, base: *mut u8, block: *const u8, start: usize, n: usize) {
+        // SAFETY: by this function's contract.
+        unsafe {
+            let dtype = self.outputs[output].dtype;
+            self.space.convert(Way::Out, output, dtype, base, block.cast_mut(), start..start + n);
+        }
+    }
+
+    /// The elements of a range, block by block.
+    ///
+    /// # Safety
+    /// As [`Kernel::run`].
+    pub(crate) unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
+        let register = (code.block * code.width).next_multiple_of(64);
+        with_scratch(code.registers * register, |base| {
+            let (i, o) = (self.inputs.len(), self.outputs.len());
+            let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
+            // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space,
+            // registers within the scratch memory; calls read places that were filled before and write places that are
+            // no operand.
+            unsafe {
+                let step = |port: &Port| if port.is_direct() { port.dtype.size_of() } else { 0 };
+                let at = |port: &Port| range.start * step(port);
+                places.extend(shared.inputs.iter().zip(&self.inputs).map(|(p, port)| p.add(at(port)).cast_mut()));
+                places.extend(shared.outputs.iter().zip(&self.outputs).map(|(p, port)| p.add(at(port))));
+                places.extend(shared.cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+                places.extend((0..code.registers).map(|r| base.add(r * register)));
+                let mut start = range.start;
+                while start < range.end {
+                    let n = code.block.min(range.end - start);
+                    for &(input, place) in &code.loads {
+                        self.load(input as usize, shared.inputs[input as usize], places[place as usize], start, n);
+                    }
+                    for call in &code.calls {
+                        let [a, b, c] = call.operands.map(|p| *places.get_unchecked(usize::from(p)));
+                        (call.run)(*places.get_unchecked(usize::from(call.target)), a, b, c, n);
+                    }
+                    for &(output, place) in &code.stores {
+                        self.store(output as usize, shared.outputs[output as usize], places[place as usize], start, n);
+                    }
+                    for (place, port) in places.iter_mut().zip(self.inputs.iter().chain(&self.outputs)) {
+                        *place = place.add(n * step(port));
+                    }
+                    start += n;
+                }
+            }
+        });
+    }
+}
+
+/// What all threads of a run share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) outputs: &'a [*mut u8],
+    pub(crate) inputs: &'a [*const u8],
+    pub(crate) cells: &'a [u64],
+}
+
+// SAFETY: threads read inputs and cells, and write disjoint elements of the outputs.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    /// The whole, so that closures capture it and not its parts.
+    fn get(&self) -> Shared<'a> {
+        *self
+    }
+}
+
+/// Per value whether it is the same for all elements.
+pub(crate) fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
+    let mut uniform = Vec::with_capacity(body.values.len());
+    for (i, (def, _)) in body.values.iter().enumerate() {
+        uniform.push(match def {
+            Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
+            Def::Number(..) | Def::Const(_) => true,
+            Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
+        });
+    }
+    uniform
+}
+
+/// Assigns places.
+struct Places<'a> {
+    body: &'a Body,
+    inputs: &'a [Port],
+    place: Vec<u16>,
+    uniform: Vec<bool>,
+    last_use: Vec<usize>,
+    /// First register.
+    first: usize,
+    registers: usize,
+    free: Vec<u16>,
+}
+
+impl Places<'_> {
+    /// A register nobody needs any more.
+    fn register(&mut self) -> u16 {
+        self.free.pop().unwrap_or_else(|| self.new_register())
+    }
+
+    /// A register nobody used before.
+    fn new_register(&mut self) -> u16 {
+        self.registers += 1;
+        (self.first + self.registers - 1) as u16
+    }
+
+    /// The loop of a computation.
+    fn call(&self, v: usize, target: u16) -> Option<Call> {
+        let (Def::Op(code, args), to) = self.body.values[v] else { return None };
+        let arity = code.arity();
+        let from = self.body.lane(args[arity - 1]);
+        let mut uniform = [false; 3];
+        let mut operands = [target; 3];
+        for (i, a) in args[..arity].iter().enumerate() {
+            uniform[i] = self.uniform[a.0 as usize];
+            operands[i] = self.place[a.0 as usize];
+        }
+        let run = loops::find(Key { code, from, to, uniform })?;
+        Some(Call { run, target, operands })
+    }
+}
+
+impl Loops {
+    pub(crate) fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
+        let count = body.values.len();
+        let uniform = uniform(body, inputs);
+        let uniforms = uniform.iter().filter(|u| **u).count();
+        let first_cell = inputs.len() + outputs.len();
+        if first_cell + count + outputs.len() > usize::from(u16::MAX) {
+            return None;
+        }
+        let mut last_use: Vec<usize> = vec![0; count];
+        for i in 0..count {
+            body.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
+        }
+        body.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
+        let mut p = Places {
+            body,
+            inputs,
+            place: vec![0; count],
+            uniform,
+            last_use,
+            first: first_cell + uniforms,
+            registers: 0,
+            free: Vec::new(),
+        };
+        let (mut numbers, mut preamble, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
+        let mut next_cell = first_cell as u16;
+        // An output that may be written where it lies is its value's place.
+        let mut own: Vec<Option<u16>> = vec![None; count];
+        let mut placed = vec![false; outputs.len()];
+        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate() {
+            let v = v.0 as usize;
+            let computed = matches!(body.values[v].0, Def::Op(..)) && !p.uniform[v];
+            if computed && port.is_direct() && !staged[o] && own[v].is_none() {
+                own[v] = Some((inputs.len() + o) as u16);
+                placed[o] = true;
+            }
+        }
+        let widest = body.values.iter().map(|(_, lane)| lane.bytes()).max().unwrap_or(1);
+        for (v, &(def, lane)) in body.values.iter().enumerate() {
+            if p.uniform[v] {
+                p.place[v] = next_cell;
+                next_cell += 1;
+                match def {
+                    Def::Op(..) => preamble.push(p.call(v, p.place[v])?),
+                    _ => numbers.push(((p.place[v] as usize - first_cell) as u32, def, lane)),
+                }
+                continue;
+            }
+            match def {
+                Def::Input(i) if p.inputs[i as usize].is_direct() => p.place[v] = i as u16,
+                Def::Input(i) => {
+                    // Loads come before all calls, so their registers are theirs for the whole block.
+                    p.place[v] = p.new_register();
+                    loads.push((i, u32::from(p.place[v])));
+                }
+                _ => {
+                    p.place[v] = own[v].unwrap_or_else(|| p.register());
+                    calls.push(p.call(v, p.place[v])?);
+                }
+            }
+            // Only what was computed or loaded before can be free now; the target is none of the operands.
+            for operand in body.operands(Val(v as u32)) {
+                let o = operand.0 as usize;
+                let register = usize::from(p.place[o]) >= p.first && !matches!(body.values[o].0, Def::Input(_));
+                if p.last_use[o] == v && register && !p.free.contains(&p.place[o]) {
+                    p.free.push(p.place[o]);
+                }
+            }
+        }
+        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
+            let (place, bytes) = (p.place[v.0 as usize], body.lane(*v).bytes());
+            let uniform = p.uniform[v.0 as usize];
+            if port.is_direct() && !staged[o] {
+                calls.push(Call {
+                    run: loops::copy(bytes, uniform),
+                    target: (inputs.len() + o) as u16,
+                    operands: [place; 3],
+                });
+            } else if uniform || usize::from(place) < inputs.len() {
+                // An input's own memory may be an output's too, written before this output is.
+                let register = p.register();
+                calls.push(Call { run: loops::copy(bytes, uniform), target: register, operands: [place; 3] });
+                stores.push((o as u32, u32::from(register)));
+            } else {
+                stores.push((o as u32, u32::from(place)));
+            }
+        }
+        let blocks = p.registers + inputs.len() + outputs.len();
+        let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
+        Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
+    }
+}

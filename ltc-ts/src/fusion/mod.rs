@@ -1,0 +1,332 @@
+//! Fusion: which operators become one kernel, and what the kernel computes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `iteration_space.rs` | the elements a node or a group goes through |
+//! | `rows.rs`, `folds.rs` | the operators: pointwise ones, computed by the operator table, and folding ones with their formulas |
+//! | `expression.rs` | formulas from the table's expressions |
+//! | `emit.rs` | formulas, written into a kernel's body |
+//! | `node_compute.rs` | a graph node as formulas over its operands |
+//! | `foreach.rs` | operators over lists, taken apart |
+//! | `partition.rs` | groups of nodes that may run as one: pure graph code |
+//! | `group.rs` | a group as a kernel |
+//! | `concat.rs` | results written to where they will be joined with others |
+//! | `liveness.rs` | last uses |
+
+mod concat;
+mod emit;
+mod expression;
+mod folds;
+mod foreach;
+mod group;
+mod iteration_space;
+pub(crate) mod liveness;
+mod node_compute;
+mod partition;
+mod rows;
+
+use std::borrow::Cow;
+
+pub(crate) use group::{Draft, Fused, Place, Slice};
+use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
+use ltc_kernels::FusedKernel;
+pub use rows::fusable_operators;
+use smallvec::SmallVec;
+
+use crate::config::Fusion;
+use folds::Alone;
+use iteration_space::Domain;
+use node_compute::Recipe;
+use partition::Unit;
+
+/// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
+const SMALL: i64 = 4096;
+
+/// With at most this many rows, and more elements than this, threads would be idle while rows are gone through twice.
+const FEW_ROWS: usize = 8;
+const MANY_ELEMENTS: usize = 1 << 16;
+
+/// Per node its formulas, where it has some; empty if they are asked for as they are needed.
+#[derive(Debug)]
+pub(crate) struct Recipes(Vec<Option<Recipe>>);
+
+impl Recipes {
+    fn of(&self, graph: &Graph, node: u32) -> Option<Cow<'_, Recipe>> {
+        match self.0.get(node as usize) {
+            Some(known) => known.as_ref().map(Cow::Borrowed),
+            None => Recipe::of(graph, &graph.nodes()[node as usize]).map(Cow::Owned),
+        }
+    }
+
+    /// How a node's operand lies in a group's domain.
+    fn operand_strides(
+        &self,
+        graph: &Graph,
+        node: u32,
+        domain: &Domain,
+        layout: &Layout,
+    ) -> Option<SmallVec<[i64; 6]>> {
+        match domain.fold {
+            None => domain.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.operand_strides(domain, layout),
+        }
+    }
+
+    /// How a node's result lies in a group's domain.
+    fn result_strides(&self, graph: &Graph, node: u32, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        match domain.fold {
+            None => domain.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.result_strides(domain, layout),
+        }
+    }
+
+    /// Whether a node is worth a kernel with nothing else in it.
+    fn is_worth_a_kernel(&self, graph: &Graph, node: u32) -> bool {
+        self.of(graph, node).is_some_and(|recipe| match recipe.alone {
+            Alone::Always => true,
+            Alone::Small => recipe.domain.elements() as i64 <= SMALL,
+            Alone::Never => false,
+        })
+    }
+
+    /// Whether these nodes can be one unit of a domain that folds: values must lie where those who read them look, and
+    /// if elements follow from what was folded, there must be rows for several threads, or little to do.
+    fn agree(&self, graph: &Graph, domain: &Domain, nodes: &[u32]) -> bool {
+        let rows = domain.elements() / domain.each().max(1);
+        let one_pass = rows < FEW_ROWS && domain.elements() > MANY_ELEMENTS;
+        let fits = |&n: &u32| -> Option<bool> {
+            let (node, reader) = (&graph.nodes()[n as usize], self.of(graph, n)?);
+            let mut all = !(one_pass && reader.is_deep(node));
+            for &operand in &node.operands {
+                let Some(producer) = graph.definition_index(operand).map(|d| d as u32) else { continue };
+                if nodes.binary_search(&producer).is_err() {
+                    continue;
+                }
+                // The same elements, whatever the strides in memory.
+                let dense = Layout::contiguous(DType::U8, graph.layout(operand).sizes());
+                let read = reader.operand_strides(domain, &dense)?;
+                all &= read == self.of(graph, producer)?.result_strides(domain, &dense)?;
+                let of_rows =
+                    domain.fold.as_ref().is_some_and(|f| read.iter().zip(&f.dims).all(|(s, f)| !f || *s == 0));
+                let elements = node.results()[0].sizes() == &domain.sizes[..];
+                all &= !(one_pass && of_rows && elements && domain.each() > 1);
+            }
+            Some(all)
+        };
+        nodes.iter().all(|n| fits(n).unwrap_or(false))
+    }
+}
+
+/// One step to be.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A call of this node.
+    Node(u32),
+    /// A kernel.
+    Fused(Box<Draft>),
+    /// Memory for the result of this node, which joins its operands.
+    Room(u32),
+    /// A copy of one of a node's operands to its slice of what the node joins.
+    Piece {
+        /// The node.
+        node: u32,
+        /// What is joined so far, then the operand.
+        operands: [ValueId; 2],
+        /// Where it goes.
+        slice: Slice,
+    },
+}
+
+impl Step {
+    pub(crate) fn operands<'a>(&'a self, graph: &'a Graph) -> &'a [ValueId] {
+        match self {
+            Step::Node(n) => &graph.nodes()[*n as usize].operands,
+            Step::Fused(draft) => &draft.operands,
+            Step::Room(_) => &[],
+            Step::Piece { operands, .. } => operands,
+        }
+    }
+
+    pub(crate) fn results(&self, graph: &Graph) -> SmallVec<[ValueId; 2]> {
+        match self {
+            Step::Node(n) | Step::Room(n) | Step::Piece { node: n, .. } => {
+                graph.nodes()[*n as usize].result_ids().collect()
+            }
+            Step::Fused(draft) => draft.stored(),
+        }
+    }
+}
+
+/// The steps of a graph, in order of execution.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The graph the steps speak of, if it is not the one given: one in which operators over lists are taken apart.
+    pub(crate) graph: Option<Graph>,
+    /// Per node of that graph the node it comes from.
+    pub(crate) origin: Vec<u32>,
+    pub(crate) drafts: Vec<Step>,
+    pub(crate) recipes: Recipes,
+}
+
+impl Plan {
+    /// Has kernels write to where their results will be joined with others.
+    pub(crate) fn join_in_place(&mut self, source: &Graph) {
+        let graph = self.graph.as_ref().unwrap_or(source);
+        concat::join_in_place(graph, &mut self.drafts);
+    }
+
+    /// Every node on its own.
+    fn unfused(graph: &Graph) -> Plan {
+        let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
+        Plan { graph: None, origin: Vec::new(), drafts, recipes: Recipes(Vec::new()) }
+    }
+}
+
+/// Finds what can be fused, and leaves out views that only kernels read: they read through them.
+pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
+    if fusion == Fusion::Off {
+        return Plan::unfused(source);
+    }
+    let allowed = |p: &Recipe| fusion == Fusion::Full || p.is_exact();
+    let (apart, origin) = foreach::take_apart(source, allowed).unzip();
+    let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
+    let recipes: Vec<_> = graph.nodes().iter().map(|node| Recipe::of(graph, node).filter(allowed)).collect();
+    if recipes.iter().all(Option::is_none) {
+        return Plan::unfused(source);
+    }
+    let recipes = Recipes(recipes);
+    let mut drafts = drafts(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
+    let mut needed = needed(graph, &drafts).into_iter();
+    drafts.retain(|_| needed.next().unwrap_or(true));
+    Plan { graph: apart, origin, drafts, recipes }
+}
+
+/// The graphs of a program for other sizes.
+pub(crate) struct Like<'a> {
+    /// Its graph as rewritten.
+    pub(crate) rewritten: &'a Graph,
+    /// Its graph as it runs.
+    pub(crate) lowered: &'a Graph,
+    /// Per node of the graph that runs the node of the rewritten one it comes from.
+    pub(crate) apart: &'a [u32],
+}
+
+/// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
+/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be, or
+/// if a kernel is not worth it at these sizes: what it reads through views may not be there for libtorch's.
+pub(crate) fn plan_like<'a>(
+    source: &Graph,
+    like: &Like<'_>,
+    steps: impl Iterator<Item = (u32, Option<&'a Fused>)>,
+) -> Option<Plan> {
+    let (apart, origin) = foreach::take_apart_like(source, like.rewritten, like.lowered, like.apart).unzip();
+    let graph = apart.as_ref().unwrap_or(source);
+    if !symbolic::has_same_skeleton(graph, like.lowered) {
+        return None;
+    }
+    let mut drafts = Vec::with_capacity(steps.size_hint().0);
+    for (node, fused) in steps {
+        match fused {
+            None => drafts.push(Step::Node(node)),
+            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(|d| Step::Fused(Box::new(d)))),
+        }
+    }
+    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), drafts, recipes: Recipes(Vec::new()) })
+}
+
+/// A group at other sizes.
+fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
+    let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
+    if fused.nodes.iter().any(|&n| !layout(n).is_dense()) {
+        return None;
+    }
+    // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
+    // through views were made readable before.
+    let recipes = Recipes(Vec::new());
+    let draft = |unit: &Unit| {
+        let draft = Draft::new(graph, &recipes, unit, |v| fused.results.contains(&v))?;
+        draft.operands.iter().all(|o| fused.operands.contains(o)).then_some(draft)
+    };
+    if let FusedKernel::Rows(_) = fused.kernel {
+        if let [alone] = fused.nodes[..]
+            && !recipes.is_worth_a_kernel(graph, alone)
+        {
+            return None;
+        }
+        return draft(&folding_unit(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
+    }
+    let mut units: SmallVec<[Unit; 1]> = SmallVec::new();
+    for &n in &fused.nodes {
+        let domain = Some(Domain::pointwise(layout(n).sizes()));
+        match units.iter_mut().find(|unit| unit.domain == domain) {
+            Some(unit) => unit.nodes.push(n),
+            None => units.push(Unit { nodes: vec![n], domain }),
+        }
+    }
+    units.iter().map(draft).collect()
+}
+
+/// These nodes as a unit that folds, if they can be one.
+fn folding_unit(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<Unit> {
+    let domains: Vec<Domain> =
+        nodes.iter().map(|&n| recipes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
+    let folding = domains.iter().find(|d| d.fold.is_some())?.clone();
+    let domain = domains.iter().try_fold(folding, |all, d| all.with(d))?;
+    recipes.agree(graph, &domain, nodes).then(|| Unit { nodes: nodes.to_vec(), domain: Some(domain) })
+}
+
+/// Groups as kernels, the rest as calls; `must` says which nodes have no call.
+fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
+    let alone = |(n, recipe): (usize, &Option<Recipe>)| {
+        let domain = recipe.as_ref().map(|r| r.domain.clone());
+        // What folds may not suit a kernel even alone.
+        domain.filter(|d| d.fold.is_none() || recipes.agree(graph, d, &[n as u32]))
+    };
+    let domains: Vec<_> = recipes.0.iter().enumerate().map(alone).collect();
+    let units = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
+    let mut unit_of = vec![0u32; graph.nodes().len()];
+    for (u, unit) in units.iter().enumerate() {
+        unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
+    }
+    // A value is kept if an output shows it or another unit reads it.
+    let mut kept = vec![false; graph.value_count()];
+    graph.outputs().iter().for_each(|&o| kept[graph.slot(o)] = true);
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for &operand in &node.operands {
+            let here = graph.definition_index(operand).is_some_and(|d| unit_of[d] == unit_of[index]);
+            kept[graph.slot(operand)] |= !here;
+        }
+    }
+    let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
+    for unit in units {
+        let first = unit.nodes[0];
+        let lonely = unit.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
+        let draft = if lonely { None } else { Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]) };
+        let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
+        let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
+        match draft {
+            Some(draft) if small || draft.is_flat(graph) => drafts.push(Step::Fused(Box::new(draft))),
+            _ => drafts.extend(unit.nodes.into_iter().map(Step::Node)),
+        }
+    }
+    drafts
+}
+
+/// Per step whether it is needed: a view nobody reads is not. Backwards, as it may leave its own operand unread.
+fn needed(graph: &Graph, drafts: &[Step]) -> Vec<bool> {
+    let mut read = vec![false; graph.value_count()];
+    graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);
+    let mut needed = vec![true; drafts.len()];
+    for (i, step) in drafts.iter().enumerate().rev() {
+        if let Step::Node(n) = step
+            && let node = &graph.nodes()[*n as usize]
+            && node.op() == Op::read_view()
+        {
+            needed[i] = node.result_ids().any(|r| read[graph.slot(r)]);
+        }
+        if needed[i] {
+            step.operands(graph).iter().for_each(|&o| read[graph.slot(o)] = true);
+        }
+    }
+    needed
+}

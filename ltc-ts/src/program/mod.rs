@@ -1,0 +1,246 @@
+//! A lowered graph: steps over numbered slots, and what is known of each.
+//!
+//! Values live in slots, as [`Graph::slot`] numbers them. Everything the run loop would have to ask the graph is said
+//! here: which slots a step reads, which it may write in place, which it frees, where its results go, which outputs
+//! they are.
+
+mod branches;
+pub(crate) mod cost;
+mod lower;
+mod memory_budget;
+mod pooling;
+mod print;
+mod resize;
+mod torchscript;
+
+use std::{ops::Range, sync::Arc};
+
+use ltc_ir::{Assumption, Graph, LayoutRef, Props, ValueId};
+use ltc_kernels::MaxPool;
+use ltc_torch_sys::Plan;
+
+use crate::fusion::{Fused, liveness::OperandUse};
+
+pub use memory_budget::MemoryPlan;
+
+/// A lowered graph.
+#[derive(Debug)]
+pub struct Program {
+    /// As given.
+    pub(crate) graph: Arc<Graph>,
+    /// As rewritten, if that is another one.
+    pub(crate) rewritten: Arc<Graph>,
+    /// Per node of the graph that runs the node of the rewritten one it comes from; empty if that is the same.
+    pub(crate) apart: Vec<u32>,
+    /// As it runs: rewritten, and operators over lists may be taken apart.
+    pub(crate) lowered: Arc<Graph>,
+    /// Per node the node of the given graph it comes from; empty if that is the same.
+    pub(crate) origin: Vec<u32>,
+    pub(crate) steps: Vec<Step>,
+    /// Operands of all steps, one after the other.
+    pub(crate) operands: Vec<OperandUse>,
+    /// Results of all steps.
+    pub(crate) results: Vec<StepResult>,
+    /// Written operands of all steps: the operand and the result that replaces it, both numbered within the step.
+    pub(crate) writes: Vec<(u32, u32)>,
+    /// Output numbers, grouped by value.
+    pub(crate) publications: Vec<u32>,
+    /// What becomes of each parameter at the start.
+    pub(crate) params: Vec<Fate>,
+    /// Whole-graph rewrites that applied, and how often.
+    pub(crate) rewrites: Vec<(&'static str, usize)>,
+    /// What the runtime numbers were when this program was made: it does not run on others.
+    pub(crate) assumed: Vec<Assumption>,
+    /// Words that follow the runtime numbers.
+    pub(crate) constants: Vec<u64>,
+    /// Memory as planned, if there is a budget.
+    pub(crate) memory: Option<MemoryPlan>,
+    /// Where steps may run on two threads.
+    pub(crate) forks: Vec<Fork>,
+    /// Before each step, and after the last: position, in the given graph, of the first node that can still fail. What
+    /// stands before it will not be undone.
+    pub(crate) settled: Vec<u32>,
+    /// Per output the position of its node.
+    pub(crate) made_at: Vec<u32>,
+    /// How many slots there are: values of the graph, then temporaries of the lowering.
+    pub(crate) slots: usize,
+}
+
+/// One step: operands in, results out.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    /// Position of the graph node; of the first one of a fused step.
+    pub(crate) node: u32,
+    pub(crate) operands: Range<u32>,
+    pub(crate) results: Range<u32>,
+    pub(crate) writes: Range<u32>,
+    pub(crate) numbers: Range<u32>,
+}
+
+/// How a step is carried out.
+#[derive(Debug)]
+pub(crate) enum StepKind {
+    /// The node's operator, as a boxed call through libtorch's dispatcher.
+    Boxed(Arc<Plan>),
+    /// The same for a matrix product that is too small for several threads; libtorch would use them.
+    Product(Arc<Plan>),
+    /// A copy of the operand with memory of its own, so that it does not hold a larger one.
+    Own(Arc<Plan>),
+    /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
+    Bernoulli(Arc<Plan>),
+    /// A max pooling by a kernel of ours.
+    MaxPool(MaxPool),
+    /// Memory for a value that later steps write piece by piece.
+    Room(Arc<Plan>),
+    /// A piece of such a value, copied.
+    Piece(Arc<Plan>),
+    /// Several nodes as one kernel.
+    Fused(Box<Fused>),
+}
+
+/// Where a result of a step goes.
+#[derive(Debug)]
+pub(crate) struct StepResult {
+    pub(crate) slot: u32,
+    pub(crate) layout: LayoutRef,
+    /// Bytes of its own; 0 when it aliases an operand.
+    pub(crate) bytes: usize,
+    pub(crate) fate: Fate,
+}
+
+/// Who wants a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Fate {
+    /// A later step.
+    pub(crate) used: bool,
+    /// Outputs it is, in [`Program::publications`].
+    pub(crate) outputs: Range<u32>,
+}
+
+/// Steps that run on two threads.
+#[derive(Debug)]
+pub(crate) struct Fork {
+    /// All of them, in order.
+    pub(crate) steps: Range<usize>,
+    /// Those for the other thread.
+    pub(crate) there: Vec<usize>,
+    /// Those for this one.
+    pub(crate) here: Vec<usize>,
+    /// Slots only the other thread touches.
+    pub(crate) lent: Vec<u32>,
+    /// Slots both read, and the layouts of their values; nobody writes them.
+    pub(crate) shared: Vec<(u32, LayoutRef)>,
+    /// Of these, those nobody reads later.
+    pub(crate) over: Vec<u32>,
+}
+
+impl Program {
+    /// The graph this was lowered from.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// How many operators run as part of a kernel with others, or as a kernel of their own.
+    pub fn fused_nodes(&self) -> usize {
+        let count = |s: &Step| if let StepKind::Fused(fused) = &s.kind { fused.nodes.len() } else { 0 };
+        self.steps.iter().map(count).sum()
+    }
+
+    /// Whole-graph rewrites that applied, and how often each.
+    pub fn rewrites(&self) -> &[(&'static str, usize)] {
+        &self.rewrites
+    }
+
+    /// Its memory as planned, if there is a budget.
+    pub fn memory_plan(&self) -> Option<MemoryPlan> {
+        self.memory
+    }
+
+    /// How often steps that do not depend on each other may run on two threads.
+    pub fn forks(&self) -> usize {
+        self.forks.len()
+    }
+
+    /// Position, in the given graph, of a node of the graph that runs.
+    pub(crate) fn origin(&self, node: u32) -> u32 {
+        self.origin.get(node as usize).copied().unwrap_or(node)
+    }
+
+    /// Notes when what can no longer fail, once all steps are there.
+    pub(crate) fn settle(&mut self) {
+        let mut first = u32::MAX;
+        let mut settled = vec![first];
+        for step in self.steps.iter().rev() {
+            if self.can_fail(step) {
+                first = first.min(self.origin(step.node));
+            }
+            settled.push(first);
+        }
+        settled.reverse();
+        let made_at = |&o| self.graph.definition_index(o).map_or(0, |n| n as u32);
+        (self.settled, self.made_at) = (settled, self.graph.outputs().iter().map(made_at).collect());
+    }
+
+    fn can_fail(&self, step: &Step) -> bool {
+        match &step.kind {
+            StepKind::Fused(_) | StepKind::MaxPool(_) | StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => {
+                false
+            }
+            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) => {
+                !self.lowered.nodes()[step.node as usize].op().has(Props::TOTAL)
+            }
+        }
+    }
+
+    /// Whether the program may run on these runtime numbers.
+    pub(crate) fn suits(&self, numbers: &[u64]) -> bool {
+        self.assumed.iter().all(|a| a.holds(numbers))
+    }
+
+    /// How many steps there are.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(crate) fn step_operands(&self, step: &Step) -> &[OperandUse] {
+        &self.operands[as_usize(&step.operands)]
+    }
+
+    pub(crate) fn step_results(&self, step: &Step) -> &[StepResult] {
+        &self.results[as_usize(&step.results)]
+    }
+
+    /// What a slot holds; `None` for scratch.
+    pub(crate) fn slot_layout(&self, slot: u32) -> Option<&LayoutRef> {
+        let (graph, slot) = (&self.lowered, slot as usize);
+        match slot.checked_sub(graph.params().len()) {
+            None => graph.params().get(slot),
+            Some(result) => (result < graph.result_count()).then(|| graph.layout(ValueId::result(result))),
+        }
+    }
+
+    pub(crate) fn step_writes(&self, step: &Step) -> &[(u32, u32)] {
+        &self.writes[as_usize(&step.writes)]
+    }
+
+    /// Output numbers of a value.
+    pub(crate) fn outputs(&self, fate: &Fate) -> &[u32] {
+        &self.publications[as_usize(&fate.outputs)]
+    }
+
+    /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.graph.heap_bytes()
+            + if Arc::ptr_eq(&self.graph, &self.lowered) { 0 } else { self.lowered.heap_bytes() }
+            + self.steps.len() * (size_of::<Step>() + 512)
+            + self.operands.len() * size_of::<OperandUse>()
+            + self.results.len() * size_of::<StepResult>()
+            + (self.writes.len() * 2 + self.publications.len()) * 4
+    }
+}
+
+/// The position of a range of a flat table.
+pub(crate) fn as_usize(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
