@@ -17,7 +17,7 @@ use super::{
     memory_meter::Meter,
 };
 use crate::{
-    fusion::Fused,
+    fusion::FusedKernelStep,
     program::{Fate, Program, Step, StepKind, StepResult, as_usize},
 };
 
@@ -302,7 +302,7 @@ impl Run<'_> {
     }
 
     /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
-    fn salvage(&mut self, step: &Step, fused: &Fused) {
+    fn salvage(&mut self, step: &Step, fused: &FusedKernelStep) {
         self.failed = true;
         let (program, graph) = (self.program, &self.program.lowered);
         let operands = program.step_operands(step);

@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 use tch::Tensor;
 
 use crate::{
-    fusion::{Fused, Place},
+    fusion::{FusedKernelStep, Place},
     program::StepResult,
 };
 
-fn place(fused: &Fused, result: usize) -> Option<&Place> {
+fn place(fused: &FusedKernelStep, result: usize) -> Option<&Place> {
     fused.places.get(result)?.as_ref()
 }
 
@@ -30,7 +30,7 @@ fn tensor<'a>(operands: &[&'a Held], operand: u32) -> Result<&'a Tensor, TorchEr
 /// Runs a kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
 /// may be written and that nobody else holds.
 pub(super) fn run_fused<'a>(
-    fused: &Fused,
+    fused: &FusedKernelStep,
     operands: &[&Held],
     reusable: &[bool],
     numbers: &[u64],
@@ -84,7 +84,7 @@ pub(super) fn run_fused<'a>(
 
 /// The tensors a kernel writes: new ones, or operands whose memory it takes.
 fn memory_of_results<'a>(
-    fused: &Fused,
+    fused: &FusedKernelStep,
     operands: &[&Held],
     reusable: &[bool],
     layouts: impl Iterator<Item = &'a LayoutRef>,

@@ -46,29 +46,29 @@ pub(crate) fn slices(graph: &Graph, node: &GraphNode) -> Option<Vec<Slice>> {
 }
 
 /// Has kernels write to where values will be joined.
-pub(super) fn join_in_place(graph: &Graph, drafts: &mut Vec<Step>) {
-    if !drafts.iter().any(|d| matches!(d, Step::Node(n) if slices(graph, &graph.nodes()[*n as usize]).is_some())) {
+pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<Step>) {
+    if !items.iter().any(|d| matches!(d, Step::Node(n) if slices(graph, &graph.nodes()[*n as usize]).is_some())) {
         return;
     }
     // Per slot how many steps read it (an output is read), and the step that makes it.
     let (mut reads, mut maker) = (vec![0usize; graph.value_count()], vec![usize::MAX; graph.value_count()]);
     graph.outputs().iter().for_each(|&o| reads[graph.slot(o)] += 1);
-    for (i, step) in drafts.iter().enumerate() {
+    for (i, step) in items.iter().enumerate() {
         step.operands(graph).iter().for_each(|&o| reads[graph.slot(o)] += 1);
         step.results(graph).iter().for_each(|&r| maker[graph.slot(r)] = i);
     }
     // New steps, by the step before which they come.
     let mut rooms: Vec<(usize, u32)> = Vec::new();
     let mut joins: Vec<(usize, SmallVec<[Step; 4]>)> = Vec::new();
-    for at in 0..drafts.len() {
-        let Step::Node(n) = drafts[at] else { continue };
+    for at in 0..items.len() {
+        let Step::Node(n) = items[at] else { continue };
         let node = &graph.nodes()[n as usize];
         let Some(slices) = slices(graph, node) else { continue };
         let can = |(&operand, slice): (&ValueId, &Slice)| {
             let slot = graph.slot(operand);
             let row = slice.layout.sizes().last().copied().unwrap_or(1);
-            let by = drafts.get(maker[slot]).filter(|_| reads[slot] == 1 && (row >= ROW || slice.layout.is_dense()));
-            matches!(by, Some(Step::Fused(draft)) if draft.can_place(operand)).then(|| maker[slot])
+            let by = items.get(maker[slot]).filter(|_| reads[slot] == 1 && (row >= ROW || slice.layout.is_dense()));
+            matches!(by, Some(Step::Fused(kernel)) if kernel.can_place(operand)).then(|| maker[slot])
         };
         let makers: Vec<Option<usize>> = node.operands.iter().zip(&slices).map(can).collect();
         let bytes = |placed: bool| {
@@ -82,8 +82,8 @@ pub(super) fn join_in_place(graph: &Graph, drafts: &mut Vec<Step>) {
         let joined = node.result_ids().next().unwrap_or(ValueId::result(0));
         let mut pieces = SmallVec::new();
         for (i, (maker, slice)) in makers.into_iter().zip(slices).enumerate() {
-            match maker.map(|m| &mut drafts[m]) {
-                Some(Step::Fused(draft)) => draft.place(node.operands[i], joined, &slice),
+            match maker.map(|m| &mut items[m]) {
+                Some(Step::Fused(kernel)) => kernel.place(node.operands[i], joined, &slice),
                 _ => pieces.push(Step::Piece { node: n, operands: [joined, node.operands[i]], slice }),
             }
         }
@@ -92,13 +92,13 @@ pub(super) fn join_in_place(graph: &Graph, drafts: &mut Vec<Step>) {
     }
     rooms.sort_unstable();
     let (mut rooms, mut joins) = (rooms.into_iter().peekable(), joins.into_iter().peekable());
-    for (i, step) in std::mem::take(drafts).into_iter().enumerate() {
+    for (i, step) in std::mem::take(items).into_iter().enumerate() {
         while let Some((_, n)) = rooms.next_if(|r| r.0 == i) {
-            drafts.push(Step::Room(n));
+            items.push(Step::Room(n));
         }
         match joins.next_if(|j| j.0 == i) {
-            Some((_, pieces)) => drafts.extend(pieces),
-            None => drafts.push(step),
+            Some((_, pieces)) => items.extend(pieces),
+            None => items.push(step),
         }
     }
 }

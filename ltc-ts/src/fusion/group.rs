@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::iteration_space::Domain;
-use super::{Recipes, partition::Unit};
+use super::{Recipes, partition::FusionGroup};
 use ltc_kernels::{Access, Builder, FusedKernel, Kernel, Lane, RowKernel, RowSpace, Space, Val};
 
-/// A unit as one kernel: what it reads and what it yields.
+/// A group as one kernel: what it reads and what it yields.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct KernelPlan {
     /// Values read from memory, each once.
     pub(crate) operands: Vec<ValueId>,
     /// Values kept, in order of the nodes.
@@ -46,19 +46,19 @@ pub(crate) struct Slice {
 
 /// A fused kernel and where its inputs lie in its operands.
 #[derive(Debug)]
-pub(crate) struct Fused {
+pub(crate) struct FusedKernelStep {
     pub(crate) kernel: FusedKernel,
     /// The nodes it stands for, in order.
     pub(crate) nodes: Vec<u32>,
     pub(crate) operands: Vec<ValueId>,
     /// Per input the operand and the bytes to skip.
     pub(crate) inputs: Vec<(u32, usize)>,
-    /// As in its [`Draft`].
+    /// As in its [`KernelPlan`].
     uses: Vec<u32>,
     pub(crate) results: Vec<ValueId>,
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
-    /// As in its [`Draft`].
+    /// As in its [`KernelPlan`].
     pub(crate) places: Vec<Option<Place>>,
 }
 
@@ -80,7 +80,7 @@ fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
     (base, skip)
 }
 
-impl Fused {
+impl FusedKernelStep {
     /// Per result the operand in whose memory it lies, or may lie.
     pub(crate) fn taken(&self) -> impl Iterator<Item = Option<u32>> {
         let place = |r: usize| self.places.get(r).and_then(|p| p.as_ref()).map(|p| p.operand);
@@ -104,38 +104,44 @@ impl Fused {
     }
 }
 
-impl Draft {
-    /// The unit's operands and results; `kept` says whether a value is needed outside. `None` if some operand cannot be
-    /// read by a kernel.
-    pub(super) fn new(graph: &Graph, recipes: &Recipes, unit: &Unit, kept: impl Fn(ValueId) -> bool) -> Option<Draft> {
-        let (nodes, domain) = (&unit.nodes, unit.domain.clone()?);
+impl KernelPlan {
+    /// The group's operands and results; `kept` says whether a value is needed outside. `None` if some operand cannot
+    /// be read by a kernel.
+    pub(super) fn new(
+        graph: &Graph,
+        recipes: &Recipes,
+        group: &FusionGroup,
+        kept: impl Fn(ValueId) -> bool,
+    ) -> Option<KernelPlan> {
+        let (nodes, domain) = (&group.nodes, group.domain.clone()?);
         let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut draft = Draft { operands, results, inputs, uses, nodes: nodes.clone(), domain, places: Vec::new() };
+        let mut kernel =
+            KernelPlan { operands, results, inputs, uses, nodes: nodes.clone(), domain, places: Vec::new() };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
                 if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
                     let (base, skip) = source(graph, operand);
-                    let strides = recipes.operand_strides(graph, n, &draft.domain, graph.layout(operand))?;
-                    let at = draft.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
-                        draft.operands.push(base);
-                        draft.operands.len() - 1
+                    let strides = recipes.operand_strides(graph, n, &kernel.domain, graph.layout(operand))?;
+                    let at = kernel.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
+                        kernel.operands.push(base);
+                        kernel.operands.len() - 1
                     });
                     let input = (at as u32, skip, strides);
-                    let at = draft.inputs.iter().position(|i| *i == input).unwrap_or_else(|| {
-                        draft.inputs.push(input);
-                        draft.inputs.len() - 1
+                    let at = kernel.inputs.iter().position(|i| *i == input).unwrap_or_else(|| {
+                        kernel.inputs.push(input);
+                        kernel.inputs.len() - 1
                     });
-                    draft.uses.push(at as u32);
+                    kernel.uses.push(at as u32);
                 }
             }
-            draft.results.extend(node.result_ids().filter(|&r| kept(r)));
+            kernel.results.extend(node.result_ids().filter(|&r| kept(r)));
         }
-        Some(draft)
+        Some(kernel)
     }
 
     /// A kernel for just one of the results; `None` if sums of it might be taken in another order.
-    pub(crate) fn only(&self, graph: &Graph, recipes: &Recipes, result: ValueId) -> Option<Draft> {
+    pub(crate) fn only(&self, graph: &Graph, recipes: &Recipes, result: ValueId) -> Option<KernelPlan> {
         let mut wanted: Vec<ValueId> = vec![result];
         let mut nodes = Vec::new();
         for &n in self.nodes.iter().rev() {
@@ -146,8 +152,8 @@ impl Draft {
             }
         }
         nodes.reverse();
-        let unit = Unit { nodes, domain: Some(self.domain.clone()).filter(|d| d.fold.is_none()) };
-        Draft::new(graph, recipes, &unit, |v| v == result)
+        let group = FusionGroup { nodes, domain: Some(self.domain.clone()).filter(|d| d.fold.is_none()) };
+        KernelPlan::new(graph, recipes, &group, |v| v == result)
     }
 
     /// How the results lie in the domain.
@@ -174,15 +180,15 @@ impl Draft {
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
-    /// The kernel; that of the same unit for other sizes, `like`, lends its code where it can. `dies` says whether an
+    /// The kernel; that of the same group for other sizes, `like`, lends its code where it can. `dies` says whether an
     /// operand's memory may become a result's.
     pub(crate) fn finish(
         self,
         graph: &Graph,
         recipes: &Recipes,
-        like: Option<&Fused>,
+        like: Option<&FusedKernelStep>,
         dies: impl Fn(usize) -> bool,
-    ) -> Option<Fused> {
+    ) -> Option<FusedKernelStep> {
         let result_strides = self.result_strides(graph, recipes)?;
         let strides: Vec<&[i64]> =
             result_strides.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
@@ -209,8 +215,8 @@ impl Draft {
             }
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        let Draft { operands, results, uses, nodes, places, .. } = self;
-        Some(Fused { kernel, nodes, operands, inputs, uses, results, reuse, places })
+        let KernelPlan { operands, results, uses, nodes, places, .. } = self;
+        Some(FusedKernelStep { kernel, nodes, operands, inputs, uses, results, reuse, places })
     }
 
     /// Dtypes of results and inputs.
@@ -229,7 +235,7 @@ impl Draft {
 
     /// Whether a kernel made for other sizes computes the same: that depends on which values are read, not on how many
     /// there are.
-    fn computes_as(&self, other: &Fused, reuse: &[Option<u32>]) -> bool {
+    fn computes_as(&self, other: &FusedKernelStep, reuse: &[Option<u32>]) -> bool {
         let reads = other.inputs.iter().map(|i| i.0).eq(self.inputs.iter().map(|i| i.0)) && other.uses == self.uses;
         reads
             && (&other.nodes, &other.operands, &other.results) == (&self.nodes, &self.operands, &self.results)
@@ -284,7 +290,7 @@ impl Draft {
     }
 }
 
-impl Draft {
+impl KernelPlan {
     /// Whether a result may be written elsewhere.
     pub(super) fn can_place(&self, value: ValueId) -> bool {
         self.domain.fold.is_none() && self.results.contains(&value)

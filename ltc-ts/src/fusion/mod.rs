@@ -27,7 +27,7 @@ mod rows;
 
 use std::borrow::Cow;
 
-pub(crate) use group::{Draft, Fused, Place, Slice};
+pub(crate) use group::{FusedKernelStep, KernelPlan, Place, Slice};
 use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
 use ltc_kernels::FusedKernel;
 pub use rows::fusable_operators;
@@ -37,7 +37,7 @@ use crate::config::Fusion;
 use folds::Alone;
 use iteration_space::Domain;
 use node_compute::Recipe;
-use partition::Unit;
+use partition::FusionGroup;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
@@ -89,7 +89,7 @@ impl Recipes {
         })
     }
 
-    /// Whether these nodes can be one unit of a domain that folds: values must lie where those who read them look, and
+    /// Whether these nodes can be one group of a domain that folds: values must lie where those who read them look, and
     /// if elements follow from what was folded, there must be rows for several threads, or little to do.
     fn agree(&self, graph: &Graph, domain: &Domain, nodes: &[u32]) -> bool {
         let rows = domain.elements() / domain.each().max(1);
@@ -123,7 +123,7 @@ pub(crate) enum Step {
     /// A call of this node.
     Node(u32),
     /// A kernel.
-    Fused(Box<Draft>),
+    Fused(Box<KernelPlan>),
     /// Memory for the result of this node, which joins its operands.
     Room(u32),
     /// A copy of one of a node's operands to its slice of what the node joins.
@@ -141,7 +141,7 @@ impl Step {
     pub(crate) fn operands<'a>(&'a self, graph: &'a Graph) -> &'a [ValueId] {
         match self {
             Step::Node(n) => &graph.nodes()[*n as usize].operands,
-            Step::Fused(draft) => &draft.operands,
+            Step::Fused(kernel) => &kernel.operands,
             Step::Room(_) => &[],
             Step::Piece { operands, .. } => operands,
         }
@@ -152,7 +152,7 @@ impl Step {
             Step::Node(n) | Step::Room(n) | Step::Piece { node: n, .. } => {
                 graph.nodes()[*n as usize].result_ids().collect()
             }
-            Step::Fused(draft) => draft.stored(),
+            Step::Fused(kernel) => kernel.stored(),
         }
     }
 }
@@ -164,7 +164,7 @@ pub(crate) struct Plan {
     pub(crate) graph: Option<Graph>,
     /// Per node of that graph the node it comes from.
     pub(crate) origin: Vec<u32>,
-    pub(crate) drafts: Vec<Step>,
+    pub(crate) items: Vec<Step>,
     pub(crate) recipes: Recipes,
 }
 
@@ -172,13 +172,13 @@ impl Plan {
     /// Has kernels write to where their results will be joined with others.
     pub(crate) fn join_in_place(&mut self, source: &Graph) {
         let graph = self.graph.as_ref().unwrap_or(source);
-        concat::join_in_place(graph, &mut self.drafts);
+        concat::join_in_place(graph, &mut self.items);
     }
 
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
-        let drafts = (0..graph.nodes().len() as u32).map(Step::Node).collect();
-        Plan { graph: None, origin: Vec::new(), drafts, recipes: Recipes(Vec::new()) }
+        let items = (0..graph.nodes().len() as u32).map(Step::Node).collect();
+        Plan { graph: None, origin: Vec::new(), items, recipes: Recipes(Vec::new()) }
     }
 }
 
@@ -195,10 +195,10 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
         return Plan::unfused(source);
     }
     let recipes = Recipes(recipes);
-    let mut drafts = drafts(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
-    let mut needed = needed(graph, &drafts).into_iter();
-    drafts.retain(|_| needed.next().unwrap_or(true));
-    Plan { graph: apart, origin, drafts, recipes }
+    let mut items = items(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
+    let mut needed = needed(graph, &items).into_iter();
+    items.retain(|_| needed.next().unwrap_or(true));
+    Plan { graph: apart, origin, items, recipes }
 }
 
 /// The graphs of a program for other sizes.
@@ -217,25 +217,25 @@ pub(crate) struct Like<'a> {
 pub(crate) fn plan_like<'a>(
     source: &Graph,
     like: &Like<'_>,
-    steps: impl Iterator<Item = (u32, Option<&'a Fused>)>,
+    steps: impl Iterator<Item = (u32, Option<&'a FusedKernelStep>)>,
 ) -> Option<Plan> {
     let (apart, origin) = foreach::take_apart_like(source, like.rewritten, like.lowered, like.apart).unzip();
     let graph = apart.as_ref().unwrap_or(source);
     if !symbolic::has_same_skeleton(graph, like.lowered) {
         return None;
     }
-    let mut drafts = Vec::with_capacity(steps.size_hint().0);
+    let mut items = Vec::with_capacity(steps.size_hint().0);
     for (node, fused) in steps {
         match fused {
-            None => drafts.push(Step::Node(node)),
-            Some(fused) => drafts.extend(drafts_like(graph, fused)?.into_iter().map(|d| Step::Fused(Box::new(d)))),
+            None => items.push(Step::Node(node)),
+            Some(fused) => items.extend(kernels_like(graph, fused)?.into_iter().map(|d| Step::Fused(Box::new(d)))),
         }
     }
-    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), drafts, recipes: Recipes(Vec::new()) })
+    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), items, recipes: Recipes(Vec::new()) })
 }
 
 /// A group at other sizes.
-fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
+fn kernels_like(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[KernelPlan; 1]>> {
     let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
     if fused.nodes.iter().any(|&n| !layout(n).is_dense()) {
         return None;
@@ -243,9 +243,9 @@ fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
     // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
     // through views were made readable before.
     let recipes = Recipes(Vec::new());
-    let draft = |unit: &Unit| {
-        let draft = Draft::new(graph, &recipes, unit, |v| fused.results.contains(&v))?;
-        draft.operands.iter().all(|o| fused.operands.contains(o)).then_some(draft)
+    let kernel = |group: &FusionGroup| {
+        let kernel = KernelPlan::new(graph, &recipes, group, |v| fused.results.contains(&v))?;
+        kernel.operands.iter().all(|o| fused.operands.contains(o)).then_some(kernel)
     };
     if let FusedKernel::Rows(_) = fused.kernel {
         if let [alone] = fused.nodes[..]
@@ -253,71 +253,71 @@ fn drafts_like(graph: &Graph, fused: &Fused) -> Option<SmallVec<[Draft; 1]>> {
         {
             return None;
         }
-        return draft(&folding_unit(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
+        return kernel(&folding_group(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
     }
-    let mut units: SmallVec<[Unit; 1]> = SmallVec::new();
+    let mut groups: SmallVec<[FusionGroup; 1]> = SmallVec::new();
     for &n in &fused.nodes {
         let domain = Some(Domain::pointwise(layout(n).sizes()));
-        match units.iter_mut().find(|unit| unit.domain == domain) {
-            Some(unit) => unit.nodes.push(n),
-            None => units.push(Unit { nodes: vec![n], domain }),
+        match groups.iter_mut().find(|group| group.domain == domain) {
+            Some(group) => group.nodes.push(n),
+            None => groups.push(FusionGroup { nodes: vec![n], domain }),
         }
     }
-    units.iter().map(draft).collect()
+    groups.iter().map(kernel).collect()
 }
 
-/// These nodes as a unit that folds, if they can be one.
-fn folding_unit(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<Unit> {
+/// These nodes as a group that folds, if they can be one.
+fn folding_group(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<FusionGroup> {
     let domains: Vec<Domain> =
         nodes.iter().map(|&n| recipes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
     let folding = domains.iter().find(|d| d.fold.is_some())?.clone();
     let domain = domains.iter().try_fold(folding, |all, d| all.with(d))?;
-    recipes.agree(graph, &domain, nodes).then(|| Unit { nodes: nodes.to_vec(), domain: Some(domain) })
+    recipes.agree(graph, &domain, nodes).then(|| FusionGroup { nodes: nodes.to_vec(), domain: Some(domain) })
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
-fn drafts(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
+fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
     let alone = |(n, recipe): (usize, &Option<Recipe>)| {
         let domain = recipe.as_ref().map(|r| r.domain.clone());
         // What folds may not suit a kernel even alone.
         domain.filter(|d| d.fold.is_none() || recipes.agree(graph, d, &[n as u32]))
     };
     let domains: Vec<_> = recipes.0.iter().enumerate().map(alone).collect();
-    let units = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
-    let mut unit_of = vec![0u32; graph.nodes().len()];
-    for (u, unit) in units.iter().enumerate() {
-        unit.nodes.iter().for_each(|&n| unit_of[n as usize] = u as u32);
+    let groups = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
+    let mut group_of = vec![0u32; graph.nodes().len()];
+    for (u, group) in groups.iter().enumerate() {
+        group.nodes.iter().for_each(|&n| group_of[n as usize] = u as u32);
     }
-    // A value is kept if an output shows it or another unit reads it.
+    // A value is kept if an output shows it or another group reads it.
     let mut kept = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|&o| kept[graph.slot(o)] = true);
     for (index, node) in graph.nodes().iter().enumerate() {
         for &operand in &node.operands {
-            let here = graph.definition_index(operand).is_some_and(|d| unit_of[d] == unit_of[index]);
+            let here = graph.definition_index(operand).is_some_and(|d| group_of[d] == group_of[index]);
             kept[graph.slot(operand)] |= !here;
         }
     }
-    let mut drafts: Vec<Step> = Vec::with_capacity(units.len());
-    for unit in units {
-        let first = unit.nodes[0];
-        let lonely = unit.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
-        let draft = if lonely { None } else { Draft::new(graph, recipes, &unit, |v| kept[graph.slot(v)]) };
+    let mut items: Vec<Step> = Vec::with_capacity(groups.len());
+    for group in groups {
+        let first = group.nodes[0];
+        let lonely = group.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
+        let kernel = if lonely { None } else { KernelPlan::new(graph, recipes, &group, |v| kept[graph.slot(v)]) };
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
-        let small = elements <= SMALL || unit.nodes.len() > 1 || must(first as usize);
-        match draft {
-            Some(draft) if small || draft.is_flat(graph) => drafts.push(Step::Fused(Box::new(draft))),
-            _ => drafts.extend(unit.nodes.into_iter().map(Step::Node)),
+        let small = elements <= SMALL || group.nodes.len() > 1 || must(first as usize);
+        match kernel {
+            Some(kernel) if small || kernel.is_flat(graph) => items.push(Step::Fused(Box::new(kernel))),
+            _ => items.extend(group.nodes.into_iter().map(Step::Node)),
         }
     }
-    drafts
+    items
 }
 
 /// Per step whether it is needed: a view nobody reads is not. Backwards, as it may leave its own operand unread.
-fn needed(graph: &Graph, drafts: &[Step]) -> Vec<bool> {
+fn needed(graph: &Graph, items: &[Step]) -> Vec<bool> {
     let mut read = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);
-    let mut needed = vec![true; drafts.len()];
-    for (i, step) in drafts.iter().enumerate().rev() {
+    let mut needed = vec![true; items.len()];
+    for (i, step) in items.iter().enumerate().rev() {
         if let Step::Node(n) = step
             && let node = &graph.nodes()[*n as usize]
             && node.op() == Op::read_view()

@@ -1,6 +1,6 @@
 //! Groups of nodes that may run as one.
 //!
-//! Pure: a graph and the domains of the nodes that can be fused go in, units in an order of execution come out. At
+//! Pure: a graph and the domains of the nodes that can be fused go in, groups in an order of execution come out. At
 //! first every node is a group at its own place. Two groups of one domain are joined when one feeds the other, or both
 //! read the same value, and one of them can be moved to the place of the other: the later one up, if all it reads is
 //! there by then, or the earlier one down, if nobody needs it sooner. So the places are an order of execution at any
@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 
 use super::iteration_space::Domain;
 
-/// Most nodes in a unit.
+/// Most nodes in a group.
 const MAX_NODES: usize = 1024;
-/// The same of a unit that folds.
+/// The same of a group that folds.
 const MAX_FOLDING: usize = 48;
 /// Most consumers looked at to see whether a group can be moved down; one with more stays.
 const MAX_CONSUMERS: usize = 4096;
@@ -23,19 +23,19 @@ const SMALL: i64 = 4096;
 
 /// Nodes that run as one step, in graph order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Unit {
+pub(super) struct FusionGroup {
     pub(super) nodes: Vec<u32>,
     /// What it goes through, if it can be a kernel.
     pub(super) domain: Option<Domain>,
 }
 
-/// Cuts a graph into units. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order,
-/// may be one unit of a domain that folds.
+/// Cuts a graph into groups. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order,
+/// may be one group of a domain that folds.
 pub(super) fn partition(
     graph: &Graph,
     domains: Vec<Option<Domain>>,
     agrees: &dyn Fn(&Domain, &[u32]) -> bool,
-) -> Vec<Unit> {
+) -> Vec<FusionGroup> {
     let mut p = Partition {
         graph,
         group_of: (0..graph.nodes().len() as u32).collect(),
@@ -175,14 +175,16 @@ impl Partition<'_> {
     }
 
     /// The groups by place.
-    fn in_order(self) -> Vec<Unit> {
+    fn in_order(self) -> Vec<FusionGroup> {
         let mut groups: Vec<u32> =
             (0..self.members.len() as u32).filter(|&g| !self.members[g as usize].is_empty()).collect();
         groups.sort_unstable_by_key(|&g| self.place[g as usize]);
         let (mut members, mut domains) = (self.members, self.domains);
-        let unit =
-            |g: u32| Unit { nodes: std::mem::take(&mut members[g as usize]), domain: domains[g as usize].take() };
-        groups.into_iter().map(unit).collect()
+        let group = |g: u32| FusionGroup {
+            nodes: std::mem::take(&mut members[g as usize]),
+            domain: domains[g as usize].take(),
+        };
+        groups.into_iter().map(group).collect()
     }
 }
 
@@ -213,7 +215,7 @@ mod tests {
         )
     }
 
-    fn units(graph: &Graph, fusable: &[bool]) -> Vec<Vec<u32>> {
+    fn groups(graph: &Graph, fusable: &[bool]) -> Vec<Vec<u32>> {
         let domain = |(node, fusable): (&ltc_ir::GraphNode, &bool)| {
             fusable.then(|| Domain::pointwise(node.results()[0].sizes()))
         };
@@ -228,7 +230,7 @@ mod tests {
         let x = node(&mut b, 8, &[p]);
         let y = node(&mut b, 8, &[x]);
         let z = node(&mut b, 8, &[y, x]);
-        assert_eq!(units(&b.finish(vec![z]), &[true; 3]), [vec![0, 1, 2]]);
+        assert_eq!(groups(&b.finish(vec![z]), &[true; 3]), [vec![0, 1, 2]]);
     }
 
     #[test]
@@ -238,7 +240,7 @@ mod tests {
         let x = node(&mut b, 8, &[p]);
         let outside = node(&mut b, 8, &[x]);
         let y = node(&mut b, 8, &[x, outside]);
-        assert_eq!(units(&b.finish(vec![y]), &[true, false, true]), [vec![0], vec![1], vec![2]]);
+        assert_eq!(groups(&b.finish(vec![y]), &[true, false, true]), [vec![0], vec![1], vec![2]]);
     }
 
     #[test]
@@ -251,7 +253,7 @@ mod tests {
         let y = node(&mut b, 8, &[x, feeds_y]);
         let g = b.finish(vec![y, reads_x]);
         // Neither can be moved: one is read before, the other reads something made between.
-        assert_eq!(units(&g, &[true, false, false, true]), [vec![0], vec![1], vec![2], vec![3]]);
+        assert_eq!(groups(&g, &[true, false, false, true]), [vec![0], vec![1], vec![2], vec![3]]);
     }
 
     #[test]
@@ -262,13 +264,13 @@ mod tests {
         let outside = node(&mut b, 8, &[x]);
         let y = node(&mut b, 8, &[x, p]);
         let graph = b.finish(vec![outside, y]);
-        assert_eq!(units(&graph, &[true, false, true]), [vec![0, 2], vec![1]]);
+        assert_eq!(groups(&graph, &[true, false, true]), [vec![0, 2], vec![1]]);
         let mut b = GraphBuilder::new();
         let p = b.param(layout(8));
         let x = node(&mut b, 8, &[p]);
         let outside = node(&mut b, 8, &[p]);
         let y = node(&mut b, 8, &[x, outside]);
-        assert_eq!(units(&b.finish(vec![y]), &[true, false, true]), [vec![1], vec![0, 2]]);
+        assert_eq!(groups(&b.finish(vec![y]), &[true, false, true]), [vec![1], vec![0, 2]]);
     }
 
     #[test]
@@ -277,11 +279,11 @@ mod tests {
         let p = b.param(layout(8));
         let x = node(&mut b, 8, &[p]);
         let y = node(&mut b, 1, &[x]);
-        assert_eq!(units(&b.finish(vec![y]), &[true; 2]), [vec![0], vec![1]]);
+        assert_eq!(groups(&b.finish(vec![y]), &[true; 2]), [vec![0], vec![1]]);
     }
 
     proptest! {
-        /// Any graph: every node once, and every unit after those that feed it.
+        /// Any graph: every node once, and every group after those that feed it.
         #[test]
         fn units_are_an_order_of_execution(
             shape in prop::collection::vec((any::<bool>(), 0..2i64, prop::collection::vec(0usize..40, 1..4)), 1..40),
@@ -294,16 +296,16 @@ mod tests {
             }
             let graph = b.finish(vec![*values.last().expect("not empty")]);
             let fusable: Vec<bool> = shape.iter().map(|s| s.0).collect();
-            let units = units(&graph, &fusable);
+            let groups = groups(&graph, &fusable);
             let mut done = vec![false; graph.nodes().len()];
-            for unit in &units {
-                for &n in unit {
-                    prop_assert!(unit.len() == 1 || fusable[n as usize]);
+            for group in &groups {
+                for &n in group {
+                    prop_assert!(group.len() == 1 || fusable[n as usize]);
                     for producer in graph.nodes()[n as usize].operands.iter().filter_map(|&o| graph.definition_index(o)) {
-                        prop_assert!(done[producer] || unit.contains(&(producer as u32)));
+                        prop_assert!(done[producer] || group.contains(&(producer as u32)));
                     }
                 }
-                unit.iter().for_each(|&n| assert!(!std::mem::replace(&mut done[n as usize], true), "twice"));
+                group.iter().for_each(|&n| assert!(!std::mem::replace(&mut done[n as usize], true), "twice"));
             }
             prop_assert!(done.iter().all(|&d| d));
         }

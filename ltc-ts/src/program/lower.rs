@@ -12,7 +12,7 @@ use super::{Fate, MemoryPlan, Program, Step, StepKind, StepResult, branches, cos
 use crate::{
     config::{Fusion, TsConfig},
     fusion::{
-        self, Draft, Fused,
+        self, FusedKernelStep, KernelPlan,
         liveness::{self, OperandUse, Schedule, Wanted},
     },
     rewrite,
@@ -73,7 +73,7 @@ impl Program {
         };
         let mut lowering = Lowering {
             graph,
-            schedule: Schedule::over(graph, steps.drafts.iter().map(|d| (d.operands(graph), d.results(graph)))),
+            schedule: Schedule::over(graph, steps.items.iter().map(|d| (d.operands(graph), d.results(graph)))),
             config,
             by_slot: outputs_by_slot(graph),
             like: like.map(Lender::new),
@@ -81,7 +81,7 @@ impl Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
                 origin,
-                steps: Vec::with_capacity(steps.drafts.len()),
+                steps: Vec::with_capacity(steps.items.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
@@ -103,10 +103,10 @@ impl Program {
             let fate = lowering.fate(slot, lowering.schedule.param(slot));
             lowering.program.params.push(fate);
         }
-        for (index, step) in steps.drafts.into_iter().enumerate() {
+        for (index, step) in steps.items.into_iter().enumerate() {
             match step {
                 fusion::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fusion::Step::Fused(draft) => lowering.fused(index, *draft, &steps.recipes)?,
+                fusion::Step::Fused(kernel) => lowering.fused(index, *kernel, &steps.recipes)?,
                 fusion::Step::Room(n) => lowering.room(index, n as usize)?,
                 fusion::Step::Piece { node, operands, slice } => {
                     lowering.piece(index, node as usize, operands, &slice)?
@@ -159,7 +159,7 @@ impl<'a> Lender<'a> {
         self.program.steps.get(self.step_of[node] as usize)
     }
 
-    fn kernel(&self, node: usize) -> Option<&'a Fused> {
+    fn kernel(&self, node: usize) -> Option<&'a FusedKernelStep> {
         match &self.step(node)?.kind {
             StepKind::Fused(fused) => Some(fused),
             _ => None,
@@ -188,13 +188,13 @@ impl Lowering<'_> {
     }
 
     /// Step `index`, a kernel.
-    fn fused(&mut self, index: usize, draft: Draft, recipes: &fusion::Recipes) -> Result<(), BackendError> {
-        let first = draft.nodes[0];
-        let mut operands = self.schedule.uses(self.graph, &draft.operands, index);
-        let results = draft.stored();
+    fn fused(&mut self, index: usize, kernel: KernelPlan, recipes: &fusion::Recipes) -> Result<(), BackendError> {
+        let first = kernel.nodes[0];
+        let mut operands = self.schedule.uses(self.graph, &kernel.operands, index);
+        let results = kernel.stored();
         let dies = |i: usize| self.config.reuse && self.schedule.dies(index, i);
         let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
-        let mut fused = draft.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
+        let mut fused = kernel.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;

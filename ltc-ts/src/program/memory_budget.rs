@@ -33,23 +33,23 @@ pub struct MemoryPlan {
 
 /// Changes the steps of a plan so that they fit the budget, as far as possible.
 pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan {
-    let Plan { graph, drafts, recipes, .. } = plan;
+    let Plan { graph, items, recipes, .. } = plan;
     let memory = Memory::new(graph.as_ref().unwrap_or(source));
-    let mut lives = memory.lives(drafts.iter());
+    let mut lives = memory.lives(items.iter());
     let recorded = lives.peak;
     let (mut moved, mut again) = (0, 0);
     if recorded > budget {
-        let orders = [false, true].map(|eager| memory.ordered(drafts, eager));
-        let with_lives = orders.map(|o| (memory.lives(o.iter().map(|&i| &drafts[i as usize])), o));
+        let orders = [false, true].map(|eager| memory.ordered(items, eager));
+        let with_lives = orders.map(|o| (memory.lives(o.iter().map(|&i| &items[i as usize])), o));
         if let Some((there, order)) =
             with_lives.into_iter().min_by_key(|(l, _)| l.peak).filter(|(l, _)| l.peak < recorded)
         {
             moved = order.iter().enumerate().filter(|(to, from)| *to != **from as usize).count();
-            take_order(drafts, &order);
+            take_order(items, &order);
             lives = there;
         }
         while lives.peak > budget && again < MAX_AGAIN {
-            let Some(better) = memory.make_again(drafts, recipes, &lives, budget) else { break };
+            let Some(better) = memory.make_again(items, recipes, &lives, budget) else { break };
             (lives, again) = (better, again + 1);
         }
     }
@@ -57,13 +57,13 @@ pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan 
 }
 
 /// Most bytes alive at once.
-pub(crate) fn peak(graph: &Graph, drafts: &[Step]) -> usize {
-    Memory::new(graph).lives(drafts).peak
+pub(crate) fn peak(graph: &Graph, items: &[Step]) -> usize {
+    Memory::new(graph).lives(items).peak
 }
 
-fn take_order(drafts: &mut Vec<Step>, order: &[u32]) {
-    let mut all: Vec<Option<Step>> = drafts.drain(..).map(Some).collect();
-    drafts.extend(order.iter().filter_map(|&i| all[i as usize].take()));
+fn take_order(items: &mut Vec<Step>, order: &[u32]) {
+    let mut all: Vec<Option<Step>> = items.drain(..).map(Some).collect();
+    items.extend(order.iter().filter_map(|&i| all[i as usize].take()));
 }
 
 /// Whose memory each value lies in, and how much that is.
@@ -153,8 +153,8 @@ impl<'a> Memory<'a> {
             }
             // Values are joined in place after memory was planned.
             Step::Room(_) | Step::Piece { .. } => SmallVec::new(),
-            Step::Fused(draft) => {
-                draft.reuse(self.graph, free).into_iter().flatten().map(|i| slot_of(i as usize)).collect()
+            Step::Fused(kernel) => {
+                kernel.reuse(self.graph, free).into_iter().flatten().map(|i| slot_of(i as usize)).collect()
             }
         }
     }
@@ -316,9 +316,9 @@ impl<'a> Memory<'a> {
         (from as usize + 1..top).find(|&i| self.reads(&steps[i]).contains(&slot))?;
         let step = match &steps[from as usize] {
             Step::Node(n) => is_cheap(&self.graph.nodes()[*n as usize]).then_some(Step::Node(*n))?,
-            Step::Fused(draft) => {
-                let value = draft.results.iter().find(|&&r| self.graph.slot(r) == slot)?;
-                Step::Fused(Box::new(draft.only(self.graph, recipes, *value)?))
+            Step::Fused(kernel) => {
+                let value = kernel.results.iter().find(|&&r| self.graph.slot(r) == slot)?;
+                Step::Fused(Box::new(kernel.only(self.graph, recipes, *value)?))
             }
             Step::Room(_) | Step::Piece { .. } => return None,
         };

@@ -19,7 +19,7 @@ use ltc_ir::{Assumption, Graph, LayoutRef, Props, ValueId};
 use ltc_kernels::MaxPool;
 use ltc_torch_sys::Plan;
 
-use crate::fusion::{Fused, liveness::OperandUse};
+use crate::fusion::{FusedKernelStep, liveness::OperandUse};
 
 pub use memory_budget::MemoryPlan;
 
@@ -96,7 +96,7 @@ pub(crate) enum StepKind {
     /// A piece of such a value, copied.
     Piece(Arc<Plan>),
     /// Several nodes as one kernel.
-    Fused(Box<Fused>),
+    Fused(Box<FusedKernelStep>),
 }
 
 /// Where a result of a step goes.

@@ -25,7 +25,7 @@ impl Program {
             let results = self.step_results(step).iter().filter_map(|r| joins.get(&Some(r.slot)));
             results.for_each(|&node| _ = last.insert(node, i));
         }
-        let units = self.steps.iter().enumerate().flat_map(|(i, s)| {
+        let items = self.steps.iter().enumerate().flat_map(|(i, s)| {
             let call = match &s.kind {
                 StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => None,
                 StepKind::Fused(fused) => Some((s.node, Some(&**fused))),
@@ -36,9 +36,9 @@ impl Program {
         });
         let like = Like { rewritten: &self.rewritten, lowered: &self.lowered, apart: &self.apart };
         let better = Better::of(graph, config);
-        let mut steps = fusion::plan_like(&better.graph, &like, units)?;
+        let mut steps = fusion::plan_like(&better.graph, &like, items)?;
         let lowered = steps.graph.as_ref().unwrap_or(&better.graph);
-        let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &steps.drafts), ..m });
+        let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &steps.items), ..m });
         // Another order may fit.
         if memory.is_some_and(|m| m.peak > m.budget) {
             return None;
