@@ -12,7 +12,7 @@ pub(super) type Reg = u8;
 
 /// What the machine does, in registers.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum AllocEvent {
     Op {
         op: Op,
         imm: u8,
@@ -34,8 +34,8 @@ pub(super) enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Allocated {
     /// Done once before the loop.
-    pub(super) before: Vec<Step>,
-    pub(super) steps: Vec<Step>,
+    pub(super) before: Vec<AllocEvent>,
+    pub(super) steps: Vec<AllocEvent>,
     /// Slots of scratch memory.
     pub(super) slots: u32,
 }
@@ -92,7 +92,7 @@ pub(super) fn allocate(program: &Vectors, registers: usize) -> Allocated {
     };
     for v in hoisted(program, registers) {
         let (Some(register), Some(uniform)) = (a.free.pop(), program.uniform[v.0 as usize]) else { break };
-        a.out.before.push(Step::Broadcast(register, uniform));
+        a.out.before.push(AllocEvent::Broadcast(register, uniform));
         // Held by nobody, so never taken away.
         a.register[v.0 as usize] = Some(register);
         a.next[v.0 as usize] = NEVER;
@@ -125,7 +125,7 @@ impl Allocation<'_> {
             }
         }
         let Some(result) = inst.result else {
-            self.out.steps.push(Step::Op { op: inst.op, imm: inst.imm, args, result: 0 });
+            self.out.steps.push(AllocEvent::Op { op: inst.op, imm: inst.imm, args, result: 0 });
             self.free.extend(dead);
             return;
         };
@@ -144,13 +144,13 @@ impl Allocation<'_> {
             None => {
                 let register = self.take(&inst.args);
                 if fused {
-                    self.out.steps.push(Step::Copy { from: args[2], to: register });
+                    self.out.steps.push(AllocEvent::Copy { from: args[2], to: register });
                     args[2] = register;
                 }
                 register
             }
         };
-        self.out.steps.push(Step::Op { op: inst.op, imm: inst.imm, args, result: target });
+        self.out.steps.push(AllocEvent::Op { op: inst.op, imm: inst.imm, args, result: target });
         self.free.extend(dead);
         if self.next[result.0 as usize] == NEVER {
             return self.free.push(target);
@@ -167,8 +167,8 @@ impl Allocation<'_> {
         }
         let register = self.take(needed);
         self.out.steps.push(match (self.program.uniform[at], self.slot[at]) {
-            (Some(uniform), _) => Step::Broadcast(register, uniform),
-            (None, Some(slot)) => Step::Reload(register, slot),
+            (Some(uniform), _) => AllocEvent::Broadcast(register, uniform),
+            (None, Some(slot)) => AllocEvent::Reload(register, slot),
             (None, None) => unreachable!("a vector that left its register went to a slot"),
         });
         self.register[at] = Some(register);
@@ -196,7 +196,7 @@ impl Allocation<'_> {
                     self.out.slots - 1
                 });
                 self.slot[at] = Some(slot);
-                self.out.steps.push(Step::Spill(register as Reg, slot));
+                self.out.steps.push(AllocEvent::Spill(register as Reg, slot));
             }
         }
         register as Reg

@@ -3,7 +3,7 @@
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 use super::{
-    allocate::{Reg, Step, allocate},
+    allocate::{AllocEvent, Reg, allocate},
     forms::{Half, compared, fused, half, plain},
     vector::{Form, Op, Origin, Place, Uniform, Vectors, Width},
 };
@@ -128,7 +128,7 @@ fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedE
 
 /// One step's code.
 #[cfg(test)]
-pub(super) fn encode(step: &Step, width: Width) -> Result<Vec<u8>, IcedError> {
+pub(super) fn encode(step: &AllocEvent, width: Width) -> Result<Vec<u8>, IcedError> {
     let mut e = Emitter { width, encoder: Encoder::new(64), at: 0, exits: Vec::new() };
     e.step(step)?;
     Ok(e.encoder.take_buffer())
@@ -172,18 +172,18 @@ impl Emitter {
         MemoryOperand::with_base_displ(SCRATCH, i64::from(slot) * self.width.bytes() as i64)
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), IcedError> {
+    fn step(&mut self, step: &AllocEvent) -> Result<(), IcedError> {
         let load = self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512);
         let store = self.either(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm);
         match *step {
-            Step::Spill(from, slot) => self.put(Instruction::with2(store, self.slot(slot), self.vector(from))),
-            Step::Reload(to, slot) => self.put(Instruction::with2(load, self.vector(to), self.slot(slot))),
-            Step::Copy { from, to } => self.put(Instruction::with2(load, self.vector(to), self.vector(from))),
-            Step::Broadcast(to, uniform) => self.broadcast(to, uniform),
-            Step::Op { op: Op::Load(place), result, .. } => self.load(place, result),
-            Step::Op { op: Op::Store(place), ref args, .. } => self.store(place, args[0]),
-            Step::Op { op: Op::Check, ref args, .. } => self.check(args[0]),
-            Step::Op { op, imm, ref args, result } => self.op(op, imm, args, result),
+            AllocEvent::Spill(from, slot) => self.put(Instruction::with2(store, self.slot(slot), self.vector(from))),
+            AllocEvent::Reload(to, slot) => self.put(Instruction::with2(load, self.vector(to), self.slot(slot))),
+            AllocEvent::Copy { from, to } => self.put(Instruction::with2(load, self.vector(to), self.vector(from))),
+            AllocEvent::Broadcast(to, uniform) => self.broadcast(to, uniform),
+            AllocEvent::Op { op: Op::Load(place), result, .. } => self.load(place, result),
+            AllocEvent::Op { op: Op::Store(place), ref args, .. } => self.store(place, args[0]),
+            AllocEvent::Op { op: Op::Check, ref args, .. } => self.check(args[0]),
+            AllocEvent::Op { op, imm, ref args, result } => self.op(op, imm, args, result),
         }
     }
 

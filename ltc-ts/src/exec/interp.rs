@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     fusion::FusedKernelStep,
-    program::{Fate, Program, Step, StepKind, StepResult, as_usize},
+    program::{Fate, Instr, InstrKind, InstrResult, Program, as_usize},
 };
 
 /// What executions did, summed; for tests and reports.
@@ -126,10 +126,10 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// Some steps, one after the other.
-    pub(super) fn steps(&mut self, range: Range<usize>) {
+    pub(super) fn run_instrs(&mut self, range: Range<usize>) {
         let program = self.program;
-        for (i, step) in program.steps[range.clone()].iter().enumerate() {
-            self.step(step);
+        for (i, instr) in program.instrs[range.clone()].iter().enumerate() {
+            self.run_instr(instr);
             self.settle(range.start + i + 1);
         }
     }
@@ -193,34 +193,34 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Step) {
+    pub(super) fn run_instr(&mut self, instr: &Instr) {
         let program = self.program;
-        let operands = program.step_operands(step);
+        let operands = program.instr_operands(instr);
         for operand in operands.iter().filter(|o| o.reusable) {
             self.claim(operand.slot as usize);
         }
-        if let StepKind::Fused(fused) = &step.kind
+        if let InstrKind::Fused(fused) = &instr.kind
             && operands.iter().any(|o| matches!(self.slots[o.slot as usize], Slot::Poisoned(_)))
         {
-            return self.salvage(step, fused);
+            return self.salvage(instr, fused);
         }
-        let before = self.written_addresses(step);
-        let outcome = self.call(step);
+        let before = self.written_addresses(instr);
+        let outcome = self.call(instr);
         self.stats.steps += 1;
         self.stats.kernels +=
-            u64::from(matches!(step.kind, StepKind::Fused(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_)));
+            u64::from(matches!(instr.kind, InstrKind::Fused(_) | InstrKind::Bernoulli(_) | InstrKind::MaxPool(_)));
         match outcome {
             Ok(values) => {
-                self.account_writes(step, &before, &values);
+                self.account_writes(instr, &before, &values);
                 // New values are counted before old ones are let go: that is how high memory really rises.
-                for (value, result) in values.into_iter().zip(program.step_results(step)) {
+                for (value, result) in values.into_iter().zip(program.instr_results(instr)) {
                     self.store(value, result);
                 }
             }
             Err(error) => {
                 self.fails(&error);
                 self.stats.poisoned += 1;
-                program.step_results(step).iter().for_each(|r| self.poison(r, &error));
+                program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
             }
         }
         operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
@@ -243,8 +243,8 @@ impl Run<'_> {
     }
 
     /// The step's own work: values, or the failure of the step or of one of its operands.
-    fn call(&mut self, step: &Step) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
-        let operands = self.program.step_operands(step);
+    fn call(&mut self, instr: &Instr) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
+        let operands = self.program.instr_operands(instr);
         let mut held: SmallVec<[&Held; 8]> = SmallVec::with_capacity(operands.len());
         let mut reusable: SmallVec<[bool; 8]> = SmallVec::with_capacity(operands.len());
         let mut poison: Option<&Arc<ExecError>> = None;
@@ -255,35 +255,35 @@ impl Run<'_> {
                     reusable.push(operand.reusable);
                 }
                 Slot::Shared { buffer, .. } => {
-                    held.push(buffer.get::<TchBuffer>().ok_or_else(|| self.missing(step))?.held());
+                    held.push(buffer.get::<TchBuffer>().ok_or_else(|| self.missing(instr))?.held());
                     reusable.push(false);
                 }
                 // Of several failures the first one's is passed on.
                 Slot::Poisoned(error) => poison = [poison, Some(error)].into_iter().flatten().min_by_key(|e| e.node),
-                Slot::Empty => return Err(self.missing(step)),
+                Slot::Empty => return Err(self.missing(instr)),
             }
         }
         if let Some(error) = poison {
             return Err(error.clone());
         }
-        let numbers = &self.numbers[as_usize(&step.numbers)];
+        let numbers = &self.numbers[as_usize(&instr.numbers)];
         let mut by = Ran::Loops;
-        let values = match &step.kind {
-            StepKind::Boxed(plan) | StepKind::Own(plan) | StepKind::Room(plan) | StepKind::Piece(plan) => {
+        let values = match &instr.kind {
+            InstrKind::Boxed(plan) | InstrKind::Own(plan) | InstrKind::Room(plan) | InstrKind::Piece(plan) => {
                 plan.run(&held, &reusable, numbers)
             }
-            StepKind::Product(plan) => {
+            InstrKind::Product(plan) => {
                 self.stats.small_products += 1;
                 on_one_thread(Narrow::Products, || plan.run(&held, &reusable, numbers))
             }
-            StepKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
-                p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.step_results(step)),
+            InstrKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
+                p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.instr_results(instr)),
                 // An error, as libtorch words it.
                 _ => plan.run(&held, &reusable, numbers),
             },
-            StepKind::MaxPool(pool) => run_pool(pool, held[0], self.program.step_results(step)),
-            StepKind::Fused(fused) => {
-                let layouts = self.program.step_results(step).iter().map(|r| &r.layout);
+            InstrKind::MaxPool(pool) => run_pool(pool, held[0], self.program.instr_results(instr)),
+            InstrKind::Fused(fused) => {
+                let layouts = self.program.instr_results(instr).iter().map(|r| &r.layout);
                 run_fused(fused, &held, &reusable, numbers, layouts).map(|(values, ran)| {
                     by = ran;
                     values
@@ -292,20 +292,20 @@ impl Run<'_> {
         };
         self.stats.compiled += u64::from(by == Ran::Compiled);
         self.stats.went_over += u64::from(by == Ran::Both);
-        let values = values.map_err(|e| self.failed(step, e))?;
-        let expected = step.results.len();
+        let values = values.map_err(|e| self.failed(instr, e))?;
+        let expected = instr.results.len();
         if values.len() != expected {
             let message = format!("gave {} results, recorded were {expected}", values.len());
-            return Err(self.failed(step, TorchError { class: ErrorClass::Runtime, message }));
+            return Err(self.failed(instr, TorchError { class: ErrorClass::Runtime, message }));
         }
         Ok(values)
     }
 
     /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
-    fn salvage(&mut self, step: &Step, fused: &FusedKernelStep) {
+    fn salvage(&mut self, instr: &Instr, fused: &FusedKernelStep) {
         self.failed = true;
         let (program, graph) = (self.program, &self.program.lowered);
-        let operands = program.step_operands(step);
+        let operands = program.instr_operands(instr);
         let error_of = |i: u32| match &self.slots[operands[i as usize].slot as usize] {
             Slot::Poisoned(error) => Some(error.clone()),
             _ => None,
@@ -328,24 +328,24 @@ impl Run<'_> {
                     Slot::Poisoned(_) | Slot::Empty => stand_in,
                 })
                 .collect();
-            let layouts = program.step_results(step).iter().map(|r| &r.layout);
+            let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
             run_fused(fused, &held, &vec![false; held.len()], self.numbers, layouts).map(|(values, _)| values)
         });
         self.stats.steps += 1;
         self.stats.poisoned += 1;
         let failures: Vec<Option<Arc<ExecError>>> = program
-            .step_results(step)
+            .instr_results(instr)
             .iter()
             .map(|r| {
                 // A value written in pieces depends on all of them.
-                let pieces = (0..fused.results.len()).filter(|&i| program.step_results(step)[i].slot == r.slot);
+                let pieces = (0..fused.results.len()).filter(|&i| program.instr_results(instr)[i].slot == r.slot);
                 let needs = |i: u32| pieces.clone().any(|p| fused.depends(graph, p, |j| j == i));
                 (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
             })
             .collect();
         match outcome {
             Ok(values) => {
-                for ((value, result), failure) in values.into_iter().zip(program.step_results(step)).zip(failures) {
+                for ((value, result), failure) in values.into_iter().zip(program.instr_results(instr)).zip(failures) {
                     match failure {
                         Some(error) => self.poison(result, &error),
                         None => self.store(value, result),
@@ -353,46 +353,46 @@ impl Run<'_> {
                 }
             }
             Err(error) => {
-                let error = self.failed(step, error);
+                let error = self.failed(instr, error);
                 self.fails(&error);
-                program.step_results(step).iter().for_each(|r| self.poison(r, &error));
+                program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
             }
         }
         operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
     }
 
-    pub(super) fn failed(&self, step: &Step, error: TorchError) -> Arc<ExecError> {
-        let (node, TorchError { class, message }) = (step.node as usize, error);
+    pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {
+        let (node, TorchError { class, message }) = (instr.node as usize, error);
         let op = self.program.lowered.nodes()[node].op().name().into();
         let node = self.program.origin.get(node).map_or(node, |&n| n as usize);
         Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
     }
 
     /// An operand slot without a value: a mistake of the lowering, reported instead of aborting.
-    fn missing(&self, step: &Step) -> Arc<ExecError> {
+    fn missing(&self, instr: &Instr) -> Arc<ExecError> {
         let message = "internal error: an operand was freed before its last use".to_string();
-        self.failed(step, TorchError { class: ErrorClass::Runtime, message })
+        self.failed(instr, TorchError { class: ErrorClass::Runtime, message })
     }
 
     /// Where the operands lie that a step writes.
-    fn written_addresses(&self, step: &Step) -> SmallVec<[Option<usize>; 2]> {
-        let operands = self.program.step_operands(step);
+    fn written_addresses(&self, instr: &Instr) -> SmallVec<[Option<usize>; 2]> {
+        let operands = self.program.instr_operands(instr);
         let lies = |&(operand, _): &(u32, u32)| match &self.slots[operands[operand as usize].slot as usize] {
             Slot::Own(value, _) => address(value),
             Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().and_then(|b| address(b.held())),
             Slot::Empty | Slot::Poisoned(_) => None,
         };
-        self.program.step_writes(step).iter().map(lies).collect()
+        self.program.instr_writes(instr).iter().map(lies).collect()
     }
 
     /// Counts writes in place and copies.
-    fn account_writes(&mut self, step: &Step, before: &[Option<usize>], values: &[Held]) {
-        let operands = self.program.step_operands(step);
-        for (&(operand, result), &before) in self.program.step_writes(step).iter().zip(before) {
+    fn account_writes(&mut self, instr: &Instr, before: &[Option<usize>], values: &[Held]) {
+        let operands = self.program.instr_operands(instr);
+        for (&(operand, result), &before) in self.program.instr_writes(instr).iter().zip(before) {
             let (Some(before), Some(after)) = (before, address(&values[result as usize])) else { continue };
             if before != after {
                 // A kernel that cannot take its operand's memory copies nothing: it writes elsewhere.
-                self.stats.copies += u64::from(!matches!(step.kind, StepKind::Fused(_)));
+                self.stats.copies += u64::from(!matches!(instr.kind, InstrKind::Fused(_)));
                 continue;
             }
             self.stats.in_place += 1;
@@ -403,7 +403,7 @@ impl Run<'_> {
         }
     }
 
-    fn store(&mut self, value: Held, result: &StepResult) {
+    fn store(&mut self, value: Held, result: &InstrResult) {
         let outputs = self.program.outputs(&result.fate);
         if outputs.is_empty() {
             if result.fate.used {
@@ -429,7 +429,7 @@ impl Run<'_> {
         self.slots[slot as usize] = content;
     }
 
-    pub(super) fn poison(&mut self, result: &StepResult, error: &Arc<ExecError>) {
+    pub(super) fn poison(&mut self, result: &InstrResult, error: &Arc<ExecError>) {
         for &output in self.program.outputs(&result.fate) {
             self.sink.output(output as usize, Err(error.clone()));
         }

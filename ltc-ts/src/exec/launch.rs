@@ -11,7 +11,7 @@ use tch::Tensor;
 
 use crate::{
     fusion::{FusedKernelStep, Place},
-    program::StepResult,
+    program::InstrResult,
 };
 
 fn place(fused: &FusedKernelStep, result: usize) -> Option<&Place> {
@@ -125,7 +125,7 @@ fn copy_of(base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
 pub(crate) fn run_bernoulli(
     p: f64,
     generator: &Held,
-    results: &[StepResult],
+    results: &[InstrResult],
 ) -> Result<SmallVec<[Held; 2]>, TorchError> {
     let wrong = || TorchError { class: ErrorClass::Runtime, message: "a draw takes a generator and yields two".into() };
     let (Held::Generator(generator), [numbers, _]) = (generator, results) else { return Err(wrong()) };
@@ -146,7 +146,7 @@ pub(crate) fn run_bernoulli(
 pub(crate) fn run_pool(
     pool: &MaxPool,
     operand: &Held,
-    results: &[StepResult],
+    results: &[InstrResult],
 ) -> Result<SmallVec<[Held; 2]>, TorchError> {
     let wrong = || TorchError { class: ErrorClass::Runtime, message: "a pooling takes a tensor and yields two".into() };
     let (Held::Tensor(input), [values, positions]) = (operand, results) else { return Err(wrong()) };

@@ -55,7 +55,7 @@ fn there(program: &Program, fork: usize, meter: &Arc<Meter>, numbers: &[u64], mu
     let (mut told, pooled) = (Told::default(), Pooled::enter());
     // All is told here; whether it may be told on is known where both sides come together.
     let mut run = Run::new(program, meter, &mut slots, numbers, &mut told);
-    program.forks[fork].there.iter().for_each(|&i| run.step(&program.steps[i]));
+    program.forks[fork].there.iter().for_each(|&i| run.run_instr(&program.instrs[i]));
     let (mut stats, blocks) = (run.stats, pooled.leave());
     (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
     Done { slots, told, stats }
@@ -67,12 +67,12 @@ impl Run<'_> {
         let program = side.program;
         let mut at = 0;
         for (f, fork) in program.forks.iter().enumerate() {
-            self.steps(at..fork.steps.start);
+            self.run_instrs(at..fork.instrs.start);
             self.fork(f, &mut side);
-            at = fork.steps.end;
+            at = fork.instrs.end;
             self.settle(at);
         }
-        self.steps(at..program.steps.len());
+        self.run_instrs(at..program.instrs.len());
     }
 
     fn fork(&mut self, f: usize, side: &mut Side<'_>) {
@@ -92,7 +92,7 @@ impl Run<'_> {
         // The kernels' own threads would be in the way of the other one.
         let threads = tch::get_num_threads();
         tch::set_num_threads(1);
-        fork.here.iter().for_each(|&i| self.step(&program.steps[i]));
+        fork.here.iter().for_each(|&i| self.run_instr(&program.instrs[i]));
         tch::set_num_threads(threads);
         match back.recv() {
             Ok(Done { mut slots, told, stats }) => {
@@ -111,11 +111,11 @@ impl Run<'_> {
                 self.stats += stats;
             }
             Err(_) => {
-                for step in fork.there.iter().map(|&i| &program.steps[i]) {
+                for instr in fork.there.iter().map(|&i| &program.instrs[i]) {
                     let message = "internal error: a thread that ran a part of the program is gone".to_string();
-                    let error = self.failed(step, TorchError { class: ErrorClass::Runtime, message });
+                    let error = self.failed(instr, TorchError { class: ErrorClass::Runtime, message });
                     self.fails(&error);
-                    program.step_results(step).iter().for_each(|r| self.poison(r, &error));
+                    program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
                 }
             }
         }

@@ -50,17 +50,17 @@ pub(crate) fn run(
         run.take_input(index, input, fate);
     }
     if profile.is_on() {
-        for (i, step) in program.steps.iter().enumerate() {
+        for (i, instr) in program.instrs.iter().enumerate() {
             let start = Instant::now();
-            run.step(step);
+            run.run_instr(instr);
             let took = start.elapsed();
-            profile.add(program.step_name(step), took);
+            profile.add(program.instr_name(instr), took);
             run.settle(i + 1);
         }
     } else if let Some(helper) = helper {
         run.forked(Side { program, numbers: numbers.as_slice().into(), other, helper });
     } else {
-        run.steps(0..program.steps.len());
+        run.run_instrs(0..program.instrs.len());
     }
     run.settled = u32::MAX;
     run.tell_deferred();

@@ -2,12 +2,12 @@
 //!
 //! A kernel whose result is only joined with others writes it into its slice of the joined value; what remains is
 //! copied there piece by piece. So the joined value is made by several steps: one that asks for its memory
-//! ([`Step::Room`]), then kernels and copies, each of which takes the value over from the one before.
+//! ([`PlanItem::Room`]), then kernels and copies, each of which takes the value over from the one before.
 
 use ltc_ir::{Arg, Graph, GraphNode, Layout, ValueId};
 use smallvec::SmallVec;
 
-use super::{Step, group::Slice};
+use super::{PlanItem, group::Slice};
 
 /// Joined values of fewer bytes are copied as fast as steps are started (measured: `docs/performance.md`).
 const BYTES: usize = 32 << 10;
@@ -46,29 +46,29 @@ pub(crate) fn slices(graph: &Graph, node: &GraphNode) -> Option<Vec<Slice>> {
 }
 
 /// Has kernels write to where values will be joined.
-pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<Step>) {
-    if !items.iter().any(|d| matches!(d, Step::Node(n) if slices(graph, &graph.nodes()[*n as usize]).is_some())) {
+pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<PlanItem>) {
+    if !items.iter().any(|d| matches!(d, PlanItem::Node(n) if slices(graph, &graph.nodes()[*n as usize]).is_some())) {
         return;
     }
     // Per slot how many steps read it (an output is read), and the step that makes it.
     let (mut reads, mut maker) = (vec![0usize; graph.value_count()], vec![usize::MAX; graph.value_count()]);
     graph.outputs().iter().for_each(|&o| reads[graph.slot(o)] += 1);
-    for (i, step) in items.iter().enumerate() {
-        step.operands(graph).iter().for_each(|&o| reads[graph.slot(o)] += 1);
-        step.results(graph).iter().for_each(|&r| maker[graph.slot(r)] = i);
+    for (i, item) in items.iter().enumerate() {
+        item.operands(graph).iter().for_each(|&o| reads[graph.slot(o)] += 1);
+        item.results(graph).iter().for_each(|&r| maker[graph.slot(r)] = i);
     }
     // New steps, by the step before which they come.
     let mut rooms: Vec<(usize, u32)> = Vec::new();
-    let mut joins: Vec<(usize, SmallVec<[Step; 4]>)> = Vec::new();
+    let mut joins: Vec<(usize, SmallVec<[PlanItem; 4]>)> = Vec::new();
     for at in 0..items.len() {
-        let Step::Node(n) = items[at] else { continue };
+        let PlanItem::Node(n) = items[at] else { continue };
         let node = &graph.nodes()[n as usize];
         let Some(slices) = slices(graph, node) else { continue };
         let can = |(&operand, slice): (&ValueId, &Slice)| {
             let slot = graph.slot(operand);
             let row = slice.layout.sizes().last().copied().unwrap_or(1);
             let by = items.get(maker[slot]).filter(|_| reads[slot] == 1 && (row >= ROW || slice.layout.is_dense()));
-            matches!(by, Some(Step::Fused(kernel)) if kernel.can_place(operand)).then(|| maker[slot])
+            matches!(by, Some(PlanItem::Fused(kernel)) if kernel.can_place(operand)).then(|| maker[slot])
         };
         let makers: Vec<Option<usize>> = node.operands.iter().zip(&slices).map(can).collect();
         let bytes = |placed: bool| {
@@ -83,8 +83,8 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<Step>) {
         let mut pieces = SmallVec::new();
         for (i, (maker, slice)) in makers.into_iter().zip(slices).enumerate() {
             match maker.map(|m| &mut items[m]) {
-                Some(Step::Fused(kernel)) => kernel.place(node.operands[i], joined, &slice),
-                _ => pieces.push(Step::Piece { node: n, operands: [joined, node.operands[i]], slice }),
+                Some(PlanItem::Fused(kernel)) => kernel.place(node.operands[i], joined, &slice),
+                _ => pieces.push(PlanItem::Piece { node: n, operands: [joined, node.operands[i]], slice }),
             }
         }
         rooms.push((first, n));
@@ -92,13 +92,13 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<Step>) {
     }
     rooms.sort_unstable();
     let (mut rooms, mut joins) = (rooms.into_iter().peekable(), joins.into_iter().peekable());
-    for (i, step) in std::mem::take(items).into_iter().enumerate() {
+    for (i, item) in std::mem::take(items).into_iter().enumerate() {
         while let Some((_, n)) = rooms.next_if(|r| r.0 == i) {
-            items.push(Step::Room(n));
+            items.push(PlanItem::Room(n));
         }
         match joins.next_if(|j| j.0 == i) {
             Some((_, pieces)) => items.extend(pieces),
-            None => items.push(step),
+            None => items.push(item),
         }
     }
 }

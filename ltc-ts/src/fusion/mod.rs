@@ -119,7 +119,7 @@ impl Recipes {
 
 /// One step to be.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum PlanItem {
     /// A call of this node.
     Node(u32),
     /// A kernel.
@@ -137,22 +137,22 @@ pub(crate) enum Step {
     },
 }
 
-impl Step {
+impl PlanItem {
     pub(crate) fn operands<'a>(&'a self, graph: &'a Graph) -> &'a [ValueId] {
         match self {
-            Step::Node(n) => &graph.nodes()[*n as usize].operands,
-            Step::Fused(kernel) => &kernel.operands,
-            Step::Room(_) => &[],
-            Step::Piece { operands, .. } => operands,
+            PlanItem::Node(n) => &graph.nodes()[*n as usize].operands,
+            PlanItem::Fused(kernel) => &kernel.operands,
+            PlanItem::Room(_) => &[],
+            PlanItem::Piece { operands, .. } => operands,
         }
     }
 
     pub(crate) fn results(&self, graph: &Graph) -> SmallVec<[ValueId; 2]> {
         match self {
-            Step::Node(n) | Step::Room(n) | Step::Piece { node: n, .. } => {
+            PlanItem::Node(n) | PlanItem::Room(n) | PlanItem::Piece { node: n, .. } => {
                 graph.nodes()[*n as usize].result_ids().collect()
             }
-            Step::Fused(kernel) => kernel.stored(),
+            PlanItem::Fused(kernel) => kernel.stored(),
         }
     }
 }
@@ -164,7 +164,7 @@ pub(crate) struct Plan {
     pub(crate) graph: Option<Graph>,
     /// Per node of that graph the node it comes from.
     pub(crate) origin: Vec<u32>,
-    pub(crate) items: Vec<Step>,
+    pub(crate) items: Vec<PlanItem>,
     pub(crate) recipes: Recipes,
 }
 
@@ -177,7 +177,7 @@ impl Plan {
 
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
-        let items = (0..graph.nodes().len() as u32).map(Step::Node).collect();
+        let items = (0..graph.nodes().len() as u32).map(PlanItem::Node).collect();
         Plan { graph: None, origin: Vec::new(), items, recipes: Recipes(Vec::new()) }
     }
 }
@@ -217,18 +217,18 @@ pub(crate) struct Like<'a> {
 pub(crate) fn plan_like<'a>(
     source: &Graph,
     like: &Like<'_>,
-    steps: impl Iterator<Item = (u32, Option<&'a FusedKernelStep>)>,
+    groups: impl Iterator<Item = (u32, Option<&'a FusedKernelStep>)>,
 ) -> Option<Plan> {
     let (apart, origin) = foreach::take_apart_like(source, like.rewritten, like.lowered, like.apart).unzip();
     let graph = apart.as_ref().unwrap_or(source);
     if !symbolic::has_same_skeleton(graph, like.lowered) {
         return None;
     }
-    let mut items = Vec::with_capacity(steps.size_hint().0);
-    for (node, fused) in steps {
+    let mut items = Vec::with_capacity(groups.size_hint().0);
+    for (node, fused) in groups {
         match fused {
-            None => items.push(Step::Node(node)),
-            Some(fused) => items.extend(kernels_like(graph, fused)?.into_iter().map(|d| Step::Fused(Box::new(d)))),
+            None => items.push(PlanItem::Node(node)),
+            Some(fused) => items.extend(kernels_like(graph, fused)?.into_iter().map(|d| PlanItem::Fused(Box::new(d)))),
         }
     }
     Some(Plan { graph: apart, origin: origin.unwrap_or_default(), items, recipes: Recipes(Vec::new()) })
@@ -276,7 +276,7 @@ fn folding_group(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<Fusi
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
-fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<Step> {
+fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<PlanItem> {
     let alone = |(n, recipe): (usize, &Option<Recipe>)| {
         let domain = recipe.as_ref().map(|r| r.domain.clone());
         // What folds may not suit a kernel even alone.
@@ -297,7 +297,7 @@ fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<
             kept[graph.slot(operand)] |= !here;
         }
     }
-    let mut items: Vec<Step> = Vec::with_capacity(groups.len());
+    let mut items: Vec<PlanItem> = Vec::with_capacity(groups.len());
     for group in groups {
         let first = group.nodes[0];
         let lonely = group.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
@@ -305,27 +305,27 @@ fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || group.nodes.len() > 1 || must(first as usize);
         match kernel {
-            Some(kernel) if small || kernel.is_flat(graph) => items.push(Step::Fused(Box::new(kernel))),
-            _ => items.extend(group.nodes.into_iter().map(Step::Node)),
+            Some(kernel) if small || kernel.is_flat(graph) => items.push(PlanItem::Fused(Box::new(kernel))),
+            _ => items.extend(group.nodes.into_iter().map(PlanItem::Node)),
         }
     }
     items
 }
 
 /// Per step whether it is needed: a view nobody reads is not. Backwards, as it may leave its own operand unread.
-fn needed(graph: &Graph, items: &[Step]) -> Vec<bool> {
+fn needed(graph: &Graph, items: &[PlanItem]) -> Vec<bool> {
     let mut read = vec![false; graph.value_count()];
     graph.outputs().iter().for_each(|&o| read[graph.slot(o)] = true);
     let mut needed = vec![true; items.len()];
-    for (i, step) in items.iter().enumerate().rev() {
-        if let Step::Node(n) = step
+    for (i, item) in items.iter().enumerate().rev() {
+        if let PlanItem::Node(n) = item
             && let node = &graph.nodes()[*n as usize]
             && node.op() == Op::read_view()
         {
             needed[i] = node.result_ids().any(|r| read[graph.slot(r)]);
         }
         if needed[i] {
-            step.operands(graph).iter().for_each(|&o| read[graph.slot(o)] = true);
+            item.operands(graph).iter().for_each(|&o| read[graph.slot(o)] = true);
         }
     }
     needed

@@ -10,7 +10,7 @@ use std::ops::Range;
 use ltc_ir::{DType, LayoutRef, OpClass};
 use rustc_hash::FxHashMap;
 
-use super::{Fork, Program, Step, StepKind, cost};
+use super::{Fork, Instr, InstrKind, Program, cost};
 
 /// Estimated nanoseconds one side must take off the other: handing over takes some ten thousand (measured:
 /// `docs/performance.md`).
@@ -20,16 +20,16 @@ const STEPS: usize = 512;
 
 /// The forks of a program, in order.
 pub(crate) fn plan(program: &Program) -> Vec<Fork> {
-    let costs: Vec<cost::Of> = program.steps.iter().map(|s| cost::step(program, s)).collect();
+    let costs: Vec<cost::Of> = program.instrs.iter().map(|s| cost::instr(program, s)).collect();
     let total: u64 = costs.iter().map(|c| c.nanoseconds).sum();
-    if total < 2 * GAIN || costs.iter().any(|c| c.wide) || program.steps.iter().any(|s| reads_much(program, s)) {
+    if total < 2 * GAIN || costs.iter().any(|c| c.wide) || program.instrs.iter().any(|s| reads_much(program, s)) {
         return Vec::new();
     }
     let mut forks = Vec::new();
     let mut start = 0;
-    while start + 1 < program.steps.len() {
+    while start + 1 < program.instrs.len() {
         let fork = longest(program, &costs, start).and_then(|range| Fork::new(program, &costs, range));
-        start = fork.as_ref().map_or(start + 1, |f| f.steps.end);
+        start = fork.as_ref().map_or(start + 1, |f| f.instrs.end);
         forks.extend(fork);
     }
     forks
@@ -37,12 +37,12 @@ pub(crate) fn plan(program: &Program) -> Vec<Fork> {
 
 /// Whether a step may use several threads because of what it reads. The results of products say more than their
 /// operands.
-fn reads_much(program: &Program, step: &Step) -> bool {
-    let node = &program.lowered.nodes()[step.node as usize];
-    let fused = matches!(step.kind, StepKind::Fused(_));
+fn reads_much(program: &Program, instr: &Instr) -> bool {
+    let node = &program.lowered.nodes()[instr.node as usize];
+    let fused = matches!(instr.kind, InstrKind::Fused(_));
     let much = |slot: u32| program.slot_layout(slot).is_some_and(|l| l.numel() > cost::ELEMENTS);
     (fused || !matches!(node.op().spec().class, OpClass::View | OpClass::Matmul))
-        && program.step_operands(step).iter().any(|o| much(o.slot))
+        && program.instr_operands(instr).iter().any(|o| much(o.slot))
 }
 
 /// Which steps depend on each other.
@@ -57,8 +57,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn root(&mut self, step: usize) -> usize {
-        let mut at = step - self.start;
+    fn root(&mut self, instr: usize) -> usize {
+        let mut at = instr - self.start;
         while self.parent[at] != at {
             self.parent[at] = self.parent[self.parent[at]];
             at = self.parent[at];
@@ -78,8 +78,8 @@ impl Parts {
     fn add(&mut self, program: &Program, index: usize, nanoseconds: u64) {
         self.parent.push(index - self.start);
         self.cost.push(nanoseconds);
-        let step = &program.steps[index];
-        for operand in program.step_operands(step) {
+        let instr = &program.instrs[index];
+        for operand in program.instr_operands(instr) {
             if let Some(&maker) = self.made.get(&operand.slot) {
                 self.join(maker, index);
                 continue;
@@ -91,15 +91,15 @@ impl Parts {
                 self.alone(operand.slot, index);
             }
         }
-        for result in program.step_results(step) {
+        for result in program.instr_results(instr) {
             self.alone(result.slot, index);
             self.made.insert(result.slot, index);
         }
     }
 
-    fn alone(&mut self, slot: u32, step: usize) {
+    fn alone(&mut self, slot: u32, instr: usize) {
         let others = self.read.get(&slot).cloned().unwrap_or_default();
-        others.into_iter().chain(self.made.get(&slot).copied()).for_each(|other| self.join(other, step));
+        others.into_iter().chain(self.made.get(&slot).copied()).for_each(|other| self.join(other, instr));
     }
 
     /// What is gained if the most expensive part runs beside all others, or evenly at best.
@@ -132,10 +132,10 @@ fn is_state(program: &Program, slot: u32) -> bool {
 }
 
 impl Fork {
-    fn new(program: &Program, costs: &[cost::Of], steps: Range<usize>) -> Option<Fork> {
-        let mut found = parts(steps.start);
-        steps.clone().for_each(|i| found.add(program, i, costs[i].nanoseconds));
-        let roots: Vec<usize> = steps.clone().map(|i| found.root(i)).collect();
+    fn new(program: &Program, costs: &[cost::Of], instrs: Range<usize>) -> Option<Fork> {
+        let mut found = parts(instrs.start);
+        instrs.clone().for_each(|i| found.add(program, i, costs[i].nanoseconds));
+        let roots: Vec<usize> = instrs.clone().map(|i| found.root(i)).collect();
         // The largest parts first, each to the side that has less to do.
         let mut order: Vec<usize> = (0..roots.len()).filter(|&r| found.parent[r] == r).collect();
         order.sort_by_key(|&r| std::cmp::Reverse((found.cost[r], std::cmp::Reverse(r))));
@@ -146,12 +146,12 @@ impl Fork {
             sides[usize::from(there)] += found.cost[root];
             is_there[root] = there;
         }
-        let (there, here): (Vec<usize>, Vec<usize>) = steps.clone().partition(|&i| is_there[roots[i - steps.start]]);
+        let (there, here): (Vec<usize>, Vec<usize>) = instrs.clone().partition(|&i| is_there[roots[i - instrs.start]]);
         let touched = |list: &[usize]| {
             let of = |&i: &usize| {
-                let step = &program.steps[i];
-                let results = program.step_results(step).iter().map(|r| r.slot);
-                program.step_operands(step).iter().map(|o| o.slot).chain(results)
+                let instr = &program.instrs[i];
+                let results = program.instr_results(instr).iter().map(|r| r.slot);
+                program.instr_operands(instr).iter().map(|o| o.slot).chain(results)
             };
             let mut slots: Vec<u32> = list.iter().flat_map(of).collect();
             slots.sort_unstable();
@@ -162,12 +162,12 @@ impl Fork {
         let (shared, lent): (Vec<u32>, Vec<u32>) =
             touched(&there).into_iter().partition(|s| here_too.binary_search(s).is_ok());
         let last = |slot: &u32| {
-            let reads = program.steps[steps.clone()].iter().flat_map(|s| program.step_operands(s));
+            let reads = program.instrs[instrs.clone()].iter().flat_map(|s| program.instr_operands(s));
             reads.filter(|o| o.last).any(|o| o.slot == *slot)
         };
         let over = shared.iter().copied().filter(last).collect();
         let shared: Option<Vec<(u32, LayoutRef)>> =
             shared.into_iter().map(|s| program.slot_layout(s).map(|l| (s, l.clone()))).collect();
-        Some(Fork { steps, there, here, lent, shared: shared?, over }).filter(|f| !f.there.is_empty())
+        Some(Fork { instrs, there, here, lent, shared: shared?, over }).filter(|f| !f.there.is_empty())
     }
 }

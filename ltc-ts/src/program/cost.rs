@@ -5,7 +5,7 @@ use std::time::Duration;
 use ltc_backend::Narrows;
 use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass};
 
-use super::{Program, Step, StepKind};
+use super::{Instr, InstrKind, Program};
 
 /// More elements than this in any value, and libtorch's kernels may use several threads.
 pub(crate) const ELEMENTS: i64 = 8192;
@@ -59,37 +59,37 @@ pub(crate) struct Of {
 /// Estimated cost of one run.
 pub(crate) fn of(program: &Program) -> Cost {
     let wide = program.lowered.params().iter().any(|layout| layout.numel() > ELEMENTS);
-    let all = program.steps.iter().map(|s| step(program, s));
+    let all = program.instrs.iter().map(|s| instr(program, s));
     let add = |sum: Of, of: Of| Of { nanoseconds: sum.nanoseconds + of.nanoseconds, wide: sum.wide || of.wide };
     let Of { nanoseconds, wide } = all.fold(Of { nanoseconds: 0, wide }, add);
-    let wide = wide || program.steps.iter().any(|s| is_threaded_product(program, s));
-    let shared = program.steps.iter().filter(|s| step(program, s).wide || is_threaded_product(program, s));
+    let wide = wide || program.instrs.iter().any(|s| is_threaded_product(program, s));
+    let shared = program.instrs.iter().filter(|s| instr(program, s).wide || is_threaded_product(program, s));
     let shared = Duration::from_nanos(shared.map(|s| by_sizes(program, s)).sum());
-    let same_bits = program.steps.iter().all(|s| has_same_bits(program, s));
+    let same_bits = program.instrs.iter().all(|s| has_same_bits(program, s));
     Cost { time: Duration::from_nanos(nanoseconds), wide, shared, same_bits }
 }
 
 /// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements.
 /// libtorch's other kernels compute the last elements of each thread's share in another way than the rest, or sum them
 /// in another order.
-fn has_same_bits(program: &Program, step: &Step) -> bool {
-    let class = program.lowered.nodes()[step.node as usize].op().spec().class;
-    match &step.kind {
-        StepKind::Boxed(_) => matches!(class, OpClass::View | OpClass::Movement) && step.writes.is_empty(),
+fn has_same_bits(program: &Program, instr: &Instr) -> bool {
+    let class = program.lowered.nodes()[instr.node as usize].op().spec().class;
+    match &instr.kind {
+        InstrKind::Boxed(_) => matches!(class, OpClass::View | OpClass::Movement) && instr.writes.is_empty(),
         _ => true,
     }
 }
 
 /// Rough time of a step on one thread, in nanoseconds. Sizes are all it depends on: not on whether kernels are machine
 /// code yet.
-fn by_sizes(program: &Program, step: &Step) -> u64 {
-    let node = &program.lowered.nodes()[step.node as usize];
-    if let StepKind::Fused(fused) = &step.kind {
+fn by_sizes(program: &Program, instr: &Instr) -> u64 {
+    let node = &program.lowered.nodes()[instr.node as usize];
+    if let InstrKind::Fused(fused) = &instr.kind {
         return 500 + (fused.kernel.calls() * fused.kernel.element_count() / 8) as u64;
     }
     let count = |l: &LayoutRef| l.numel().max(0) as u64;
-    let results: u64 = program.step_results(step).iter().map(|r| count(&r.layout)).sum();
-    let operands = || program.step_operands(step).iter().filter_map(|o| program.slot_layout(o.slot));
+    let results: u64 = program.instr_results(instr).iter().map(|r| count(&r.layout)).sum();
+    let operands = || program.instr_operands(instr).iter().filter_map(|o| program.slot_layout(o.slot));
     let largest = operands().map(count).max().unwrap_or(0).max(results);
     match node.op().spec().class {
         OpClass::View => 500,
@@ -133,31 +133,31 @@ pub(crate) fn is_small_product(graph: &Graph, node: &GraphNode) -> bool {
 }
 
 /// Products of matrices of some size, and batches of any; products with a vector run on one thread.
-fn is_threaded_product(program: &Program, step: &Step) -> bool {
-    let class = program.lowered.nodes()[step.node as usize].op().spec().class;
-    if class != OpClass::Matmul || !matches!(step.kind, StepKind::Boxed(_)) {
+fn is_threaded_product(program: &Program, instr: &Instr) -> bool {
+    let class = program.lowered.nodes()[instr.node as usize].op().spec().class;
+    if class != OpClass::Matmul || !matches!(instr.kind, InstrKind::Boxed(_)) {
         return false;
     }
-    let results = program.step_results(step).iter().map(|r| &r.layout);
+    let results = program.instr_results(instr).iter().map(|r| &r.layout);
     let is_vector = results.clone().all(|l| l.sizes().iter().filter(|&&n| n != 1).count() < 2);
-    let operands = program.step_operands(step).iter().filter_map(|o| program.slot_layout(o.slot));
+    let operands = program.instr_operands(instr).iter().filter_map(|o| program.slot_layout(o.slot));
     let is_small = |l: &LayoutRef| l.sizes().iter().all(|&n| n <= ROWS);
     let mut all = operands.chain(results);
     all.clone().any(|l| l.rank() > 2) || !(is_vector || all.all(is_small))
 }
 
 /// Estimated cost of a step.
-pub(crate) fn step(program: &Program, step: &Step) -> Of {
-    let node = &program.lowered.nodes()[step.node as usize];
-    let results = program.step_results(step);
+pub(crate) fn instr(program: &Program, instr: &Instr) -> Of {
+    let node = &program.lowered.nodes()[instr.node as usize];
+    let results = program.instr_results(instr);
     let wide = results.iter().any(|r| r.layout.numel() > ELEMENTS);
     let elements: u64 = results.iter().map(|r| r.layout.numel() as u64).sum();
-    if let StepKind::Fused(fused) = &step.kind {
+    if let InstrKind::Fused(fused) = &instr.kind {
         return Of { nanoseconds: 500 + 200 * results.len() as u64 + fused.kernel.nanoseconds(), wide };
     }
     let class = node.op().spec().class;
     let of_class = match class {
-        _ if matches!(step.kind, StepKind::Product(_)) => false,
+        _ if matches!(instr.kind, InstrKind::Product(_)) => false,
         OpClass::Convolution | OpClass::Linalg => true,
         OpClass::Matmul => elements > PRODUCTS,
         _ => node.op().name().contains("linalg"),

@@ -8,7 +8,9 @@ use ltc_kernels::MaxPool;
 use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
-use super::{Fate, MemoryPlan, Program, Step, StepKind, StepResult, branches, cost, memory_budget as budget, pooling};
+use super::{
+    Fate, Instr, InstrKind, InstrResult, MemoryPlan, Program, branches, cost, memory_budget as budget, pooling,
+};
 use crate::{
     config::{Fusion, TsConfig},
     fusion::{
@@ -48,32 +50,33 @@ impl Program {
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
         let better = Better::of(graph, config);
-        let mut steps = fusion::plan(&better.graph, config.fusion);
-        let memory = (config.budget_bytes > 0).then(|| budget::fit(&better.graph, &mut steps, config.budget_bytes));
+        let mut fusion_plan = fusion::plan(&better.graph, config.fusion);
+        let memory =
+            (config.budget_bytes > 0).then(|| budget::fit(&better.graph, &mut fusion_plan, config.budget_bytes));
         // With a budget, memory is asked for as late as it can be.
         if config.reuse && memory.is_none() && config.rewrites.has("join") {
-            steps.join_in_place(&better.graph);
+            fusion_plan.join_in_place(&better.graph);
         }
-        Program::lower_plan(graph, config, better, steps, memory, None)
+        Program::lower_plan(graph, config, better, fusion_plan, memory, None)
     }
 
     pub(super) fn lower_plan(
         source: &Arc<Graph>,
         config: &TsConfig,
         better: Better,
-        mut steps: fusion::Plan,
+        mut fusion_plan: fusion::Plan,
         memory: Option<MemoryPlan>,
         like: Option<&Program>,
     ) -> Result<Program, BackendError> {
-        let graph = &steps.graph.take().map_or_else(|| better.graph.clone(), Arc::new);
-        let origin = match (better.origin.is_empty(), steps.origin.is_empty()) {
-            (true, _) => steps.origin.clone(),
+        let graph = &fusion_plan.graph.take().map_or_else(|| better.graph.clone(), Arc::new);
+        let origin = match (better.origin.is_empty(), fusion_plan.origin.is_empty()) {
+            (true, _) => fusion_plan.origin.clone(),
             (_, true) => better.origin,
-            _ => steps.origin.iter().map(|&n| better.origin[n as usize]).collect(),
+            _ => fusion_plan.origin.iter().map(|&n| better.origin[n as usize]).collect(),
         };
         let mut lowering = Lowering {
             graph,
-            schedule: Schedule::over(graph, steps.items.iter().map(|d| (d.operands(graph), d.results(graph)))),
+            schedule: Schedule::over(graph, fusion_plan.items.iter().map(|d| (d.operands(graph), d.results(graph)))),
             config,
             by_slot: outputs_by_slot(graph),
             like: like.map(Lender::new),
@@ -81,14 +84,14 @@ impl Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
                 origin,
-                steps: Vec::with_capacity(steps.items.len()),
+                instrs: Vec::with_capacity(fusion_plan.items.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
                 publications: Vec::with_capacity(graph.outputs().len()),
                 params: Vec::with_capacity(graph.params().len()),
                 rewritten: better.graph,
-                apart: steps.origin,
+                apart: fusion_plan.origin,
                 rewrites: better.applied,
                 assumed: better.assumed,
                 constants: better.constants,
@@ -103,12 +106,12 @@ impl Program {
             let fate = lowering.fate(slot, lowering.schedule.param(slot));
             lowering.program.params.push(fate);
         }
-        for (index, step) in steps.items.into_iter().enumerate() {
-            match step {
-                fusion::Step::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fusion::Step::Fused(kernel) => lowering.fused(index, *kernel, &steps.recipes)?,
-                fusion::Step::Room(n) => lowering.room(index, n as usize)?,
-                fusion::Step::Piece { node, operands, slice } => {
+        for (index, item) in fusion_plan.items.into_iter().enumerate() {
+            match item {
+                fusion::PlanItem::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
+                fusion::PlanItem::Fused(kernel) => lowering.fused(index, *kernel, &fusion_plan.recipes)?,
+                fusion::PlanItem::Room(n) => lowering.room(index, n as usize)?,
+                fusion::PlanItem::Piece { node, operands, slice } => {
                     lowering.piece(index, node as usize, operands, &slice)?
                 }
             }
@@ -143,25 +146,25 @@ struct Lowering<'a> {
 /// A program for other sizes, and per node of its graph its step.
 struct Lender<'a> {
     program: &'a Program,
-    step_of: Vec<u32>,
+    instr_of: Vec<u32>,
 }
 
 impl<'a> Lender<'a> {
     fn new(program: &'a Program) -> Self {
-        let mut step_of = vec![u32::MAX; program.lowered.nodes().len()];
-        for (i, step) in program.steps.iter().enumerate().rev() {
-            step_of[step.node as usize] = i as u32;
+        let mut instr_of = vec![u32::MAX; program.lowered.nodes().len()];
+        for (i, instr) in program.instrs.iter().enumerate().rev() {
+            instr_of[instr.node as usize] = i as u32;
         }
-        Lender { program, step_of }
+        Lender { program, instr_of }
     }
 
-    fn step(&self, node: usize) -> Option<&'a Step> {
-        self.program.steps.get(self.step_of[node] as usize)
+    fn instr(&self, node: usize) -> Option<&'a Instr> {
+        self.program.instrs.get(self.instr_of[node] as usize)
     }
 
     fn kernel(&self, node: usize) -> Option<&'a FusedKernelStep> {
-        match &self.step(node)?.kind {
-            StepKind::Fused(fused) => Some(fused),
+        match &self.instr(node)?.kind {
+            InstrKind::Fused(fused) => Some(fused),
             _ => None,
         }
     }
@@ -169,8 +172,8 @@ impl<'a> Lender<'a> {
     /// The prepared call of a node with this signature.
     fn call(&self, at: usize, node: &GraphNode) -> Option<Arc<Plan>> {
         let same = self.program.lowered.nodes()[at].signature == node.signature;
-        match &self.step(at).filter(|_| same)?.kind {
-            StepKind::Boxed(plan) | StepKind::Product(plan) | StepKind::Bernoulli(plan) => Some(plan.clone()),
+        match &self.instr(at).filter(|_| same)?.kind {
+            InstrKind::Boxed(plan) | InstrKind::Product(plan) | InstrKind::Bernoulli(plan) => Some(plan.clone()),
             _ => None,
         }
     }
@@ -202,17 +205,17 @@ impl Lowering<'_> {
         let taken = fused.taken().enumerate().filter_map(|(r, operand)| Some((operand?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = dies(operand as usize));
-        let mut steps: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(results.len());
+        let mut stored: SmallVec<[InstrResult; 2]> = SmallVec::with_capacity(results.len());
         for (r, &result) in results.iter().enumerate() {
             let (slot, layout) = (self.graph.slot(result), self.graph.layout(result).clone());
             // Two pieces of one value are one result.
             let again = results[r + 1..].contains(&result);
             let wanted = if again { Wanted::default() } else { self.schedule.made(index, r) };
             let fate = self.fate(slot, wanted);
-            steps.push(StepResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate });
+            stored.push(InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate });
         }
-        let kind = StepKind::Fused(Box::new(fused));
-        self.step(first as usize, 0..self.graph.number_count() as u32, kind, &operands, steps, &writes);
+        let kind = InstrKind::Fused(Box::new(fused));
+        self.push(first as usize, 0..self.graph.number_count() as u32, kind, &operands, stored, &writes);
         Ok(())
     }
 
@@ -225,14 +228,14 @@ impl Lowering<'_> {
             operands.iter_mut().for_each(|o| o.reusable = false);
         }
         let kind = match self.pool(node) {
-            Some(pool) => StepKind::MaxPool(pool),
+            Some(pool) => InstrKind::MaxPool(pool),
             None => {
                 let lent = self.like.as_ref().and_then(|l| l.call(at, node));
                 let plan = lent.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
                 match () {
-                    () if self.draws(node) => StepKind::Bernoulli(plan),
-                    () if self.config.narrows() && cost::is_small_product(self.graph, node) => StepKind::Product(plan),
-                    () => StepKind::Boxed(plan),
+                    () if self.draws(node) => InstrKind::Bernoulli(plan),
+                    () if self.config.narrows() && cost::is_small_product(self.graph, node) => InstrKind::Product(plan),
+                    () => InstrKind::Boxed(plan),
                 }
             }
         };
@@ -243,15 +246,15 @@ impl Lowering<'_> {
         }
         let writes: SmallVec<[_; 2]> =
             liveness::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
-        let mut results: SmallVec<[StepResult; 2]> = SmallVec::with_capacity(node.results().len());
+        let mut results: SmallVec<[InstrResult; 2]> = SmallVec::with_capacity(node.results().len());
         for (i, layout) in node.results().iter().enumerate() {
             let fate = self.fate(first_slot + i, self.schedule.made(index, i));
             // A view that leaves the program is counted as if it had memory of its own: its base may be gone by then.
             let aliases = is_view && fate.outputs.is_empty();
             let bytes = if aliases { 0 } else { layout.storage_bytes() };
-            results.push(StepResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, fate });
+            results.push(InstrResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, fate });
         }
-        self.step(at, numbers(node), kind, &operands, results, &writes);
+        self.push(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
     }
 
@@ -259,7 +262,7 @@ impl Lowering<'_> {
     fn room(&mut self, index: usize, at: usize) -> Result<(), BackendError> {
         let node = &self.graph.nodes()[at];
         let plan = plan(Op::empty(), &[], node.results())?;
-        self.joined(index, at, StepKind::Room(plan), &[], &[]);
+        self.joined(index, at, InstrKind::Room(plan), &[], &[]);
         Ok(())
     }
 
@@ -277,17 +280,17 @@ impl Lowering<'_> {
         let plan = plan(Op::write_view(), &args.finish().0, self.graph.nodes()[at].results())?;
         let mut operands = self.schedule.uses(self.graph, &operands, index);
         operands[0].reusable = self.config.reuse && self.schedule.dies(index, 0);
-        self.joined(index, at, StepKind::Piece(plan), &operands, &[(0, 0)]);
+        self.joined(index, at, InstrKind::Piece(plan), &operands, &[(0, 0)]);
         Ok(())
     }
 
     /// Step `index`, which makes part of node `at`'s only result.
-    fn joined(&mut self, index: usize, at: usize, kind: StepKind, operands: &[OperandUse], writes: &[(u32, u32)]) {
+    fn joined(&mut self, index: usize, at: usize, kind: InstrKind, operands: &[OperandUse], writes: &[(u32, u32)]) {
         let node = &self.graph.nodes()[at];
         let (slot, layout) = (self.graph.params().len() + node.first_result as usize, node.results()[0].clone());
         let fate = self.fate(slot, self.schedule.made(index, 0));
-        let result = StepResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate };
-        self.step(at, 0..0, kind, operands, [result], writes);
+        let result = InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate };
+        self.push(at, 0..0, kind, operands, [result], writes);
     }
 
     /// Whether this is a `bernoulli_` that writes all of a new tensor in memory order.
@@ -306,13 +309,13 @@ impl Lowering<'_> {
         pooling::max_pool(node, self.graph.layout(*input))
     }
 
-    fn step(
+    fn push(
         &mut self,
         node: usize,
         numbers: Range<u32>,
-        kind: StepKind,
+        kind: InstrKind,
         operands: &[OperandUse],
-        results: impl IntoIterator<Item = StepResult>,
+        results: impl IntoIterator<Item = InstrResult>,
         writes: &[(u32, u32)],
     ) {
         let p = &mut self.program;
@@ -324,7 +327,7 @@ impl Lowering<'_> {
             operand.last &= p.results[start.1 as usize..].iter().all(|r| r.slot != operand.slot);
         }
         p.writes.extend_from_slice(writes);
-        p.steps.push(Step {
+        p.instrs.push(Instr {
             kind,
             node: node as u32,
             operands: start.0..p.operands.len() as u32,
@@ -352,7 +355,7 @@ impl Lowering<'_> {
         &mut self,
         at: usize,
         node: &GraphNode,
-        view: StepKind,
+        view: InstrKind,
         operands: &[OperandUse],
         (slot, wanted): (usize, Wanted),
     ) -> Result<(), BackendError> {
@@ -360,15 +363,15 @@ impl Lowering<'_> {
         let temporary = self.program.slots as u32;
         self.program.slots += 1;
         let viewed =
-            StepResult { slot: temporary, layout: layout.clone(), bytes: 0, fate: Fate { used: true, outputs: 0..0 } };
-        self.step(at, numbers(node), view, operands, [viewed], &[]);
+            InstrResult { slot: temporary, layout: layout.clone(), bytes: 0, fate: Fate { used: true, outputs: 0..0 } };
+        self.push(at, numbers(node), view, operands, [viewed], &[]);
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
-        let copy = StepKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
+        let copy = InstrKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
         let fate = self.fate(slot, wanted);
-        let owned = StepResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
-        self.step(
+        let owned = InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
+        self.push(
             at,
             numbers(node),
             copy,

@@ -8,7 +8,7 @@
 use ltc_ir::{ArgFlags, Graph, GraphNode, Op, OpClass, Props, ValueId};
 use smallvec::SmallVec;
 
-use crate::fusion::{Plan, Recipes, Step, liveness};
+use crate::fusion::{Plan, PlanItem, Recipes, liveness};
 
 /// Most values made again.
 const MAX_AGAIN: usize = 256;
@@ -57,12 +57,12 @@ pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan 
 }
 
 /// Most bytes alive at once.
-pub(crate) fn peak(graph: &Graph, items: &[Step]) -> usize {
+pub(crate) fn peak(graph: &Graph, items: &[PlanItem]) -> usize {
     Memory::new(graph).lives(items).peak
 }
 
-fn take_order(items: &mut Vec<Step>, order: &[u32]) {
-    let mut all: Vec<Option<Step>> = items.drain(..).map(Some).collect();
+fn take_order(items: &mut Vec<PlanItem>, order: &[u32]) {
+    let mut all: Vec<Option<PlanItem>> = items.drain(..).map(Some).collect();
     items.extend(order.iter().filter_map(|&i| all[i as usize].take()));
 }
 
@@ -94,8 +94,8 @@ impl Lives {
         self.during.iter().map(|&b| b.saturating_sub(budget)).fold(0, usize::saturating_add)
     }
 
-    fn has(&self, slot: usize, step: usize) -> bool {
-        self.spans[slot].iter().any(|&(from, to)| (from as usize..=to as usize).contains(&step))
+    fn has(&self, slot: usize, item: usize) -> bool {
+        self.spans[slot].iter().any(|&(from, to)| (from as usize..=to as usize).contains(&item))
     }
 }
 
@@ -127,33 +127,33 @@ impl<'a> Memory<'a> {
     }
 
     /// Slots a step makes that have memory of their own.
-    fn makes(&self, step: &Step) -> SmallVec<[usize; 2]> {
-        let slots = step.results(self.graph).into_iter().map(|r| self.graph.slot(r));
+    fn makes(&self, item: &PlanItem) -> SmallVec<[usize; 2]> {
+        let slots = item.results(self.graph).into_iter().map(|r| self.graph.slot(r));
         slots.filter(|&s| self.root[s] as usize == s).collect()
     }
 
     /// Slots whose memory a step reads, each once.
-    fn reads(&self, step: &Step) -> SmallVec<[usize; 4]> {
-        let mut slots: SmallVec<[usize; 4]> = step.operands(self.graph).iter().map(|&o| self.root(o)).collect();
+    fn reads(&self, item: &PlanItem) -> SmallVec<[usize; 4]> {
+        let mut slots: SmallVec<[usize; 4]> = item.operands(self.graph).iter().map(|&o| self.root(o)).collect();
         slots.sort_unstable();
         slots.dedup();
         slots
     }
 
     /// Bytes of results that take the memory of an operand for which `dies` holds, and these operands.
-    fn taken(&self, step: &Step, dies: impl Fn(usize) -> bool) -> SmallVec<[usize; 2]> {
-        let slot_of = |i: usize| self.graph.slot(step.operands(self.graph)[i]);
+    fn taken(&self, item: &PlanItem, dies: impl Fn(usize) -> bool) -> SmallVec<[usize; 2]> {
+        let slot_of = |i: usize| self.graph.slot(item.operands(self.graph)[i]);
         // A parameter nobody reads after it was written has been given away.
         let whole = |s: usize| self.root[s] as usize == s && !self.shown[s];
         let free = |i: usize| whole(slot_of(i)) && dies(slot_of(i));
-        match step {
-            Step::Node(n) => {
+        match item {
+            PlanItem::Node(n) => {
                 let writes = liveness::written_operands(&self.graph.nodes()[*n as usize]);
                 writes.iter().map(|&i| i as usize).filter(|&i| free(i)).map(slot_of).collect()
             }
             // Values are joined in place after memory was planned.
-            Step::Room(_) | Step::Piece { .. } => SmallVec::new(),
-            Step::Fused(kernel) => {
+            PlanItem::Room(_) | PlanItem::Piece { .. } => SmallVec::new(),
+            PlanItem::Fused(kernel) => {
                 kernel.reuse(self.graph, free).into_iter().flatten().map(|i| slot_of(i as usize)).collect()
             }
         }
@@ -161,32 +161,32 @@ impl<'a> Memory<'a> {
 
     fn lives<'s>(
         &self,
-        steps: impl IntoIterator<Item = &'s Step, IntoIter: DoubleEndedIterator + ExactSizeIterator>,
+        items: impl IntoIterator<Item = &'s PlanItem, IntoIter: DoubleEndedIterator + ExactSizeIterator>,
     ) -> Lives {
-        let steps: Vec<&Step> = steps.into_iter().collect();
-        let end = steps.len() as u32;
+        let items: Vec<&PlanItem> = items.into_iter().collect();
+        let end = items.len() as u32;
         let mut spans: Vec<SmallVec<[(u32, u32); 1]>> = vec![SmallVec::new(); self.root.len()];
         // Backwards: `until` is the last step that reads what is there.
         let mut until: Vec<Option<u32>> = self.stays.iter().map(|&s| s.then_some(end)).collect();
         // Parameters written at their last use are let go there.
         let mut read_later = vec![false; self.root.len()];
-        let mut gone: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); steps.len()];
-        for (i, step) in steps.iter().enumerate().rev() {
-            for slot in self.makes(step) {
+        let mut gone: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); items.len()];
+        for (i, item) in items.iter().enumerate().rev() {
+            for slot in self.makes(item) {
                 let to = until[slot].take().unwrap_or(i as u32);
                 if !self.stays[slot] || spans[slot].is_empty() {
                     spans[slot].push((i as u32, to));
                 }
                 read_later[slot] = false;
             }
-            gone[i] = self.taken(step, |s| !read_later[s]);
-            for slot in self.reads(step) {
+            gone[i] = self.taken(item, |s| !read_later[s]);
+            for slot in self.reads(item) {
                 until[slot].get_or_insert(i as u32);
                 read_later[slot] = true;
             }
         }
         (0..self.graph.params().len()).for_each(|slot| spans[slot].push((0, end)));
-        let (mut before, mut after) = (vec![0i64; steps.len() + 1], vec![0i64; steps.len() + 1]);
+        let (mut before, mut after) = (vec![0i64; items.len() + 1], vec![0i64; items.len() + 1]);
         for (slot, spans) in spans.iter().enumerate() {
             for &(from, to) in spans {
                 before[from as usize] += self.bytes[slot] as i64;
@@ -197,11 +197,11 @@ impl<'a> Memory<'a> {
         for (i, slots) in gone.iter().enumerate() {
             for &slot in slots {
                 before[i] -= self.bytes[slot] as i64;
-                after[if self.stays[slot] { steps.len() } else { i }] += self.bytes[slot] as i64;
+                after[if self.stays[slot] { items.len() } else { i }] += self.bytes[slot] as i64;
             }
         }
         let mut alive = 0;
-        let during: Vec<usize> = (0..steps.len())
+        let during: Vec<usize> = (0..items.len())
             .map(|i| {
                 alive += before[i];
                 let during = alive;
@@ -215,18 +215,18 @@ impl<'a> Memory<'a> {
 
     /// An order of these steps, each of which makes other values. The step that adds the least comes first; with
     /// `eager` the recorded order is kept but for steps that add nothing, which run as soon as they can.
-    fn ordered(&self, steps: &[Step], eager: bool) -> Vec<u32> {
+    fn ordered(&self, items: &[PlanItem], eager: bool) -> Vec<u32> {
         let mut maker = vec![u32::MAX; self.root.len()];
-        for (i, step) in steps.iter().enumerate() {
-            step.results(self.graph).iter().for_each(|&r| maker[self.graph.slot(r)] = i as u32);
+        for (i, item) in items.iter().enumerate() {
+            item.results(self.graph).iter().for_each(|&r| maker[self.graph.slot(r)] = i as u32);
         }
         // Per slot with memory how many steps are still to read it, per step how many are still to run before it.
         let mut readers = vec![0u32; self.root.len()];
-        let mut missing = vec![0u32; steps.len()];
-        let mut feeds: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); steps.len()];
-        for (i, step) in steps.iter().enumerate() {
-            self.reads(step).iter().for_each(|&s| readers[s] += 1);
-            let mut before: SmallVec<[u32; 4]> = step
+        let mut missing = vec![0u32; items.len()];
+        let mut feeds: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); items.len()];
+        for (i, item) in items.iter().enumerate() {
+            self.reads(item).iter().for_each(|&s| readers[s] += 1);
+            let mut before: SmallVec<[u32; 4]> = item
                 .operands(self.graph)
                 .iter()
                 .map(|&o| maker[self.graph.slot(o)])
@@ -238,16 +238,16 @@ impl<'a> Memory<'a> {
             before.iter().for_each(|&b| feeds[b as usize].push(i as u32));
         }
         let adds = |i: u32, readers: &[u32]| {
-            let step = &steps[i as usize];
+            let item = &items[i as usize];
             let sum = |slots: &[usize]| slots.iter().map(|&s| self.bytes[s] as i64).sum::<i64>();
             let made: SmallVec<[usize; 2]> =
-                self.makes(step).into_iter().filter(|&s| readers[s] > 0 || self.stays[s]).collect();
+                self.makes(item).into_iter().filter(|&s| readers[s] > 0 || self.stays[s]).collect();
             let freed: SmallVec<[usize; 4]> =
-                self.reads(step).into_iter().filter(|&s| readers[s] == 1 && !self.stays[s]).collect();
+                self.reads(item).into_iter().filter(|&s| readers[s] == 1 && !self.stays[s]).collect();
             sum(&made) - sum(&freed)
         };
-        let mut ready: Vec<u32> = (0..steps.len() as u32).filter(|&i| missing[i as usize] == 0).collect();
-        let mut order = Vec::with_capacity(steps.len());
+        let mut ready: Vec<u32> = (0..items.len() as u32).filter(|&i| missing[i as usize] == 0).collect();
+        let mut order = Vec::with_capacity(items.len());
         while !ready.is_empty() {
             let key = |&(_, &i): &(usize, &u32)| {
                 let adds = adds(i, &readers);
@@ -256,7 +256,7 @@ impl<'a> Memory<'a> {
             let Some((at, _)) = ready.iter().enumerate().min_by_key(key) else { break };
             let next = ready.swap_remove(at);
             order.push(next);
-            self.reads(&steps[next as usize]).iter().for_each(|&s| readers[s] -= 1);
+            self.reads(&items[next as usize]).iter().for_each(|&s| readers[s] -= 1);
             for &fed in &feeds[next as usize] {
                 missing[fed as usize] -= 1;
                 if missing[fed as usize] == 0 {
@@ -268,9 +268,9 @@ impl<'a> Memory<'a> {
     }
 
     /// Lets a value go while memory is highest, and makes it again when it is needed: the one that helps most.
-    fn make_again(&self, steps: &mut Vec<Step>, recipes: &Recipes, lives: &Lives, budget: usize) -> Option<Lives> {
+    fn make_again(&self, items: &mut Vec<PlanItem>, recipes: &Recipes, lives: &Lives, budget: usize) -> Option<Lives> {
         let top = lives.during.iter().position(|&b| b == lives.peak)?;
-        let reads = |s: usize, i: usize| self.reads(&steps[i]).contains(&s);
+        let reads = |s: usize, i: usize| self.reads(&items[i]).contains(&s);
         // Alive at the top and idle there.
         let idle = |&slot: &usize| {
             self.bytes[slot] > 0
@@ -280,11 +280,11 @@ impl<'a> Memory<'a> {
         };
         let mut idle: Vec<usize> = (self.graph.params().len()..self.root.len()).filter(idle).collect();
         idle.sort_by_key(|&s| std::cmp::Reverse(self.bytes[s]));
-        let mut best: Option<(usize, usize, Vec<Step>, Lives)> = None;
+        let mut best: Option<(usize, usize, Vec<PlanItem>, Lives)> = None;
         let mut tried = 0;
         for slot in idle {
-            let Some((at, again)) = self.again(steps, recipes, lives, slot, top) else { continue };
-            let new: Vec<&Step> = steps[..at].iter().chain(&again).chain(&steps[at..]).collect();
+            let Some((at, again)) = self.again(items, recipes, lives, slot, top) else { continue };
+            let new: Vec<&PlanItem> = items[..at].iter().chain(&again).chain(&items[at..]).collect();
             let there = self.lives(new);
             let excess = there.excess(budget);
             let better = best.as_ref().map_or(lives.excess(budget), |b| b.0);
@@ -297,43 +297,43 @@ impl<'a> Memory<'a> {
             }
         }
         let (_, at, again, there) = best?;
-        steps.splice(at..at, again);
+        items.splice(at..at, again);
         Some(there)
     }
 
     /// The steps that make a value again, and views of it, and where they go: before its first use after `top`.
     fn again(
         &self,
-        steps: &[Step],
+        items: &[PlanItem],
         recipes: &Recipes,
         lives: &Lives,
         slot: usize,
         top: usize,
-    ) -> Option<(usize, Vec<Step>)> {
-        let at = (top + 1..steps.len()).find(|&i| self.reads(&steps[i]).contains(&slot))?;
+    ) -> Option<(usize, Vec<PlanItem>)> {
+        let at = (top + 1..items.len()).find(|&i| self.reads(&items[i]).contains(&slot))?;
         let (from, to) = *lives.spans[slot].iter().find(|&&(from, to)| (from as usize) < top && to as usize > top)?;
         // It must be used before: what is made for nobody is not kept.
-        (from as usize + 1..top).find(|&i| self.reads(&steps[i]).contains(&slot))?;
-        let step = match &steps[from as usize] {
-            Step::Node(n) => is_cheap(&self.graph.nodes()[*n as usize]).then_some(Step::Node(*n))?,
-            Step::Fused(kernel) => {
+        (from as usize + 1..top).find(|&i| self.reads(&items[i]).contains(&slot))?;
+        let item = match &items[from as usize] {
+            PlanItem::Node(n) => is_cheap(&self.graph.nodes()[*n as usize]).then_some(PlanItem::Node(*n))?,
+            PlanItem::Fused(kernel) => {
                 let value = kernel.results.iter().find(|&&r| self.graph.slot(r) == slot)?;
-                Step::Fused(Box::new(kernel.only(self.graph, recipes, *value)?))
+                PlanItem::Fused(Box::new(kernel.only(self.graph, recipes, *value)?))
             }
-            Step::Room(_) | Step::Piece { .. } => return None,
+            PlanItem::Room(_) | PlanItem::Piece { .. } => return None,
         };
         // What it is made from is there, or was not yet let go and made again.
         let there = |&s: &usize| self.stays[s] || lives.has(s, at) || lives.spans[s].len() == 1;
-        self.reads(&step).iter().all(there).then_some(())?;
-        let views = steps[from as usize + 1..at].iter().filter(|step| {
+        self.reads(&item).iter().all(there).then_some(())?;
+        let views = items[from as usize + 1..at].iter().filter(|item| {
             let later = |s: usize| {
-                steps[at..=to as usize].iter().any(|x| x.operands(self.graph).iter().any(|&o| self.graph.slot(o) == s))
+                items[at..=to as usize].iter().any(|x| x.operands(self.graph).iter().any(|&o| self.graph.slot(o) == s))
             };
             let view = |r: &ValueId| self.root(*r) == slot && self.graph.slot(*r) != slot && later(self.graph.slot(*r));
-            step.results(self.graph).iter().any(view)
+            item.results(self.graph).iter().any(view)
         });
-        let views = views.filter_map(|s| if let Step::Node(n) = s { Some(Step::Node(*n)) } else { None });
-        Some((at, std::iter::once(step).chain(views).collect()))
+        let views = views.filter_map(|s| if let PlanItem::Node(n) = s { Some(PlanItem::Node(*n)) } else { None });
+        Some((at, std::iter::once(item).chain(views).collect()))
     }
 }
 

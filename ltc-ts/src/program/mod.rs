@@ -36,11 +36,11 @@ pub struct Program {
     pub(crate) lowered: Arc<Graph>,
     /// Per node the node of the given graph it comes from; empty if that is the same.
     pub(crate) origin: Vec<u32>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) instrs: Vec<Instr>,
     /// Operands of all steps, one after the other.
     pub(crate) operands: Vec<OperandUse>,
     /// Results of all steps.
-    pub(crate) results: Vec<StepResult>,
+    pub(crate) results: Vec<InstrResult>,
     /// Written operands of all steps: the operand and the result that replaces it, both numbered within the step.
     pub(crate) writes: Vec<(u32, u32)>,
     /// Output numbers, grouped by value.
@@ -68,8 +68,8 @@ pub struct Program {
 
 /// One step: operands in, results out.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) kind: StepKind,
+pub(crate) struct Instr {
+    pub(crate) kind: InstrKind,
     /// Position of the graph node; of the first one of a fused step.
     pub(crate) node: u32,
     pub(crate) operands: Range<u32>,
@@ -80,7 +80,7 @@ pub(crate) struct Step {
 
 /// How a step is carried out.
 #[derive(Debug)]
-pub(crate) enum StepKind {
+pub(crate) enum InstrKind {
     /// The node's operator, as a boxed call through libtorch's dispatcher.
     Boxed(Arc<Plan>),
     /// The same for a matrix product that is too small for several threads; libtorch would use them.
@@ -101,7 +101,7 @@ pub(crate) enum StepKind {
 
 /// Where a result of a step goes.
 #[derive(Debug)]
-pub(crate) struct StepResult {
+pub(crate) struct InstrResult {
     pub(crate) slot: u32,
     pub(crate) layout: LayoutRef,
     /// Bytes of its own; 0 when it aliases an operand.
@@ -122,7 +122,7 @@ pub(crate) struct Fate {
 #[derive(Debug)]
 pub(crate) struct Fork {
     /// All of them, in order.
-    pub(crate) steps: Range<usize>,
+    pub(crate) instrs: Range<usize>,
     /// Those for the other thread.
     pub(crate) there: Vec<usize>,
     /// Those for this one.
@@ -143,8 +143,8 @@ impl Program {
 
     /// How many operators run as part of a kernel with others, or as a kernel of their own.
     pub fn fused_nodes(&self) -> usize {
-        let count = |s: &Step| if let StepKind::Fused(fused) = &s.kind { fused.nodes.len() } else { 0 };
-        self.steps.iter().map(count).sum()
+        let count = |s: &Instr| if let InstrKind::Fused(fused) = &s.kind { fused.nodes.len() } else { 0 };
+        self.instrs.iter().map(count).sum()
     }
 
     /// Whole-graph rewrites that applied, and how often each.
@@ -171,9 +171,9 @@ impl Program {
     pub(crate) fn settle(&mut self) {
         let mut first = u32::MAX;
         let mut settled = vec![first];
-        for step in self.steps.iter().rev() {
-            if self.can_fail(step) {
-                first = first.min(self.origin(step.node));
+        for instr in self.instrs.iter().rev() {
+            if self.can_fail(instr) {
+                first = first.min(self.origin(instr.node));
             }
             settled.push(first);
         }
@@ -182,13 +182,15 @@ impl Program {
         (self.settled, self.made_at) = (settled, self.graph.outputs().iter().map(made_at).collect());
     }
 
-    fn can_fail(&self, step: &Step) -> bool {
-        match &step.kind {
-            StepKind::Fused(_) | StepKind::MaxPool(_) | StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => {
-                false
-            }
-            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) => {
-                !self.lowered.nodes()[step.node as usize].op().has(Props::TOTAL)
+    fn can_fail(&self, instr: &Instr) -> bool {
+        match &instr.kind {
+            InstrKind::Fused(_)
+            | InstrKind::MaxPool(_)
+            | InstrKind::Own(_)
+            | InstrKind::Room(_)
+            | InstrKind::Piece(_) => false,
+            InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) => {
+                !self.lowered.nodes()[instr.node as usize].op().has(Props::TOTAL)
             }
         }
     }
@@ -200,15 +202,15 @@ impl Program {
 
     /// How many steps there are.
     pub fn step_count(&self) -> usize {
-        self.steps.len()
+        self.instrs.len()
     }
 
-    pub(crate) fn step_operands(&self, step: &Step) -> &[OperandUse] {
-        &self.operands[as_usize(&step.operands)]
+    pub(crate) fn instr_operands(&self, instr: &Instr) -> &[OperandUse] {
+        &self.operands[as_usize(&instr.operands)]
     }
 
-    pub(crate) fn step_results(&self, step: &Step) -> &[StepResult] {
-        &self.results[as_usize(&step.results)]
+    pub(crate) fn instr_results(&self, instr: &Instr) -> &[InstrResult] {
+        &self.results[as_usize(&instr.results)]
     }
 
     /// What a slot holds; `None` for scratch.
@@ -220,8 +222,8 @@ impl Program {
         }
     }
 
-    pub(crate) fn step_writes(&self, step: &Step) -> &[(u32, u32)] {
-        &self.writes[as_usize(&step.writes)]
+    pub(crate) fn instr_writes(&self, instr: &Instr) -> &[(u32, u32)] {
+        &self.writes[as_usize(&instr.writes)]
     }
 
     /// Output numbers of a value.
@@ -233,9 +235,9 @@ impl Program {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.graph.heap_bytes()
             + if Arc::ptr_eq(&self.graph, &self.lowered) { 0 } else { self.lowered.heap_bytes() }
-            + self.steps.len() * (size_of::<Step>() + 512)
+            + self.instrs.len() * (size_of::<Instr>() + 512)
             + self.operands.len() * size_of::<OperandUse>()
-            + self.results.len() * size_of::<StepResult>()
+            + self.results.len() * size_of::<InstrResult>()
             + (self.writes.len() * 2 + self.publications.len()) * 4
     }
 }

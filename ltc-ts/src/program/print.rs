@@ -4,7 +4,7 @@ use std::{fmt::Write, ops::Range};
 
 use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
 
-use super::{MemoryPlan, Program, Step, StepKind, StepResult};
+use super::{Instr, InstrKind, InstrResult, MemoryPlan, Program};
 use crate::fusion::liveness::OperandUse;
 
 impl Program {
@@ -33,7 +33,7 @@ impl Program {
             "# {} inputs, {} numbers, {} steps, {} slots, {} outputs",
             graph.params().len(),
             graph.number_count(),
-            self.steps.len(),
+            self.instrs.len(),
             self.slots,
             graph.outputs().len()
         );
@@ -48,7 +48,7 @@ impl Program {
             );
         }
         for fork in &self.forks {
-            let (Range { start, end }, there) = (&fork.steps, fork.there.len());
+            let (Range { start, end }, there) = (&fork.instrs, fork.there.len());
             let _ = writeln!(out, "# branches: of steps {start} to {end}, {there} on another thread");
         }
         for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
@@ -56,35 +56,35 @@ impl Program {
             self.write_outputs(&mut out, self.outputs(fate));
             out.push('\n');
         }
-        for step in &self.steps {
-            self.write_step(&mut out, step);
+        for instr in &self.instrs {
+            self.write_instr(&mut out, instr);
         }
         out
     }
 
     /// What a step does, and the sizes of its first result.
-    pub(crate) fn step_name(&self, step: &Step) -> String {
+    pub(crate) fn instr_name(&self, instr: &Instr) -> String {
         let name = |n: u32| self.lowered.nodes()[n as usize].op().short_name();
-        let mut text = match &step.kind {
-            StepKind::Fused(fused) => {
+        let mut text = match &instr.kind {
+            InstrKind::Fused(fused) => {
                 format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
             }
-            StepKind::Own(_) => "own".into(),
-            StepKind::Room(_) => "room".into(),
-            StepKind::Piece(_) => "piece".into(),
-            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) | StepKind::MaxPool(_) => {
-                name(step.node).into()
+            InstrKind::Own(_) => "own".into(),
+            InstrKind::Room(_) => "room".into(),
+            InstrKind::Piece(_) => "piece".into(),
+            InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) | InstrKind::MaxPool(_) => {
+                name(instr.node).into()
             }
         };
-        if let Some(result) = self.step_results(step).first() {
+        if let Some(result) = self.instr_results(instr).first() {
             let _ = write!(text, " {}", result.layout);
         }
         text
     }
 
-    fn write_step(&self, out: &mut String, step: &Step) {
-        let node = &self.lowered.nodes()[step.node as usize];
-        let (operands, results) = (self.step_operands(step), self.step_results(step));
+    fn write_instr(&self, out: &mut String, instr: &Instr) {
+        let node = &self.lowered.nodes()[instr.node as usize];
+        let (operands, results) = (self.instr_operands(instr), self.instr_results(instr));
         for (i, result) in results.iter().enumerate() {
             out.push_str(if i == 0 { "" } else { ", " });
             if is_dropped(result) {
@@ -93,18 +93,18 @@ impl Program {
                 let _ = write!(out, "s{}: {}", result.slot, result.layout);
             }
         }
-        let _ = match step.kind {
-            StepKind::Boxed(_) | StepKind::Product(_) | StepKind::Bernoulli(_) => {
-                write!(out, " = {}({})", node.op(), arguments(node, operands, step.numbers.start))
+        let _ = match instr.kind {
+            InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) => {
+                write!(out, " = {}({})", node.op(), arguments(node, operands, instr.numbers.start))
             }
-            StepKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
-            StepKind::Room(_) => write!(out, " = room for {}", node.op()),
-            StepKind::Piece(_) => {
+            InstrKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
+            InstrKind::Room(_) => write!(out, " = room for {}", node.op()),
+            InstrKind::Piece(_) => {
                 let mark = if operands[0].reusable { "!" } else { "^" };
                 write!(out, " = piece(s{}{mark}, s{})", operands[0].slot, operands[1].slot)
             }
-            StepKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
-            StepKind::Fused(ref fused) => {
+            InstrKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
+            InstrKind::Fused(ref fused) => {
                 let named = |o: &OperandUse| format!("s{}{}", o.slot, if o.reusable { "!" } else { "" });
                 let list: Vec<String> = operands.iter().map(named).collect();
                 let (elements, loops) = (fused.kernel.element_count(), fused.kernel.calls());
@@ -130,7 +130,7 @@ impl Program {
     }
 }
 
-fn is_dropped(result: &StepResult) -> bool {
+fn is_dropped(result: &InstrResult) -> bool {
     !result.fate.used && result.fate.outputs.is_empty()
 }
 

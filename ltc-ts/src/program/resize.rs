@@ -6,7 +6,7 @@ use ltc_backend::BackendError;
 use ltc_ir::Graph;
 use rustc_hash::FxHashMap;
 
-use super::{MemoryPlan, Program, Step, StepKind, lower::Better, memory_budget as budget};
+use super::{Instr, InstrKind, MemoryPlan, Program, lower::Better, memory_budget as budget};
 use crate::{
     config::TsConfig,
     fusion::{self, Like},
@@ -17,18 +17,18 @@ impl Program {
     /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
     pub(crate) fn resized(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
         // What is made in pieces was one node, which stood where the last of them is.
-        let slot_of = |s: &Step| self.step_results(s).last().map(|r| r.slot);
+        let slot_of = |s: &Instr| self.instr_results(s).last().map(|r| r.slot);
         let joins: FxHashMap<Option<u32>, u32> =
-            self.steps.iter().filter(|s| matches!(s.kind, StepKind::Room(_))).map(|s| (slot_of(s), s.node)).collect();
+            self.instrs.iter().filter(|s| matches!(s.kind, InstrKind::Room(_))).map(|s| (slot_of(s), s.node)).collect();
         let mut last: FxHashMap<u32, usize> = FxHashMap::default();
-        for (i, step) in self.steps.iter().enumerate() {
-            let results = self.step_results(step).iter().filter_map(|r| joins.get(&Some(r.slot)));
+        for (i, instr) in self.instrs.iter().enumerate() {
+            let results = self.instr_results(instr).iter().filter_map(|r| joins.get(&Some(r.slot)));
             results.for_each(|&node| _ = last.insert(node, i));
         }
-        let items = self.steps.iter().enumerate().flat_map(|(i, s)| {
+        let items = self.instrs.iter().enumerate().flat_map(|(i, s)| {
             let call = match &s.kind {
-                StepKind::Own(_) | StepKind::Room(_) | StepKind::Piece(_) => None,
-                StepKind::Fused(fused) => Some((s.node, Some(&**fused))),
+                InstrKind::Own(_) | InstrKind::Room(_) | InstrKind::Piece(_) => None,
+                InstrKind::Fused(fused) => Some((s.node, Some(&**fused))),
                 _ => Some((s.node, None)),
             };
             let joined = last.iter().filter(move |(_, at)| **at == i).map(|(&node, _)| (node, None));
@@ -36,16 +36,16 @@ impl Program {
         });
         let like = Like { rewritten: &self.rewritten, lowered: &self.lowered, apart: &self.apart };
         let better = Better::of(graph, config);
-        let mut steps = fusion::plan_like(&better.graph, &like, items)?;
-        let lowered = steps.graph.as_ref().unwrap_or(&better.graph);
-        let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &steps.items), ..m });
+        let mut fusion_plan = fusion::plan_like(&better.graph, &like, items)?;
+        let lowered = fusion_plan.graph.as_ref().unwrap_or(&better.graph);
+        let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &fusion_plan.items), ..m });
         // Another order may fit.
         if memory.is_some_and(|m| m.peak > m.budget) {
             return None;
         }
         if !joins.is_empty() {
-            steps.join_in_place(&better.graph);
+            fusion_plan.join_in_place(&better.graph);
         }
-        Some(Program::lower_plan(graph, config, better, steps, memory, Some(self)))
+        Some(Program::lower_plan(graph, config, better, fusion_plan, memory, Some(self)))
     }
 }

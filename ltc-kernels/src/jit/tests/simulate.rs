@@ -2,7 +2,7 @@
 
 use super::super::{
     Recipe,
-    allocate::{Allocated, Step, allocate},
+    allocate::{AllocEvent, Allocated, allocate},
     vector::{Form, Op, Origin, Place, Vectors, Width, compare, rounding},
 };
 
@@ -170,28 +170,28 @@ pub(super) fn run(recipe: &Recipe, cells: &[u64], groups: usize, ports: &mut [Ve
     let mut scratch = vec![[0xa5u8; 64]; slots as usize];
     for step in before.iter().chain(&steps) {
         match step {
-            Step::Spill(from, slot) => scratch[*slot as usize] = registers[usize::from(*from)],
-            Step::Reload(to, slot) => registers[usize::from(*to)] = scratch[*slot as usize],
-            Step::Copy { from, to } => registers[usize::from(*to)] = registers[usize::from(*from)],
-            Step::Broadcast(to, uniform) => {
+            AllocEvent::Spill(from, slot) => scratch[*slot as usize] = registers[usize::from(*from)],
+            AllocEvent::Reload(to, slot) => registers[usize::from(*to)] = scratch[*slot as usize],
+            AllocEvent::Copy { from, to } => registers[usize::from(*to)] = registers[usize::from(*from)],
+            AllocEvent::Broadcast(to, uniform) => {
                 let bits = match uniform.from {
                     Origin::Cell(c) => cells[c as usize],
                     Origin::Pool(at) => program.pool[at as usize],
                 };
                 registers[usize::from(*to)] = if uniform.wide { of_q([bits; 8]) } else { of_d([bits as u32; 16]) };
             }
-            Step::Op { op: Op::Load(place), result, .. } => {
+            AllocEvent::Op { op: Op::Load(place), result, .. } => {
                 registers[usize::from(*result)] = load(&ports[usize::from(place.port)], *place);
             }
-            Step::Op { op: Op::Store(place), args, .. } => {
+            AllocEvent::Op { op: Op::Store(place), args, .. } => {
                 store(&mut ports[usize::from(place.port)], *place, &registers[usize::from(args[0])]);
             }
-            Step::Op { op: Op::Check, args, .. } => {
+            AllocEvent::Op { op: Op::Check, args, .. } => {
                 if d(&registers[usize::from(args[0])]).iter().any(|lane| *lane != 0) {
                     return false;
                 }
             }
-            Step::Op { op, imm, args, result } => {
+            AllocEvent::Op { op, imm, args, result } => {
                 // The machine has these sums in place only.
                 assert!(!matches!(op, Op::FmaPs | Op::FmaPd) || args.contains(result));
                 let operands: Vec<Register> = args.iter().map(|r| registers[usize::from(*r)]).collect();

@@ -6,7 +6,7 @@ use ltc_ir::DType;
 use super::{
     super::{
         Recipe,
-        allocate::Step,
+        allocate::AllocEvent,
         emit,
         vector::{Form, Op, Place, Width},
     },
@@ -131,7 +131,7 @@ fn both_widths_are_one_operation() {
     cases.extend(forms.map(|form| (Load(place(form)), vec![], 0)));
     cases.extend(forms.map(|form| (Store(place(form)), vec![1], 0)));
     for (op, args, result) in cases {
-        let step = Step::Op { op, imm: 10, args: args.into_iter().collect(), result };
+        let step = AllocEvent::Op { op, imm: 10, args: args.into_iter().collect(), result };
         let read = |width: Width| -> Vec<String> {
             let bytes = emit::encode(&step, width).expect("encodes");
             let mut formatter = iced_x86::IntelFormatter::new();
