@@ -7,7 +7,7 @@ use super::{
         ir::{Code, Def, Lane},
         loops::instruction_set,
     },
-    Recipe,
+    JitInput,
     emit::{self, Machine},
     lower::{Shape, form, lower},
     memory::Executable,
@@ -46,11 +46,11 @@ pub(crate) fn width() -> Option<Width> {
 const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
 
 /// Cells of uniform exponents of computed powers, with their lanes.
-fn exponents(recipe: &Recipe) -> Vec<(u32, Lane)> {
-    let body = &recipe.body;
-    let cell = |v: usize| recipe.uniform[..v].iter().filter(|u| **u).count() as u32;
+fn exponents(input: &JitInput) -> Vec<(u32, Lane)> {
+    let body = &input.body;
+    let cell = |v: usize| input.uniform[..v].iter().filter(|u| **u).count() as u32;
     let power = |i: usize| match body.values[i] {
-        (Def::Op(Code::Pow, [_, y, _]), lane) if !recipe.uniform[i] && recipe.uniform[y.0 as usize] => {
+        (Def::Op(Code::Pow, [_, y, _]), lane) if !input.uniform[i] && input.uniform[y.0 as usize] => {
             Some((cell(y.0 as usize), lane))
         }
         _ => None,
@@ -58,7 +58,7 @@ fn exponents(recipe: &Recipe) -> Vec<(u32, Lane)> {
     (0..body.values.len()).filter_map(power).collect()
 }
 
-impl Recipe {
+impl JitInput {
     /// The vector program of a group, with powers as these numbers have them.
     pub(super) fn program(&self, width: Width, cells: &[u64]) -> Option<Vectors> {
         let mut known = Vec::new();

@@ -42,12 +42,12 @@ mod vector;
 /// Other machines have tier 0 alone.
 #[cfg(not(target_arch = "x86_64"))]
 mod code {
-    use super::Recipe;
+    use super::JitInput;
 
     #[derive(Debug)]
     pub(crate) enum Compiled {}
 
-    impl Recipe {
+    impl JitInput {
         pub(super) fn compile(&self, _: &[u64]) -> Option<Compiled> {
             None
         }
@@ -101,7 +101,7 @@ pub fn code_bytes() -> usize {
 /// What is compiled: a body, and what its inputs and outputs are.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nobody compiles it"))]
-pub(super) struct Recipe {
+pub(super) struct JitInput {
     pub(super) body: Body,
     /// Per value: whether it is the same for all elements. These have cells, in this order.
     pub(super) uniform: Vec<bool>,

@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use super::{Compiled, Recipe};
+use super::{Compiled, JitInput};
 
 /// Whether fused kernels become machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -55,16 +55,16 @@ const QUEUE: usize = 1024;
 pub(crate) struct Tier {
     jit: Jit,
     /// Until it is compiled.
-    recipe: parking_lot::Mutex<Option<Box<Recipe>>>,
+    input: parking_lot::Mutex<Option<Box<JitInput>>>,
     heat: AtomicU64,
     /// The code; inside `None` where tier 0 is to stay.
     code: OnceLock<Option<Compiled>>,
 }
 
 impl Tier {
-    pub(crate) fn new(jit: Jit, recipe: Recipe) -> Arc<Tier> {
-        let recipe = parking_lot::Mutex::new(Some(Box::new(recipe)));
-        Arc::new(Tier { jit, recipe, heat: AtomicU64::new(0), code: OnceLock::new() })
+    pub(crate) fn new(jit: Jit, input: JitInput) -> Arc<Tier> {
+        let input = parking_lot::Mutex::new(Some(Box::new(input)));
+        Arc::new(Tier { jit, input, heat: AtomicU64::new(0), code: OnceLock::new() })
     }
 
     /// When to compile.
@@ -101,8 +101,8 @@ impl Tier {
     }
 
     fn compile(&self, cells: &[u64]) {
-        if let Some(recipe) = self.recipe.lock().take() {
-            let code = catch_unwind(AssertUnwindSafe(|| recipe.compile(cells)));
+        if let Some(input) = self.input.lock().take() {
+            let code = catch_unwind(AssertUnwindSafe(|| input.compile(cells)));
             let _ = self.code.set(code.unwrap_or(None));
         }
     }

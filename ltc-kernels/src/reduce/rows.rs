@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     ir::{Body, Def, Val},
-    jit::{Jit, Recipe, Tier},
+    jit::{Jit, JitInput, Tier},
     space::{Access, MAX_BLOCK, Space},
     tile::Loops,
 };
@@ -208,7 +208,7 @@ impl Staged {
                 }
                 Some(StageLoops {
                     bytes,
-                    tier: (!made.is_empty()).then(|| Tier::new(jit, Recipe::of_blocks(&stage.elements, &of_row))),
+                    tier: (!made.is_empty()).then(|| Tier::new(jit, JitInput::of_blocks(&stage.elements, &of_row))),
                     elements: Loops::of_blocks(&stage.elements, &of_row)?,
                     rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
                     folds,

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{
     super::{
         ir::{Body, Def, Lane},
-        jit::Recipe,
+        jit::JitInput,
         space::Access,
     },
     Loops, Port, uniform,
@@ -27,11 +27,11 @@ fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
     (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
 }
 
-impl Recipe {
+impl JitInput {
     /// How loops made by [`Loops::of_blocks`] become machine code.
-    pub(crate) fn of_blocks(body: &Body, of_row: &[bool]) -> Recipe {
+    pub(crate) fn of_blocks(body: &Body, of_row: &[bool]) -> JitInput {
         let (inputs, outputs) = block_ports(body, of_row);
-        Recipe {
+        JitInput {
             body: body.clone(),
             uniform: uniform(body, &inputs),
             inputs: inputs.iter().map(|p| p.dtype).collect(),

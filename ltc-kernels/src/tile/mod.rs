@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use super::{
     ir::{Body, Def, Lane, Val},
-    jit::{Jit, Recipe, Tier},
+    jit::{Jit, JitInput, Tier},
     loops::{self, Key, Loop},
     space::{Access, MAX_BLOCK, Space, Way},
 };
@@ -148,14 +148,14 @@ impl Kernel {
         let cost = usual.cost() + inp.len() + out.len();
         let general = Arc::new((general, OnceLock::new()));
         let ones = usual.ones.clone();
-        let recipe = Recipe {
+        let input = JitInput {
             body: usual.clone(),
             uniform: uniform(usual, &inp),
             inputs: inputs.to_vec(),
             outputs: outputs.to_vec(),
             staged: staged.clone(),
         };
-        let tier = Some(Tier::new(Jit::default(), recipe));
+        let tier = Some(Tier::new(Jit::default(), input));
         Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost, tier })
     }
 

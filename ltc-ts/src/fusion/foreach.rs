@@ -6,13 +6,13 @@
 use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::number_words, table};
 use smallvec::SmallVec;
 
-use super::{node_compute::Recipe, rows};
+use super::{node_compute::NodeCompute, rows};
 
 /// The graph without operators over lists, as far as their single forms are `allowed` to be fused, and per node where
 /// it comes from. `None` if there are none.
-pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&Recipe) -> bool) -> Option<(Graph, Vec<u32>)> {
+pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&NodeCompute) -> bool) -> Option<(Graph, Vec<u32>)> {
     let is_list = |n: &GraphNode| n.op().name().starts_with("aten::_foreach_");
-    let fusable = |part: &GraphNode| Recipe::pointwise(graph, part).is_some_and(|p| allowed(&p));
+    let fusable = |part: &GraphNode| NodeCompute::pointwise(graph, part).is_some_and(|p| allowed(&p));
     let apart = |node: &GraphNode| parts(node).filter(|parts| parts.iter().all(fusable));
     graph.nodes().iter().any(is_list).then(|| graph.expanded(|node| is_list(node).then(|| apart(node)).flatten()))
 }

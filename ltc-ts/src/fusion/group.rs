@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::iteration_space::Domain;
-use super::{Recipes, partition::FusionGroup};
+use super::{NodeComputes, partition::FusionGroup};
 use ltc_kernels::{Access, Builder, FusedKernel, Kernel, Lane, RowKernel, RowSpace, Space, Val};
 
 /// A group as one kernel: what it reads and what it yields.
@@ -109,7 +109,7 @@ impl KernelPlan {
     /// be read by a kernel.
     pub(super) fn new(
         graph: &Graph,
-        recipes: &Recipes,
+        computes: &NodeComputes,
         group: &FusionGroup,
         kept: impl Fn(ValueId) -> bool,
     ) -> Option<KernelPlan> {
@@ -122,7 +122,7 @@ impl KernelPlan {
             for &operand in &node.operands {
                 if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
                     let (base, skip) = source(graph, operand);
-                    let strides = recipes.operand_strides(graph, n, &kernel.domain, graph.layout(operand))?;
+                    let strides = computes.operand_strides(graph, n, &kernel.domain, graph.layout(operand))?;
                     let at = kernel.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
                         kernel.operands.push(base);
                         kernel.operands.len() - 1
@@ -141,7 +141,7 @@ impl KernelPlan {
     }
 
     /// A kernel for just one of the results; `None` if sums of it might be taken in another order.
-    pub(crate) fn only(&self, graph: &Graph, recipes: &Recipes, result: ValueId) -> Option<KernelPlan> {
+    pub(crate) fn only(&self, graph: &Graph, computes: &NodeComputes, result: ValueId) -> Option<KernelPlan> {
         let mut wanted: Vec<ValueId> = vec![result];
         let mut nodes = Vec::new();
         for &n in self.nodes.iter().rev() {
@@ -153,16 +153,16 @@ impl KernelPlan {
         }
         nodes.reverse();
         let group = FusionGroup { nodes, domain: Some(self.domain.clone()).filter(|d| d.fold.is_none()) };
-        KernelPlan::new(graph, recipes, &group, |v| v == result)
+        KernelPlan::new(graph, computes, &group, |v| v == result)
     }
 
     /// How the results lie in the domain.
-    fn result_strides(&self, graph: &Graph, recipes: &Recipes) -> Option<Vec<SmallVec<[i64; 6]>>> {
+    fn result_strides(&self, graph: &Graph, computes: &NodeComputes) -> Option<Vec<SmallVec<[i64; 6]>>> {
         let strides = |(i, &r): (usize, &ValueId)| match self.place_of(i) {
             Some(place) => Some(place.strides.clone()),
             None => {
                 let node = graph.definition_index(r)? as u32;
-                recipes.result_strides(graph, node, &self.domain, graph.layout(r))
+                computes.result_strides(graph, node, &self.domain, graph.layout(r))
             }
         };
         self.results.iter().enumerate().map(strides).collect()
@@ -185,11 +185,11 @@ impl KernelPlan {
     pub(crate) fn finish(
         self,
         graph: &Graph,
-        recipes: &Recipes,
+        computes: &NodeComputes,
         like: Option<&FusedKernelStep>,
         dies: impl Fn(usize) -> bool,
     ) -> Option<FusedKernelStep> {
-        let result_strides = self.result_strides(graph, recipes)?;
+        let result_strides = self.result_strides(graph, computes)?;
         let strides: Vec<&[i64]> =
             result_strides.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
         let sizes = &self.domain.sizes;
@@ -197,7 +197,7 @@ impl KernelPlan {
             Some(fold) => {
                 let space = RowSpace::new(sizes, &fold.dims, &strides);
                 let (outputs, inputs) = self.dtypes(graph);
-                let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
+                let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
                 (FusedKernel::Rows(Box::new(kernel)), self.reuse(graph, dies))
             }
@@ -209,7 +209,7 @@ impl KernelPlan {
                 });
                 let kernel = match lent {
                     Some(kernel) => kernel,
-                    None => self.flat(graph, recipes, space, &reuse)?,
+                    None => self.flat(graph, computes, space, &reuse)?,
                 };
                 (FusedKernel::Flat(Box::new(kernel)), reuse)
             }
@@ -226,8 +226,8 @@ impl KernelPlan {
         (self.results.iter().map(of).collect(), inputs.collect())
     }
 
-    fn flat(&self, graph: &Graph, recipes: &Recipes, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
-        let (usual, general) = (self.body(graph, recipes, true)?, self.body(graph, recipes, false)?);
+    fn flat(&self, graph: &Graph, computes: &NodeComputes, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
+        let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
         let staged = reuse.iter().map(Option::is_some).collect();
         let (outputs, inputs) = self.dtypes(graph);
         Kernel::new(space, &outputs, &inputs, &usual, general, staged)
@@ -267,18 +267,18 @@ impl KernelPlan {
         reuse
     }
 
-    fn body(&self, graph: &Graph, recipes: &Recipes, assume_ones: bool) -> Option<ltc_kernels::Body> {
+    fn body(&self, graph: &Graph, computes: &NodeComputes, assume_ones: bool) -> Option<ltc_kernels::Body> {
         let mut b = Builder::new(assume_ones);
         let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
         for &n in &self.nodes {
-            let (node, recipe) = (&graph.nodes()[n as usize], recipes.of(graph, n)?);
-            let made = recipe.build(&mut b, node.first_number, |b, i| {
+            let (node, compute) = (&graph.nodes()[n as usize], computes.of(graph, n)?);
+            let made = compute.build(&mut b, node.first_number, |b, i| {
                 let operand = node.operands[i];
                 if let Some(&v) = values.get(&operand) {
                     return Some(v);
                 }
                 let (base, skip) = source(graph, operand);
-                let strides = recipe.operand_strides(&self.domain, graph.layout(operand))?;
+                let strides = compute.operand_strides(&self.domain, graph.layout(operand))?;
                 let at = self.operands.iter().position(|&o| o == base)? as u32;
                 let input = self.inputs.iter().position(|i| *i == (at, skip, strides.clone()))?;
                 Some(b.input(input as u32, Lane::of(graph.layout(operand).dtype())?))

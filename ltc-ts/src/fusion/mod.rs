@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 use crate::config::Fusion;
 use folds::Alone;
 use iteration_space::Domain;
-use node_compute::Recipe;
+use node_compute::NodeCompute;
 use partition::FusionGroup;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
@@ -48,13 +48,13 @@ const MANY_ELEMENTS: usize = 1 << 16;
 
 /// Per node its formulas, where it has some; empty if they are asked for as they are needed.
 #[derive(Debug)]
-pub(crate) struct Recipes(Vec<Option<Recipe>>);
+pub(crate) struct NodeComputes(Vec<Option<NodeCompute>>);
 
-impl Recipes {
-    fn of(&self, graph: &Graph, node: u32) -> Option<Cow<'_, Recipe>> {
+impl NodeComputes {
+    fn of(&self, graph: &Graph, node: u32) -> Option<Cow<'_, NodeCompute>> {
         match self.0.get(node as usize) {
             Some(known) => known.as_ref().map(Cow::Borrowed),
-            None => Recipe::of(graph, &graph.nodes()[node as usize]).map(Cow::Owned),
+            None => NodeCompute::of(graph, &graph.nodes()[node as usize]).map(Cow::Owned),
         }
     }
 
@@ -82,9 +82,9 @@ impl Recipes {
 
     /// Whether a node is worth a kernel with nothing else in it.
     fn is_worth_a_kernel(&self, graph: &Graph, node: u32) -> bool {
-        self.of(graph, node).is_some_and(|recipe| match recipe.alone {
+        self.of(graph, node).is_some_and(|compute| match compute.alone {
             Alone::Always => true,
-            Alone::Small => recipe.domain.elements() as i64 <= SMALL,
+            Alone::Small => compute.domain.elements() as i64 <= SMALL,
             Alone::Never => false,
         })
     }
@@ -165,7 +165,7 @@ pub(crate) struct Plan {
     /// Per node of that graph the node it comes from.
     pub(crate) origin: Vec<u32>,
     pub(crate) items: Vec<PlanItem>,
-    pub(crate) recipes: Recipes,
+    pub(crate) computes: NodeComputes,
 }
 
 impl Plan {
@@ -178,7 +178,7 @@ impl Plan {
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
         let items = (0..graph.nodes().len() as u32).map(PlanItem::Node).collect();
-        Plan { graph: None, origin: Vec::new(), items, recipes: Recipes(Vec::new()) }
+        Plan { graph: None, origin: Vec::new(), items, computes: NodeComputes(Vec::new()) }
     }
 }
 
@@ -187,18 +187,18 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
     if fusion == Fusion::Off {
         return Plan::unfused(source);
     }
-    let allowed = |p: &Recipe| fusion == Fusion::Full || p.is_exact();
+    let allowed = |p: &NodeCompute| fusion == Fusion::Full || p.is_exact();
     let (apart, origin) = foreach::take_apart(source, allowed).unzip();
     let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
-    let recipes: Vec<_> = graph.nodes().iter().map(|node| Recipe::of(graph, node).filter(allowed)).collect();
-    if recipes.iter().all(Option::is_none) {
+    let computes: Vec<_> = graph.nodes().iter().map(|node| NodeCompute::of(graph, node).filter(allowed)).collect();
+    if computes.iter().all(Option::is_none) {
         return Plan::unfused(source);
     }
-    let recipes = Recipes(recipes);
-    let mut items = items(graph, &recipes, |node| foreach::is_part(graph, source, &origin, node));
+    let computes = NodeComputes(computes);
+    let mut items = items(graph, &computes, |node| foreach::is_part(graph, source, &origin, node));
     let mut needed = needed(graph, &items).into_iter();
     items.retain(|_| needed.next().unwrap_or(true));
-    Plan { graph: apart, origin, items, recipes }
+    Plan { graph: apart, origin, items, computes }
 }
 
 /// The graphs of a program for other sizes.
@@ -231,7 +231,7 @@ pub(crate) fn plan_like<'a>(
             Some(fused) => items.extend(kernels_like(graph, fused)?.into_iter().map(|d| PlanItem::Fused(Box::new(d)))),
         }
     }
-    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), items, recipes: Recipes(Vec::new()) })
+    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), items, computes: NodeComputes(Vec::new()) })
 }
 
 /// A group at other sizes.
@@ -242,18 +242,18 @@ fn kernels_like(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[Kern
     }
     // What feeds another has its sizes, so groups that come of one do not depend on each other, and values they read
     // through views were made readable before.
-    let recipes = Recipes(Vec::new());
+    let computes = NodeComputes(Vec::new());
     let kernel = |group: &FusionGroup| {
-        let kernel = KernelPlan::new(graph, &recipes, group, |v| fused.results.contains(&v))?;
+        let kernel = KernelPlan::new(graph, &computes, group, |v| fused.results.contains(&v))?;
         kernel.operands.iter().all(|o| fused.operands.contains(o)).then_some(kernel)
     };
     if let FusedKernel::Rows(_) = fused.kernel {
         if let [alone] = fused.nodes[..]
-            && !recipes.is_worth_a_kernel(graph, alone)
+            && !computes.is_worth_a_kernel(graph, alone)
         {
             return None;
         }
-        return kernel(&folding_group(graph, &recipes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
+        return kernel(&folding_group(graph, &computes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
     }
     let mut groups: SmallVec<[FusionGroup; 1]> = SmallVec::new();
     for &n in &fused.nodes {
@@ -267,23 +267,23 @@ fn kernels_like(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[Kern
 }
 
 /// These nodes as a group that folds, if they can be one.
-fn folding_group(graph: &Graph, recipes: &Recipes, nodes: &[u32]) -> Option<FusionGroup> {
+fn folding_group(graph: &Graph, computes: &NodeComputes, nodes: &[u32]) -> Option<FusionGroup> {
     let domains: Vec<Domain> =
-        nodes.iter().map(|&n| recipes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
+        nodes.iter().map(|&n| computes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
     let folding = domains.iter().find(|d| d.fold.is_some())?.clone();
     let domain = domains.iter().try_fold(folding, |all, d| all.with(d))?;
-    recipes.agree(graph, &domain, nodes).then(|| FusionGroup { nodes: nodes.to_vec(), domain: Some(domain) })
+    computes.agree(graph, &domain, nodes).then(|| FusionGroup { nodes: nodes.to_vec(), domain: Some(domain) })
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
-fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<PlanItem> {
-    let alone = |(n, recipe): (usize, &Option<Recipe>)| {
-        let domain = recipe.as_ref().map(|r| r.domain.clone());
+fn items(graph: &Graph, computes: &NodeComputes, must: impl Fn(usize) -> bool) -> Vec<PlanItem> {
+    let alone = |(n, compute): (usize, &Option<NodeCompute>)| {
+        let domain = compute.as_ref().map(|r| r.domain.clone());
         // What folds may not suit a kernel even alone.
-        domain.filter(|d| d.fold.is_none() || recipes.agree(graph, d, &[n as u32]))
+        domain.filter(|d| d.fold.is_none() || computes.agree(graph, d, &[n as u32]))
     };
-    let domains: Vec<_> = recipes.0.iter().enumerate().map(alone).collect();
-    let groups = partition::partition(graph, domains, &|domain, nodes| recipes.agree(graph, domain, nodes));
+    let domains: Vec<_> = computes.0.iter().enumerate().map(alone).collect();
+    let groups = partition::partition(graph, domains, &|domain, nodes| computes.agree(graph, domain, nodes));
     let mut group_of = vec![0u32; graph.nodes().len()];
     for (u, group) in groups.iter().enumerate() {
         group.nodes.iter().for_each(|&n| group_of[n as usize] = u as u32);
@@ -300,8 +300,8 @@ fn items(graph: &Graph, recipes: &Recipes, must: impl Fn(usize) -> bool) -> Vec<
     let mut items: Vec<PlanItem> = Vec::with_capacity(groups.len());
     for group in groups {
         let first = group.nodes[0];
-        let lonely = group.nodes.len() == 1 && !recipes.is_worth_a_kernel(graph, first);
-        let kernel = if lonely { None } else { KernelPlan::new(graph, recipes, &group, |v| kept[graph.slot(v)]) };
+        let lonely = group.nodes.len() == 1 && !computes.is_worth_a_kernel(graph, first);
+        let kernel = if lonely { None } else { KernelPlan::new(graph, computes, &group, |v| kept[graph.slot(v)]) };
         let elements = graph.nodes()[first as usize].results().first().map_or(0, |l| l.numel());
         let small = elements <= SMALL || group.nodes.len() > 1 || must(first as usize);
         match kernel {

@@ -37,7 +37,7 @@ enum Letter {
 
 /// A node that a kernel can compute.
 #[derive(Clone, Debug)]
-pub(super) struct Recipe {
+pub(super) struct NodeCompute {
     /// Per result its formula and dtype.
     formulas: SmallVec<[(&'static Formula, DType); 1]>,
     letters: SmallVec<[Letter; 4]>,
@@ -92,14 +92,14 @@ fn ties(row: &Row, e: &Expr) -> bool {
     }
 }
 
-impl Recipe {
+impl NodeCompute {
     /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
-    pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
-        Recipe::pointwise(graph, node).or_else(|| Recipe::folding(graph, node))
+    pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
+        NodeCompute::pointwise(graph, node).or_else(|| NodeCompute::folding(graph, node))
     }
 
     /// A pointwise node.
-    pub(super) fn pointwise(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
+    pub(super) fn pointwise(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
         let [layout] = node.results() else { return None };
         if !node.op().name().starts_with("aten::") || !layout.is_dense() || node.op() == Op::read_view() {
             return None;
@@ -169,12 +169,12 @@ impl Recipe {
         let products = rounding.filter(|_| layout.numel() < VECTORS);
         let lane = Lane::of(computed)?;
         let exact = row.inexact.is_none();
-        let this = Recipe { formulas, letters, lane, rounding, products, domain, alone: Alone::Always, exact };
+        let this = NodeCompute { formulas, letters, lane, rounding, products, domain, alone: Alone::Always, exact };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
     /// A node that folds dimensions away.
-    fn folding(graph: &Graph, node: &GraphNode) -> Option<Recipe> {
+    fn folding(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
         let row = table::find(node.op().name())?;
         let name = row.name.strip_prefix("aten::")?;
         let reduce = row.reduce?;
@@ -198,7 +198,8 @@ impl Recipe {
         let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
         let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
         let exact = row.inexact.is_none();
-        let this = Recipe { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name), exact };
+        let this =
+            NodeCompute { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name), exact };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
             _ => true,

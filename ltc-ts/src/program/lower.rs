@@ -109,7 +109,7 @@ impl Program {
         for (index, item) in fusion_plan.items.into_iter().enumerate() {
             match item {
                 fusion::PlanItem::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
-                fusion::PlanItem::Fused(kernel) => lowering.fused(index, *kernel, &fusion_plan.recipes)?,
+                fusion::PlanItem::Fused(kernel) => lowering.fused(index, *kernel, &fusion_plan.computes)?,
                 fusion::PlanItem::Room(n) => lowering.room(index, n as usize)?,
                 fusion::PlanItem::Piece { node, operands, slice } => {
                     lowering.piece(index, node as usize, operands, &slice)?
@@ -191,13 +191,13 @@ impl Lowering<'_> {
     }
 
     /// Step `index`, a kernel.
-    fn fused(&mut self, index: usize, kernel: KernelPlan, recipes: &fusion::Recipes) -> Result<(), BackendError> {
+    fn fused(&mut self, index: usize, kernel: KernelPlan, computes: &fusion::NodeComputes) -> Result<(), BackendError> {
         let first = kernel.nodes[0];
         let mut operands = self.schedule.uses(self.graph, &kernel.operands, index);
         let results = kernel.stored();
         let dies = |i: usize| self.config.reuse && self.schedule.dies(index, i);
         let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
-        let mut fused = kernel.finish(self.graph, recipes, like, dies).ok_or_else(|| BackendError::CannotLower {
+        let mut fused = kernel.finish(self.graph, computes, like, dies).ok_or_else(|| BackendError::CannotLower {
             op: self.graph.nodes()[first as usize].op().name().into(),
             reason: "no kernel for a group of operators".into(),
         })?;

@@ -8,7 +8,7 @@
 use ltc_ir::{ArgFlags, Graph, GraphNode, Op, OpClass, Props, ValueId};
 use smallvec::SmallVec;
 
-use crate::fusion::{Plan, PlanItem, Recipes, liveness};
+use crate::fusion::{NodeComputes, Plan, PlanItem, liveness};
 
 /// Most values made again.
 const MAX_AGAIN: usize = 256;
@@ -33,7 +33,7 @@ pub struct MemoryPlan {
 
 /// Changes the steps of a plan so that they fit the budget, as far as possible.
 pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan {
-    let Plan { graph, items, recipes, .. } = plan;
+    let Plan { graph, items, computes, .. } = plan;
     let memory = Memory::new(graph.as_ref().unwrap_or(source));
     let mut lives = memory.lives(items.iter());
     let recorded = lives.peak;
@@ -49,7 +49,7 @@ pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan 
             lives = there;
         }
         while lives.peak > budget && again < MAX_AGAIN {
-            let Some(better) = memory.make_again(items, recipes, &lives, budget) else { break };
+            let Some(better) = memory.make_again(items, computes, &lives, budget) else { break };
             (lives, again) = (better, again + 1);
         }
     }
@@ -268,7 +268,13 @@ impl<'a> Memory<'a> {
     }
 
     /// Lets a value go while memory is highest, and makes it again when it is needed: the one that helps most.
-    fn make_again(&self, items: &mut Vec<PlanItem>, recipes: &Recipes, lives: &Lives, budget: usize) -> Option<Lives> {
+    fn make_again(
+        &self,
+        items: &mut Vec<PlanItem>,
+        computes: &NodeComputes,
+        lives: &Lives,
+        budget: usize,
+    ) -> Option<Lives> {
         let top = lives.during.iter().position(|&b| b == lives.peak)?;
         let reads = |s: usize, i: usize| self.reads(&items[i]).contains(&s);
         // Alive at the top and idle there.
@@ -283,7 +289,7 @@ impl<'a> Memory<'a> {
         let mut best: Option<(usize, usize, Vec<PlanItem>, Lives)> = None;
         let mut tried = 0;
         for slot in idle {
-            let Some((at, again)) = self.again(items, recipes, lives, slot, top) else { continue };
+            let Some((at, again)) = self.again(items, computes, lives, slot, top) else { continue };
             let new: Vec<&PlanItem> = items[..at].iter().chain(&again).chain(&items[at..]).collect();
             let there = self.lives(new);
             let excess = there.excess(budget);
@@ -305,7 +311,7 @@ impl<'a> Memory<'a> {
     fn again(
         &self,
         items: &[PlanItem],
-        recipes: &Recipes,
+        computes: &NodeComputes,
         lives: &Lives,
         slot: usize,
         top: usize,
@@ -318,7 +324,7 @@ impl<'a> Memory<'a> {
             PlanItem::Node(n) => is_cheap(&self.graph.nodes()[*n as usize]).then_some(PlanItem::Node(*n))?,
             PlanItem::Fused(kernel) => {
                 let value = kernel.results.iter().find(|&&r| self.graph.slot(r) == slot)?;
-                PlanItem::Fused(Box::new(kernel.only(self.graph, recipes, *value)?))
+                PlanItem::Fused(Box::new(kernel.only(self.graph, computes, *value)?))
             }
             PlanItem::Room(_) | PlanItem::Piece { .. } => return None,
         };

@@ -1,7 +1,7 @@
 //! Vector programs of any width, run by a machine written in Rust: AVX-512 programs where there is no AVX-512.
 
 use super::super::{
-    Recipe,
+    JitInput,
     allocate::{AllocEvent, Allocated, allocate},
     vector::{Form, Op, Origin, Place, Vectors, Width, compare, rounding},
 };
@@ -162,8 +162,8 @@ fn store(port: &mut [u8], place: Place, register: &Register) {
 
 /// Computes so many groups of AVX-512; `ports` are the bytes of inputs and outputs. Whether there is a program,
 /// and no element is left to tier 0.
-pub(super) fn run(recipe: &Recipe, cells: &[u64], groups: usize, ports: &mut [Vec<u8>]) -> bool {
-    let Some(program) = recipe.program(Width::Zmm, cells) else { return false };
+pub(super) fn run(input: &JitInput, cells: &[u64], groups: usize, ports: &mut [Vec<u8>]) -> bool {
+    let Some(program) = input.program(Width::Zmm, cells) else { return false };
     let all: Vectors = program.interleaved(groups, Width::Zmm.group());
     let Allocated { before, steps, slots } = allocate(&all, Width::Zmm.registers());
     let mut registers = [[0xa5u8; 64]; 32];

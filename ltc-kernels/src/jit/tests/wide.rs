@@ -5,7 +5,7 @@ use ltc_ir::DType;
 
 use super::{
     super::{
-        Recipe,
+        JitInput,
         allocate::AllocEvent,
         emit,
         vector::{Form, Op, Place, Width},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Jit, Lane, Val, ir::Def};
 
-fn recipe(case: &Case) -> Recipe {
+fn input(case: &Case) -> JitInput {
     let uniform = |v: &(Def, Lane)| matches!(v.0, Def::Number(..) | Def::Const(_));
     let mut uniforms: Vec<bool> = case.body.values.iter().map(uniform).collect();
     for i in 0..uniforms.len() {
@@ -24,7 +24,7 @@ fn recipe(case: &Case) -> Recipe {
             uniforms[i] = case.body.operands(Val(i as u32)).iter().all(|o| uniforms[o.0 as usize]);
         }
     }
-    Recipe {
+    JitInput {
         body: case.body.clone(),
         uniform: uniforms,
         inputs: case.inputs.iter().map(|i| i.0).collect(),
@@ -42,7 +42,7 @@ fn both_widths_decode() {
     for round in 0..60 {
         let case = random(&mut dice, 1 + round * 4);
         for width in [Width::Ymm, Width::Zmm] {
-            let Some(machine) = recipe(&case).assemble(width, &[0; 1024]) else { continue };
+            let Some(machine) = input(&case).assemble(width, &[0; 1024]) else { continue };
             let bytes = &machine.bytes[machine.entry..];
             let decoder = Decoder::with_ip(64, bytes, machine.entry as u64, DecoderOptions::NONE);
             let all: Vec<Instruction> = decoder.into_iter().collect();
@@ -86,13 +86,13 @@ fn wide_programs_agree() {
         let bytes = |e: &Elements| e.memory.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
         let mut ports: Vec<Vec<u8>> = inputs.iter().chain(&outputs).map(bytes).collect();
         ports[inputs.len()..].iter_mut().for_each(|p| p.fill(0xcc));
-        let recipe = recipe(&case);
+        let input = input(&case);
         let mut cells = kernel.cells(&from, &numbers);
-        let truths = recipe.uniform.iter().zip(&case.body.values).filter(|(u, _)| **u);
+        let truths = input.uniform.iter().zip(&case.body.values).filter(|(u, _)| **u);
         for (cell, (_, value)) in cells.iter_mut().zip(truths) {
             *cell = if value.1 == Lane::Bool && *cell != 0 { u64::MAX } else { *cell };
         }
-        if !simulate::run(&recipe, &cells, groups, &mut ports) {
+        if !simulate::run(&input, &cells, groups, &mut ports) {
             continue;
         }
         compared += 1;
