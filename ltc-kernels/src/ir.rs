@@ -170,7 +170,7 @@ impl Code {
     }
 
     /// Whether it goes over all elements of a row.
-    pub fn folds(self) -> bool {
+    pub fn reduces(self) -> bool {
         matches!(self, Code::Sum | Code::AMax | Code::AMin)
     }
 

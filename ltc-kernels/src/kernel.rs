@@ -7,7 +7,7 @@ use super::{Jit, Kernel, RowKernel};
 pub enum FusedKernel {
     /// Element by element.
     Flat(Box<Kernel>),
-    /// With folds.
+    /// With reductions.
     Rows(Box<RowKernel>),
 }
 

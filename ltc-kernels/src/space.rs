@@ -11,7 +11,7 @@ pub(crate) const MAX_BLOCK: usize = 1024;
 /// Dimensions or strides.
 type Dims = SmallVec<[isize; 6]>;
 
-/// How an operand's elements lie, seen in the order of a [`Space`].
+/// How an operand's elements lie, seen in the order of a [`IterationSpace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// One after the other.
@@ -33,26 +33,26 @@ pub(super) enum Way {
 
 /// An iteration space: sizes with the fewest dimensions that reach all operands, in the memory order of the first.
 #[derive(Clone, Debug)]
-pub struct Space {
+pub struct IterationSpace {
     dims: Dims,
     /// Per operand, in elements.
     strides: Vec<Dims>,
 }
 
-impl Space {
+impl IterationSpace {
     /// The space of these sizes for operands with these strides, in elements. The first operand gives the order; it
     /// should be an output.
-    pub fn new(sizes: &[i64], operands: &[&[i64]]) -> Space {
+    pub fn new(sizes: &[i64], operands: &[&[i64]]) -> IterationSpace {
         let mut order: SmallVec<[usize; 6]> = (0..sizes.len()).collect();
         if let Some(first) = operands.first() {
             order.sort_by_key(|&d| std::cmp::Reverse(first[d]));
         }
-        Space::ordered(&order, sizes, operands)
+        IterationSpace::ordered(&order, sizes, operands)
     }
 
     /// The space of these dimensions, outermost first.
-    pub(crate) fn ordered(order: &[usize], sizes: &[i64], operands: &[&[i64]]) -> Space {
-        let mut space = Space { dims: Dims::new(), strides: vec![Dims::new(); operands.len()] };
+    pub(crate) fn ordered(order: &[usize], sizes: &[i64], operands: &[&[i64]]) -> IterationSpace {
+        let mut space = IterationSpace { dims: Dims::new(), strides: vec![Dims::new(); operands.len()] };
         for &d in order.iter().filter(|&&d| sizes[d] != 1) {
             space.push(sizes[d] as isize, operands.iter().map(|o| o[d] as isize));
         }
@@ -195,7 +195,7 @@ impl Space {
     /// The same for elements of so many bytes.
     ///
     /// # Safety
-    /// As [`Space::transfer`].
+    /// As [`IterationSpace::transfer`].
     pub(super) unsafe fn transfer_sized(
         &self,
         way: Way,
@@ -219,7 +219,7 @@ impl Space {
     /// The same for elements of this dtype and a block of its lane.
     ///
     /// # Safety
-    /// As [`Space::transfer`].
+    /// As [`IterationSpace::transfer`].
     pub(super) unsafe fn convert(
         &self,
         way: Way,
@@ -267,24 +267,24 @@ mod tests {
 
     #[test]
     fn dimensions_that_go_on_are_one() {
-        let s = Space::new(&[2, 1, 3, 4], &[&[12, 99, 4, 1], &[12, 5, 4, 1]]);
+        let s = IterationSpace::new(&[2, 1, 3, 4], &[&[12, 99, 4, 1], &[12, 5, 4, 1]]);
         assert_eq!(
             (&s.dims[..], s.element_count(), s.access(0), s.access(1)),
             (&[24][..], 24, Access::Dense, Access::Dense)
         );
-        let bias = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[0, 1, 0], &[0, 0, 0]]);
+        let bias = IterationSpace::new(&[2, 3, 4], &[&[12, 4, 1], &[0, 1, 0], &[0, 0, 0]]);
         assert_eq!(bias.dims[..], [2, 3, 4]);
         assert_eq!((bias.access(0), bias.access(1), bias.access(2)), (Access::Dense, Access::Strided, Access::Uniform));
-        let transposed = Space::new(&[3, 4], &[&[1, 3], &[1, 3]]);
+        let transposed = IterationSpace::new(&[3, 4], &[&[1, 3], &[1, 3]]);
         assert_eq!((&transposed.dims[..], transposed.access(1)), (&[12][..], Access::Dense));
-        assert_eq!(Space::new(&[], &[&[], &[]]).element_count(), 1);
-        assert_eq!(Space::new(&[0, 3], &[&[3, 1]]).element_count(), 0);
+        assert_eq!(IterationSpace::new(&[], &[&[], &[]]).element_count(), 1);
+        assert_eq!(IterationSpace::new(&[0, 3], &[&[3, 1]]).element_count(), 0);
     }
 
     #[test]
     fn any_stretch_is_gathered_and_scattered() {
         let mut data: Vec<i32> = (0..24).collect();
-        let s = Space::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
+        let s = IterationSpace::new(&[2, 3, 4], &[&[12, 4, 1], &[1, 2, 6]]);
         let expected: Vec<i32> = (0..24).map(|i| (i / 12) + (i / 4 % 3) * 2 + (i % 4) * 6).collect();
         for start in 0..24 {
             assert_eq!((s.locate(1, start), s.row()), ((expected[start] as isize, 6), 4));

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use ltc_ir::DType;
-use ltc_kernels::{Builder, Code, Jit, Kernel, Lane, MaxPool, Mt19937, Ran, RowKernel, RowSpace, Space, bernoulli};
+use ltc_kernels::{
+    Builder, Code, IterationSpace, Jit, Kernel, Lane, MaxPool, Mt19937, Ran, ReductionSpace, RowKernel, bernoulli,
+};
 
 /// Calls `f` for pieces of `0..n`, the last first: as threads may.
 fn in_pieces(n: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
@@ -23,7 +25,7 @@ fn dense_strided_and_uniform_operands_are_read() {
         let sum = b.op(Code::Add, &[product, z]);
         b.finish(&[sum])
     };
-    let space = Space::new(&[3, 5], &[&[5, 1], &[5, 1], &[1, 3], &[0, 0]]);
+    let space = IterationSpace::new(&[3, 5], &[&[5, 1], &[5, 1], &[1, 3], &[0, 0]]);
     let kernel = Kernel::new(space, &[DType::F32], &[DType::F32; 3], &build(true), build(false), vec![false]);
     let mut kernel = kernel.expect("all have loops");
     kernel.set_jit(Jit::Off);
@@ -52,7 +54,7 @@ fn rows_columns_and_long_rows_are_reduced() {
             let rest = b.op(Code::Sub, &[x, largest]);
             b.finish(&[rest, sum])
         };
-        let space = RowSpace::new(&sizes, &[false, true], &[&strides, &[1, 0], &strides]);
+        let space = ReductionSpace::new(&sizes, &[false, true], &[&strides, &[1, 0], &strides]);
         let kernel = RowKernel::new(space, &[DType::F32; 2], &[DType::F32], &build(true), build(false));
         let mut kernel = kernel.expect("all have loops");
         kernel.set_jit(Jit::Off);

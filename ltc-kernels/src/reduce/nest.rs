@@ -1,9 +1,9 @@
-//! A body with folds, cut into stages.
+//! A body with reductions, cut into stages.
 //!
-//! A fold needs all elements of its row before anything can use what it gives. So a body with folds is run in stages:
-//! each goes over the elements once, folds some values, and ends with what is computed once per row from what was
-//! folded. A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what one
-//! stage computes per element another may find *carried* in scratch memory, if it is dear, or compute again.
+//! A reduction needs all elements of its row before anything can use what it gives. So a body with reductions is run in
+//! stages: each goes over the elements once, reduces some values, and ends with what is computed once per row from what
+//! was reduced. A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what
+//! one stage computes per element another may find *carried* in scratch memory, if it is dear, or compute again.
 
 use rustc_hash::FxHashMap;
 
@@ -27,7 +27,7 @@ pub(crate) enum Keep {
     Output(u32),
     Carried(u32),
     /// Folded to a value of the row.
-    Fold(Code, u32),
+    Reduce(Code, u32),
 }
 
 /// What becomes of an output of a stage's body over rows.
@@ -49,7 +49,7 @@ pub(crate) struct Stage {
     pub(crate) row_keeps: Vec<RowKeep>,
 }
 
-/// A body with folds as stages.
+/// A body with reductions as stages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nest {
     /// The first stage has no elements: what rows can compute from their inputs alone.
@@ -131,7 +131,7 @@ impl Cutter<'_> {
                     let first = self.operands(v).map(ready).max().unwrap_or(0).max(1);
                     match widest {
                         // Of equal elements too: how many there are counts.
-                        _ if code.folds() => (Level::Row, first),
+                        _ if code.reduces() => (Level::Row, first),
                         Level::Element => (Level::Element, first),
                         other => (other, self.operands(v).map(|o| self.stage[o]).max().unwrap_or(0)),
                     }
@@ -142,8 +142,8 @@ impl Cutter<'_> {
         }
     }
 
-    fn folds(&self, v: usize) -> bool {
-        matches!(self.body.values[v].0, Def::Op(code, _) if code.folds())
+    fn reduces(&self, v: usize) -> bool {
+        matches!(self.body.values[v].0, Def::Op(code, _) if code.reduces())
     }
 
     /// Gives a number to all values of the row that something elsewhere needs.
@@ -151,13 +151,13 @@ impl Cutter<'_> {
         let mut wanted = vec![false; self.body.values.len()];
         for v in self.values() {
             for o in self.operands(v).filter(|&o| self.level[o] == Level::Row) {
-                let elsewhere = self.level[v] == Level::Element || self.folds(v) || self.stage[v] != self.stage[o];
+                let elsewhere = self.level[v] == Level::Element || self.reduces(v) || self.stage[v] != self.stage[o];
                 wanted[o] |= elsewhere;
             }
         }
         for v in self.values().filter(|&v| self.level[v] == Level::Row) {
             let input = if let Def::Input(i) = self.body.values[v].0 { Some(i) } else { None };
-            if wanted[v] || self.folds(v) || input.is_some() {
+            if wanted[v] || self.reduces(v) || input.is_some() {
                 let number = nest.row_values.len() as u32;
                 self.row[v] = Some(number);
                 nest.row_values.push(self.body.values[v].1);
@@ -190,9 +190,9 @@ impl Cutter<'_> {
         for v in self.values() {
             match self.level[v] {
                 Level::Row if self.stage[v] == s => {
-                    if let (true, Def::Op(code, args)) = (self.folds(v), self.body.values[v].0) {
+                    if let (true, Def::Op(code, args)) = (self.reduces(v), self.body.values[v].0) {
                         targets.push(args[0].0 as usize);
-                        stage.keeps.push(Keep::Fold(code, self.row[v].unwrap_or(0)));
+                        stage.keeps.push(Keep::Reduce(code, self.row[v].unwrap_or(0)));
                     } else if let (Some(row), Def::Op(..)) = (self.row[v], self.body.values[v].0) {
                         row_targets.push(v);
                         stage.row_keeps.push(RowKeep::Row(row));
@@ -223,7 +223,8 @@ impl Cutter<'_> {
             (Level::Element, _) if self.stage[v] < s => self.carry[v].map(Feed::Carried),
             _ => None,
         });
-        let made_here = |v: usize| self.stage[v] == s && !self.folds(v) && matches!(self.body.values[v].0, Def::Op(..));
+        let made_here =
+            |v: usize| self.stage[v] == s && !self.reduces(v) && matches!(self.body.values[v].0, Def::Op(..));
         let (rows, row_feeds) = self.extract(&row_targets, |v| self.row[v].filter(|_| !made_here(v)).map(Feed::Row));
         stage.elements = elements;
         stage.feeds = feeds;

@@ -1,4 +1,4 @@
-//! One thread's part in a run of a kernel with folds: see `rows.rs`.
+//! One thread's part in a run of a kernel with reductions: see `rows.rs`.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(crate) struct Shared<'a> {
     /// Per input and output whether its address suits vectors of its dtype.
     pub(crate) even: (SmallVec<[bool; 8]>, SmallVec<[bool; 8]>),
     pub(crate) numbers: &'a [u64],
-    /// Accumulators of the tasks of a long fold.
+    /// Accumulators of the tasks of a long reduction.
     pub(crate) partials: *mut u64,
 }
 
@@ -80,10 +80,10 @@ impl Pass<'_> {
         first..(first + self.staged.bundle).min(self.kernel.space.row_count)
     }
 
-    /// The accumulators of fold `i` of a stage, of these rows of the bundle.
+    /// The accumulators of reduction `i` of a stage, of these rows of the bundle.
     ///
     /// # Safety
-    /// Only one such slice is alive at a time for each fold.
+    /// Only one such slice is alive at a time for each reduction.
     unsafe fn totals<'a>(&self, i: usize, rows: Range<usize>) -> &'a mut [u64] {
         let first = self.piece(self.staged.totals, i).cast::<u64>().wrapping_add(rows.start);
         // SAFETY: a piece has eight bytes for each row of a bundle, and is aligned.
@@ -97,9 +97,9 @@ impl Pass<'_> {
         unsafe {
             self.begin(&rows, chunk == 0 || chunks == 1);
             for (i, stage) in self.staged.stages.iter().enumerate().skip(1) {
-                for (f, fold) in stage.folds.iter().enumerate() {
-                    if let Some(fold) = fold {
-                        self.totals(f, 0..rows.len()).fill(fold.start);
+                for (f, reducer) in stage.reducers.iter().enumerate() {
+                    if let Some(reducer) = reducer {
+                        self.totals(f, 0..rows.len()).fill(reducer.start);
                     }
                 }
                 if chunks == 1 {
@@ -109,8 +109,8 @@ impl Pass<'_> {
                     let first = chunk * self.staged.chunk;
                     let end = (first + self.staged.chunk).min(self.kernel.space.each);
                     self.elements(stage, &rows, first..end);
-                    for f in 0..stage.folds.len() {
-                        let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
+                    for f in 0..stage.reducers.len() {
+                        let at = ((bundle * chunks + chunk) * stage.reducers.len() + f) * self.staged.bundle;
                         let partial = std::slice::from_raw_parts_mut(self.shared.partials.add(at), rows.len());
                         partial.copy_from_slice(self.totals(f, 0..rows.len()));
                     }
@@ -126,13 +126,13 @@ impl Pass<'_> {
         // SAFETY: see above.
         unsafe {
             self.begin(&rows, false);
-            for (f, fold) in stage.folds.iter().enumerate() {
-                let Some(fold) = fold else { continue };
+            for (f, reducer) in stage.reducers.iter().enumerate() {
+                let Some(reducer) = reducer else { continue };
                 let totals = self.totals(f, 0..rows.len());
-                totals.fill(fold.start);
+                totals.fill(reducer.start);
                 for chunk in 0..chunks {
-                    let at = ((bundle * chunks + chunk) * stage.folds.len() + f) * self.staged.bundle;
-                    (fold.join)(totals, std::slice::from_raw_parts(self.shared.partials.add(at), rows.len()));
+                    let at = ((bundle * chunks + chunk) * stage.reducers.len() + f) * self.staged.bundle;
+                    (reducer.join)(totals, std::slice::from_raw_parts(self.shared.partials.add(at), rows.len()));
                 }
             }
             self.finish(self.staged.stages.len() - 1, &rows, true);
@@ -160,12 +160,12 @@ impl Pass<'_> {
 
     /// Turns totals into values of the rows, and computes what follows from them.
     unsafe fn finish(&self, stage: usize, rows: &Range<usize>, store: bool) {
-        let (kernel, StageLoops { stage, rows: loops, folds, .. }) = (self.kernel, &self.staged.stages[stage]);
+        let (kernel, StageLoops { stage, rows: loops, reducers, .. }) = (self.kernel, &self.staged.stages[stage]);
         // SAFETY: see above.
         unsafe {
-            for (f, (fold, keep)) in folds.iter().zip(&stage.keeps).enumerate() {
-                if let (Some(fold), Keep::Fold(_, row)) = (fold, keep) {
-                    (fold.values)(self.totals(f, 0..rows.len()), self.row_value(*row));
+            for (f, (reducer, keep)) in reducers.iter().zip(&stage.keeps).enumerate() {
+                if let (Some(reducer), Keep::Reduce(_, row)) = (reducer, keep) {
+                    (reducer.values)(self.totals(f, 0..rows.len()), self.row_value(*row));
                 }
             }
             if stage.row_keeps.is_empty() {
@@ -257,7 +257,7 @@ impl Pass<'_> {
                     }
                     self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
-                // Several rows that are only folded, from where they lie, are one block.
+                // Several rows that are only reduced, from where they lie, are one block.
                 Walk::Line if staged.bundle > 1 && stage.made == 0 && places.iter().all(Place::is_along) => {
                     let n = rows.len() * space.each;
                     self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
@@ -339,7 +339,7 @@ impl Pass<'_> {
         };
         let keep = |(k, keep): (usize, &Keep)| match *keep {
             Keep::Carried(c) => carried(c),
-            Keep::Fold(..) => Place::Here(self.piece(staged.keeps, k)),
+            Keep::Reduce(..) => Place::Here(self.piece(staged.keeps, k)),
             Keep::Output(o) => {
                 let o = o as usize;
                 let memory = (shared.outputs[o], shared.even.1[o]);
@@ -400,14 +400,14 @@ impl Pass<'_> {
                 None => {}
             }
             // Made first, then read as they come.
-            let kept = (feeds..ports.len()).chain(stage.folded_feeds.iter().copied());
+            let kept = (feeds..ports.len()).chain(stage.reduced_feeds.iter().copied());
             for (k, (keep, port)) in stage.stage.keeps.iter().zip(kept).enumerate() {
-                match (*keep, &stage.folds[k]) {
-                    (Keep::Fold(..), Some(fold)) if staged.walk == Walk::Columns => {
-                        (fold.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                match (*keep, &stage.reducers[k]) {
+                    (Keep::Reduce(..), Some(reducer)) if staged.walk == Walk::Columns => {
+                        (reducer.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
                     }
-                    (Keep::Fold(..), Some(fold)) => {
-                        (fold.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                    (Keep::Reduce(..), Some(reducer)) => {
+                        (reducer.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
                     }
                     (Keep::Output(o), _) if ports[port] == self.piece(staged.keeps, k) => {
                         let (o, port, block) = (o as usize, kernel.outputs[o as usize], ports[port]);
@@ -476,8 +476,8 @@ impl RowKernel {
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
         let (bundles, chunks) = self.tasks(staged);
-        let folds = staged.stages.last().map_or(0, |s| s.folds.len());
-        let mut partials = vec![0u64; if chunks > 1 { bundles * chunks * folds * staged.bundle } else { 0 }];
+        let reducers = staged.stages.last().map_or(0, |s| s.reducers.len());
+        let mut partials = vec![0u64; if chunks > 1 { bundles * chunks * reducers * staged.bundle } else { 0 }];
         let even = |address: usize, port: &Port| address.is_multiple_of(port.dtype.size_of());
         let shared = Shared {
             outputs,

@@ -1,6 +1,6 @@
-//! Kernels with folds: softmax, norms, sums.
+//! Kernels with reductions: softmax, norms, sums.
 //!
-//! Elements are grouped into rows, one for each place that is left when some dimensions are folded away. Stages (see
+//! Elements are grouped into rows, one for each place that is left when some dimensions are reduced. Stages (see
 //! `nest.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends
 //! on what lies side by side in memory:
 //!
@@ -15,13 +15,13 @@ use std::sync::{Arc, OnceLock};
 use ltc_ir::DType;
 
 use super::{
-    folds::Folder,
     nest::{Feed, Keep, Nest, Stage},
+    reducers::Reducer,
 };
 use crate::{
     ir::{Body, Def, Val},
     jit::{Jit, JitInput, Tier},
-    space::{Access, MAX_BLOCK, Space},
+    space::{Access, IterationSpace, MAX_BLOCK},
     tile::Loops,
 };
 
@@ -34,7 +34,7 @@ const LONGER: usize = 4;
 const SHORT_ROW: usize = 192;
 /// Elements of longer rows that stay in the first-level cache from one stage to the next.
 const BUNDLE: usize = 4096;
-/// Elements a long fold is cut into, so that several threads can share it.
+/// Elements a long reduction is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
 /// An input or output.
@@ -60,13 +60,13 @@ pub(crate) enum Walk {
     Columns,
 }
 
-/// The elements of a kernel with folds, and how operands lie: outputs, then inputs.
+/// The elements of a kernel with reductions, and how operands lie: outputs, then inputs.
 #[derive(Clone, Debug)]
-pub struct RowSpace {
+pub struct ReductionSpace {
     /// All elements: row by row, or if `columns`, the first of all rows, then the second of all, and so on.
-    pub(crate) elements: Space,
+    pub(crate) elements: IterationSpace,
     /// One element per row.
-    pub(crate) rows: Space,
+    pub(crate) rows: IterationSpace,
     pub(crate) columns: bool,
     pub(crate) row_count: usize,
     /// Elements of a row.
@@ -75,11 +75,11 @@ pub struct RowSpace {
     pub(crate) of_rows: Vec<bool>,
 }
 
-impl RowSpace {
-    /// The space of these sizes with the dimensions in `folded` folded away. Strides are in elements, 0 where an
+impl ReductionSpace {
+    /// The space of these sizes with the dimensions in `reduced` gone. Strides are in elements, 0 where an
     /// operand is repeated.
-    pub fn new(sizes: &[i64], folded: &[bool], operands: &[&[i64]]) -> RowSpace {
-        let of_rows = |o: &&[i64]| (0..sizes.len()).all(|d| !folded[d] || o[d] == 0 || sizes[d] == 1);
+    pub fn new(sizes: &[i64], reduced: &[bool], operands: &[&[i64]]) -> ReductionSpace {
+        let of_rows = |o: &&[i64]| (0..sizes.len()).all(|d| !reduced[d] || o[d] == 0 || sizes[d] == 1);
         let of_rows: Vec<bool> = operands.iter().map(of_rows).collect();
         // The order of memory of the first operand that has all elements.
         let all = |o: &&&[i64]| (0..sizes.len()).all(|d| sizes[d] == 1 || o[d] != 0);
@@ -89,7 +89,7 @@ impl RowSpace {
             .or_else(|| operands.iter().zip(&of_rows).find(|(_, rows)| !**rows).map(|(o, _)| o));
         let stride = |d: usize| leader.map_or(0, |l| l[d]);
         let part = |wanted: bool| {
-            let mut dims: Vec<usize> = (0..sizes.len()).filter(|&d| folded[d] == wanted && sizes[d] != 1).collect();
+            let mut dims: Vec<usize> = (0..sizes.len()).filter(|&d| reduced[d] == wanted && sizes[d] != 1).collect();
             dims.sort_by_key(|&d| std::cmp::Reverse(stride(d)));
             dims
         };
@@ -101,9 +101,9 @@ impl RowSpace {
         };
         let order: Vec<usize> = if columns { [&inner[..], &kept].concat() } else { [&kept[..], &inner].concat() };
         let count = |dims: &[usize]| dims.iter().map(|&d| sizes[d] as usize).product::<usize>();
-        RowSpace {
-            elements: Space::ordered(&order, sizes, operands),
-            rows: Space::ordered(&kept, sizes, operands),
+        ReductionSpace {
+            elements: IterationSpace::ordered(&order, sizes, operands),
+            rows: IterationSpace::ordered(&kept, sizes, operands),
             columns,
             row_count: count(&kept),
             each: count(&inner),
@@ -112,10 +112,10 @@ impl RowSpace {
     }
 }
 
-/// A kernel with folds, ready to run.
+/// A kernel with reductions, ready to run.
 #[derive(Debug)]
 pub struct RowKernel {
-    pub(crate) space: RowSpace,
+    pub(crate) space: ReductionSpace,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
     pub(super) usual: Staged,
@@ -133,11 +133,11 @@ pub(crate) struct StageLoops {
     pub(crate) rows: Loops,
     /// Bytes of an element of each feed.
     pub(crate) bytes: Vec<usize>,
-    /// How many kept values are computed; those after them are folded as they come, from these feeds.
+    /// How many kept values are computed; those after them are reduced as they come, from these feeds.
     pub(crate) made: usize,
-    pub(crate) folded_feeds: Vec<usize>,
-    /// Per kept value of the elements, how it is folded if it is.
-    pub(crate) folds: Vec<Option<Folder>>,
+    pub(crate) reduced_feeds: Vec<usize>,
+    /// Per kept value of the elements, how it is reduced if it is.
+    pub(crate) reducers: Vec<Option<Reducer>>,
 }
 
 /// A body's stages as loops, and where scratch memory is for what.
@@ -151,7 +151,7 @@ pub(crate) struct Staged {
     pub(crate) block: usize,
     /// Elements of each row in a block of columns; more than one only where a bundle has all rows.
     pub(crate) lines: usize,
-    /// Elements of each row (for columns: elements of a row's fold) of a task.
+    /// Elements of each row (for columns: elements of a row's reduction) of a task.
     pub(crate) chunk: usize,
     /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a bundle.
     pub(crate) piece: usize,
@@ -166,7 +166,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    pub(super) fn new(body: &Body, space: &RowSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
+    pub(super) fn new(body: &Body, space: &ReductionSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
         let staged = |carry, bundle| Staged::with(Nest::new(body, &of_rows, carry), space, bundle, jit);
         let first = staged(true, None)?;
@@ -178,26 +178,26 @@ impl Staged {
         if long && !first.nest.carried.is_empty() { staged(false, Some(first.bundle)) } else { Some(first) }
     }
 
-    fn with(nest: Nest, space: &RowSpace, bundle: Option<usize>, jit: Jit) -> Option<Staged> {
+    fn with(nest: Nest, space: &ReductionSpace, bundle: Option<usize>, jit: Jit) -> Option<Staged> {
         // Blocks of several rows want values of rows beside the elements, as columns do.
         let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
             let one = |stage: &Stage| {
                 let mut stage = stage.clone();
                 let of_row: Vec<bool> = stage.feeds.iter().map(|f| uniform && matches!(f, Feed::Row(_))).collect();
-                // What is folded as it comes need not be copied first; such values stand last.
+                // What is reduced as it comes need not be copied first; such values stand last.
                 let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
                     Def::Input(k) if !of_row[k as usize] => Some(k as usize),
                     _ => None,
                 };
                 let kept: Vec<(Keep, Val)> = stage.keeps.iter().copied().zip(stage.elements.outputs.clone()).collect();
                 let (read, made): (Vec<_>, Vec<_>) =
-                    kept.into_iter().partition(|(keep, o)| matches!(keep, Keep::Fold(..)) && comes(o).is_some());
-                let fold = |(keep, o): &(Keep, Val)| match keep {
-                    Keep::Fold(code, _) => Folder::of(*code, stage.elements.lane(*o)).map(Some),
+                    kept.into_iter().partition(|(keep, o)| matches!(keep, Keep::Reduce(..)) && comes(o).is_some());
+                let reducer = |(keep, o): &(Keep, Val)| match keep {
+                    Keep::Reduce(code, _) => Reducer::of(*code, stage.elements.lane(*o)).map(Some),
                     _ => Some(None),
                 };
-                let folds = made.iter().chain(&read).map(fold).collect::<Option<_>>()?;
-                let folded_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
+                let reducers = made.iter().chain(&read).map(reducer).collect::<Option<_>>()?;
+                let reduced_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
                 stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
                 stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
                 let mut bytes = vec![0; stage.feeds.len()];
@@ -211,8 +211,8 @@ impl Staged {
                     tier: (!made.is_empty()).then(|| Tier::new(jit, JitInput::of_blocks(&stage.elements, &of_row))),
                     elements: Loops::of_blocks(&stage.elements, &of_row)?,
                     rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
-                    folds,
-                    folded_feeds,
+                    reducers,
+                    reduced_feeds,
                     made: made.len(),
                     stage,
                 })
@@ -245,7 +245,7 @@ impl Staged {
             stages = loops(true)?;
         }
         let block = if walk == Walk::Line { narrowest(&stages).min(space.each.max(1)) } else { block };
-        // A long fold is cut where that leaves nothing to do twice: one stage only.
+        // A long reduction is cut where that leaves nothing to do twice: one stage only.
         let few = rows.div_ceil(bundle) <= 4 && one_pass;
         let chunk = match walk {
             Walk::Line if few => CHUNK,
@@ -263,7 +263,7 @@ impl Staged {
         let keeps = feeds + most(|s| s.stage.feeds.len());
         let row_values = keeps + most(|s| s.stage.keeps.len().max(s.stage.row_keeps.len()));
         let totals = row_values + nest.row_values.len() * piece;
-        let carried = totals + most(|s| s.folds.len());
+        let carried = totals + most(|s| s.reducers.len());
         let scratch = carried + carry * nest.carried.len();
         Some(Staged {
             nest,
@@ -290,7 +290,13 @@ impl RowKernel {
     /// ones, `general` computes the same assuming nothing.
     ///
     /// `None` if some computation has no loop, or there are too many values.
-    pub fn new(space: RowSpace, outputs: &[DType], inputs: &[DType], usual: &Body, general: Body) -> Option<RowKernel> {
+    pub fn new(
+        space: ReductionSpace,
+        outputs: &[DType],
+        inputs: &[DType],
+        usual: &Body,
+        general: Body,
+    ) -> Option<RowKernel> {
         let port = |i: usize, dtype: DType| {
             let of_rows = space.of_rows[i];
             let access = if of_rows { space.rows.access(i) } else { space.elements.access(i) };
@@ -336,6 +342,6 @@ impl RowKernel {
 
     /// How many loops an element takes, in all stages.
     pub fn calls(&self) -> usize {
-        self.usual.stages.iter().map(|s| s.elements.calls() + s.folds.len()).sum()
+        self.usual.stages.iter().map(|s| s.elements.calls() + s.reducers.len()).sum()
     }
 }

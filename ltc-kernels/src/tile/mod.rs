@@ -23,7 +23,7 @@ use super::{
     ir::{Body, Def, Lane, Val},
     jit::{Jit, JitInput, Tier},
     loops::{self, Key, Loop},
-    space::{Access, MAX_BLOCK, Space, Way},
+    space::{Access, IterationSpace, MAX_BLOCK, Way},
 };
 
 /// Scratch memory of a block; about half of a first-level cache.
@@ -53,7 +53,7 @@ impl Port {
 /// A fused kernel, ready to run.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    pub(crate) space: Space,
+    pub(crate) space: IterationSpace,
     pub(crate) inputs: Vec<Port>,
     pub(crate) outputs: Vec<Port>,
     /// Computes with the numbers that are nearly always one taken for one.
@@ -134,7 +134,7 @@ impl Kernel {
     ///
     /// `None` if some computation has no loop, or there are too many values.
     pub fn new(
-        space: Space,
+        space: IterationSpace,
         outputs: &[DType],
         inputs: &[DType],
         usual: &Body,
@@ -170,7 +170,7 @@ impl Kernel {
     }
 
     /// The same computation over another space; `None` if some operand is reached in another way there.
-    pub fn over(&self, space: Space) -> Option<Kernel> {
+    pub fn over(&self, space: IterationSpace) -> Option<Kernel> {
         let ports = self.outputs.iter().chain(&self.inputs);
         ports.enumerate().all(|(i, port)| space.access(i) == port.access).then(|| Kernel { space, ..self.clone() })
     }

@@ -122,7 +122,7 @@ impl Formula {
                 }
                 match code {
                     Code::Select => {}
-                    _ if code.folds() => values[0] = b.cast(values[0], lane),
+                    _ if code.reduces() => values[0] = b.cast(values[0], lane),
                     // Bits and comparisons of comparisons.
                     _ => {
                         let last = b.lane(values[values.len() - 1]);

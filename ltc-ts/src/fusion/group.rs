@@ -4,9 +4,9 @@ use ltc_ir::{DType, Graph, LayoutRef, Op, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::iteration_space::Domain;
+use super::iteration_space::IterationSpace;
 use super::{NodeComputes, partition::FusionGroup};
-use ltc_kernels::{Access, Builder, FusedKernel, Kernel, Lane, RowKernel, RowSpace, Space, Val};
+use ltc_kernels::{self as kernels, Access, Builder, FusedKernel, Kernel, Lane, ReductionSpace, RowKernel, Val};
 
 /// A group as one kernel: what it reads and what it yields.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct KernelPlan {
     /// The input read for each operand of a node that is not made here.
     uses: Vec<u32>,
     pub(crate) nodes: Vec<u32>,
-    pub(super) domain: Domain,
+    pub(super) space: IterationSpace,
     /// Per result, where it is written if it is part of another value; empty if none is.
     pub(super) places: Vec<Option<Place>>,
 }
@@ -113,16 +113,16 @@ impl KernelPlan {
         group: &FusionGroup,
         kept: impl Fn(ValueId) -> bool,
     ) -> Option<KernelPlan> {
-        let (nodes, domain) = (&group.nodes, group.domain.clone()?);
+        let (nodes, space) = (&group.nodes, group.space.clone()?);
         let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut kernel =
-            KernelPlan { operands, results, inputs, uses, nodes: nodes.clone(), domain, places: Vec::new() };
+            KernelPlan { operands, results, inputs, uses, nodes: nodes.clone(), space, places: Vec::new() };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
                 if graph.definition_index(operand).is_none_or(|d| nodes.binary_search(&(d as u32)).is_err()) {
                     let (base, skip) = source(graph, operand);
-                    let strides = computes.operand_strides(graph, n, &kernel.domain, graph.layout(operand))?;
+                    let strides = computes.operand_strides(graph, n, &kernel.space, graph.layout(operand))?;
                     let at = kernel.operands.iter().position(|&o| o == base).unwrap_or_else(|| {
                         kernel.operands.push(base);
                         kernel.operands.len() - 1
@@ -152,17 +152,17 @@ impl KernelPlan {
             }
         }
         nodes.reverse();
-        let group = FusionGroup { nodes, domain: Some(self.domain.clone()).filter(|d| d.fold.is_none()) };
+        let group = FusionGroup { nodes, space: Some(self.space.clone()).filter(|d| d.reduced.is_none()) };
         KernelPlan::new(graph, computes, &group, |v| v == result)
     }
 
-    /// How the results lie in the domain.
+    /// How the results lie in the iteration space.
     fn result_strides(&self, graph: &Graph, computes: &NodeComputes) -> Option<Vec<SmallVec<[i64; 6]>>> {
         let strides = |(i, &r): (usize, &ValueId)| match self.place_of(i) {
             Some(place) => Some(place.strides.clone()),
             None => {
                 let node = graph.definition_index(r)? as u32;
-                computes.result_strides(graph, node, &self.domain, graph.layout(r))
+                computes.result_strides(graph, node, &self.space, graph.layout(r))
             }
         };
         self.results.iter().enumerate().map(strides).collect()
@@ -171,12 +171,12 @@ impl KernelPlan {
     /// Whether every operand is read, and every result written, from one element to the next.
     pub(super) fn is_flat(&self, graph: &Graph) -> bool {
         let Some(&first) = self.results.first() else { return false };
-        if self.domain.fold.is_some() {
+        if self.space.reduced.is_some() {
             return true;
         }
         let strides: Vec<&[i64]> =
             std::iter::once(graph.layout(first).strides()).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
-        let space = Space::new(graph.layout(first).sizes(), &strides);
+        let space = kernels::IterationSpace::new(graph.layout(first).sizes(), &strides);
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
@@ -192,17 +192,17 @@ impl KernelPlan {
         let result_strides = self.result_strides(graph, computes)?;
         let strides: Vec<&[i64]> =
             result_strides.iter().map(|s| &s[..]).chain(self.inputs.iter().map(|(_, _, s)| &s[..])).collect();
-        let sizes = &self.domain.sizes;
-        let (kernel, reuse) = match &self.domain.fold {
-            Some(fold) => {
-                let space = RowSpace::new(sizes, &fold.dims, &strides);
+        let sizes = &self.space.sizes;
+        let (kernel, reuse) = match &self.space.reduced {
+            Some(reduced) => {
+                let space = ReductionSpace::new(sizes, &reduced.dims, &strides);
                 let (outputs, inputs) = self.dtypes(graph);
                 let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
                 (FusedKernel::Rows(Box::new(kernel)), self.reuse(graph, dies))
             }
             None => {
-                let (space, reuse) = (Space::new(sizes, &strides), self.reuse(graph, dies));
+                let (space, reuse) = (kernels::IterationSpace::new(sizes, &strides), self.reuse(graph, dies));
                 let lent = like.filter(|f| self.computes_as(f, &reuse)).and_then(|f| match &f.kernel {
                     FusedKernel::Flat(kernel) => kernel.over(space.clone()),
                     FusedKernel::Rows(_) => None,
@@ -226,7 +226,13 @@ impl KernelPlan {
         (self.results.iter().map(of).collect(), inputs.collect())
     }
 
-    fn flat(&self, graph: &Graph, computes: &NodeComputes, space: Space, reuse: &[Option<u32>]) -> Option<Kernel> {
+    fn flat(
+        &self,
+        graph: &Graph,
+        computes: &NodeComputes,
+        space: kernels::IterationSpace,
+        reuse: &[Option<u32>],
+    ) -> Option<Kernel> {
         let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
         let staged = reuse.iter().map(Option::is_some).collect();
         let (outputs, inputs) = self.dtypes(graph);
@@ -246,7 +252,7 @@ impl KernelPlan {
     /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they
     /// lie.
     pub(crate) fn reuse(&self, graph: &Graph, dies: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
-        if self.domain.fold.is_some() {
+        if self.space.reduced.is_some() {
             return vec![None; self.results.len()];
         }
         let mut reuse: Vec<Option<u32>> = Vec::with_capacity(self.results.len());
@@ -278,7 +284,7 @@ impl KernelPlan {
                     return Some(v);
                 }
                 let (base, skip) = source(graph, operand);
-                let strides = compute.operand_strides(&self.domain, graph.layout(operand))?;
+                let strides = compute.operand_strides(&self.space, graph.layout(operand))?;
                 let at = self.operands.iter().position(|&o| o == base)? as u32;
                 let input = self.inputs.iter().position(|i| *i == (at, skip, strides.clone()))?;
                 Some(b.input(input as u32, Lane::of(graph.layout(operand).dtype())?))
@@ -293,7 +299,7 @@ impl KernelPlan {
 impl KernelPlan {
     /// Whether a result may be written elsewhere.
     pub(super) fn can_place(&self, value: ValueId) -> bool {
-        self.domain.fold.is_none() && self.results.contains(&value)
+        self.space.reduced.is_none() && self.results.contains(&value)
     }
 
     /// Has a result written into a slice of another value.

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `iteration_space.rs` | the elements a node or a group goes through |
-//! | `rows.rs`, `folds.rs` | the operators: pointwise ones, computed by the operator table, and folding ones with their formulas |
+//! | `rows.rs`, `reductions.rs` | the operators: pointwise ones, computed by the operator table, and reducing ones |
 //! | `expression.rs` | formulas from the table's expressions |
 //! | `emit.rs` | formulas, written into a kernel's body |
 //! | `node_compute.rs` | a graph node as formulas over its operands |
@@ -16,13 +16,13 @@
 mod concat;
 mod emit;
 mod expression;
-mod folds;
 mod foreach;
 mod group;
 mod iteration_space;
 pub(crate) mod liveness;
 mod node_compute;
 mod partition;
+mod reductions;
 mod rows;
 
 use std::borrow::Cow;
@@ -34,10 +34,10 @@ pub use rows::fusable_operators;
 use smallvec::SmallVec;
 
 use crate::config::Fusion;
-use folds::Alone;
-use iteration_space::Domain;
+use iteration_space::IterationSpace;
 use node_compute::NodeCompute;
 use partition::FusionGroup;
+use reductions::Alone;
 
 /// Larger single operators are libtorch's, if their elements do not lie one after the other: it knows blocked copies.
 const SMALL: i64 = 4096;
@@ -58,25 +58,31 @@ impl NodeComputes {
         }
     }
 
-    /// How a node's operand lies in a group's domain.
+    /// How a node's operand lies in a group's iteration space.
     fn operand_strides(
         &self,
         graph: &Graph,
         node: u32,
-        domain: &Domain,
+        space: &IterationSpace,
         layout: &Layout,
     ) -> Option<SmallVec<[i64; 6]>> {
-        match domain.fold {
-            None => domain.broadcast(layout.sizes(), layout.strides()),
-            Some(_) => self.of(graph, node)?.operand_strides(domain, layout),
+        match space.reduced {
+            None => space.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.operand_strides(space, layout),
         }
     }
 
-    /// How a node's result lies in a group's domain.
-    fn result_strides(&self, graph: &Graph, node: u32, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
-        match domain.fold {
-            None => domain.broadcast(layout.sizes(), layout.strides()),
-            Some(_) => self.of(graph, node)?.result_strides(domain, layout),
+    /// How a node's result lies in a group's iteration space.
+    fn result_strides(
+        &self,
+        graph: &Graph,
+        node: u32,
+        space: &IterationSpace,
+        layout: &Layout,
+    ) -> Option<SmallVec<[i64; 6]>> {
+        match space.reduced {
+            None => space.broadcast(layout.sizes(), layout.strides()),
+            Some(_) => self.of(graph, node)?.result_strides(space, layout),
         }
     }
 
@@ -84,16 +90,17 @@ impl NodeComputes {
     fn is_worth_a_kernel(&self, graph: &Graph, node: u32) -> bool {
         self.of(graph, node).is_some_and(|compute| match compute.alone {
             Alone::Always => true,
-            Alone::Small => compute.domain.elements() as i64 <= SMALL,
+            Alone::Small => compute.space.elements() as i64 <= SMALL,
             Alone::Never => false,
         })
     }
 
-    /// Whether these nodes can be one group of a domain that folds: values must lie where those who read them look, and
-    /// if elements follow from what was folded, there must be rows for several threads, or little to do.
-    fn agree(&self, graph: &Graph, domain: &Domain, nodes: &[u32]) -> bool {
-        let rows = domain.elements() / domain.each().max(1);
-        let one_pass = rows < FEW_ROWS && domain.elements() > MANY_ELEMENTS;
+    /// Whether these nodes can be one group of an iteration space that reduces: values must lie where those who read
+    /// them look, and if elements follow from what was reduced, there must be rows for several threads, or little to
+    /// do.
+    fn agree(&self, graph: &Graph, space: &IterationSpace, nodes: &[u32]) -> bool {
+        let rows = space.elements() / space.each().max(1);
+        let one_pass = rows < FEW_ROWS && space.elements() > MANY_ELEMENTS;
         let fits = |&n: &u32| -> Option<bool> {
             let (node, reader) = (&graph.nodes()[n as usize], self.of(graph, n)?);
             let mut all = !(one_pass && reader.is_deep(node));
@@ -104,12 +111,12 @@ impl NodeComputes {
                 }
                 // The same elements, whatever the strides in memory.
                 let dense = Layout::contiguous(DType::U8, graph.layout(operand).sizes());
-                let read = reader.operand_strides(domain, &dense)?;
-                all &= read == self.of(graph, producer)?.result_strides(domain, &dense)?;
+                let read = reader.operand_strides(space, &dense)?;
+                all &= read == self.of(graph, producer)?.result_strides(space, &dense)?;
                 let of_rows =
-                    domain.fold.as_ref().is_some_and(|f| read.iter().zip(&f.dims).all(|(s, f)| !f || *s == 0));
-                let elements = node.results()[0].sizes() == &domain.sizes[..];
-                all &= !(one_pass && of_rows && elements && domain.each() > 1);
+                    space.reduced.as_ref().is_some_and(|f| read.iter().zip(&f.dims).all(|(s, f)| !f || *s == 0));
+                let elements = node.results()[0].sizes() == &space.sizes[..];
+                all &= !(one_pass && of_rows && elements && space.each() > 1);
             }
             Some(all)
         };
@@ -253,37 +260,37 @@ fn kernels_like(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[Kern
         {
             return None;
         }
-        return kernel(&folding_group(graph, &computes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
+        return kernel(&reducing_group(graph, &computes, &fused.nodes)?).map(|d| SmallVec::from_iter([d]));
     }
     let mut groups: SmallVec<[FusionGroup; 1]> = SmallVec::new();
     for &n in &fused.nodes {
-        let domain = Some(Domain::pointwise(layout(n).sizes()));
-        match groups.iter_mut().find(|group| group.domain == domain) {
+        let space = Some(IterationSpace::pointwise(layout(n).sizes()));
+        match groups.iter_mut().find(|group| group.space == space) {
             Some(group) => group.nodes.push(n),
-            None => groups.push(FusionGroup { nodes: vec![n], domain }),
+            None => groups.push(FusionGroup { nodes: vec![n], space }),
         }
     }
     groups.iter().map(kernel).collect()
 }
 
-/// These nodes as a group that folds, if they can be one.
-fn folding_group(graph: &Graph, computes: &NodeComputes, nodes: &[u32]) -> Option<FusionGroup> {
-    let domains: Vec<Domain> =
-        nodes.iter().map(|&n| computes.of(graph, n).map(|r| r.domain.clone())).collect::<Option<_>>()?;
-    let folding = domains.iter().find(|d| d.fold.is_some())?.clone();
-    let domain = domains.iter().try_fold(folding, |all, d| all.with(d))?;
-    computes.agree(graph, &domain, nodes).then(|| FusionGroup { nodes: nodes.to_vec(), domain: Some(domain) })
+/// These nodes as a group that reduces, if they can be one.
+fn reducing_group(graph: &Graph, computes: &NodeComputes, nodes: &[u32]) -> Option<FusionGroup> {
+    let spaces: Vec<IterationSpace> =
+        nodes.iter().map(|&n| computes.of(graph, n).map(|r| r.space.clone())).collect::<Option<_>>()?;
+    let reducing = spaces.iter().find(|d| d.reduced.is_some())?.clone();
+    let space = spaces.iter().try_fold(reducing, |all, d| all.with(d))?;
+    computes.agree(graph, &space, nodes).then(|| FusionGroup { nodes: nodes.to_vec(), space: Some(space) })
 }
 
 /// Groups as kernels, the rest as calls; `must` says which nodes have no call.
 fn items(graph: &Graph, computes: &NodeComputes, must: impl Fn(usize) -> bool) -> Vec<PlanItem> {
     let alone = |(n, compute): (usize, &Option<NodeCompute>)| {
-        let domain = compute.as_ref().map(|r| r.domain.clone());
-        // What folds may not suit a kernel even alone.
-        domain.filter(|d| d.fold.is_none() || computes.agree(graph, d, &[n as u32]))
+        let space = compute.as_ref().map(|r| r.space.clone());
+        // What reduces may not suit a kernel even alone.
+        space.filter(|d| d.reduced.is_none() || computes.agree(graph, d, &[n as u32]))
     };
-    let domains: Vec<_> = computes.0.iter().enumerate().map(alone).collect();
-    let groups = partition::partition(graph, domains, &|domain, nodes| computes.agree(graph, domain, nodes));
+    let spaces: Vec<_> = computes.0.iter().enumerate().map(alone).collect();
+    let groups = partition::partition(graph, spaces, &|space, nodes| computes.agree(graph, space, nodes));
     let mut group_of = vec![0u32; graph.nodes().len()];
     for (u, group) in groups.iter().enumerate() {
         group.nodes.iter().for_each(|&n| group_of[n as usize] = u as u32);

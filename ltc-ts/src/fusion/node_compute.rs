@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 use super::{
     emit::{Formula, Operand},
     expression,
-    folds::{self, Alone},
-    iteration_space::Domain,
+    iteration_space::IterationSpace,
+    reductions::{self, Alone},
     rows,
 };
 use ltc_kernels::{Builder, Code, Lane, Val, has_loop};
@@ -47,8 +47,8 @@ pub(super) struct NodeCompute {
     /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one
     /// by one, each operation is rounded.
     products: Option<Code>,
-    /// The elements it goes through, and which dimensions it folds away.
-    pub(super) domain: Domain,
+    /// The elements it goes through, and which dimensions it reduces.
+    pub(super) space: IterationSpace,
     /// Whether it is worth a kernel of its own.
     pub(super) alone: Alone,
     /// Whether libtorch's bits are those of its formulas.
@@ -95,7 +95,7 @@ fn ties(row: &Row, e: &Expr) -> bool {
 impl NodeCompute {
     /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
     pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
-        NodeCompute::pointwise(graph, node).or_else(|| NodeCompute::folding(graph, node))
+        NodeCompute::pointwise(graph, node).or_else(|| NodeCompute::reducing(graph, node))
     }
 
     /// A pointwise node.
@@ -165,16 +165,16 @@ impl NodeCompute {
         let exact = second && (row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div."));
         let rounding = rounding(computed).filter(|_| !exact);
         let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
-        let domain = Domain::pointwise(layout.sizes());
+        let space = IterationSpace::pointwise(layout.sizes());
         let products = rounding.filter(|_| layout.numel() < VECTORS);
         let lane = Lane::of(computed)?;
         let exact = row.inexact.is_none();
-        let this = NodeCompute { formulas, letters, lane, rounding, products, domain, alone: Alone::Always, exact };
+        let this = NodeCompute { formulas, letters, lane, rounding, products, space, alone: Alone::Always, exact };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
-    /// A node that folds dimensions away.
-    fn folding(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
+    /// A node that reduces dimensions.
+    fn reducing(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
         let row = table::find(node.op().name())?;
         let name = row.name.strip_prefix("aten::")?;
         let reduce = row.reduce?;
@@ -182,12 +182,12 @@ impl NodeCompute {
         let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
         let layout = graph.layout(node.operands[first]);
         let dtype = layout.dtype();
-        let fold = folds::dims(reduce.over, node, layout.rank())?;
-        let domain = Domain::folding(layout.sizes(), fold);
+        let reduced = reductions::dims(reduce.over, node, layout.rank())?;
+        let space = IterationSpace::reducing(layout.sizes(), reduced);
         // Floats of one dtype, apart from what is kept of statistics.
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
         let fits = |l: &Letter| !matches!(l, Letter::Operand(i) if dtype_of(*i) != dtype);
-        if !dtype.is_floating() || !letters.iter().all(fits) || domain.each() == 0 {
+        if !dtype.is_floating() || !letters.iter().all(fits) || space.each() == 0 {
             return None;
         }
         let formulas = expression::formulas(row, node)?;
@@ -199,30 +199,30 @@ impl NodeCompute {
         let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
         let exact = row.inexact.is_none();
         let this =
-            NodeCompute { formulas, letters, lane, rounding, products: None, domain, alone: Alone::of(name), exact };
+            NodeCompute { formulas, letters, lane, rounding, products: None, space, alone: Alone::of(name), exact };
         let reads = |l: &Letter| match l {
-            Letter::Operand(i) => this.operand_strides(&this.domain, graph.layout(node.operands[*i])).is_some(),
+            Letter::Operand(i) => this.operand_strides(&this.space, graph.layout(node.operands[*i])).is_some(),
             _ => true,
         };
-        let placed = node.results().iter().all(|r| this.result_strides(&this.domain, r).is_some());
+        let placed = node.results().iter().all(|r| this.result_strides(&this.space, r).is_some());
         (placed && this.letters.iter().all(reads) && this.is_computable(graph, node, layout.numel())).then_some(this)
     }
 
-    /// How an operand's elements lie in a group's domain, as [`Domain::broadcast`] says.
-    pub(super) fn operand_strides(&self, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
-        let of = if self.domain.fold.is_some() { Domain::of_operand } else { Domain::broadcast };
-        of(domain, layout.sizes(), layout.strides())
+    /// How an operand's elements lie in a group's iteration space, as [`IterationSpace::broadcast`] says.
+    pub(super) fn operand_strides(&self, space: &IterationSpace, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.space.reduced.is_some() { IterationSpace::of_operand } else { IterationSpace::broadcast };
+        of(space, layout.sizes(), layout.strides())
     }
 
-    /// How a result's elements lie in a group's domain.
-    pub(super) fn result_strides(&self, domain: &Domain, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
-        let of = if self.domain.fold.is_some() { Domain::of_result } else { Domain::broadcast };
-        of(domain, layout.sizes(), layout.strides())
+    /// How a result's elements lie in a group's iteration space.
+    pub(super) fn result_strides(&self, space: &IterationSpace, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.space.reduced.is_some() { IterationSpace::of_result } else { IterationSpace::broadcast };
+        of(space, layout.sizes(), layout.strides())
     }
 
-    /// Whether some result has all elements although dimensions are folded: then elements are gone through twice.
+    /// Whether some result has all elements although dimensions are reduced: then elements are gone through twice.
     pub(super) fn is_deep(&self, node: &GraphNode) -> bool {
-        self.domain.fold.is_some() && node.results().iter().any(|r| r.sizes() == &self.domain.sizes[..])
+        self.space.reduced.is_some() && node.results().iter().any(|r| r.sizes() == &self.space.sizes[..])
     }
 
     /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per
@@ -264,7 +264,7 @@ impl NodeCompute {
                 }
             });
         }
-        (b.count, b.products) = (self.domain.each(), self.products);
+        (b.count, b.products) = (self.space.each(), self.products);
         let result = |&(formula, dtype): &(&Formula, DType)| {
             let value = formula.build(b, &operands, self.lane)?;
             let value = b.cast(value, Lane::of(dtype)?);

@@ -1,21 +1,21 @@
 //! Groups of nodes that may run as one.
 //!
-//! Pure: a graph and the domains of the nodes that can be fused go in, groups in an order of execution come out. At
-//! first every node is a group at its own place. Two groups of one domain are joined when one feeds the other, or both
-//! read the same value, and one of them can be moved to the place of the other: the later one up, if all it reads is
-//! there by then, or the earlier one down, if nobody needs it sooner. So the places are an order of execution at any
-//! time.
+//! Pure: a graph and the iteration spaces of the nodes that can be fused go in, groups in an order of execution come
+//! out. At first every node is a group at its own place. Two groups of one iteration space are joined when one feeds
+//! the other, or both read the same value, and one of them can be moved to the place of the other: the later one up, if
+//! all it reads is there by then, or the earlier one down, if nobody needs it sooner. So the places are an order of
+//! execution at any time.
 
 use ltc_ir::{Graph, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::iteration_space::Domain;
+use super::iteration_space::IterationSpace;
 
 /// Most nodes in a group.
 const MAX_NODES: usize = 1024;
-/// The same of a group that folds.
-const MAX_FOLDING: usize = 48;
+/// The same of a group that reduces.
+const MAX_REDUCING: usize = 48;
 /// Most consumers looked at to see whether a group can be moved down; one with more stays.
 const MAX_CONSUMERS: usize = 4096;
 /// Groups of at most this many elements are joined even if all they share is their sizes: what counts is their number.
@@ -26,15 +26,15 @@ const SMALL: i64 = 4096;
 pub(super) struct FusionGroup {
     pub(super) nodes: Vec<u32>,
     /// What it goes through, if it can be a kernel.
-    pub(super) domain: Option<Domain>,
+    pub(super) space: Option<IterationSpace>,
 }
 
-/// Cuts a graph into groups. `domains` has the nodes that may share one, `agrees` says whether these nodes, in order,
-/// may be one group of a domain that folds.
+/// Cuts a graph into groups. `spaces` has the nodes that may share one, `agrees` says whether these nodes, in order,
+/// may be one group of an iteration space that reduces.
 pub(super) fn partition(
     graph: &Graph,
-    domains: Vec<Option<Domain>>,
-    agrees: &dyn Fn(&Domain, &[u32]) -> bool,
+    spaces: Vec<Option<IterationSpace>>,
+    agrees: &dyn Fn(&IterationSpace, &[u32]) -> bool,
 ) -> Vec<FusionGroup> {
     let mut p = Partition {
         graph,
@@ -42,20 +42,20 @@ pub(super) fn partition(
         members: (0..graph.nodes().len() as u32).map(|n| vec![n]).collect(),
         place: (0..graph.nodes().len() as u32).collect(),
         consumers: Consumers::new(graph),
-        domains,
+        spaces,
         agrees,
     };
     // Who last read a value, and which group of some sizes came last.
     let mut readers: FxHashMap<ValueId, u32> = FxHashMap::default();
     let mut last_of_size: FxHashMap<&[i64], u32> = FxHashMap::default();
     for index in 0..graph.nodes().len() as u32 {
-        let Some(folds) = p.domains[index as usize].as_ref().map(|d| d.fold.is_some()) else { continue };
+        let Some(reduces) = p.spaces[index as usize].as_ref().map(|d| d.reduced.is_some()) else { continue };
         let node = &graph.nodes()[index as usize];
         let sizes = node.results()[0].sizes();
         let producers = node.operands.iter().filter_map(|&o| graph.definition_index(o)).map(|i| i as u32);
         let siblings = node.operands.iter().filter_map(|o| readers.get(o).copied());
         let mut others: SmallVec<[u32; 8]> = producers.chain(siblings).collect();
-        if !folds && node.results()[0].numel() <= SMALL {
+        if !reduces && node.results()[0].numel() <= SMALL {
             others.extend(last_of_size.get(sizes).copied());
         }
         for other in others {
@@ -64,7 +64,7 @@ pub(super) fn partition(
         for &operand in &node.operands {
             readers.insert(operand, index);
         }
-        if !folds {
+        if !reduces {
             last_of_size.insert(sizes, index);
         }
     }
@@ -115,8 +115,8 @@ struct Partition<'a> {
     place: Vec<u32>,
     consumers: Consumers,
     /// Per group what it goes through.
-    domains: Vec<Option<Domain>>,
-    agrees: &'a dyn Fn(&Domain, &[u32]) -> bool,
+    spaces: Vec<Option<IterationSpace>>,
+    agrees: &'a dyn Fn(&IterationSpace, &[u32]) -> bool,
 }
 
 impl Partition<'_> {
@@ -127,12 +127,12 @@ impl Partition<'_> {
         if a == b || size > MAX_NODES {
             return;
         }
-        let (Some(mine), Some(other)) = (&self.domains[a as usize], &self.domains[b as usize]) else { return };
-        let Some(domain) = mine.with(other) else { return };
-        if domain.fold.is_some() {
+        let (Some(mine), Some(other)) = (&self.spaces[a as usize], &self.spaces[b as usize]) else { return };
+        let Some(space) = mine.with(other) else { return };
+        if space.reduced.is_some() {
             let mut nodes = [&self.members[a as usize][..], &self.members[b as usize]].concat();
             nodes.sort_unstable();
-            if size > MAX_FOLDING || !(self.agrees)(&domain, &nodes) {
+            if size > MAX_REDUCING || !(self.agrees)(&space, &nodes) {
                 return;
             }
         }
@@ -153,7 +153,7 @@ impl Partition<'_> {
             members.sort_unstable();
         }
         self.place[large as usize] = place;
-        self.domains[large as usize] = Some(domain);
+        self.spaces[large as usize] = Some(space);
     }
 
     /// Whether all that a group reads is made by then.
@@ -179,11 +179,9 @@ impl Partition<'_> {
         let mut groups: Vec<u32> =
             (0..self.members.len() as u32).filter(|&g| !self.members[g as usize].is_empty()).collect();
         groups.sort_unstable_by_key(|&g| self.place[g as usize]);
-        let (mut members, mut domains) = (self.members, self.domains);
-        let group = |g: u32| FusionGroup {
-            nodes: std::mem::take(&mut members[g as usize]),
-            domain: domains[g as usize].take(),
-        };
+        let (mut members, mut spaces) = (self.members, self.spaces);
+        let group =
+            |g: u32| FusionGroup { nodes: std::mem::take(&mut members[g as usize]), space: spaces[g as usize].take() };
         groups.into_iter().map(group).collect()
     }
 }
@@ -216,11 +214,11 @@ mod tests {
     }
 
     fn groups(graph: &Graph, fusable: &[bool]) -> Vec<Vec<u32>> {
-        let domain = |(node, fusable): (&ltc_ir::GraphNode, &bool)| {
-            fusable.then(|| Domain::pointwise(node.results()[0].sizes()))
+        let space = |(node, fusable): (&ltc_ir::GraphNode, &bool)| {
+            fusable.then(|| IterationSpace::pointwise(node.results()[0].sizes()))
         };
-        let domains = graph.nodes().iter().zip(fusable).map(domain).collect();
-        partition(graph, domains, &|_, _| true).into_iter().map(|u| u.nodes).collect()
+        let spaces = graph.nodes().iter().zip(fusable).map(space).collect();
+        partition(graph, spaces, &|_, _| true).into_iter().map(|u| u.nodes).collect()
     }
 
     #[test]

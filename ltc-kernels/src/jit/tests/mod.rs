@@ -3,7 +3,7 @@
 use ltc_ir::DType;
 
 use super::{code, tier::Jit};
-use crate::{Body, Builder, Code, Kernel, Lane, Space, Val, has_loop, tile::Ran};
+use crate::{Body, Builder, Code, IterationSpace, Kernel, Lane, Val, has_loop, tile::Ran};
 
 mod agree;
 mod simulate;
@@ -211,7 +211,7 @@ impl Case {
             self.outputs.iter().map(|_| [c, 1]).chain(self.inputs.iter().map(|i| lie(i.1))).collect();
         let strides: Vec<&[i64]> = strides.iter().map(|s| &s[..]).collect();
         let inputs: Vec<DType> = self.inputs.iter().map(|i| i.0).collect();
-        let space = Space::new(&[r, c], &strides);
+        let space = IterationSpace::new(&[r, c], &strides);
         let staged = self.outputs.iter().map(|_| staged).collect();
         let mut kernel = Kernel::new(space, &self.outputs, &inputs, &self.body, self.body.clone(), staged)?;
         kernel.set_jit(jit);

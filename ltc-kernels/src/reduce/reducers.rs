@@ -1,6 +1,6 @@
-//! Folds: many elements become one.
+//! Reductions: many elements become one.
 //!
-//! An accumulator is eight bytes, whatever is folded. Sums of floats are kept in double precision, so that long ones
+//! An accumulator is eight bytes, whatever is reduced. Sums of floats are kept in double precision, so that long ones
 //! lose nothing; within a line they are added lane by lane first, as libtorch's cascades are.
 
 use crate::{
@@ -13,8 +13,8 @@ const LANES: usize = 32;
 /// Lines of columns added as elements, before they are added to an accumulator.
 const RUN: usize = 64;
 
-/// A fold over elements of one type.
-trait Fold {
+/// A reduction over elements of one type.
+trait Reduction {
     type Element: Copy;
     /// What elements become one after the other.
     type Total: Copy;
@@ -34,7 +34,7 @@ struct Sum<T>(std::marker::PhantomData<T>);
 struct Largest<T>(std::marker::PhantomData<T>);
 struct Smallest<T>(std::marker::PhantomData<T>);
 
-impl Fold for Sum<f32> {
+impl Reduction for Sum<f32> {
     type Element = f32;
     type Total = f64;
     const START: f64 = 0.0;
@@ -62,10 +62,10 @@ impl Fold for Sum<f32> {
     }
 }
 
-/// Folds whose accumulator is an element.
+/// Reductions whose accumulator is an element.
 macro_rules! plain {
-    ($($fold:ident of $t:ty: $start:expr, |$a:ident, $x:ident| $step:expr, $word:ty, $to:expr, $from:expr;)*) => {$(
-        impl Fold for $fold<$t> {
+    ($($reducer:ident of $t:ty: $start:expr, |$a:ident, $x:ident| $step:expr, $word:ty, $to:expr, $from:expr;)*) => {$(
+        impl Reduction for $reducer<$t> {
             type Element = $t;
             type Total = $t;
             const START: $t = $start;
@@ -95,7 +95,7 @@ plain! {
 /// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler
 /// arranges lanes to suit it.
 #[inline(never)]
-fn total_of<F: Fold>(lanes: &[F::Element; LANES]) -> F::Total {
+fn total_of<F: Reduction>(lanes: &[F::Element; LANES]) -> F::Total {
     let mut totals = [F::START; 4];
     for four in lanes.as_chunks::<4>().0 {
         totals.iter_mut().zip(four).for_each(|(total, lane)| *total = F::add(*total, *lane));
@@ -103,9 +103,9 @@ fn total_of<F: Fold>(lanes: &[F::Element; LANES]) -> F::Total {
     totals.into_iter().fold(F::START, F::join)
 }
 
-/// A fold of one line.
+/// A reduction of one line.
 #[inline(always)]
-fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
+fn line<F: Reduction>(xs: &[F::Element]) -> F::Total {
     let mut lanes = [F::EMPTY; LANES];
     let mut total = F::START;
     let (chunks, rest) = xs.as_chunks::<LANES>();
@@ -121,8 +121,8 @@ fn line<F: Fold>(xs: &[F::Element]) -> F::Total {
 }
 
 vectorised! {
-    /// Folds rows of `each` elements into an accumulator each.
-    fn rows_of<F: Fold>(accumulators: &mut [u64], block: &[F::Element], each: usize) {
+    /// Reduces rows of `each` elements into an accumulator each.
+    fn rows_of<F: Reduction>(accumulators: &mut [u64], block: &[F::Element], each: usize) {
         for (accumulator, row) in accumulators.iter_mut().zip(block.chunks_exact(each.max(1))) {
             *accumulator = F::bits(F::join(F::total(*accumulator), line::<F>(row)));
         }
@@ -130,8 +130,8 @@ vectorised! {
 }
 
 vectorised! {
-    /// Folds lines with an element for each accumulator.
-    fn columns_of<F: Fold>(accumulators: &mut [u64], block: &[F::Element]) {
+    /// Reduces lines with an element for each accumulator.
+    fn columns_of<F: Reduction>(accumulators: &mut [u64], block: &[F::Element]) {
         let count = accumulators.len();
         let mut add = |i: usize, x: F::Element| accumulators[i] = F::bits(F::add(F::total(accumulators[i]), x));
         if block.len() == count {
@@ -157,7 +157,7 @@ vectorised! {
     }
 }
 
-fn join_of<F: Fold>(accumulators: &mut [u64], others: &[u64]) {
+fn join_of<F: Reduction>(accumulators: &mut [u64], others: &[u64]) {
     for (accumulator, other) in accumulators.iter_mut().zip(others) {
         *accumulator = F::bits(F::join(F::total(*accumulator), F::total(*other)));
     }
@@ -165,7 +165,7 @@ fn join_of<F: Fold>(accumulators: &mut [u64], others: &[u64]) {
 
 /// # Safety
 /// `values` has room for the results and is aligned for them.
-unsafe fn values_of<F: Fold>(accumulators: &[u64], values: *mut u8) {
+unsafe fn values_of<F: Reduction>(accumulators: &[u64], values: *mut u8) {
     // SAFETY: by this function's contract.
     let values = unsafe { std::slice::from_raw_parts_mut(values.cast::<F::Element>(), accumulators.len()) };
     for (value, accumulator) in values.iter_mut().zip(accumulators) {
@@ -173,9 +173,9 @@ unsafe fn values_of<F: Fold>(accumulators: &[u64], values: *mut u8) {
     }
 }
 
-/// A fold as functions over raw blocks. Blocks are aligned for their elements and have as many as said.
+/// A reduction as functions over raw blocks. Blocks are aligned for their elements and have as many as said.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Folder {
+pub(crate) struct Reducer {
     pub(crate) start: u64,
     /// Accumulators, a block, how many rows, how many elements each.
     pub(crate) rows: unsafe fn(&mut [u64], *const u8, usize),
@@ -185,37 +185,37 @@ pub(crate) struct Folder {
     pub(crate) values: unsafe fn(&[u64], *mut u8),
 }
 
-impl Folder {
-    /// `None` where this lane has no such fold.
-    pub(crate) fn of(code: Code, lane: Lane) -> Option<Folder> {
+impl Reducer {
+    /// `None` where this lane has no such reduction.
+    pub(crate) fn of(code: Code, lane: Lane) -> Option<Reducer> {
         Some(match (code, lane) {
-            (Code::Sum, Lane::F32) => Folder::new::<Sum<f32>>(),
-            (Code::Sum, Lane::F64) => Folder::new::<Sum<f64>>(),
-            (Code::Sum, Lane::I64) => Folder::new::<Sum<i64>>(),
-            (Code::AMax, Lane::F32) => Folder::new::<Largest<f32>>(),
-            (Code::AMax, Lane::F64) => Folder::new::<Largest<f64>>(),
-            (Code::AMin, Lane::F32) => Folder::new::<Smallest<f32>>(),
-            (Code::AMin, Lane::F64) => Folder::new::<Smallest<f64>>(),
+            (Code::Sum, Lane::F32) => Reducer::new::<Sum<f32>>(),
+            (Code::Sum, Lane::F64) => Reducer::new::<Sum<f64>>(),
+            (Code::Sum, Lane::I64) => Reducer::new::<Sum<i64>>(),
+            (Code::AMax, Lane::F32) => Reducer::new::<Largest<f32>>(),
+            (Code::AMax, Lane::F64) => Reducer::new::<Largest<f64>>(),
+            (Code::AMin, Lane::F32) => Reducer::new::<Smallest<f32>>(),
+            (Code::AMin, Lane::F64) => Reducer::new::<Smallest<f64>>(),
             _ => return None,
         })
     }
 
-    fn new<F: Fold>() -> Folder {
+    fn new<F: Reduction>() -> Reducer {
         /// # Safety
         /// `block` has `each` elements per accumulator, aligned.
-        unsafe fn rows<F: Fold>(accumulators: &mut [u64], block: *const u8, each: usize) {
+        unsafe fn rows<F: Reduction>(accumulators: &mut [u64], block: *const u8, each: usize) {
             // SAFETY: by this function's contract.
             let block = unsafe { std::slice::from_raw_parts(block.cast(), accumulators.len() * each) };
             rows_of::<F>(accumulators, block, each);
         }
         /// # Safety
         /// `block` has `lines` elements per accumulator, aligned.
-        unsafe fn columns<F: Fold>(accumulators: &mut [u64], block: *const u8, lines: usize) {
+        unsafe fn columns<F: Reduction>(accumulators: &mut [u64], block: *const u8, lines: usize) {
             // SAFETY: by this function's contract.
             let block = unsafe { std::slice::from_raw_parts(block.cast(), accumulators.len() * lines) };
             columns_of::<F>(accumulators, block);
         }
-        Folder {
+        Reducer {
             start: F::bits(F::START),
             rows: rows::<F>,
             columns: columns::<F>,
@@ -235,7 +235,7 @@ mod tests {
             let xs: Vec<f32> = (0..n * count).map(|i| (i as f32 * 0.37).sin()).collect();
             let columns: Vec<f32> = (0..n).flat_map(|i| (0..count).map(move |r| r * n + i)).map(|i| xs[i]).collect();
             for code in [Code::Sum, Code::AMax, Code::AMin] {
-                let f = Folder::of(code, Lane::F32).expect("a fold");
+                let f = Reducer::of(code, Lane::F32).expect("a reducer");
                 let [mut by_row, mut by_line, mut joined, mut at_once] = [(); 4].map(|()| vec![f.start; count]);
                 let values = |totals: &[u64]| {
                     let mut values = vec![0f32; count];
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn nan_wins() {
-        let f = Folder::of(Code::AMax, Lane::F32).expect("a fold");
+        let f = Reducer::of(Code::AMax, Lane::F32).expect("a reducer");
         for at in 0..40 {
             let mut xs = [1f32; 40];
             xs[at] = f32::NAN;

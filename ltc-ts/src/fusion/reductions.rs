@@ -1,4 +1,4 @@
-//! The operators that fold dimensions away: rows of the operator table that say what they reduce
+//! The operators that reduce dimensions: rows of the operator table that say what they reduce
 //! ([`ltc_ir::table::Reduce`]).
 //!
 //! Their expressions follow libtorch's CPU kernels
@@ -8,7 +8,7 @@
 use ltc_ir::{Arg, GraphNode, table::Over};
 use smallvec::SmallVec;
 
-use super::iteration_space::Fold;
+use super::iteration_space::ReducedDims;
 
 /// Up to which size an operator is worth a kernel of its own, with nothing around it: libtorch's kernels are good.
 /// `cargo run --release -p ltc-torch --example kernels` with and without `LTC_FUSION=0` tells.
@@ -21,7 +21,7 @@ pub(super) enum Alone {
 }
 
 impl Alone {
-    /// Of an operator that folds, by its short name.
+    /// Of an operator that reduces, by its short name.
     pub(super) fn of(name: &str) -> Alone {
         match name {
             "_softmax" | "_log_softmax" | "_softmax_backward_data" | "_log_softmax_backward_data" => Alone::Never,
@@ -31,8 +31,8 @@ impl Alone {
     }
 }
 
-/// The dimensions a node folds away, of a tensor of this rank. `None` if its arguments do not say.
-pub(super) fn dims(over: Over, node: &GraphNode, rank: usize) -> Option<Fold> {
+/// The dimensions a node reduces, of a tensor of this rank. `None` if its arguments do not say.
+pub(super) fn dims(over: Over, node: &GraphNode, rank: usize) -> Option<ReducedDims> {
     let mut dims: SmallVec<[bool; 6]> = SmallVec::from_elem(false, rank);
     let at = |d: i64| usize::try_from(if d < 0 { d + rank as i64 } else { d }).ok().filter(|&d| d < rank);
     match over {
@@ -58,5 +58,5 @@ pub(super) fn dims(over: Over, node: &GraphNode, rank: usize) -> Option<Fold> {
             _ => return None,
         },
     }
-    (over != Over::Channels || rank > 1).then_some(Fold { dims, channels: over == Over::Channels })
+    (over != Over::Channels || rank > 1).then_some(ReducedDims { dims, channels: over == Over::Channels })
 }
