@@ -150,7 +150,7 @@ pub enum Code {
     Fma,
     /// Second where the first (`Bool`) is set, else third.
     Select,
-    /// Over all elements of a row, which gives a value of the row: see `reduce/nest.rs`. The sum.
+    /// Over all elements of a row, which gives a value of the row: see `reduce/stages.rs`. The sum.
     Sum,
     /// The largest; NaN if any is.
     AMax,

@@ -3,14 +3,14 @@
 //! | file | what |
 //! |---|---|
 //! | `reducers.rs` | how elements become one |
-//! | `nest.rs` | a body with reductions, cut into stages |
+//! | `stages.rs` | a body with reductions, cut into stages |
 //! | `rows.rs` | which rows a kernel goes through at a time, and its stages as loops |
-//! | `pass.rs` | a run of it |
+//! | `worker_run.rs` | a run of it |
 
-mod nest;
-mod pass;
 mod reducers;
 mod rows;
+mod stages;
+mod worker_run;
 
 pub(crate) use reducers::Reducer;
 pub use rows::{ReductionSpace, RowKernel};

@@ -1,22 +1,22 @@
 //! Kernels with reductions: softmax, norms, sums.
 //!
 //! Elements are grouped into rows, one for each place that is left when some dimensions are reduced. Stages (see
-//! `nest.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends
+//! `stages.rs`) go over the elements of some rows at a time, block by block, as tier 0 does. How blocks are cut depends
 //! on what lies side by side in memory:
 //!
 //! | | a block is | values of the row are |
 //! |---|---|---|
-//! | [`Walk::Rows`] | several short rows | repeated for each element |
-//! | [`Walk::Line`] | a row, or a piece of one | uniform |
-//! | [`Walk::Columns`] | one element of each of several rows; of all rows, several | beside the elements |
+//! | [`Traversal::PackedRows`] | several short rows | repeated for each element |
+//! | [`Traversal::SingleRow`] | a row, or a piece of one | uniform |
+//! | [`Traversal::ColumnMajor`] | one element of each of several rows; of all rows, several | beside the elements |
 
 use std::sync::{Arc, OnceLock};
 
 use ltc_ir::DType;
 
 use super::{
-    nest::{Feed, Keep, Nest, Stage},
     reducers::Reducer,
+    stages::{ReductionStages, Stage, StageInput, StageOutput},
 };
 use crate::{
     ir::{Body, Def, Val},
@@ -26,14 +26,14 @@ use crate::{
 };
 
 /// Elements of rows that are worth keeping between stages.
-const MAX_CARRIED: usize = 32 << 10;
+const MAX_CACHED: usize = 32 << 10;
 /// How much longer than tier 0's blocks are, which fill half of a first-level cache; these may spill to the second.
 const LONGER: usize = 4;
 /// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements'
 /// row take to repeat.
 const SHORT_ROW: usize = 192;
 /// Elements of longer rows that stay in the first-level cache from one stage to the next.
-const BUNDLE: usize = 4096;
+const ROW_TILE: usize = 4096;
 /// Elements a long reduction is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
@@ -54,10 +54,10 @@ impl Port {
 
 /// How elements are gone through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Walk {
-    Rows,
-    Line,
-    Columns,
+pub(crate) enum Traversal {
+    PackedRows,
+    SingleRow,
+    ColumnMajor,
 }
 
 /// The elements of a kernel with reductions, and how operands lie: outputs, then inputs.
@@ -131,11 +131,11 @@ pub(crate) struct StageLoops {
     pub(crate) stage: Stage,
     pub(crate) elements: Loops,
     pub(crate) rows: Loops,
-    /// Bytes of an element of each feed.
+    /// Bytes of an element of each input.
     pub(crate) bytes: Vec<usize>,
-    /// How many kept values are computed; those after them are reduced as they come, from these feeds.
+    /// How many kept values are computed; those after them are reduced as they come, from these inputs.
     pub(crate) made: usize,
-    pub(crate) reduced_feeds: Vec<usize>,
+    pub(crate) reduced_inputs: Vec<usize>,
     /// Per kept value of the elements, how it is reduced if it is.
     pub(crate) reducers: Vec<Option<Reducer>>,
 }
@@ -143,81 +143,86 @@ pub(crate) struct StageLoops {
 /// A body's stages as loops, and where scratch memory is for what.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    pub(crate) nest: Nest,
+    pub(crate) split: ReductionStages,
     pub(crate) stages: Vec<StageLoops>,
-    pub(crate) walk: Walk,
+    pub(crate) traversal: Traversal,
     /// Rows gone through at a time, and elements of a block.
-    pub(crate) bundle: usize,
+    pub(crate) row_tile: usize,
     pub(crate) block: usize,
-    /// Elements of each row in a block of columns; more than one only where a bundle has all rows.
+    /// Elements of each row in a block of columns; more than one only where a row tile has all rows.
     pub(crate) lines: usize,
     /// Elements of each row (for columns: elements of a row's reduction) of a task.
     pub(crate) chunk: usize,
-    /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a bundle.
+    /// Bytes of a piece of scratch memory that holds a block, or a value of each row of a row tile.
     pub(crate) piece: usize,
     /// Where pieces of each kind begin, in bytes, and how much there is in all.
-    pub(crate) feeds: usize,
-    pub(crate) keeps: usize,
+    pub(crate) inputs_at: usize,
+    pub(crate) outputs_at: usize,
     pub(crate) row_values: usize,
     pub(crate) totals: usize,
-    pub(crate) carried: usize,
-    pub(crate) carry: usize,
+    pub(crate) cached_at: usize,
+    /// Bytes of a cached intermediate.
+    pub(crate) cached_bytes: usize,
     pub(crate) scratch: usize,
+}
+
+impl StageLoops {
+    /// A stage's loops; `uniform`: values of the row are one for each block, not beside the elements. `None` if some
+    /// computation has no loop, or there are too many values.
+    fn new(mut stage: Stage, uniform: bool, jit: Jit) -> Option<StageLoops> {
+        let of_row: Vec<bool> = stage.inputs.iter().map(|f| uniform && matches!(f, StageInput::Row(_))).collect();
+        // What is reduced as it comes need not be copied first; such values stand last.
+        let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
+            Def::Input(k) if !of_row[k as usize] => Some(k as usize),
+            _ => None,
+        };
+        let kept: Vec<(StageOutput, Val)> = stage.outputs.iter().copied().zip(stage.elements.outputs.clone()).collect();
+        let (read, made): (Vec<_>, Vec<_>) =
+            kept.into_iter().partition(|(output, o)| matches!(output, StageOutput::Reduce(..)) && comes(o).is_some());
+        let reducer = |(output, o): &(StageOutput, Val)| match output {
+            StageOutput::Reduce(code, _) => Reducer::of(*code, stage.elements.lane(*o)).map(Some),
+            _ => Some(None),
+        };
+        let reducers = made.iter().chain(&read).map(reducer).collect::<Option<_>>()?;
+        let reduced_inputs = read.iter().filter_map(|(_, o)| comes(o)).collect();
+        stage.outputs = made.iter().chain(&read).map(|(output, _)| *output).collect();
+        stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
+        let mut bytes = vec![0; stage.inputs.len()];
+        for (def, lane) in &stage.elements.values {
+            if let Def::Input(i) = def {
+                bytes[*i as usize] = lane.bytes();
+            }
+        }
+        Some(StageLoops {
+            bytes,
+            tier: (!made.is_empty()).then(|| Tier::new(jit, JitInput::of_blocks(&stage.elements, &of_row))),
+            elements: Loops::of_blocks(&stage.elements, &of_row)?,
+            rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_inputs.len()])?,
+            reducers,
+            reduced_inputs,
+            made: made.len(),
+            stage,
+        })
+    }
 }
 
 impl Staged {
     pub(super) fn new(body: &Body, space: &ReductionSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
-        let staged = |carry, bundle| Staged::with(Nest::new(body, &of_rows, carry), space, bundle, jit);
+        let staged = |cache, row_tile| Staged::with(ReductionStages::new(body, &of_rows, cache), space, row_tile, jit);
         let first = staged(true, None)?;
-        let long = match first.walk {
-            Walk::Rows => false,
-            Walk::Line => space.each > MAX_CARRIED,
-            Walk::Columns => first.bundle * space.each > MAX_CARRIED * 2,
+        let long = match first.traversal {
+            Traversal::PackedRows => false,
+            Traversal::SingleRow => space.each > MAX_CACHED,
+            Traversal::ColumnMajor => first.row_tile * space.each > MAX_CACHED * 2,
         };
-        if long && !first.nest.carried.is_empty() { staged(false, Some(first.bundle)) } else { Some(first) }
+        if long && !first.split.cached.is_empty() { staged(false, Some(first.row_tile)) } else { Some(first) }
     }
 
-    fn with(nest: Nest, space: &ReductionSpace, bundle: Option<usize>, jit: Jit) -> Option<Staged> {
+    fn with(split: ReductionStages, space: &ReductionSpace, row_tile: Option<usize>, jit: Jit) -> Option<Staged> {
         // Blocks of several rows want values of rows beside the elements, as columns do.
         let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
-            let one = |stage: &Stage| {
-                let mut stage = stage.clone();
-                let of_row: Vec<bool> = stage.feeds.iter().map(|f| uniform && matches!(f, Feed::Row(_))).collect();
-                // What is reduced as it comes need not be copied first; such values stand last.
-                let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
-                    Def::Input(k) if !of_row[k as usize] => Some(k as usize),
-                    _ => None,
-                };
-                let kept: Vec<(Keep, Val)> = stage.keeps.iter().copied().zip(stage.elements.outputs.clone()).collect();
-                let (read, made): (Vec<_>, Vec<_>) =
-                    kept.into_iter().partition(|(keep, o)| matches!(keep, Keep::Reduce(..)) && comes(o).is_some());
-                let reducer = |(keep, o): &(Keep, Val)| match keep {
-                    Keep::Reduce(code, _) => Reducer::of(*code, stage.elements.lane(*o)).map(Some),
-                    _ => Some(None),
-                };
-                let reducers = made.iter().chain(&read).map(reducer).collect::<Option<_>>()?;
-                let reduced_feeds = read.iter().filter_map(|(_, o)| comes(o)).collect();
-                stage.keeps = made.iter().chain(&read).map(|(keep, _)| *keep).collect();
-                stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
-                let mut bytes = vec![0; stage.feeds.len()];
-                for (def, lane) in &stage.elements.values {
-                    if let Def::Input(i) = def {
-                        bytes[*i as usize] = lane.bytes();
-                    }
-                }
-                Some(StageLoops {
-                    bytes,
-                    tier: (!made.is_empty()).then(|| Tier::new(jit, JitInput::of_blocks(&stage.elements, &of_row))),
-                    elements: Loops::of_blocks(&stage.elements, &of_row)?,
-                    rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_feeds.len()])?,
-                    reducers,
-                    reduced_feeds,
-                    made: made.len(),
-                    stage,
-                })
-            };
-            nest.stages.iter().map(one).collect()
+            split.stages.iter().map(|stage| StageLoops::new(stage.clone(), uniform, jit)).collect()
         };
         // Longer than tier 0's, because there is more to do around them.
         let narrowest =
@@ -225,61 +230,61 @@ impl Staged {
         let mut stages = loops(false)?;
         let widest = narrowest(&stages);
         let rows = space.row_count.max(1);
-        let one_pass = nest.stages.len() == 2;
-        let (walk, bundle, block) = match () {
+        let one_pass = split.stages.len() == 2;
+        let (traversal, row_tile, block) = match () {
             () if space.columns => {
-                // Threads share a single pass by its length; else there are enough bundles for several, none too
+                // Threads share a single pass by its length; else there are enough row tiles for several, none too
                 // narrow.
                 let narrow = || rows.div_ceil(4).next_multiple_of(16).clamp(64, widest / LONGER).min(rows);
-                let bundle = bundle.unwrap_or_else(|| if one_pass && rows <= widest { rows } else { narrow() });
-                let lines = if bundle == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
-                (Walk::Columns, bundle, bundle * lines)
+                let row_tile = row_tile.unwrap_or_else(|| if one_pass && rows <= widest { rows } else { narrow() });
+                let lines = if row_tile == rows { (widest / rows).clamp(1, space.each.max(1)) } else { 1 };
+                (Traversal::ColumnMajor, row_tile, row_tile * lines)
             }
             () if space.each < SHORT_ROW => {
-                let bundle = (widest / space.each.max(1)).clamp(1, rows);
-                (Walk::Rows, bundle, bundle * space.each)
+                let row_tile = (widest / space.each.max(1)).clamp(1, rows);
+                (Traversal::PackedRows, row_tile, row_tile * space.each)
             }
-            () => (Walk::Line, (BUNDLE / space.each).clamp(1, rows), widest),
+            () => (Traversal::SingleRow, (ROW_TILE / space.each).clamp(1, rows), widest),
         };
-        if walk == Walk::Line {
+        if traversal == Traversal::SingleRow {
             stages = loops(true)?;
         }
-        let block = if walk == Walk::Line { narrowest(&stages).min(space.each.max(1)) } else { block };
+        let block = if traversal == Traversal::SingleRow { narrowest(&stages).min(space.each.max(1)) } else { block };
         // A long reduction is cut where that leaves nothing to do twice: one stage only.
-        let few = rows.div_ceil(bundle) <= 4 && one_pass;
-        let chunk = match walk {
-            Walk::Line if few => CHUNK,
-            Walk::Columns if few => (CHUNK / bundle).max(1),
+        let few = rows.div_ceil(row_tile) <= 4 && one_pass;
+        let chunk = match traversal {
+            Traversal::SingleRow if few => CHUNK,
+            Traversal::ColumnMajor if few => (CHUNK / row_tile).max(1),
             _ => usize::MAX,
         };
-        let piece = (block.max(bundle) * 8).next_multiple_of(64);
+        let piece = (block.max(row_tile) * 8).next_multiple_of(64);
         let most = |count: fn(&StageLoops) -> usize| stages.iter().map(count).max().unwrap_or(0) * piece;
-        let carry = match walk {
-            Walk::Rows => block,
-            Walk::Line | Walk::Columns => bundle * space.each,
+        let cached_elements = match traversal {
+            Traversal::PackedRows => block,
+            Traversal::SingleRow | Traversal::ColumnMajor => row_tile * space.each,
         };
-        let carry = (carry * 8).next_multiple_of(64);
-        let feeds = most(|s| s.elements.registers().max(s.rows.registers()));
-        let keeps = feeds + most(|s| s.stage.feeds.len());
-        let row_values = keeps + most(|s| s.stage.keeps.len().max(s.stage.row_keeps.len()));
-        let totals = row_values + nest.row_values.len() * piece;
-        let carried = totals + most(|s| s.reducers.len());
-        let scratch = carried + carry * nest.carried.len();
+        let cached_bytes = (cached_elements * 8).next_multiple_of(64);
+        let inputs_at = most(|s| s.elements.registers().max(s.rows.registers()));
+        let outputs_at = inputs_at + most(|s| s.stage.inputs.len());
+        let row_values = outputs_at + most(|s| s.stage.outputs.len().max(s.stage.row_outputs.len()));
+        let totals = row_values + split.row_values.len() * piece;
+        let cached_at = totals + most(|s| s.reducers.len());
+        let scratch = cached_at + cached_bytes * split.cached.len();
         Some(Staged {
-            nest,
+            split,
             stages,
-            walk,
-            bundle,
+            traversal,
+            row_tile,
             block,
-            lines: if walk == Walk::Columns { block / bundle } else { 1 },
+            lines: if traversal == Traversal::ColumnMajor { block / row_tile } else { 1 },
             chunk,
             piece,
-            feeds,
-            keeps,
+            inputs_at,
+            outputs_at,
             row_values,
             totals,
-            carried,
-            carry,
+            cached_at,
+            cached_bytes,
             scratch,
         })
     }

@@ -6,8 +6,8 @@ use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
-    nest::{Feed, Keep, RowKeep},
-    rows::{Port, RowKernel, StageLoops, Staged, Walk},
+    rows::{Port, RowKernel, StageLoops, Staged, Traversal},
+    stages::{RowOutput, StageInput, StageOutput},
 };
 use crate::{
     ir::Lane,
@@ -40,8 +40,8 @@ enum Place {
     Here(*mut u8),
     /// From here, so many bytes for each element of the space before.
     Along(*mut u8, usize),
-    /// The same for those of the bundle.
-    Carried(*mut u8, usize),
+    /// The same for those of the row tile.
+    Cached(*mut u8, usize),
     /// Where the space says, if they lie one after the other; else in staging memory.
     Somewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
     /// In staging memory: they are not in the lane's form, or at odd addresses.
@@ -55,7 +55,7 @@ impl Place {
 }
 
 /// One thread's part in a run.
-pub(crate) struct Pass<'a> {
+pub(crate) struct WorkerRun<'a> {
     pub(crate) kernel: &'a RowKernel,
     pub(crate) staged: &'a Staged,
     pub(crate) shared: &'a Shared<'a>,
@@ -65,7 +65,7 @@ pub(crate) struct Pass<'a> {
 
 // Methods are unsafe as `RowKernel::run` is, whose contract they rely on; scratch memory is this thread's alone, and
 // its pieces do not overlap.
-impl Pass<'_> {
+impl WorkerRun<'_> {
     /// Piece `i` of those that begin at `from`.
     fn piece(&self, from: usize, i: usize) -> *mut u8 {
         self.scratch.wrapping_add(from + i * self.staged.piece)
@@ -75,24 +75,24 @@ impl Pass<'_> {
         self.piece(self.staged.row_values, row as usize)
     }
 
-    fn rows_of(&self, bundle: usize) -> Range<usize> {
-        let first = bundle * self.staged.bundle;
-        first..(first + self.staged.bundle).min(self.kernel.space.row_count)
+    fn rows_of(&self, row_tile: usize) -> Range<usize> {
+        let first = row_tile * self.staged.row_tile;
+        first..(first + self.staged.row_tile).min(self.kernel.space.row_count)
     }
 
-    /// The accumulators of reduction `i` of a stage, of these rows of the bundle.
+    /// The accumulators of reduction `i` of a stage, of these rows of the row tile.
     ///
     /// # Safety
     /// Only one such slice is alive at a time for each reduction.
     unsafe fn totals<'a>(&self, i: usize, rows: Range<usize>) -> &'a mut [u64] {
         let first = self.piece(self.staged.totals, i).cast::<u64>().wrapping_add(rows.start);
-        // SAFETY: a piece has eight bytes for each row of a bundle, and is aligned.
+        // SAFETY: a piece has eight bytes for each row of a row tile, and is aligned.
         unsafe { std::slice::from_raw_parts_mut(first, rows.len()) }
     }
 
-    /// A bundle, or a chunk of its elements.
-    pub(crate) unsafe fn task(&self, bundle: usize, chunk: usize, chunks: usize) {
-        let rows = self.rows_of(bundle);
+    /// A row tile, or a chunk of its elements.
+    pub(crate) unsafe fn task(&self, row_tile: usize, chunk: usize, chunks: usize) {
+        let rows = self.rows_of(row_tile);
         // SAFETY: see above.
         unsafe {
             self.begin(&rows, chunk == 0 || chunks == 1);
@@ -110,7 +110,7 @@ impl Pass<'_> {
                     let end = (first + self.staged.chunk).min(self.kernel.space.each);
                     self.elements(stage, &rows, first..end);
                     for f in 0..stage.reducers.len() {
-                        let at = ((bundle * chunks + chunk) * stage.reducers.len() + f) * self.staged.bundle;
+                        let at = ((row_tile * chunks + chunk) * stage.reducers.len() + f) * self.staged.row_tile;
                         let partial = std::slice::from_raw_parts_mut(self.shared.partials.add(at), rows.len());
                         partial.copy_from_slice(self.totals(f, 0..rows.len()));
                     }
@@ -119,9 +119,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Ends a bundle whose chunks are done.
-    pub(crate) unsafe fn join(&self, bundle: usize, chunks: usize) {
-        let rows = self.rows_of(bundle);
+    /// Ends a row tile whose chunks are done.
+    pub(crate) unsafe fn join(&self, row_tile: usize, chunks: usize) {
+        let rows = self.rows_of(row_tile);
         let Some(stage) = self.staged.stages.last() else { return };
         // SAFETY: see above.
         unsafe {
@@ -131,7 +131,7 @@ impl Pass<'_> {
                 let totals = self.totals(f, 0..rows.len());
                 totals.fill(reducer.start);
                 for chunk in 0..chunks {
-                    let at = ((bundle * chunks + chunk) * stage.reducers.len() + f) * self.staged.bundle;
+                    let at = ((row_tile * chunks + chunk) * stage.reducers.len() + f) * self.staged.row_tile;
                     (reducer.join)(totals, std::slice::from_raw_parts(self.shared.partials.add(at), rows.len()));
                 }
             }
@@ -144,7 +144,7 @@ impl Pass<'_> {
         let kernel = self.kernel;
         // SAFETY: see above.
         unsafe {
-            for &(input, row) in &self.staged.nest.row_inputs {
+            for &(input, row) in &self.staged.split.row_inputs {
                 let (i, port) = (input as usize, kernel.inputs[input as usize]);
                 let operand = kernel.outputs.len() + i;
                 self.load_rows(operand, port, self.shared.inputs[i], self.row_value(row), rows);
@@ -154,7 +154,7 @@ impl Pass<'_> {
     }
 
     unsafe fn load_rows(&self, operand: usize, port: Port, base: *const u8, to: *mut u8, rows: &Range<usize>) {
-        // SAFETY: see above; a bundle has at most as many rows as a block has elements.
+        // SAFETY: see above; a row tile has at most as many rows as a block has elements.
         unsafe { self.kernel.space.rows.convert(Way::In, operand, port.dtype, base.cast_mut(), to, rows.clone()) }
     }
 
@@ -163,28 +163,28 @@ impl Pass<'_> {
         let (kernel, StageLoops { stage, rows: loops, reducers, .. }) = (self.kernel, &self.staged.stages[stage]);
         // SAFETY: see above.
         unsafe {
-            for (f, (reducer, keep)) in reducers.iter().zip(&stage.keeps).enumerate() {
-                if let (Some(reducer), Keep::Reduce(_, row)) = (reducer, keep) {
+            for (f, (reducer, output)) in reducers.iter().zip(&stage.outputs).enumerate() {
+                if let (Some(reducer), StageOutput::Reduce(_, row)) = (reducer, output) {
                     (reducer.values)(self.totals(f, 0..rows.len()), self.row_value(*row));
                 }
             }
-            if stage.row_keeps.is_empty() {
+            if stage.row_outputs.is_empty() {
                 return;
             }
-            let inputs = stage.row_feeds.iter().map(|&r| self.row_value(r));
-            let target = |(i, keep): (usize, &RowKeep)| match *keep {
-                RowKeep::Row(row) => self.row_value(row),
-                RowKeep::Output(_) => self.piece(self.staged.keeps, i),
+            let inputs = stage.row_inputs.iter().map(|&r| self.row_value(r));
+            let target = |(i, output): (usize, &RowOutput)| match *output {
+                RowOutput::Row(row) => self.row_value(row),
+                RowOutput::Output(_) => self.piece(self.staged.outputs_at, i),
             };
-            let outputs = stage.row_keeps.iter().enumerate().map(target);
+            let outputs = stage.row_outputs.iter().enumerate().map(target);
             let ports: SmallVec<[*mut u8; 16]> = inputs.chain(outputs).collect();
             let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, loops.uniforms());
             // No input is uniform: there are several rows.
             loops.fill_cells(&mut cells, (&[], ports.len()), self.shared.numbers);
             loops.run_block(&cells, &ports, (self.scratch, self.staged.piece), rows.len());
-            let outputs = &ports[stage.row_feeds.len()..];
-            for (keep, &block) in stage.row_keeps.iter().zip(outputs).filter(|_| store) {
-                if let RowKeep::Output(o) = *keep {
+            let outputs = &ports[stage.row_inputs.len()..];
+            for (output, &block) in stage.row_outputs.iter().zip(outputs).filter(|_| store) {
+                if let RowOutput::Output(o) = *output {
                     let (o, port) = (o as usize, kernel.outputs[o as usize]);
                     if port.of_rows {
                         let base = self.shared.outputs[o];
@@ -226,15 +226,17 @@ impl Pass<'_> {
     /// A stage's elements `part` of each of these rows.
     unsafe fn elements(&self, stage: &StageLoops, rows: &Range<usize>, part: Range<usize>) {
         let (space, staged) = (&self.kernel.space, self.staged);
-        if stage.stage.keeps.is_empty() {
+        if stage.stage.outputs.is_empty() {
             return;
         }
         let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, stage.elements.uniforms());
-        let value = |f: &Feed| if let Feed::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() };
-        let mut values: SmallVec<[*const u8; 16]> = stage.stage.feeds.iter().map(value).collect();
+        let value = |f: &StageInput| {
+            if let StageInput::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() }
+        };
+        let mut values: SmallVec<[*const u8; 16]> = stage.stage.inputs.iter().map(value).collect();
         // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
         unsafe {
-            let ports = stage.stage.feeds.len() + stage.made;
+            let ports = stage.stage.inputs.len() + stage.made;
             let fill = |values: &[*const u8], cells: &mut [u64]| {
                 stage.elements.fill_cells(cells, (values, ports), self.shared.numbers);
             };
@@ -246,23 +248,25 @@ impl Pass<'_> {
             }
             let places = self.places(stage);
             let on = (stage, &places[..]);
-            with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.walk {
-                Walk::Rows => {
+            with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.traversal {
+                Traversal::PackedRows => {
                     let n = rows.len() * space.each;
-                    for (i, feed) in stage.stage.feeds.iter().enumerate() {
-                        if matches!(feed, Feed::Row(_)) {
-                            let to = self.piece(staged.feeds, i);
+                    for (i, input) in stage.stage.inputs.iter().enumerate() {
+                        if matches!(input, StageInput::Row(_)) {
+                            let to = self.piece(staged.inputs_at, i);
                             repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
                         }
                     }
                     self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
                 // Several rows that are only reduced, from where they lie, are one block.
-                Walk::Line if staged.bundle > 1 && stage.made == 0 && places.iter().all(Place::is_along) => {
+                Traversal::SingleRow
+                    if staged.row_tile > 1 && stage.made == 0 && places.iter().all(Place::is_along) =>
+                {
                     let n = rows.len() * space.each;
                     self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
-                Walk::Line => {
+                Traversal::SingleRow => {
                     // Where a row lies in several long stretches, blocks end with them, so that nothing is copied.
                     let stretch = space.elements.row();
                     let cut = (LONG_STRETCH..space.each).contains(&stretch);
@@ -288,22 +292,16 @@ impl Pass<'_> {
                             if cut {
                                 n = n.min(stretch - (first + start) % stretch);
                             }
-                            let carried = r * space.each + start;
-                            self.block(on, (code, spills), &cells, (first + start, carried), (r..r + 1, n));
+                            let cached = r * space.each + start;
+                            self.block(on, (code, spills), &cells, (first + start, cached), (r..r + 1, n));
                             start += n;
                         }
                     }
                 }
-                Walk::Columns => {
+                Traversal::ColumnMajor => {
                     let (n, lines) = (rows.len(), staged.lines);
                     if lines > 1 {
-                        for (i, feed) in stage.stage.feeds.iter().enumerate() {
-                            if matches!(feed, Feed::Row(_)) {
-                                let (to, bytes) = (self.piece(staged.feeds, i), n * stage.bytes[i]);
-                                (0..lines)
-                                    .for_each(|l| std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes));
-                            }
-                        }
+                        self.repeat_lines(stage, &values, (n, lines));
                     }
                     for i in part.clone().step_by(lines) {
                         let (at, count) = (i * space.row_count + rows.start, n * lines.min(part.end - i));
@@ -314,61 +312,72 @@ impl Pass<'_> {
         }
     }
 
-    /// Where a stage's ports lie: feeds, then what is made.
+    /// Copies values of `rows` rows beside the elements of a block of several lines.
+    unsafe fn repeat_lines(&self, stage: &StageLoops, values: &[*const u8], (rows, lines): (usize, usize)) {
+        for (i, _) in stage.stage.inputs.iter().enumerate().filter(|(_, input)| matches!(input, StageInput::Row(_))) {
+            let (to, bytes) = (self.piece(self.staged.inputs_at, i), rows * stage.bytes[i]);
+            // SAFETY: see above; a piece has room for a block, which these lines are.
+            (0..lines).for_each(|l| unsafe { std::ptr::copy_nonoverlapping(values[i], to.add(l * bytes), bytes) });
+        }
+    }
+
+    /// Where a stage's ports lie: inputs, then what is made.
     fn places(&self, stage: &StageLoops) -> SmallVec<[Place; 16]> {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
-        let carried = |c: u32| {
-            let first = self.scratch.wrapping_add(staged.carried + c as usize * staged.carry);
-            Place::Carried(first, staged.nest.carried[c as usize].bytes())
+        let cached = |c: u32| {
+            let first = self.scratch.wrapping_add(staged.cached_at + c as usize * staged.cached_bytes);
+            Place::Cached(first, staged.split.cached[c as usize].bytes())
         };
         let operand = |operand: usize, port: Port, (base, even): (*mut u8, bool), staging: *mut u8| match port.access {
             _ if port.is_half() || !even => Place::Elsewhere { operand, port, base, staging },
             Access::Dense => Place::Along(base, port.dtype.size_of()),
             _ => Place::Somewhere { operand, port, base, staging },
         };
-        let feed = |(k, feed): (usize, &Feed)| match *feed {
-            Feed::Carried(c) => carried(c),
-            Feed::Row(r) if staged.walk == Walk::Columns && staged.lines == 1 => Place::Here(self.row_value(r)),
+        let input = |(k, input): (usize, &StageInput)| match *input {
+            StageInput::Cached(c) => cached(c),
+            StageInput::Row(r) if staged.traversal == Traversal::ColumnMajor && staged.lines == 1 => {
+                Place::Here(self.row_value(r))
+            }
             // Repeated before; or uniform, and not looked at.
-            Feed::Row(_) => Place::Here(self.piece(staged.feeds, k)),
-            Feed::Input(i) => {
+            StageInput::Row(_) => Place::Here(self.piece(staged.inputs_at, k)),
+            StageInput::Input(i) => {
                 let i = i as usize;
                 let memory = (shared.inputs[i].cast_mut(), shared.even.0[i]);
-                operand(kernel.outputs.len() + i, kernel.inputs[i], memory, self.piece(staged.feeds, k))
+                operand(kernel.outputs.len() + i, kernel.inputs[i], memory, self.piece(staged.inputs_at, k))
             }
         };
-        let keep = |(k, keep): (usize, &Keep)| match *keep {
-            Keep::Carried(c) => carried(c),
-            Keep::Reduce(..) => Place::Here(self.piece(staged.keeps, k)),
-            Keep::Output(o) => {
+        let output = |(k, output): (usize, &StageOutput)| match *output {
+            StageOutput::Cached(c) => cached(c),
+            StageOutput::Reduce(..) => Place::Here(self.piece(staged.outputs_at, k)),
+            StageOutput::Output(o) => {
                 let o = o as usize;
                 let memory = (shared.outputs[o], shared.even.1[o]);
-                operand(o, kernel.outputs[o], memory, self.piece(staged.keeps, k))
+                operand(o, kernel.outputs[o], memory, self.piece(staged.outputs_at, k))
             }
         };
-        let feeds = stage.stage.feeds.iter().enumerate().map(feed);
-        feeds.chain(stage.stage.keeps[..stage.made].iter().enumerate().map(keep)).collect()
+        let inputs = stage.stage.inputs.iter().enumerate().map(input);
+        inputs.chain(stage.stage.outputs[..stage.made].iter().enumerate().map(output)).collect()
     }
 
-    /// One block: `n` elements from `at`, carried ones from `carried`, of these rows of the bundle. Machine code, if
+    /// One block: `n` elements from `at`, cached ones from `cached`, of these rows of the row tile. Machine code, if
     /// there is any, has its own scratch memory.
     unsafe fn block(
         &self,
         (stage, places): (&StageLoops, &[Place]),
         (code, spills): (Option<&Compiled>, *mut u8),
         cells: &[u64],
-        (at, carried): (usize, usize),
+        (at, cached): (usize, usize),
         (rows, n): (Range<usize>, usize),
     ) {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
         let space = &kernel.space.elements;
-        let feeds = stage.stage.feeds.len();
+        let inputs = stage.stage.inputs.len();
         let mut ports: SmallVec<[*mut u8; 16]> = SmallVec::new();
         // SAFETY: see above.
         unsafe {
             for (k, place) in places.iter().enumerate() {
                 let copy = |operand: usize, port: Port, base: *mut u8, staging: *mut u8| {
-                    if k < feeds {
+                    if k < inputs {
                         space.convert(Way::In, operand, port.dtype, base, staging, at..at + n);
                     }
                     staging
@@ -376,7 +385,7 @@ impl Pass<'_> {
                 ports.push(match *place {
                     Place::Here(here) => here,
                     Place::Along(first, bytes) => first.add(at * bytes),
-                    Place::Carried(first, bytes) => first.add(carried * bytes),
+                    Place::Cached(first, bytes) => first.add(cached * bytes),
                     Place::Elsewhere { operand, port, base, staging } => copy(operand, port, base, staging),
                     Place::Somewhere { operand, port, base, staging } => match space.stretch(operand, at) {
                         (offset, 1, left) if left >= n => base.offset(offset * port.dtype.size_of() as isize),
@@ -400,16 +409,16 @@ impl Pass<'_> {
                 None => {}
             }
             // Made first, then read as they come.
-            let kept = (feeds..ports.len()).chain(stage.reduced_feeds.iter().copied());
-            for (k, (keep, port)) in stage.stage.keeps.iter().zip(kept).enumerate() {
-                match (*keep, &stage.reducers[k]) {
-                    (Keep::Reduce(..), Some(reducer)) if staged.walk == Walk::Columns => {
+            let kept = (inputs..ports.len()).chain(stage.reduced_inputs.iter().copied());
+            for (k, (output, port)) in stage.stage.outputs.iter().zip(kept).enumerate() {
+                match (*output, &stage.reducers[k]) {
+                    (StageOutput::Reduce(..), Some(reducer)) if staged.traversal == Traversal::ColumnMajor => {
                         (reducer.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
                     }
-                    (Keep::Reduce(..), Some(reducer)) => {
+                    (StageOutput::Reduce(..), Some(reducer)) => {
                         (reducer.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
                     }
-                    (Keep::Output(o), _) if ports[port] == self.piece(staged.keeps, k) => {
+                    (StageOutput::Output(o), _) if ports[port] == self.piece(staged.outputs_at, k) => {
                         let (o, port, block) = (o as usize, kernel.outputs[o as usize], ports[port]);
                         space.convert(Way::Out, o, port.dtype, shared.outputs[o], block, at..at + n);
                     }
@@ -450,7 +459,7 @@ unsafe fn repeat(from: *const u8, to: *mut u8, count: usize, times: usize, bytes
 impl RowKernel {
     fn tasks(&self, staged: &Staged) -> (usize, usize) {
         let chunks = self.space.each.div_ceil(staged.chunk).max(1);
-        (self.space.row_count.div_ceil(staged.bundle), chunks)
+        (self.space.row_count.div_ceil(staged.row_tile), chunks)
     }
 
     /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges
@@ -475,9 +484,9 @@ impl RowKernel {
             let make = || Staged::new(&self.general.0, &self.space, &self.inputs, Jit::Off);
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
-        let (bundles, chunks) = self.tasks(staged);
+        let (row_tiles, chunks) = self.tasks(staged);
         let reducers = staged.stages.last().map_or(0, |s| s.reducers.len());
-        let mut partials = vec![0u64; if chunks > 1 { bundles * chunks * reducers * staged.bundle } else { 0 }];
+        let mut partials = vec![0u64; if chunks > 1 { row_tiles * chunks * reducers * staged.row_tile } else { 0 }];
         let even = |address: usize, port: &Port| address.is_multiple_of(port.dtype.size_of());
         let shared = Shared {
             outputs,
@@ -489,22 +498,24 @@ impl RowKernel {
             numbers,
             partials: partials.as_mut_ptr(),
         };
-        if bundles == 0 {
+        if row_tiles == 0 {
             return Ok(Ran::Loops);
         }
-        let elements = staged.bundle * self.space.each.min(staged.chunk);
+        let elements = staged.row_tile * self.space.each.min(staged.chunk);
         let grain = (200_000 / (elements * self.cost).max(1)).max(1);
         let shared = &shared;
-        let pass = |run: &dyn Fn(Pass<'_>)| {
-            with_scratch(staged.scratch, |scratch| run(Pass { kernel: self, staged, shared, scratch }));
+        let worker = |run: &dyn Fn(WorkerRun<'_>)| {
+            with_scratch(staged.scratch, |scratch| run(WorkerRun { kernel: self, staged, shared, scratch }));
         };
-        parallel(bundles * chunks, grain, &|tasks| {
+        parallel(row_tiles * chunks, grain, &|tasks| {
             // SAFETY: by this function's contract; each task has its own rows or partials.
-            pass(&|pass| tasks.clone().for_each(|task| unsafe { pass.task(task / chunks, task % chunks, chunks) }));
+            worker(&|worker| {
+                tasks.clone().for_each(|task| unsafe { worker.task(task / chunks, task % chunks, chunks) })
+            });
         });
         if chunks > 1 {
             // SAFETY: as above; all tasks are done.
-            pass(&|pass| (0..bundles).for_each(|bundle| unsafe { pass.join(bundle, chunks) }));
+            worker(&|worker| (0..row_tiles).for_each(|row_tile| unsafe { worker.join(row_tile, chunks) }));
         }
         Ok(if usual && self.is_compiled() { Ran::Compiled } else { Ran::Loops })
     }

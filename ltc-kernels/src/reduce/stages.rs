@@ -3,7 +3,7 @@
 //! A reduction needs all elements of its row before anything can use what it gives. So a body with reductions is run in
 //! stages: each goes over the elements once, reduces some values, and ends with what is computed once per row from what
 //! was reduced. A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what
-//! one stage computes per element another may find *carried* in scratch memory, if it is dear, or compute again.
+//! one stage computes per element another may find *cached* in scratch memory, if it is dear, or compute again.
 
 use rustc_hash::FxHashMap;
 
@@ -11,28 +11,28 @@ use crate::ir::{Body, Code, Def, Lane, Val};
 
 /// Where an input of a stage's body comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Feed {
+pub(crate) enum StageInput {
     /// Elements of this input.
     Input(u32),
     /// A value of the row.
     Row(u32),
     /// Elements an earlier stage left.
-    Carried(u32),
+    Cached(u32),
 }
 
 /// What becomes of an output of a stage's body over elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Keep {
+pub(crate) enum StageOutput {
     /// This output's elements.
     Output(u32),
-    Carried(u32),
+    Cached(u32),
     /// Folded to a value of the row.
     Reduce(Code, u32),
 }
 
 /// What becomes of an output of a stage's body over rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RowKeep {
+pub(crate) enum RowOutput {
     Output(u32),
     Row(u32),
 }
@@ -41,25 +41,25 @@ pub(crate) enum RowKeep {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stage {
     pub(crate) elements: Body,
-    pub(crate) feeds: Vec<Feed>,
-    pub(crate) keeps: Vec<Keep>,
+    pub(crate) inputs: Vec<StageInput>,
+    pub(crate) outputs: Vec<StageOutput>,
     pub(crate) rows: Body,
     /// Values of the row that `rows` reads.
-    pub(crate) row_feeds: Vec<u32>,
-    pub(crate) row_keeps: Vec<RowKeep>,
+    pub(crate) row_inputs: Vec<u32>,
+    pub(crate) row_outputs: Vec<RowOutput>,
 }
 
 /// A body with reductions as stages.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Nest {
+pub(crate) struct ReductionStages {
     /// The first stage has no elements: what rows can compute from their inputs alone.
     pub(crate) stages: Vec<Stage>,
     /// Lane of each value of a row.
     pub(crate) row_values: Vec<Lane>,
     /// Inputs that are values of a row: input and value.
     pub(crate) row_inputs: Vec<(u32, u32)>,
-    /// Lane of each carried value.
-    pub(crate) carried: Vec<Lane>,
+    /// Lane of each cached value.
+    pub(crate) cached: Vec<Lane>,
 }
 
 /// How often a value is there.
@@ -75,40 +75,40 @@ enum Level {
 /// Computing a value again costs less than keeping it, up to this many additions.
 const CHEAP: usize = 4;
 
-struct Cutter<'a> {
+struct StageBuilder<'a> {
     body: &'a Body,
     level: Vec<Level>,
     /// The stage after which a row's value is there, or in which an element is computed.
     stage: Vec<usize>,
-    /// Numbers of row values and of carried values.
+    /// Numbers of row values and of cached values.
     row: Vec<Option<u32>>,
-    carry: Vec<Option<u32>>,
+    cache: Vec<Option<u32>>,
 }
 
-impl Nest {
-    /// Cuts a body; `of_rows` says per input whether it has one element per row, `carry` whether values may be carried.
-    pub(crate) fn new(body: &Body, of_rows: &[bool], carry: bool) -> Nest {
+impl ReductionStages {
+    /// Cuts a body; `of_rows` says per input whether it has one element per row, `cache` whether values may be cached.
+    pub(crate) fn new(body: &Body, of_rows: &[bool], cache: bool) -> ReductionStages {
         let count = body.values.len();
-        let mut c = Cutter {
+        let mut c = StageBuilder {
             body,
             level: Vec::with_capacity(count),
             stage: Vec::with_capacity(count),
             row: vec![None; count],
-            carry: vec![None; count],
+            cache: vec![None; count],
         };
         c.place(of_rows);
-        let mut nest = Nest::default();
-        c.number_rows(&mut nest);
-        if carry {
-            c.number_carried(&mut nest);
+        let mut split = ReductionStages::default();
+        c.number_rows(&mut split);
+        if cache {
+            c.number_cached(&mut split);
         }
         let stages = c.stage.iter().copied().max().unwrap_or(0) + 1;
-        nest.stages = (0..stages).map(|s| c.stage_of(s)).collect();
-        nest
+        split.stages = (0..stages).map(|s| c.stage_of(s)).collect();
+        split
     }
 }
 
-impl Cutter<'_> {
+impl StageBuilder<'_> {
     fn values(&self) -> std::ops::Range<usize> {
         0..self.body.values.len()
     }
@@ -147,7 +147,7 @@ impl Cutter<'_> {
     }
 
     /// Gives a number to all values of the row that something elsewhere needs.
-    fn number_rows(&mut self, nest: &mut Nest) {
+    fn number_rows(&mut self, split: &mut ReductionStages) {
         let mut wanted = vec![false; self.body.values.len()];
         for v in self.values() {
             for o in self.operands(v).filter(|&o| self.level[o] == Level::Row) {
@@ -158,16 +158,16 @@ impl Cutter<'_> {
         for v in self.values().filter(|&v| self.level[v] == Level::Row) {
             let input = if let Def::Input(i) = self.body.values[v].0 { Some(i) } else { None };
             if wanted[v] || self.reduces(v) || input.is_some() {
-                let number = nest.row_values.len() as u32;
+                let number = split.row_values.len() as u32;
                 self.row[v] = Some(number);
-                nest.row_values.push(self.body.values[v].1);
-                nest.row_inputs.extend(input.map(|i| (i, number)));
+                split.row_values.push(self.body.values[v].1);
+                split.row_inputs.extend(input.map(|i| (i, number)));
             }
         }
     }
 
     /// Gives a number to all dear elements that a later stage needs.
-    fn number_carried(&mut self, nest: &mut Nest) {
+    fn number_cached(&mut self, split: &mut ReductionStages) {
         let mut cost = vec![0usize; self.body.values.len()];
         for v in self.values().filter(|&v| self.level[v] == Level::Element) {
             let Def::Op(code, _) = self.body.values[v].0 else { continue };
@@ -176,9 +176,9 @@ impl Cutter<'_> {
         for v in self.values() {
             for o in self.operands(v).collect::<Vec<_>>() {
                 let elements = self.level[o] == Level::Element && self.level[v] == Level::Element;
-                if elements && self.stage[v] > self.stage[o] && cost[o] > CHEAP && self.carry[o].is_none() {
-                    self.carry[o] = Some(nest.carried.len() as u32);
-                    nest.carried.push(self.body.values[o].1);
+                if elements && self.stage[v] > self.stage[o] && cost[o] > CHEAP && self.cache[o].is_none() {
+                    self.cache[o] = Some(split.cached.len() as u32);
+                    split.cached.push(self.body.values[o].1);
                 }
             }
         }
@@ -192,16 +192,16 @@ impl Cutter<'_> {
                 Level::Row if self.stage[v] == s => {
                     if let (true, Def::Op(code, args)) = (self.reduces(v), self.body.values[v].0) {
                         targets.push(args[0].0 as usize);
-                        stage.keeps.push(Keep::Reduce(code, self.row[v].unwrap_or(0)));
+                        stage.outputs.push(StageOutput::Reduce(code, self.row[v].unwrap_or(0)));
                     } else if let (Some(row), Def::Op(..)) = (self.row[v], self.body.values[v].0) {
                         row_targets.push(v);
-                        stage.row_keeps.push(RowKeep::Row(row));
+                        stage.row_outputs.push(RowOutput::Row(row));
                     }
                 }
                 Level::Element if self.stage[v] == s => {
-                    if let Some(carried) = self.carry[v] {
+                    if let Some(cached) = self.cache[v] {
                         targets.push(v);
-                        stage.keeps.push(Keep::Carried(carried));
+                        stage.outputs.push(StageOutput::Cached(cached));
                     }
                 }
                 _ => {}
@@ -211,30 +211,31 @@ impl Cutter<'_> {
             let of_rows = self.level[o] != Level::Element;
             if self.stage[o] == s && of_rows {
                 row_targets.push(o);
-                stage.row_keeps.push(RowKeep::Output(i));
+                stage.row_outputs.push(RowOutput::Output(i));
             } else if self.stage[o] == s {
                 targets.push(o);
-                stage.keeps.push(Keep::Output(i));
+                stage.outputs.push(StageOutput::Output(i));
             }
         }
-        let (elements, feeds) = self.extract(&targets, |v| match (self.level[v], self.body.values[v].0) {
-            (Level::Row, _) => self.row[v].map(Feed::Row),
-            (Level::Element, Def::Input(i)) => Some(Feed::Input(i)),
-            (Level::Element, _) if self.stage[v] < s => self.carry[v].map(Feed::Carried),
+        let (elements, inputs) = self.extract(&targets, |v| match (self.level[v], self.body.values[v].0) {
+            (Level::Row, _) => self.row[v].map(StageInput::Row),
+            (Level::Element, Def::Input(i)) => Some(StageInput::Input(i)),
+            (Level::Element, _) if self.stage[v] < s => self.cache[v].map(StageInput::Cached),
             _ => None,
         });
         let made_here =
             |v: usize| self.stage[v] == s && !self.reduces(v) && matches!(self.body.values[v].0, Def::Op(..));
-        let (rows, row_feeds) = self.extract(&row_targets, |v| self.row[v].filter(|_| !made_here(v)).map(Feed::Row));
+        let (rows, row_inputs) =
+            self.extract(&row_targets, |v| self.row[v].filter(|_| !made_here(v)).map(StageInput::Row));
         stage.elements = elements;
-        stage.feeds = feeds;
+        stage.inputs = inputs;
         stage.rows = rows;
-        stage.row_feeds = row_feeds.into_iter().map(|f| if let Feed::Row(r) = f { r } else { 0 }).collect();
+        stage.row_inputs = row_inputs.into_iter().map(|f| if let StageInput::Row(r) = f { r } else { 0 }).collect();
         stage
     }
 
     /// What these values need, with some of it as inputs.
-    fn extract(&self, targets: &[usize], cut: impl Fn(usize) -> Option<Feed>) -> (Body, Vec<Feed>) {
+    fn extract(&self, targets: &[usize], cut: impl Fn(usize) -> Option<StageInput>) -> (Body, Vec<StageInput>) {
         let mut needed = vec![false; self.body.values.len()];
         targets.iter().for_each(|&t| needed[t] = true);
         for v in self.values().rev() {
@@ -243,14 +244,14 @@ impl Cutter<'_> {
             }
         }
         let mut body = Body { ones: self.body.ones.clone(), ..Body::default() };
-        let mut feeds: Vec<Feed> = Vec::new();
+        let mut inputs: Vec<StageInput> = Vec::new();
         let mut renamed: FxHashMap<usize, Val> = FxHashMap::default();
         for v in self.values().filter(|&v| needed[v]) {
             let (def, lane) = self.body.values[v];
             let def = match (cut(v), def) {
-                (Some(feed), _) => {
-                    feeds.push(feed);
-                    Def::Input(feeds.len() as u32 - 1)
+                (Some(input), _) => {
+                    inputs.push(input);
+                    Def::Input(inputs.len() as u32 - 1)
                 }
                 (None, Def::Op(code, args)) => {
                     Def::Op(code, args.map(|a| renamed.get(&(a.0 as usize)).copied().unwrap_or(Val(0))))
@@ -261,6 +262,6 @@ impl Cutter<'_> {
             body.values.push((def, lane));
         }
         body.outputs = targets.iter().map(|t| renamed[t]).collect();
-        (body, feeds)
+        (body, inputs)
     }
 }
