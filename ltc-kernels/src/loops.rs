@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    ir::{Code, Lane},
+    ir::{ComputeType, KernelOp},
     math, ops,
     ops::{Map1, Map2, Map3},
 };
@@ -19,11 +19,11 @@ pub(super) type Loop = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usize
 /// What picks a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
-    pub(super) code: Code,
+    pub(super) op: KernelOp,
     /// Lane of the last operand.
-    pub(super) from: Lane,
+    pub(super) from: ComputeType,
     /// Lane of the result.
-    pub(super) to: Lane,
+    pub(super) to: ComputeType,
     /// Which operands are uniform.
     pub(super) uniform: [bool; 3],
 }
@@ -141,7 +141,7 @@ power!(power64, f64, math::pow64);
 macro_rules! instruction_set {
     ($name:ident, $fma:literal $(, $features:literal)?) => {
         mod $name {
-            use super::{Code, Key, Lane, Loop, Map1, Map2, Map3, ops, power32, power64};
+            use super::{KernelOp, Key, ComputeType, Loop, Map1, Map2, Map3, ops, power32, power64};
 
             $(#[target_feature(enable = $features)])?
             unsafe fn map1<O: Map1<T, U>, T: Copy, U>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
@@ -200,19 +200,19 @@ macro_rules! instruction_set {
             /// What all numbers can.
             macro_rules! arithmetic {
                 ($key:expr, $t:ty) => {
-                    match $key.code {
-                        Code::Neg => one::<ops::Neg, $t, $t>(),
-                        Code::Abs => one::<ops::Abs, $t, $t>(),
-                        Code::Add => two::<ops::Add, $t, $t>($key.uniform),
-                        Code::Sub => two::<ops::Sub, $t, $t>($key.uniform),
-                        Code::Mul => two::<ops::Mul, $t, $t>($key.uniform),
-                        Code::Max => two::<ops::Max, $t, $t>($key.uniform),
-                        Code::Min => two::<ops::Min, $t, $t>($key.uniform),
-                        Code::Eq => two::<ops::Eq, $t, u8>($key.uniform),
-                        Code::Ne => two::<ops::Ne, $t, u8>($key.uniform),
-                        Code::Lt => two::<ops::Lt, $t, u8>($key.uniform),
-                        Code::Le => two::<ops::Le, $t, u8>($key.uniform),
-                        Code::Select => three::<ops::Select, u8, $t>($key.uniform),
+                    match $key.op {
+                        KernelOp::Neg => one::<ops::Neg, $t, $t>(),
+                        KernelOp::Abs => one::<ops::Abs, $t, $t>(),
+                        KernelOp::Add => two::<ops::Add, $t, $t>($key.uniform),
+                        KernelOp::Sub => two::<ops::Sub, $t, $t>($key.uniform),
+                        KernelOp::Mul => two::<ops::Mul, $t, $t>($key.uniform),
+                        KernelOp::Max => two::<ops::Max, $t, $t>($key.uniform),
+                        KernelOp::Min => two::<ops::Min, $t, $t>($key.uniform),
+                        KernelOp::Eq => two::<ops::Eq, $t, u8>($key.uniform),
+                        KernelOp::Ne => two::<ops::Ne, $t, u8>($key.uniform),
+                        KernelOp::Lt => two::<ops::Lt, $t, u8>($key.uniform),
+                        KernelOp::Le => two::<ops::Le, $t, u8>($key.uniform),
+                        KernelOp::Select => three::<ops::Select, u8, $t>($key.uniform),
                         _ => None,
                     }
                 };
@@ -220,11 +220,11 @@ macro_rules! instruction_set {
 
             macro_rules! bits {
                 ($key:expr, $t:ty) => {
-                    match $key.code {
-                        Code::Not => one::<ops::Not, $t, $t>(),
-                        Code::And => two::<ops::And, $t, $t>($key.uniform),
-                        Code::Or => two::<ops::Or, $t, $t>($key.uniform),
-                        Code::Xor => two::<ops::Xor, $t, $t>($key.uniform),
+                    match $key.op {
+                        KernelOp::Not => one::<ops::Not, $t, $t>(),
+                        KernelOp::And => two::<ops::And, $t, $t>($key.uniform),
+                        KernelOp::Or => two::<ops::Or, $t, $t>($key.uniform),
+                        KernelOp::Xor => two::<ops::Xor, $t, $t>($key.uniform),
                         _ => arithmetic!($key, $t),
                     }
                 };
@@ -232,77 +232,79 @@ macro_rules! instruction_set {
 
             macro_rules! float {
                 ($key:expr, $t:ty) => {
-                    match $key.code {
-                        Code::Sqrt => one::<ops::Sqrt, $t, $t>(),
-                        Code::Floor => one::<ops::Floor, $t, $t>(),
-                        Code::Ceil => one::<ops::Ceil, $t, $t>(),
-                        Code::Trunc => one::<ops::Trunc, $t, $t>(),
-                        Code::Round => one::<ops::Round, $t, $t>(),
-                        Code::Exp => one::<ops::Exp, $t, $t>(),
-                        Code::Exp2 => one::<ops::Exp2, $t, $t>(),
-                        Code::Expm1 => one::<ops::Expm1, $t, $t>(),
-                        Code::Log => one::<ops::Log, $t, $t>(),
-                        Code::Log2 => one::<ops::Log2, $t, $t>(),
-                        Code::Log10 => one::<ops::Log10, $t, $t>(),
-                        Code::Log1p => one::<ops::Log1p, $t, $t>(),
-                        Code::Sin => one::<ops::Sin, $t, $t>(),
-                        Code::Cos => one::<ops::Cos, $t, $t>(),
-                        Code::Tan => one::<ops::Tan, $t, $t>(),
-                        Code::Sinh => one::<ops::Sinh, $t, $t>(),
-                        Code::Cosh => one::<ops::Cosh, $t, $t>(),
-                        Code::Tanh => one::<ops::Tanh, $t, $t>(),
-                        Code::FMod => two::<ops::FMod, $t, $t>($key.uniform),
-                        Code::CopySign => two::<ops::CopySign, $t, $t>($key.uniform),
-                        Code::Div => two::<ops::Div, $t, $t>($key.uniform),
-                        Code::Fma => three::<ops::Fma, $t, $t>($key.uniform),
+                    match $key.op {
+                        KernelOp::Sqrt => one::<ops::Sqrt, $t, $t>(),
+                        KernelOp::Floor => one::<ops::Floor, $t, $t>(),
+                        KernelOp::Ceil => one::<ops::Ceil, $t, $t>(),
+                        KernelOp::Trunc => one::<ops::Trunc, $t, $t>(),
+                        KernelOp::Round => one::<ops::Round, $t, $t>(),
+                        KernelOp::Exp => one::<ops::Exp, $t, $t>(),
+                        KernelOp::Exp2 => one::<ops::Exp2, $t, $t>(),
+                        KernelOp::Expm1 => one::<ops::Expm1, $t, $t>(),
+                        KernelOp::Log => one::<ops::Log, $t, $t>(),
+                        KernelOp::Log2 => one::<ops::Log2, $t, $t>(),
+                        KernelOp::Log10 => one::<ops::Log10, $t, $t>(),
+                        KernelOp::Log1p => one::<ops::Log1p, $t, $t>(),
+                        KernelOp::Sin => one::<ops::Sin, $t, $t>(),
+                        KernelOp::Cos => one::<ops::Cos, $t, $t>(),
+                        KernelOp::Tan => one::<ops::Tan, $t, $t>(),
+                        KernelOp::Sinh => one::<ops::Sinh, $t, $t>(),
+                        KernelOp::Cosh => one::<ops::Cosh, $t, $t>(),
+                        KernelOp::Tanh => one::<ops::Tanh, $t, $t>(),
+                        KernelOp::FMod => two::<ops::FMod, $t, $t>($key.uniform),
+                        KernelOp::CopySign => two::<ops::CopySign, $t, $t>($key.uniform),
+                        KernelOp::Div => two::<ops::Div, $t, $t>($key.uniform),
+                        KernelOp::Fma => three::<ops::Fma, $t, $t>($key.uniform),
                         _ => arithmetic!($key, $t),
                     }
                 };
             }
 
-            /// To another lane.
+            /// To another type.
             macro_rules! cast {
                 ($key:expr, $t:ty) => {
                     match $key.to {
-                        Lane::Bool => one::<ops::NonZero, $t, u8>(),
-                        Lane::U8 => one::<ops::CastTo, $t, u8>(),
-                        Lane::I32 => one::<ops::CastTo, $t, i32>(),
-                        Lane::I64 => one::<ops::CastTo, $t, i64>(),
-                        Lane::F32 => one::<ops::CastTo, $t, f32>(),
-                        Lane::F64 => one::<ops::CastTo, $t, f64>(),
+                        ComputeType::Bool => one::<ops::NonZero, $t, u8>(),
+                        ComputeType::U8 => one::<ops::CastTo, $t, u8>(),
+                        ComputeType::I32 => one::<ops::CastTo, $t, i32>(),
+                        ComputeType::I64 => one::<ops::CastTo, $t, i64>(),
+                        ComputeType::F32 => one::<ops::CastTo, $t, f32>(),
+                        ComputeType::F64 => one::<ops::CastTo, $t, f64>(),
                     }
                 };
             }
 
             pub(super) fn find(key: Key) -> Option<Loop> {
-                match (key.code, key.from) {
-                    (Code::Cast, from) if from == key.to => None,
-                    (Code::Cast, Lane::Bool | Lane::U8) => cast!(key, u8),
-                    (Code::Cast, Lane::I32) => cast!(key, i32),
-                    (Code::Cast, Lane::I64) => cast!(key, i64),
-                    (Code::Cast, Lane::F32) => cast!(key, f32),
-                    (Code::Cast, Lane::F64) => cast!(key, f64),
-                    (Code::Not, Lane::Bool) => one::<ops::BoolNot, u8, u8>(),
-                    (Code::Erf, Lane::F32) => one::<ops::Erf, f32, f32>(),
-                    (Code::RoundBf16, Lane::F32) => one::<ops::RoundBf16, f32, f32>(),
-                    (Code::RoundF16, Lane::F32) => one::<ops::RoundF16, f32, f32>(),
-                    (Code::Pow, Lane::F32 | Lane::F64) => Some(match (key.from, key.uniform[0], key.uniform[1]) {
-                        (Lane::F32, false, false) => power32::<false, false>,
-                        (Lane::F32, false, true) => power32::<false, true>,
-                        (Lane::F32, true, false) => power32::<true, false>,
-                        (Lane::F32, true, true) => power32::<true, true>,
-                        (_, false, false) => power64::<false, false>,
-                        (_, false, true) => power64::<false, true>,
-                        (_, true, false) => power64::<true, false>,
-                        (_, true, true) => power64::<true, true>,
-                    }),
+                match (key.op, key.from) {
+                    (KernelOp::Cast, from) if from == key.to => None,
+                    (KernelOp::Cast, ComputeType::Bool | ComputeType::U8) => cast!(key, u8),
+                    (KernelOp::Cast, ComputeType::I32) => cast!(key, i32),
+                    (KernelOp::Cast, ComputeType::I64) => cast!(key, i64),
+                    (KernelOp::Cast, ComputeType::F32) => cast!(key, f32),
+                    (KernelOp::Cast, ComputeType::F64) => cast!(key, f64),
+                    (KernelOp::Not, ComputeType::Bool) => one::<ops::BoolNot, u8, u8>(),
+                    (KernelOp::Erf, ComputeType::F32) => one::<ops::Erf, f32, f32>(),
+                    (KernelOp::RoundBf16, ComputeType::F32) => one::<ops::RoundBf16, f32, f32>(),
+                    (KernelOp::RoundF16, ComputeType::F32) => one::<ops::RoundF16, f32, f32>(),
+                    (KernelOp::Pow, ComputeType::F32 | ComputeType::F64) => Some(
+                        match (key.from, key.uniform[0], key.uniform[1]) {
+                            (ComputeType::F32, false, false) => power32::<false, false>,
+                            (ComputeType::F32, false, true) => power32::<false, true>,
+                            (ComputeType::F32, true, false) => power32::<true, false>,
+                            (ComputeType::F32, true, true) => power32::<true, true>,
+                            (_, false, false) => power64::<false, false>,
+                            (_, false, true) => power64::<false, true>,
+                            (_, true, false) => power64::<true, false>,
+                            (_, true, true) => power64::<true, true>,
+                        },
+                    ),
                     // Booleans are 0 or 1: there is no arithmetic on them.
-                    (Code::Neg | Code::Add | Code::Sub | Code::Mul, Lane::Bool) => None,
-                    (_, Lane::Bool | Lane::U8) => bits!(key, u8),
-                    (_, Lane::I32) => bits!(key, i32),
-                    (_, Lane::I64) => bits!(key, i64),
-                    (_, Lane::F32) => float!(key, f32),
-                    (_, Lane::F64) => float!(key, f64),
+                    (KernelOp::Neg | KernelOp::Add | KernelOp::Sub | KernelOp::Mul, ComputeType::Bool) => None,
+                    (_, ComputeType::Bool | ComputeType::U8) => bits!(key, u8),
+                    (_, ComputeType::I32) => bits!(key, i32),
+                    (_, ComputeType::I64) => bits!(key, i64),
+                    (_, ComputeType::F32) => float!(key, f32),
+                    (_, ComputeType::F64) => float!(key, f64),
                 }
             }
 
@@ -334,11 +336,11 @@ instruction_set!(avx512, true, "avx512f,avx512vl,avx512bw,avx512dq,fma,f16c");
 
 /// Defines a function that is compiled once with AVX2 and once without; calling it takes what the machine has.
 macro_rules! vectorised {
-    ($(#[$doc:meta])* fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+    ($(#[$doc:meta])* fn $name:ident $(<$t:ident: $bound:path>)? ($($arg:ident: $ty:ty),* $(,)?) $ir:block) => {
         $(#[$doc])*
         fn $name $(<$t: $bound>)? ($($arg: $ty),*) {
             #[inline(always)]
-            fn plain $(<$t: $bound>)? ($($arg: $ty),*) $body
+            fn plain $(<$t: $bound>)? ($($arg: $ty),*) $ir
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
@@ -382,7 +384,7 @@ static SET: LazyLock<Set> = LazyLock::new(|| {
     Set { name: "portable", find: portable::find, copy: portable::copy }
 });
 
-/// The loop of an operator; `None` where it does not exist for these lanes.
+/// The loop of an operator; `None` where it does not exist for these types.
 pub(super) fn find(key: Key) -> Option<Loop> {
     (SET.find)(key)
 }

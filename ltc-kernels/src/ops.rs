@@ -41,19 +41,19 @@ pub(super) trait Map3<A, T> {
 }
 
 macro_rules! map1 {
-    ($($name:ident: $($from:ty => $to:ty),+; |$x:ident| $body:expr;)*) => {$($(
+    ($($name:ident: $($from:ty => $to:ty),+; |$x:ident| $ir:expr;)*) => {$($(
         impl Map1<$from, $to> for $name {
             #[inline(always)]
-            fn at<const F: bool>($x: $from) -> $to { $body }
+            fn at<const F: bool>($x: $from) -> $to { $ir }
         }
     )+)*};
 }
 
 macro_rules! map2 {
-    ($($name:ident: $($from:ty => $to:ty),+; |$x:ident, $y:ident| $body:expr;)*) => {$($(
+    ($($name:ident: $($from:ty => $to:ty),+; |$x:ident, $y:ident| $ir:expr;)*) => {$($(
         impl Map2<$from, $to> for $name {
             #[inline(always)]
-            fn at<const F: bool>($x: $from, $y: $from) -> $to { $body }
+            fn at<const F: bool>($x: $from, $y: $from) -> $to { $ir }
         }
     )+)*};
 }

@@ -216,7 +216,7 @@ impl IterationSpace {
         }
     }
 
-    /// The same for elements of this dtype and a block of its lane.
+    /// The same for elements of this dtype and a block of its type.
     ///
     /// # Safety
     /// As [`IterationSpace::transfer`].

@@ -1,18 +1,18 @@
-//! Which bodies kernels can run.
+//! Which IRs kernels can run.
 
 use super::{
-    ir::{Body, Def},
+    ir::{Inst, KernelIr},
     loops::{Key, find},
     reduce::Reducer,
 };
 
-/// Whether all computations of a body have loops.
-pub fn has_loop(body: &Body) -> bool {
-    (0..body.values.len() as u32).all(|i| match body.values[i as usize] {
-        (Def::Op(code, _), lane) if code.reduces() => Reducer::of(code, lane).is_some(),
-        (Def::Op(code, args), to) => {
-            let from = body.lane(args[code.arity() - 1]);
-            find(Key { code, from, to, uniform: [false; 3] }).is_some()
+/// Whether all computations of an IR have loops.
+pub fn has_loop(ir: &KernelIr) -> bool {
+    (0..ir.values.len() as u32).all(|i| match ir.values[i as usize] {
+        (Inst::Op(op, _), ty) if op.reduces() => Reducer::of(op, ty).is_some(),
+        (Inst::Op(op, args), to) => {
+            let from = ir.ty(args[op.arity() - 1]);
+            find(Key { op, from, to, uniform: [false; 3] }).is_some()
         }
         _ => true,
     })

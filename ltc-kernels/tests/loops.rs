@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use ltc_ir::DType;
 use ltc_kernels::{
-    Builder, Code, IterationSpace, Jit, Kernel, Lane, MaxPool, Mt19937, Ran, ReductionSpace, RowKernel, bernoulli,
+    Builder, ComputeType, IterationSpace, Jit, Kernel, KernelOp, MaxPool, Mt19937, Ran, ReductionSpace, RowKernel,
+    bernoulli,
 };
 
 /// Calls `f` for pieces of `0..n`, the last first: as threads may.
@@ -20,9 +21,9 @@ fn dense_strided_and_uniform_operands_are_read() {
     // y[i][j] = a[i][j] * b[j][i] + c, of three rows and five columns.
     let build = |ones: bool| {
         let mut b = Builder::new(ones);
-        let [x, y, z] = [0, 1, 2].map(|i| b.input(i, Lane::F32));
-        let product = b.op(Code::Mul, &[x, y]);
-        let sum = b.op(Code::Add, &[product, z]);
+        let [x, y, z] = [0, 1, 2].map(|i| b.input(i, ComputeType::F32));
+        let product = b.op(KernelOp::Mul, &[x, y]);
+        let sum = b.op(KernelOp::Add, &[product, z]);
         b.finish(&[sum])
     };
     let space = IterationSpace::new(&[3, 5], &[&[5, 1], &[5, 1], &[1, 3], &[0, 0]]);
@@ -48,10 +49,10 @@ fn rows_columns_and_long_rows_are_reduced() {
         let [rows, each] = sizes.map(|n| n as usize);
         let build = |ones: bool| {
             let mut b = Builder::new(ones);
-            let x = b.input(0, Lane::F32);
-            let largest = b.op(Code::AMax, &[x]);
-            let sum = b.op(Code::Sum, &[x]);
-            let rest = b.op(Code::Sub, &[x, largest]);
+            let x = b.input(0, ComputeType::F32);
+            let largest = b.op(KernelOp::AMax, &[x]);
+            let sum = b.op(KernelOp::Sum, &[x]);
+            let rest = b.op(KernelOp::Sub, &[x, largest]);
             b.finish(&[rest, sum])
         };
         let space = ReductionSpace::new(&sizes, &[false, true], &[&strides, &[1, 0], &strides]);

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::vector::{Inst, Op, Uniform, V, Vectors};
+use super::vector::{Op, Uniform, V, VecInst, Vectors};
 
 /// A machine register, by number.
 pub(super) type Reg = u8;
@@ -104,7 +104,7 @@ pub(super) fn allocate(program: &Vectors, registers: usize) -> Allocated {
 }
 
 impl Allocation<'_> {
-    fn instruction(&mut self, inst: &Inst, after: &[u32]) {
+    fn instruction(&mut self, inst: &VecInst, after: &[u32]) {
         let mut args: SmallVec<[Reg; 3]> = SmallVec::new();
         for &v in &inst.args {
             args.push(self.fetch(v, &inst.args));

@@ -1,10 +1,10 @@
-//! A body, compiled.
+//! An IR, compiled.
 
 use smallvec::SmallVec;
 
 use super::{
     super::{
-        ir::{Code, Def, Lane},
+        ir::{ComputeType, Inst, KernelOp},
         loops::instruction_set,
     },
     JitInput,
@@ -17,7 +17,7 @@ use super::{
 /// Ports, numbers, how many elements, scratch memory; gives how many elements it computed.
 type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8) -> usize;
 
-/// A body as machine code, over elements that lie one after the other.
+/// An IR as machine code, over elements that lie one after the other.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     code: Executable,
@@ -45,30 +45,31 @@ pub(crate) fn width() -> Option<Width> {
 /// Exponents that have short cuts.
 const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
 
-/// Cells of uniform exponents of computed powers, with their lanes.
-fn exponents(input: &JitInput) -> Vec<(u32, Lane)> {
-    let body = &input.body;
+/// Cells of uniform exponents of computed powers, with their types.
+fn exponents(input: &JitInput) -> Vec<(u32, ComputeType)> {
+    let ir = &input.ir;
     let cell = |v: usize| input.uniform[..v].iter().filter(|u| **u).count() as u32;
-    let power = |i: usize| match body.values[i] {
-        (Def::Op(Code::Pow, [_, y, _]), lane) if !input.uniform[i] && input.uniform[y.0 as usize] => {
-            Some((cell(y.0 as usize), lane))
+    let power = |i: usize| match ir.values[i] {
+        (Inst::Op(KernelOp::Pow, [_, y, _]), ty) if !input.uniform[i] && input.uniform[y.0 as usize] => {
+            Some((cell(y.0 as usize), ty))
         }
         _ => None,
     };
-    (0..body.values.len()).filter_map(power).collect()
+    (0..ir.values.len()).filter_map(power).collect()
 }
 
 impl JitInput {
     /// The vector program of a group, with powers as these numbers have them.
     pub(super) fn program(&self, width: Width, cells: &[u64]) -> Option<Vectors> {
         let mut known = Vec::new();
-        for (cell, lane) in exponents(self) {
+        for (cell, ty) in exponents(self) {
             let bits = *cells.get(cell as usize)?;
-            let number = if lane == Lane::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
+            let number =
+                if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
             known.push((cell, Some(number).filter(|n| SHORT.contains(n))?));
         }
         let shape = Shape {
-            body: &self.body,
+            ir: &self.ir,
             uniform: &self.uniform,
             inputs: &self.inputs,
             outputs: &self.outputs,
@@ -83,13 +84,14 @@ impl JitInput {
         emit::emit(&self.program(width, cells)?, self.inputs.len() + self.outputs.len(), width)
     }
 
-    /// The body, compiled for this machine. `None` if it is better run by tier 0.
+    /// The IR, compiled for this machine. `None` if it is better run by tier 0.
     pub(super) fn compile(&self, cells: &[u64]) -> Option<Compiled> {
         let width = width()?;
         let machine = self.assemble(width, cells)?;
         let sizes = self.inputs.iter().chain(&self.outputs).map(|&d| form(d).map(|f| f.bytes()));
         let uniform = (0..self.uniform.len()).filter(|&v| self.uniform[v]);
-        let masks = uniform.enumerate().filter(|(_, v)| self.body.values[*v].1 == Lane::Bool).map(|(c, _)| c as u32);
+        let masks =
+            uniform.enumerate().filter(|(_, v)| self.ir.values[*v].1 == ComputeType::Bool).map(|(c, _)| c as u32);
         Some(Compiled {
             entry: machine.entry,
             code: Executable::new(&machine.bytes)?,
@@ -150,12 +152,12 @@ impl Compiled {
     /// # Safety
     /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address.
     /// Outputs overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the
-    /// body, prepared; `scratch` has [`Compiled::scratch`] bytes.
+    /// IR, prepared; `scratch` has [`Compiled::scratch`] bytes.
     pub(crate) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) -> usize {
         let group = self.width.group();
         let whole = n / group * group;
         // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports,
-        // the body's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch
+        // the IR's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch
         // memory.
         unsafe {
             let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));

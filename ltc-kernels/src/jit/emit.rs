@@ -5,7 +5,7 @@ use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 use super::{
     allocate::{AllocEvent, Reg, allocate},
     forms::{Half, compared, fused, half, plain},
-    vector::{Form, Op, Origin, Place, Uniform, Vectors, Width},
+    vector::{Form, Op, Origin, Uniform, VecSlot, Vectors, Width},
 };
 
 /// Machine code, and what it needs.
@@ -200,7 +200,7 @@ impl Emitter {
         self.put(Instruction::with2(code, self.vector(to), from))
     }
 
-    fn element(&mut self, place: Place) -> Result<MemoryOperand, IcedError> {
+    fn element(&mut self, place: VecSlot) -> Result<MemoryOperand, IcedError> {
         let port = usize::from(place.port);
         let base = match NEAR.get(port) {
             Some(&register) => register,
@@ -214,7 +214,7 @@ impl Emitter {
         Ok(MemoryOperand::with_base_index_scale_displ_size(base, INDEX, bytes as u32, first * bytes as i64, 1))
     }
 
-    fn load(&mut self, place: Place, to: Reg) -> Result<(), IcedError> {
+    fn load(&mut self, place: VecSlot, to: Reg) -> Result<(), IcedError> {
         let from = self.element(place)?;
         let code = match place.form {
             Form::Bytes => self.either(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
@@ -227,7 +227,7 @@ impl Emitter {
         self.put(Instruction::with2(code, self.vector(to), from))
     }
 
-    fn store(&mut self, place: Place, from: Reg) -> Result<(), IcedError> {
+    fn store(&mut self, place: VecSlot, from: Reg) -> Result<(), IcedError> {
         let to = self.element(place)?;
         let (vector, spare) = (self.vector(from), self.low(self.spare()));
         match (place.form, self.width) {

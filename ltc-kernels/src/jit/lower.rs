@@ -1,10 +1,10 @@
-//! A body as a vector program.
+//! An IR as a vector program.
 
 use ltc_ir::DType;
 
 use super::{
-    super::ir::{Body, Code, Def, Lane, Val},
-    vector::{Form, Op, Place, V, Vectors, Width, compare, rounding},
+    super::ir::{ComputeType, Inst, KernelIr, KernelOp, Val},
+    vector::{Form, Op, V, VecSlot, Vectors, Width, compare, rounding},
 };
 
 /// A value in vectors: as one, as two, or, of a `Bool`, as whichever somebody asked for.
@@ -29,16 +29,16 @@ pub(super) fn form(dtype: DType) -> Option<Form> {
 }
 
 struct Lowering<'a> {
-    body: &'a Body,
+    ir: &'a KernelIr,
     width: Width,
     vectors: Vectors,
     held: Vec<Held>,
 }
 
-/// What to make of a body.
+/// What to make of an IR.
 pub(super) struct Shape<'a> {
-    pub(super) body: &'a Body,
-    /// Per value of the body: whether it is the same for all elements.
+    pub(super) ir: &'a KernelIr,
+    /// Per value of the IR: whether it is the same for all elements.
     pub(super) uniform: &'a [bool],
     pub(super) inputs: &'a [DType],
     pub(super) outputs: &'a [DType],
@@ -51,57 +51,57 @@ pub(super) struct Shape<'a> {
 /// The program of a group; ports are inputs, then outputs. `None` if some computation has no vector form, or blocks of
 /// bytes, of which a loop takes four times as many at once, are all there is.
 pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
-    let body = shape.body;
-    let computed = |i: &usize| matches!(body.values[*i].0, Def::Op(..)) && !shape.uniform[*i];
-    if (0..body.values.len()).filter(computed).all(|i| {
-        let of = |v: &Val| body.lane(*v).bytes() == 1;
-        body.values[i].1.bytes() == 1 && body.operands(Val(i as u32)).iter().all(of)
+    let ir = shape.ir;
+    let computed = |i: &usize| matches!(ir.values[*i].0, Inst::Op(..)) && !shape.uniform[*i];
+    if (0..ir.values.len()).filter(computed).all(|i| {
+        let of = |v: &Val| ir.ty(*v).bytes() == 1;
+        ir.values[i].1.bytes() == 1 && ir.operands(Val(i as u32)).iter().all(of)
     }) {
         return None;
     }
-    let mut l = Lowering { body, width, vectors: Vectors::default(), held: Vec::with_capacity(body.values.len()) };
+    let mut l = Lowering { ir, width, vectors: Vectors::default(), held: Vec::with_capacity(ir.values.len()) };
     let mut cells = 0;
-    let is_load = |i: usize| matches!(body.values[i].0, Def::Input(_)) && !shape.uniform[i];
-    let mut loads = (0..body.values.len()).filter(|&i| is_load(i)).count();
+    let is_load = |i: usize| matches!(ir.values[i].0, Inst::Input(_)) && !shape.uniform[i];
+    let mut loads = (0..ir.values.len()).filter(|&i| is_load(i)).count();
     // What a check leaves to somebody else is computed anew.
-    let is_checked = |i: &usize| matches!(body.values[*i].0, Def::Op(code, _) if code.is_checked());
-    let mut checks = (0..body.values.len()).filter(computed).filter(is_checked).count();
+    let is_checked = |i: &usize| matches!(ir.values[*i].0, Inst::Op(code, _) if code.is_checked());
+    let mut checks = (0..ir.values.len()).filter(computed).filter(is_checked).count();
     let mut pending: Vec<usize> = Vec::new();
-    for i in 0..body.values.len() {
+    for i in 0..ir.values.len() {
         if shape.uniform[i] {
             l.held.push(Held { cell: Some(cells), ..Held::default() });
             cells += 1;
         } else {
-            let held = match body.values[i].0 {
-                Def::Input(input) => {
+            let held = match ir.values[i].0 {
+                Inst::Input(input) => {
                     loads -= 1;
                     l.load(input, *shape.inputs.get(input as usize)?)?
                 }
-                Def::Op(Code::Pow, args) => l.power(args, body.values[i].1, shape.exponents)?,
-                Def::Op(code, args) => {
+                Inst::Op(KernelOp::Pow, args) => l.power(args, ir.values[i].1, shape.exponents)?,
+                Inst::Op(code, args) => {
                     checks -= usize::from(code.is_checked());
-                    l.compute(code, args, body.values[i].1)?
+                    l.compute(code, args, ir.values[i].1)?
                 }
-                Def::Number(..) | Def::Const(_) => return None,
+                Inst::Number(..) | Inst::Const(_) => return None,
             };
             l.held.push(held);
         }
-        let kept = body.outputs.iter().enumerate().filter(|(_, v)| v.0 as usize == i).map(|(o, _)| o);
+        let kept = ir.outputs.iter().enumerate().filter(|(_, v)| v.0 as usize == i).map(|(o, _)| o);
         pending.extend(kept);
         // An output that may lie where an input does is written when all inputs are read, and will not be read again.
         let read = loads == 0 && checks == 0;
         let (now, later): (Vec<usize>, Vec<usize>) = pending.iter().partition(|&&o| read || !shape.staged[o]);
         pending = later;
         for o in now {
-            l.store((shape.inputs.len() + o) as u16, shape.outputs[o], body.outputs[o])?;
+            l.store((shape.inputs.len() + o) as u16, shape.outputs[o], ir.outputs[o])?;
         }
     }
     Some(l.vectors)
 }
 
 impl Lowering<'_> {
-    fn lane(&self, v: Val) -> Lane {
-        self.body.lane(v)
+    fn ty(&self, v: Val) -> ComputeType {
+        self.ir.ty(v)
     }
 
     /// A value of 32 bits.
@@ -130,8 +130,8 @@ impl Lowering<'_> {
         two
     }
 
-    fn place(&self, port: u16, form: Form, half: usize) -> Place {
-        Place { port, first: (half * self.width.group() / 2) as u16, form }
+    fn place(&self, port: u16, form: Form, half: usize) -> VecSlot {
+        VecSlot { port, first: (half * self.width.group() / 2) as u16, form }
     }
 
     fn load(&mut self, input: u32, dtype: DType) -> Option<Held> {
@@ -180,14 +180,14 @@ impl Lowering<'_> {
     }
 
     /// `x` to a power that is known.
-    fn power(&mut self, [x, y, _]: [Val; 3], lane: Lane, exponents: &[(u32, f64)]) -> Option<Held> {
+    fn power(&mut self, [x, y, _]: [Val; 3], ty: ComputeType, exponents: &[(u32, f64)]) -> Option<Held> {
         let cell = self.held[y.0 as usize].cell?;
         let exponent = exponents.iter().find(|(c, _)| *c == cell)?.1;
-        let (mul, div, sqrt) = match lane {
-            Lane::F32 => (Op::MulPs, Op::DivPs, Op::SqrtPs),
+        let (mul, div, sqrt) = match ty {
+            ComputeType::F32 => (Op::MulPs, Op::DivPs, Op::SqrtPs),
             _ => (Op::MulPd, Op::DivPd, Op::SqrtPd),
         };
-        let one = if lane == Lane::F32 { self.vectors.ps(1.0) } else { self.vectors.pd(1.0) };
+        let one = if ty == ComputeType::F32 { self.vectors.ps(1.0) } else { self.vectors.pd(1.0) };
         // The short cuts of `math::pow32`.
         let power = |v: &mut Vectors, x: V| {
             let positive = match exponent.abs() {
@@ -201,7 +201,7 @@ impl Lowering<'_> {
             };
             if exponent < 0.0 { v.op(div, &[one, positive]) } else { positive }
         };
-        Some(if lane == Lane::F32 {
+        Some(if ty == ComputeType::F32 {
             let x = self.one(x);
             one32(power(&mut self.vectors, x))
         } else {
@@ -209,12 +209,12 @@ impl Lowering<'_> {
         })
     }
 
-    fn compute(&mut self, code: Code, args: [Val; 3], lane: Lane) -> Option<Held> {
-        use Code::*;
-        let from = self.lane(args[code.arity() - 1]);
+    fn compute(&mut self, code: KernelOp, args: [Val; 3], ty: ComputeType) -> Option<Held> {
+        use KernelOp::*;
+        let from = self.ty(args[code.arity() - 1]);
         match code {
-            Cast => self.cast(args[0], from, lane),
-            Select => Some(if lane.bytes() == 8 {
+            Cast => self.cast(args[0], from, ty),
+            Select => Some(if ty.bytes() == 8 {
                 let (mask, yes, no) = (self.two(args[0]), self.two(args[1]), self.two(args[2]));
                 two64([0, 1].map(|i| self.vectors.op(Op::BlendQ, &[mask[i], yes[i], no[i]])))
             } else {
@@ -222,37 +222,37 @@ impl Lowering<'_> {
                 one32(self.vectors.op(Op::BlendD, &all))
             }),
             _ => match from {
-                Lane::Bool => self.logic(code, args),
-                Lane::U8 | Lane::I32 => self.integers(code, args, from),
-                Lane::F32 => self.floats(code, args),
-                Lane::I64 => self.wide(code, args, wide_integer),
-                Lane::F64 => self.wide(code, args, wide_float),
+                ComputeType::Bool => self.logic(code, args),
+                ComputeType::U8 | ComputeType::I32 => self.integers(code, args, from),
+                ComputeType::F32 => self.floats(code, args),
+                ComputeType::I64 => self.wide(code, args, wide_integer),
+                ComputeType::F64 => self.wide(code, args, wide_float),
             },
         }
     }
 
     /// Of masks.
-    fn logic(&mut self, code: Code, [a, b, _]: [Val; 3]) -> Option<Held> {
+    fn logic(&mut self, code: KernelOp, [a, b, _]: [Val; 3]) -> Option<Held> {
         let a = self.one(a);
         if code.arity() == 1 {
             return Some(match code {
-                Code::Not => one32(self.not(a)),
-                Code::Abs => one32(a),
+                KernelOp::Not => one32(self.not(a)),
+                KernelOp::Abs => one32(a),
                 _ => return None,
             });
         }
         let b = self.one(b);
         let v = &mut self.vectors;
         Some(one32(match code {
-            Code::And | Code::Min => v.op(Op::And, &[a, b]),
-            Code::Or | Code::Max => v.op(Op::Or, &[a, b]),
-            Code::Xor | Code::Ne => v.op(Op::Xor, &[a, b]),
-            Code::Eq => {
+            KernelOp::And | KernelOp::Min => v.op(Op::And, &[a, b]),
+            KernelOp::Or | KernelOp::Max => v.op(Op::Or, &[a, b]),
+            KernelOp::Xor | KernelOp::Ne => v.op(Op::Xor, &[a, b]),
+            KernelOp::Eq => {
                 let differ = v.op(Op::Xor, &[a, b]);
                 self.not(differ)
             }
-            Code::Lt => v.op(Op::Andn, &[a, b]),
-            Code::Le => {
+            KernelOp::Lt => v.op(Op::Andn, &[a, b]),
+            KernelOp::Le => {
                 let greater = v.op(Op::Andn, &[b, a]);
                 self.not(greater)
             }
@@ -266,39 +266,39 @@ impl Lowering<'_> {
     }
 
     /// Of integers of 32 bits, and of bytes, which stay numbers from 0 to 255.
-    fn integers(&mut self, code: Code, [a, b, _]: [Val; 3], lane: Lane) -> Option<Held> {
-        let (x, byte) = (self.one(a), lane == Lane::U8);
+    fn integers(&mut self, code: KernelOp, [a, b, _]: [Val; 3], ty: ComputeType) -> Option<Held> {
+        let (x, byte) = (self.one(a), ty == ComputeType::U8);
         let y = if code.arity() == 2 { self.one(b) } else { x };
         let v = &mut self.vectors;
         let result = match code {
-            Code::Neg => {
+            KernelOp::Neg => {
                 let zero = v.d(0);
                 v.op(Op::SubD, &[zero, x])
             }
-            Code::Abs if byte => x,
-            Code::Abs => v.op(Op::AbsD, &[x]),
-            Code::Not => self.not(x),
-            Code::Add => v.op(Op::AddD, &[x, y]),
-            Code::Sub => v.op(Op::SubD, &[x, y]),
-            Code::Mul => v.op(Op::MulD, &[x, y]),
-            Code::Max => v.op(Op::MaxD, &[x, y]),
-            Code::Min => v.op(Op::MinD, &[x, y]),
-            Code::And => v.op(Op::And, &[x, y]),
-            Code::Or => v.op(Op::Or, &[x, y]),
-            Code::Xor => v.op(Op::Xor, &[x, y]),
-            Code::Eq => return Some(one32(v.op(Op::EqD, &[x, y]))),
-            Code::Lt => return Some(one32(v.op(Op::GtD, &[y, x]))),
-            Code::Ne => {
+            KernelOp::Abs if byte => x,
+            KernelOp::Abs => v.op(Op::AbsD, &[x]),
+            KernelOp::Not => self.not(x),
+            KernelOp::Add => v.op(Op::AddD, &[x, y]),
+            KernelOp::Sub => v.op(Op::SubD, &[x, y]),
+            KernelOp::Mul => v.op(Op::MulD, &[x, y]),
+            KernelOp::Max => v.op(Op::MaxD, &[x, y]),
+            KernelOp::Min => v.op(Op::MinD, &[x, y]),
+            KernelOp::And => v.op(Op::And, &[x, y]),
+            KernelOp::Or => v.op(Op::Or, &[x, y]),
+            KernelOp::Xor => v.op(Op::Xor, &[x, y]),
+            KernelOp::Eq => return Some(one32(v.op(Op::EqD, &[x, y]))),
+            KernelOp::Lt => return Some(one32(v.op(Op::GtD, &[y, x]))),
+            KernelOp::Ne => {
                 let equal = v.op(Op::EqD, &[x, y]);
                 return Some(one32(self.not(equal)));
             }
-            Code::Le => {
+            KernelOp::Le => {
                 let greater = v.op(Op::GtD, &[x, y]);
                 return Some(one32(self.not(greater)));
             }
             _ => return None,
         };
-        let leaves = matches!(code, Code::Neg | Code::Not | Code::Add | Code::Sub | Code::Mul);
+        let leaves = matches!(code, KernelOp::Neg | KernelOp::Not | KernelOp::Add | KernelOp::Sub | KernelOp::Mul);
         Some(one32(if byte && leaves { self.low_byte(result) } else { result }))
     }
 
@@ -307,36 +307,36 @@ impl Lowering<'_> {
         self.vectors.op(Op::And, &[a, mask])
     }
 
-    fn floats(&mut self, code: Code, args: [Val; 3]) -> Option<Held> {
+    fn floats(&mut self, code: KernelOp, args: [Val; 3]) -> Option<Held> {
         let mut all = args;
         all[code.arity()..].fill(args[0]);
         let [x, y, z] = all.map(|a| self.one(a));
         let v = &mut self.vectors;
         Some(one32(match code {
-            Code::Neg => {
+            KernelOp::Neg => {
                 let sign = v.d(1 << 31);
                 v.op(Op::Xor, &[x, sign])
             }
-            Code::Abs => {
+            KernelOp::Abs => {
                 let rest = v.d(!(1 << 31));
                 v.op(Op::And, &[x, rest])
             }
-            Code::Sqrt => v.op(Op::SqrtPs, &[x]),
-            Code::Floor => v.op_imm(Op::RoundPs, &[x], rounding::FLOOR),
-            Code::Ceil => v.op_imm(Op::RoundPs, &[x], rounding::CEIL),
-            Code::Trunc => v.op_imm(Op::RoundPs, &[x], rounding::TRUNC),
-            Code::Round => v.op_imm(Op::RoundPs, &[x], rounding::EVEN),
-            Code::RoundF16 => v.op(Op::RoundHalf, &[x]),
-            Code::Add => v.op(Op::AddPs, &[x, y]),
-            Code::Sub => v.op(Op::SubPs, &[x, y]),
-            Code::Mul => v.op(Op::MulPs, &[x, y]),
-            Code::Div => v.op(Op::DivPs, &[x, y]),
-            Code::Max | Code::Min => {
-                let m = v.op(if code == Code::Max { Op::MaxPs } else { Op::MinPs }, &[x, y]);
+            KernelOp::Sqrt => v.op(Op::SqrtPs, &[x]),
+            KernelOp::Floor => v.op_imm(Op::RoundPs, &[x], rounding::FLOOR),
+            KernelOp::Ceil => v.op_imm(Op::RoundPs, &[x], rounding::CEIL),
+            KernelOp::Trunc => v.op_imm(Op::RoundPs, &[x], rounding::TRUNC),
+            KernelOp::Round => v.op_imm(Op::RoundPs, &[x], rounding::EVEN),
+            KernelOp::RoundF16 => v.op(Op::RoundHalf, &[x]),
+            KernelOp::Add => v.op(Op::AddPs, &[x, y]),
+            KernelOp::Sub => v.op(Op::SubPs, &[x, y]),
+            KernelOp::Mul => v.op(Op::MulPs, &[x, y]),
+            KernelOp::Div => v.op(Op::DivPs, &[x, y]),
+            KernelOp::Max | KernelOp::Min => {
+                let m = v.op(if code == KernelOp::Max { Op::MaxPs } else { Op::MinPs }, &[x, y]);
                 let is_nan = v.op_imm(Op::CmpPs, &[x, x], compare::UNORDERED);
                 v.op(Op::BlendD, &[is_nan, x, m])
             }
-            Code::Fma => v.op(Op::FmaPs, &[x, y, z]),
+            KernelOp::Fma => v.op(Op::FmaPs, &[x, y, z]),
             _ => match predicate(code) {
                 Some(how) => v.op_imm(Op::CmpPs, &[x, y], how),
                 None => v.function(code, x, y)?,
@@ -345,7 +345,12 @@ impl Lowering<'_> {
     }
 
     /// Of values of 64 bits, half by half.
-    fn wide(&mut self, code: Code, args: [Val; 3], half: fn(&mut Vectors, Code, [V; 3]) -> Option<V>) -> Option<Held> {
+    fn wide(
+        &mut self,
+        code: KernelOp,
+        args: [Val; 3],
+        half: fn(&mut Vectors, KernelOp, [V; 3]) -> Option<V>,
+    ) -> Option<Held> {
         let mut all = args;
         all[code.arity()..].fill(args[0]);
         let [x, y, z] = all.map(|a| self.two(a));
@@ -353,8 +358,8 @@ impl Lowering<'_> {
         Some(two64([low?, high?]))
     }
 
-    fn cast(&mut self, value: Val, from: Lane, to: Lane) -> Option<Held> {
-        use Lane::*;
+    fn cast(&mut self, value: Val, from: ComputeType, to: ComputeType) -> Option<Held> {
+        use ComputeType::*;
         let both = |v: &mut Vectors, ops: [Op; 2], x: V| ops.map(|op| v.op(op, &[x]));
         Some(match (from, to) {
             (F32, Bool) => {
@@ -454,42 +459,42 @@ fn two64(v: [V; 2]) -> Held {
     Held { two: Some(v), ..Held::default() }
 }
 
-fn predicate(code: Code) -> Option<u8> {
+fn predicate(code: KernelOp) -> Option<u8> {
     Some(match code {
-        Code::Eq => compare::EQ,
-        Code::Ne => compare::NE,
-        Code::Lt => compare::LT,
-        Code::Le => compare::LE,
+        KernelOp::Eq => compare::EQ,
+        KernelOp::Ne => compare::NE,
+        KernelOp::Lt => compare::LT,
+        KernelOp::Le => compare::LE,
         _ => return None,
     })
 }
 
-fn wide_float(v: &mut Vectors, code: Code, [x, y, z]: [V; 3]) -> Option<V> {
+fn wide_float(v: &mut Vectors, code: KernelOp, [x, y, z]: [V; 3]) -> Option<V> {
     Some(match code {
-        Code::Neg => {
+        KernelOp::Neg => {
             let sign = v.q(1 << 63);
             v.op(Op::Xor, &[x, sign])
         }
-        Code::Abs => {
+        KernelOp::Abs => {
             let rest = v.q(!(1 << 63));
             v.op(Op::And, &[x, rest])
         }
-        Code::Sqrt => v.op(Op::SqrtPd, &[x]),
-        Code::Floor => v.op_imm(Op::RoundPd, &[x], rounding::FLOOR),
-        Code::Ceil => v.op_imm(Op::RoundPd, &[x], rounding::CEIL),
-        Code::Trunc => v.op_imm(Op::RoundPd, &[x], rounding::TRUNC),
-        Code::Round => v.op_imm(Op::RoundPd, &[x], rounding::EVEN),
-        Code::Add => v.op(Op::AddPd, &[x, y]),
-        Code::Sub => v.op(Op::SubPd, &[x, y]),
-        Code::Mul => v.op(Op::MulPd, &[x, y]),
-        Code::Div => v.op(Op::DivPd, &[x, y]),
-        Code::Max | Code::Min => {
-            let m = v.op(if code == Code::Max { Op::MaxPd } else { Op::MinPd }, &[x, y]);
+        KernelOp::Sqrt => v.op(Op::SqrtPd, &[x]),
+        KernelOp::Floor => v.op_imm(Op::RoundPd, &[x], rounding::FLOOR),
+        KernelOp::Ceil => v.op_imm(Op::RoundPd, &[x], rounding::CEIL),
+        KernelOp::Trunc => v.op_imm(Op::RoundPd, &[x], rounding::TRUNC),
+        KernelOp::Round => v.op_imm(Op::RoundPd, &[x], rounding::EVEN),
+        KernelOp::Add => v.op(Op::AddPd, &[x, y]),
+        KernelOp::Sub => v.op(Op::SubPd, &[x, y]),
+        KernelOp::Mul => v.op(Op::MulPd, &[x, y]),
+        KernelOp::Div => v.op(Op::DivPd, &[x, y]),
+        KernelOp::Max | KernelOp::Min => {
+            let m = v.op(if code == KernelOp::Max { Op::MaxPd } else { Op::MinPd }, &[x, y]);
             let is_nan = v.op_imm(Op::CmpPd, &[x, x], compare::UNORDERED);
             v.op(Op::BlendQ, &[is_nan, x, m])
         }
-        Code::Fma => v.op(Op::FmaPd, &[x, y, z]),
-        Code::CopySign => {
+        KernelOp::Fma => v.op(Op::FmaPd, &[x, y, z]),
+        KernelOp::CopySign => {
             let mask = v.q(1 << 63);
             let (sign, rest) = (v.op(Op::And, &[mask, y]), v.op(Op::Andn, &[mask, x]));
             v.op(Op::Or, &[rest, sign])
@@ -498,44 +503,44 @@ fn wide_float(v: &mut Vectors, code: Code, [x, y, z]: [V; 3]) -> Option<V> {
     })
 }
 
-fn wide_integer(v: &mut Vectors, code: Code, [x, y, _]: [V; 3]) -> Option<V> {
+fn wide_integer(v: &mut Vectors, code: KernelOp, [x, y, _]: [V; 3]) -> Option<V> {
     let not = |v: &mut Vectors, x: V| {
         let ones = v.q(u64::MAX);
         v.op(Op::Xor, &[x, ones])
     };
     Some(match code {
-        Code::Neg => {
+        KernelOp::Neg => {
             let zero = v.q(0);
             v.op(Op::SubQ, &[zero, x])
         }
-        Code::Abs => {
+        KernelOp::Abs => {
             let zero = v.q(0);
             let sign = v.op(Op::GtQ, &[zero, x]);
             let flipped = v.op(Op::Xor, &[x, sign]);
             v.op(Op::SubQ, &[flipped, sign])
         }
-        Code::Not => not(v, x),
-        Code::Add => v.op(Op::AddQ, &[x, y]),
-        Code::Sub => v.op(Op::SubQ, &[x, y]),
-        Code::Mul => v.mul_q(x, y),
-        Code::Max => {
+        KernelOp::Not => not(v, x),
+        KernelOp::Add => v.op(Op::AddQ, &[x, y]),
+        KernelOp::Sub => v.op(Op::SubQ, &[x, y]),
+        KernelOp::Mul => v.mul_q(x, y),
+        KernelOp::Max => {
             let larger = v.op(Op::GtQ, &[x, y]);
             v.op(Op::BlendQ, &[larger, x, y])
         }
-        Code::Min => {
+        KernelOp::Min => {
             let smaller = v.op(Op::GtQ, &[y, x]);
             v.op(Op::BlendQ, &[smaller, x, y])
         }
-        Code::And => v.op(Op::And, &[x, y]),
-        Code::Or => v.op(Op::Or, &[x, y]),
-        Code::Xor => v.op(Op::Xor, &[x, y]),
-        Code::Eq => v.op(Op::EqQ, &[x, y]),
-        Code::Ne => {
+        KernelOp::And => v.op(Op::And, &[x, y]),
+        KernelOp::Or => v.op(Op::Or, &[x, y]),
+        KernelOp::Xor => v.op(Op::Xor, &[x, y]),
+        KernelOp::Eq => v.op(Op::EqQ, &[x, y]),
+        KernelOp::Ne => {
             let equal = v.op(Op::EqQ, &[x, y]);
             not(v, equal)
         }
-        Code::Lt => v.op(Op::GtQ, &[y, x]),
-        Code::Le => {
+        KernelOp::Lt => v.op(Op::GtQ, &[y, x]),
+        KernelOp::Le => {
             let greater = v.op(Op::GtQ, &[x, y]);
             not(v, greater)
         }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::{
-    super::{ir::Code, math, math::Arith},
+    super::{ir::KernelOp, math, math::Arith},
     vector::{Op, V, Vectors, compare, rounding},
 };
 
@@ -82,26 +82,26 @@ impl Arith for Many<'_> {
 
 impl Vectors {
     /// A function of [`math`], in single precision.
-    pub(super) fn function(&mut self, code: Code, x: V, y: V) -> Option<V> {
+    pub(super) fn function(&mut self, code: KernelOp, x: V, y: V) -> Option<V> {
         let m = &Many(RefCell::new(self));
         Some(match code {
-            Code::Exp => math::exp(m, x),
-            Code::Exp2 => math::exp2(m, x),
-            Code::Expm1 => math::expm1(m, x),
-            Code::Log => math::log(m, x),
-            Code::Log2 => math::log2(m, x),
-            Code::Log10 => math::log10(m, x),
-            Code::Log1p => math::log1p(m, x),
-            Code::Sin => math::sin(m, x),
-            Code::Cos => math::cos(m, x),
-            Code::Tan => math::tan(m, x),
-            Code::Sinh => math::sinh(m, x),
-            Code::Cosh => math::cosh(m, x),
-            Code::Tanh => math::tanh(m, x),
-            Code::Erf => math::erf(m, x),
-            Code::RoundBf16 => math::round_bf16(m, x),
-            Code::FMod => math::fmod(m, x, y),
-            Code::CopySign => m.copysign(x, y),
+            KernelOp::Exp => math::exp(m, x),
+            KernelOp::Exp2 => math::exp2(m, x),
+            KernelOp::Expm1 => math::expm1(m, x),
+            KernelOp::Log => math::log(m, x),
+            KernelOp::Log2 => math::log2(m, x),
+            KernelOp::Log10 => math::log10(m, x),
+            KernelOp::Log1p => math::log1p(m, x),
+            KernelOp::Sin => math::sin(m, x),
+            KernelOp::Cos => math::cos(m, x),
+            KernelOp::Tan => math::tan(m, x),
+            KernelOp::Sinh => math::sinh(m, x),
+            KernelOp::Cosh => math::cosh(m, x),
+            KernelOp::Tanh => math::tanh(m, x),
+            KernelOp::Erf => math::erf(m, x),
+            KernelOp::RoundBf16 => math::round_bf16(m, x),
+            KernelOp::FMod => math::fmod(m, x, y),
+            KernelOp::CopySign => m.copysign(x, y),
             _ => return None,
         })
     }

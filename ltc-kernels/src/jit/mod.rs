@@ -1,13 +1,13 @@
-//! Tier 1: a kernel's body as machine code, its values in vector registers from the first operator to the last.
+//! Tier 1: a kernel's IR as machine code, its values in vector registers from the first operator to the last.
 //!
 //! Every bit is tier 0's (but which NaN a NaN is): each operator is the same instructions, in the same order.
 //!
 //! | file | what |
 //! |---|---|
 //! | `tier.rs` | which kernels are compiled, when, and by whom |
-//! | `code.rs` | a compiled body, and how it is called |
+//! | `code.rs` | a compiled IR, and how it is called |
 //! | `vector.rs` | vector programs: a group of elements, before registers |
-//! | `lower.rs`, `math.rs` | bodies as vector programs |
+//! | `lower.rs`, `math.rs` | IRs as vector programs |
 //! | `allocate.rs` | registers |
 //! | `emit.rs`, `forms.rs` | machine code |
 //! | `memory.rs` | where it lies |
@@ -17,7 +17,7 @@
 
 use ltc_ir::DType;
 
-use super::ir::Body;
+use super::ir::KernelIr;
 
 #[cfg(target_arch = "x86_64")]
 mod allocate;
@@ -98,11 +98,11 @@ pub fn code_bytes() -> usize {
     0
 }
 
-/// What is compiled: a body, and what its inputs and outputs are.
+/// What is compiled: an IR, and what its inputs and outputs are.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nobody compiles it"))]
 pub(super) struct JitInput {
-    pub(super) body: Body,
+    pub(super) ir: KernelIr,
     /// Per value: whether it is the same for all elements. These have cells, in this order.
     pub(super) uniform: Vec<bool>,
     pub(super) inputs: Vec<DType>,

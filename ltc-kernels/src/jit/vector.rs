@@ -128,15 +128,15 @@ pub(super) enum Op {
     DToPdLo,
     DToPdHi,
     PdToDNarrow,
-    Load(Place),
-    Store(Place),
+    Load(VecSlot),
+    Store(VecSlot),
     /// Leaves the loop before this iteration's elements where any lane of a mask is set.
     Check,
 }
 
 /// Elements of a group in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Place {
+pub(super) struct VecSlot {
     pub(super) port: u16,
     /// Elements from the first of the iteration.
     pub(super) first: u16,
@@ -172,7 +172,7 @@ impl Form {
 
 /// One instruction.
 #[derive(Clone, Debug)]
-pub(super) struct Inst {
+pub(super) struct VecInst {
     pub(super) op: Op,
     pub(super) imm: u8,
     pub(super) args: SmallVec<[V; 3]>,
@@ -201,7 +201,7 @@ pub(super) mod rounding {
 /// A vector program under construction, and done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vectors {
-    pub(super) insts: Vec<Inst>,
+    pub(super) insts: Vec<VecInst>,
     /// Per vector: whether it is a uniform one.
     pub(super) uniform: Vec<Option<Uniform>>,
     /// Numbers of the program itself.
@@ -222,21 +222,21 @@ impl Vectors {
 
     pub(super) fn op_imm(&mut self, op: Op, args: &[V], imm: u8) -> V {
         let result = self.fresh(None);
-        self.insts.push(Inst { op, imm, args: SmallVec::from_slice(args), result: Some(result) });
+        self.insts.push(VecInst { op, imm, args: SmallVec::from_slice(args), result: Some(result) });
         result
     }
 
-    pub(super) fn load(&mut self, place: Place) -> V {
+    pub(super) fn load(&mut self, place: VecSlot) -> V {
         self.op(Op::Load(place), &[])
     }
 
-    pub(super) fn store(&mut self, place: Place, value: V) {
-        self.insts.push(Inst { op: Op::Store(place), imm: 0, args: SmallVec::from_slice(&[value]), result: None });
+    pub(super) fn store(&mut self, place: VecSlot, value: V) {
+        self.insts.push(VecInst { op: Op::Store(place), imm: 0, args: SmallVec::from_slice(&[value]), result: None });
     }
 
     /// Leaves elements with this mask to somebody else.
     pub(super) fn check(&mut self, fails: V) {
-        self.insts.push(Inst { op: Op::Check, imm: 0, args: SmallVec::from_slice(&[fails]), result: None });
+        self.insts.push(VecInst { op: Op::Check, imm: 0, args: SmallVec::from_slice(&[fails]), result: None });
     }
 
     fn uniform(&mut self, uniform: Uniform) -> V {
@@ -318,13 +318,13 @@ impl Vectors {
         };
         for inst in &self.insts {
             for copy in 0..times {
-                let moved = |p: Place| Place { first: p.first + (copy * group) as u16, ..p };
+                let moved = |p: VecSlot| VecSlot { first: p.first + (copy * group) as u16, ..p };
                 let op = match inst.op {
                     Op::Load(p) => Op::Load(moved(p)),
                     Op::Store(p) => Op::Store(moved(p)),
                     op => op,
                 };
-                all.insts.push(Inst {
+                all.insts.push(VecInst {
                     op,
                     imm: inst.imm,
                     args: inst.args.iter().map(|&a| name(a, copy)).collect(),

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `reducers.rs` | how elements become one |
-//! | `stages.rs` | a body with reductions, cut into stages |
+//! | `stages.rs` | an IR with reductions, cut into stages |
 //! | `rows.rs` | which rows a kernel goes through at a time, and its stages as loops |
 //! | `worker_run.rs` | a run of it |
 

@@ -4,7 +4,7 @@
 //! lose nothing; within a line they are added lane by lane first, as libtorch's cascades are.
 
 use crate::{
-    ir::{Code, Lane},
+    ir::{ComputeType, KernelOp},
     loops::vectorised,
 };
 
@@ -186,16 +186,16 @@ pub(crate) struct Reducer {
 }
 
 impl Reducer {
-    /// `None` where this lane has no such reduction.
-    pub(crate) fn of(code: Code, lane: Lane) -> Option<Reducer> {
-        Some(match (code, lane) {
-            (Code::Sum, Lane::F32) => Reducer::new::<Sum<f32>>(),
-            (Code::Sum, Lane::F64) => Reducer::new::<Sum<f64>>(),
-            (Code::Sum, Lane::I64) => Reducer::new::<Sum<i64>>(),
-            (Code::AMax, Lane::F32) => Reducer::new::<Largest<f32>>(),
-            (Code::AMax, Lane::F64) => Reducer::new::<Largest<f64>>(),
-            (Code::AMin, Lane::F32) => Reducer::new::<Smallest<f32>>(),
-            (Code::AMin, Lane::F64) => Reducer::new::<Smallest<f64>>(),
+    /// `None` where this type has no such reduction.
+    pub(crate) fn of(op: KernelOp, ty: ComputeType) -> Option<Reducer> {
+        Some(match (op, ty) {
+            (KernelOp::Sum, ComputeType::F32) => Reducer::new::<Sum<f32>>(),
+            (KernelOp::Sum, ComputeType::F64) => Reducer::new::<Sum<f64>>(),
+            (KernelOp::Sum, ComputeType::I64) => Reducer::new::<Sum<i64>>(),
+            (KernelOp::AMax, ComputeType::F32) => Reducer::new::<Largest<f32>>(),
+            (KernelOp::AMax, ComputeType::F64) => Reducer::new::<Largest<f64>>(),
+            (KernelOp::AMin, ComputeType::F32) => Reducer::new::<Smallest<f32>>(),
+            (KernelOp::AMin, ComputeType::F64) => Reducer::new::<Smallest<f64>>(),
             _ => return None,
         })
     }
@@ -234,8 +234,8 @@ mod tests {
         for (n, count) in [(0usize, 3), (1, 3), (5, 1), (31, 3), (32, 40), (33, 31), (100, 5), (200, 33), (300, 64)] {
             let xs: Vec<f32> = (0..n * count).map(|i| (i as f32 * 0.37).sin()).collect();
             let columns: Vec<f32> = (0..n).flat_map(|i| (0..count).map(move |r| r * n + i)).map(|i| xs[i]).collect();
-            for code in [Code::Sum, Code::AMax, Code::AMin] {
-                let f = Reducer::of(code, Lane::F32).expect("a reducer");
+            for code in [KernelOp::Sum, KernelOp::AMax, KernelOp::AMin] {
+                let f = Reducer::of(code, ComputeType::F32).expect("a reducer");
                 let [mut by_row, mut by_line, mut joined, mut at_once] = [(); 4].map(|()| vec![f.start; count]);
                 let values = |totals: &[u64]| {
                     let mut values = vec![0f32; count];
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn nan_wins() {
-        let f = Reducer::of(Code::AMax, Lane::F32).expect("a reducer");
+        let f = Reducer::of(KernelOp::AMax, ComputeType::F32).expect("a reducer");
         for at in 0..40 {
             let mut xs = [1f32; 40];
             xs[at] = f32::NAN;

@@ -19,7 +19,7 @@ use super::{
     stages::{ReductionStages, Stage, StageInput, StageOutput},
 };
 use crate::{
-    ir::{Body, Def, Val},
+    ir::{Inst, KernelIr, Val},
     jit::{Jit, JitInput, Tier},
     space::{Access, IterationSpace, MAX_BLOCK},
     tile::Loops,
@@ -120,7 +120,7 @@ pub struct RowKernel {
     pub(crate) outputs: Vec<Port>,
     pub(super) usual: Staged,
     pub(super) ones: Vec<(u32, DType)>,
-    pub(super) general: (Body, OnceLock<Option<Staged>>),
+    pub(super) general: (KernelIr, OnceLock<Option<Staged>>),
     pub(crate) cost: usize,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct StageLoops {
     pub(crate) reducers: Vec<Option<Reducer>>,
 }
 
-/// A body's stages as loops, and where scratch memory is for what.
+/// An IR's stages as loops, and where scratch memory is for what.
 #[derive(Debug)]
 pub(crate) struct Staged {
     pub(crate) split: ReductionStages,
@@ -173,14 +173,14 @@ impl StageLoops {
         let of_row: Vec<bool> = stage.inputs.iter().map(|f| uniform && matches!(f, StageInput::Row(_))).collect();
         // What is reduced as it comes need not be copied first; such values stand last.
         let comes = |o: &Val| match stage.elements.values[o.0 as usize].0 {
-            Def::Input(k) if !of_row[k as usize] => Some(k as usize),
+            Inst::Input(k) if !of_row[k as usize] => Some(k as usize),
             _ => None,
         };
         let kept: Vec<(StageOutput, Val)> = stage.outputs.iter().copied().zip(stage.elements.outputs.clone()).collect();
         let (read, made): (Vec<_>, Vec<_>) =
             kept.into_iter().partition(|(output, o)| matches!(output, StageOutput::Reduce(..)) && comes(o).is_some());
         let reducer = |(output, o): &(StageOutput, Val)| match output {
-            StageOutput::Reduce(code, _) => Reducer::of(*code, stage.elements.lane(*o)).map(Some),
+            StageOutput::Reduce(op, _) => Reducer::of(*op, stage.elements.ty(*o)).map(Some),
             _ => Some(None),
         };
         let reducers = made.iter().chain(&read).map(reducer).collect::<Option<_>>()?;
@@ -188,9 +188,9 @@ impl StageLoops {
         stage.outputs = made.iter().chain(&read).map(|(output, _)| *output).collect();
         stage.elements.outputs = made.iter().map(|(_, o)| *o).collect();
         let mut bytes = vec![0; stage.inputs.len()];
-        for (def, lane) in &stage.elements.values {
-            if let Def::Input(i) = def {
-                bytes[*i as usize] = lane.bytes();
+        for (inst, ty) in &stage.elements.values {
+            if let Inst::Input(i) = inst {
+                bytes[*i as usize] = ty.bytes();
             }
         }
         Some(StageLoops {
@@ -207,9 +207,9 @@ impl StageLoops {
 }
 
 impl Staged {
-    pub(super) fn new(body: &Body, space: &ReductionSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
+    pub(super) fn new(ir: &KernelIr, space: &ReductionSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
-        let staged = |cache, row_tile| Staged::with(ReductionStages::new(body, &of_rows, cache), space, row_tile, jit);
+        let staged = |cache, row_tile| Staged::with(ReductionStages::new(ir, &of_rows, cache), space, row_tile, jit);
         let first = staged(true, None)?;
         let long = match first.traversal {
             Traversal::PackedRows => false,
@@ -299,8 +299,8 @@ impl RowKernel {
         space: ReductionSpace,
         outputs: &[DType],
         inputs: &[DType],
-        usual: &Body,
-        general: Body,
+        usual: &KernelIr,
+        general: KernelIr,
     ) -> Option<RowKernel> {
         let port = |i: usize, dtype: DType| {
             let of_rows = space.of_rows[i];

@@ -1,15 +1,15 @@
-//! A body with reductions, cut into stages.
+//! An IR with reductions, cut into stages.
 //!
-//! A reduction needs all elements of its row before anything can use what it gives. So a body with reductions is run in
+//! A reduction needs all elements of its row before anything can use what it gives. So an IR with reductions is run in
 //! stages: each goes over the elements once, reduces some values, and ends with what is computed once per row from what
-//! was reduced. A stage is made of plain bodies: of the row's values it reads those that earlier stages made, and what
+//! was reduced. A stage is made of plain IRs: of the row's values it reads those that earlier stages made, and what
 //! one stage computes per element another may find *cached* in scratch memory, if it is dear, or compute again.
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Body, Code, Def, Lane, Val};
+use crate::ir::{ComputeType, Inst, KernelIr, KernelOp, Val};
 
-/// Where an input of a stage's body comes from.
+/// Where an input of a stage's IR comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StageInput {
     /// Elements of this input.
@@ -20,17 +20,17 @@ pub(crate) enum StageInput {
     Cached(u32),
 }
 
-/// What becomes of an output of a stage's body over elements.
+/// What becomes of an output of a stage's IR over elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StageOutput {
     /// This output's elements.
     Output(u32),
     Cached(u32),
     /// Folded to a value of the row.
-    Reduce(Code, u32),
+    Reduce(KernelOp, u32),
 }
 
-/// What becomes of an output of a stage's body over rows.
+/// What becomes of an output of a stage's IR over rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowOutput {
     Output(u32),
@@ -40,26 +40,26 @@ pub(crate) enum RowOutput {
 /// One pass over the elements of a row, and what follows it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stage {
-    pub(crate) elements: Body,
+    pub(crate) elements: KernelIr,
     pub(crate) inputs: Vec<StageInput>,
     pub(crate) outputs: Vec<StageOutput>,
-    pub(crate) rows: Body,
+    pub(crate) rows: KernelIr,
     /// Values of the row that `rows` reads.
     pub(crate) row_inputs: Vec<u32>,
     pub(crate) row_outputs: Vec<RowOutput>,
 }
 
-/// A body with reductions as stages.
+/// An IR with reductions as stages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReductionStages {
     /// The first stage has no elements: what rows can compute from their inputs alone.
     pub(crate) stages: Vec<Stage>,
     /// Lane of each value of a row.
-    pub(crate) row_values: Vec<Lane>,
+    pub(crate) row_values: Vec<ComputeType>,
     /// Inputs that are values of a row: input and value.
     pub(crate) row_inputs: Vec<(u32, u32)>,
     /// Lane of each cached value.
-    pub(crate) cached: Vec<Lane>,
+    pub(crate) cached: Vec<ComputeType>,
 }
 
 /// How often a value is there.
@@ -76,7 +76,7 @@ enum Level {
 const CHEAP: usize = 4;
 
 struct StageBuilder<'a> {
-    body: &'a Body,
+    ir: &'a KernelIr,
     level: Vec<Level>,
     /// The stage after which a row's value is there, or in which an element is computed.
     stage: Vec<usize>,
@@ -86,11 +86,11 @@ struct StageBuilder<'a> {
 }
 
 impl ReductionStages {
-    /// Cuts a body; `of_rows` says per input whether it has one element per row, `cache` whether values may be cached.
-    pub(crate) fn new(body: &Body, of_rows: &[bool], cache: bool) -> ReductionStages {
-        let count = body.values.len();
+    /// Cuts an IR; `of_rows` says per input whether it has one element per row, `cache` whether values may be cached.
+    pub(crate) fn new(ir: &KernelIr, of_rows: &[bool], cache: bool) -> ReductionStages {
+        let count = ir.values.len();
         let mut c = StageBuilder {
-            body,
+            ir,
             level: Vec::with_capacity(count),
             stage: Vec::with_capacity(count),
             row: vec![None; count],
@@ -110,28 +110,28 @@ impl ReductionStages {
 
 impl StageBuilder<'_> {
     fn values(&self) -> std::ops::Range<usize> {
-        0..self.body.values.len()
+        0..self.ir.values.len()
     }
 
     fn operands(&self, v: usize) -> impl Iterator<Item = usize> {
-        self.body.operands(Val(v as u32)).iter().map(|o| o.0 as usize)
+        self.ir.operands(Val(v as u32)).iter().map(|o| o.0 as usize)
     }
 
     /// Levels, and stages: rows' inputs are there after stage 0, elements come in stage 1 and later.
     fn place(&mut self, of_rows: &[bool]) {
         for v in self.values() {
-            let (level, stage) = match self.body.values[v].0 {
-                Def::Number(..) | Def::Const(_) => (Level::Uniform, 0),
-                Def::Input(i) if of_rows[i as usize] => (Level::Row, 0),
-                Def::Input(_) => (Level::Element, 1),
-                Def::Op(code, _) => {
+            let (level, stage) = match self.ir.values[v].0 {
+                Inst::Number(..) | Inst::Const(_) => (Level::Uniform, 0),
+                Inst::Input(i) if of_rows[i as usize] => (Level::Row, 0),
+                Inst::Input(_) => (Level::Element, 1),
+                Inst::Op(op, _) => {
                     let widest = self.operands(v).map(|o| self.level[o]).max().unwrap_or(Level::Uniform);
                     // Values of a row are there after their stage.
                     let ready = |o: usize| self.stage[o] + usize::from(self.level[o] == Level::Row);
                     let first = self.operands(v).map(ready).max().unwrap_or(0).max(1);
                     match widest {
                         // Of equal elements too: how many there are counts.
-                        _ if code.reduces() => (Level::Row, first),
+                        _ if op.reduces() => (Level::Row, first),
                         Level::Element => (Level::Element, first),
                         other => (other, self.operands(v).map(|o| self.stage[o]).max().unwrap_or(0)),
                     }
@@ -143,12 +143,12 @@ impl StageBuilder<'_> {
     }
 
     fn reduces(&self, v: usize) -> bool {
-        matches!(self.body.values[v].0, Def::Op(code, _) if code.reduces())
+        matches!(self.ir.values[v].0, Inst::Op(op, _) if op.reduces())
     }
 
     /// Gives a number to all values of the row that something elsewhere needs.
     fn number_rows(&mut self, split: &mut ReductionStages) {
-        let mut wanted = vec![false; self.body.values.len()];
+        let mut wanted = vec![false; self.ir.values.len()];
         for v in self.values() {
             for o in self.operands(v).filter(|&o| self.level[o] == Level::Row) {
                 let elsewhere = self.level[v] == Level::Element || self.reduces(v) || self.stage[v] != self.stage[o];
@@ -156,11 +156,11 @@ impl StageBuilder<'_> {
             }
         }
         for v in self.values().filter(|&v| self.level[v] == Level::Row) {
-            let input = if let Def::Input(i) = self.body.values[v].0 { Some(i) } else { None };
+            let input = if let Inst::Input(i) = self.ir.values[v].0 { Some(i) } else { None };
             if wanted[v] || self.reduces(v) || input.is_some() {
                 let number = split.row_values.len() as u32;
                 self.row[v] = Some(number);
-                split.row_values.push(self.body.values[v].1);
+                split.row_values.push(self.ir.values[v].1);
                 split.row_inputs.extend(input.map(|i| (i, number)));
             }
         }
@@ -168,17 +168,17 @@ impl StageBuilder<'_> {
 
     /// Gives a number to all dear elements that a later stage needs.
     fn number_cached(&mut self, split: &mut ReductionStages) {
-        let mut cost = vec![0usize; self.body.values.len()];
+        let mut cost = vec![0usize; self.ir.values.len()];
         for v in self.values().filter(|&v| self.level[v] == Level::Element) {
-            let Def::Op(code, _) = self.body.values[v].0 else { continue };
-            cost[v] = self.operands(v).map(|o| cost[o]).sum::<usize>() + code.cost();
+            let Inst::Op(op, _) = self.ir.values[v].0 else { continue };
+            cost[v] = self.operands(v).map(|o| cost[o]).sum::<usize>() + op.cost();
         }
         for v in self.values() {
             for o in self.operands(v).collect::<Vec<_>>() {
                 let elements = self.level[o] == Level::Element && self.level[v] == Level::Element;
                 if elements && self.stage[v] > self.stage[o] && cost[o] > CHEAP && self.cache[o].is_none() {
                     self.cache[o] = Some(split.cached.len() as u32);
-                    split.cached.push(self.body.values[o].1);
+                    split.cached.push(self.ir.values[o].1);
                 }
             }
         }
@@ -190,10 +190,10 @@ impl StageBuilder<'_> {
         for v in self.values() {
             match self.level[v] {
                 Level::Row if self.stage[v] == s => {
-                    if let (true, Def::Op(code, args)) = (self.reduces(v), self.body.values[v].0) {
+                    if let (true, Inst::Op(op, args)) = (self.reduces(v), self.ir.values[v].0) {
                         targets.push(args[0].0 as usize);
-                        stage.outputs.push(StageOutput::Reduce(code, self.row[v].unwrap_or(0)));
-                    } else if let (Some(row), Def::Op(..)) = (self.row[v], self.body.values[v].0) {
+                        stage.outputs.push(StageOutput::Reduce(op, self.row[v].unwrap_or(0)));
+                    } else if let (Some(row), Inst::Op(..)) = (self.row[v], self.ir.values[v].0) {
                         row_targets.push(v);
                         stage.row_outputs.push(RowOutput::Row(row));
                     }
@@ -207,7 +207,7 @@ impl StageBuilder<'_> {
                 _ => {}
             }
         }
-        for (i, o) in self.body.outputs.iter().enumerate().map(|(i, o)| (i as u32, o.0 as usize)) {
+        for (i, o) in self.ir.outputs.iter().enumerate().map(|(i, o)| (i as u32, o.0 as usize)) {
             let of_rows = self.level[o] != Level::Element;
             if self.stage[o] == s && of_rows {
                 row_targets.push(o);
@@ -217,14 +217,14 @@ impl StageBuilder<'_> {
                 stage.outputs.push(StageOutput::Output(i));
             }
         }
-        let (elements, inputs) = self.extract(&targets, |v| match (self.level[v], self.body.values[v].0) {
+        let (elements, inputs) = self.extract(&targets, |v| match (self.level[v], self.ir.values[v].0) {
             (Level::Row, _) => self.row[v].map(StageInput::Row),
-            (Level::Element, Def::Input(i)) => Some(StageInput::Input(i)),
+            (Level::Element, Inst::Input(i)) => Some(StageInput::Input(i)),
             (Level::Element, _) if self.stage[v] < s => self.cache[v].map(StageInput::Cached),
             _ => None,
         });
         let made_here =
-            |v: usize| self.stage[v] == s && !self.reduces(v) && matches!(self.body.values[v].0, Def::Op(..));
+            |v: usize| self.stage[v] == s && !self.reduces(v) && matches!(self.ir.values[v].0, Inst::Op(..));
         let (rows, row_inputs) =
             self.extract(&row_targets, |v| self.row[v].filter(|_| !made_here(v)).map(StageInput::Row));
         stage.elements = elements;
@@ -235,33 +235,33 @@ impl StageBuilder<'_> {
     }
 
     /// What these values need, with some of it as inputs.
-    fn extract(&self, targets: &[usize], cut: impl Fn(usize) -> Option<StageInput>) -> (Body, Vec<StageInput>) {
-        let mut needed = vec![false; self.body.values.len()];
+    fn extract(&self, targets: &[usize], cut: impl Fn(usize) -> Option<StageInput>) -> (KernelIr, Vec<StageInput>) {
+        let mut needed = vec![false; self.ir.values.len()];
         targets.iter().for_each(|&t| needed[t] = true);
         for v in self.values().rev() {
             if needed[v] && cut(v).is_none() {
                 self.operands(v).for_each(|o| needed[o] = true);
             }
         }
-        let mut body = Body { ones: self.body.ones.clone(), ..Body::default() };
+        let mut ir = KernelIr { ones: self.ir.ones.clone(), ..KernelIr::default() };
         let mut inputs: Vec<StageInput> = Vec::new();
         let mut renamed: FxHashMap<usize, Val> = FxHashMap::default();
         for v in self.values().filter(|&v| needed[v]) {
-            let (def, lane) = self.body.values[v];
-            let def = match (cut(v), def) {
+            let (inst, ty) = self.ir.values[v];
+            let inst = match (cut(v), inst) {
                 (Some(input), _) => {
                     inputs.push(input);
-                    Def::Input(inputs.len() as u32 - 1)
+                    Inst::Input(inputs.len() as u32 - 1)
                 }
-                (None, Def::Op(code, args)) => {
-                    Def::Op(code, args.map(|a| renamed.get(&(a.0 as usize)).copied().unwrap_or(Val(0))))
+                (None, Inst::Op(op, args)) => {
+                    Inst::Op(op, args.map(|a| renamed.get(&(a.0 as usize)).copied().unwrap_or(Val(0))))
                 }
                 (None, other) => other,
             };
-            renamed.insert(v, Val(body.values.len() as u32));
-            body.values.push((def, lane));
+            renamed.insert(v, Val(ir.values.len() as u32));
+            ir.values.push((inst, ty));
         }
-        body.outputs = targets.iter().map(|t| renamed[t]).collect();
-        (body, inputs)
+        ir.outputs = targets.iter().map(|t| renamed[t]).collect();
+        (ir, inputs)
     }
 }

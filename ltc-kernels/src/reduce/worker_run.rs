@@ -10,7 +10,7 @@ use super::{
     stages::{RowOutput, StageInput, StageOutput},
 };
 use crate::{
-    ir::Lane,
+    ir::ComputeType,
     jit::{Compiled, Jit},
     space::{Access, MAX_BLOCK, Way},
     tile::{Ran, TooLarge, with_scratch},
@@ -44,7 +44,7 @@ enum Place {
     Cached(*mut u8, usize),
     /// Where the space says, if they lie one after the other; else in staging memory.
     Somewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
-    /// In staging memory: they are not in the lane's form, or at odd addresses.
+    /// In staging memory: they are not in the type's form, or at odd addresses.
     Elsewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
 }
 
@@ -200,7 +200,7 @@ impl WorkerRun<'_> {
     /// Writes a value of each row to all elements of an output.
     unsafe fn spread(&self, output: usize, port: Port, values: *mut u8, rows: &Range<usize>) {
         let (space, base) = (&self.kernel.space, self.shared.outputs[output]);
-        let bytes = Lane::of(port.dtype).map_or(8, Lane::bytes);
+        let bytes = ComputeType::of(port.dtype).map_or(8, ComputeType::bytes);
         let write = |block, elements| {
             // SAFETY: see above; blocks have as many elements.
             unsafe { space.elements.convert(Way::Out, output, port.dtype, base, block, elements) }
@@ -214,7 +214,7 @@ impl WorkerRun<'_> {
         let mut block = [0u64; MAX_BLOCK];
         let block = block.as_mut_ptr().cast::<u8>();
         for (r, row) in rows.clone().enumerate() {
-            // SAFETY: a block has room for `MAX_BLOCK` values of any lane.
+            // SAFETY: a block has room for `MAX_BLOCK` values of any type.
             unsafe { repeat(values.add(r * bytes), block, 1, MAX_BLOCK.min(space.each), bytes) };
             for start in (0..space.each).step_by(MAX_BLOCK) {
                 let n = MAX_BLOCK.min(space.each - start);
@@ -468,7 +468,7 @@ impl RowKernel {
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
-    /// Outputs overlap nothing. `numbers` has all words the body speaks of.
+    /// Outputs overlap nothing. `numbers` has all words the IR speaks of.
     pub unsafe fn run(
         &self,
         outputs: &[*mut u8],
@@ -476,7 +476,8 @@ impl RowKernel {
         numbers: &[u64],
         parallel: impl FnOnce(usize, usize, &(dyn Fn(Range<usize>) + Sync)),
     ) -> Result<Ran, TooLarge> {
-        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let one =
+            |&(word, dtype): &(u32, DType)| ComputeType::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
         let usual = self.ones.iter().all(one);
         let staged = if usual {
             &self.usual

@@ -1,39 +1,39 @@
-//! Bodies over plain blocks: for kernels that bring elements there themselves (`rows.rs`).
+//! IRs over plain blocks: for kernels that bring elements there themselves (`rows.rs`).
 
 use smallvec::SmallVec;
 
 use super::{
     super::{
-        ir::{Body, Def, Lane},
+        ir::{ComputeType, Inst, KernelIr},
         jit::JitInput,
         space::Access,
     },
     Loops, Port, uniform,
 };
 
-/// The ports of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
-fn block_ports(body: &Body, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
-    let mut lanes = vec![Lane::F32; uniform.len()];
-    for (def, lane) in &body.values {
-        if let Def::Input(i) = def {
-            lanes[*i as usize] = *lane;
+/// The ports of an IR whose inputs and outputs are blocks of their types; `uniform` says which inputs are one element.
+fn block_ports(ir: &KernelIr, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
+    let mut types = vec![ComputeType::F32; uniform.len()];
+    for (inst, ty) in &ir.values {
+        if let Inst::Input(i) = inst {
+            types[*i as usize] = *ty;
         }
     }
-    let port = |lane: Lane, uniform: bool| Port {
-        dtype: lane.dtype(),
+    let port = |ty: ComputeType, uniform: bool| Port {
+        dtype: ty.dtype(),
         access: if uniform { Access::Uniform } else { Access::Dense },
     };
-    let inputs = lanes.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
-    (inputs, body.outputs.iter().map(|o| port(body.lane(*o), false)).collect())
+    let inputs = types.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
+    (inputs, ir.outputs.iter().map(|o| port(ir.ty(*o), false)).collect())
 }
 
 impl JitInput {
     /// How loops made by [`Loops::of_blocks`] become machine code.
-    pub(crate) fn of_blocks(body: &Body, of_row: &[bool]) -> JitInput {
-        let (inputs, outputs) = block_ports(body, of_row);
+    pub(crate) fn of_blocks(ir: &KernelIr, of_row: &[bool]) -> JitInput {
+        let (inputs, outputs) = block_ports(ir, of_row);
         JitInput {
-            body: body.clone(),
-            uniform: uniform(body, &inputs),
+            ir: ir.clone(),
+            uniform: uniform(ir, &inputs),
             inputs: inputs.iter().map(|p| p.dtype).collect(),
             staged: vec![false; outputs.len()],
             outputs: outputs.iter().map(|p| p.dtype).collect(),
@@ -42,10 +42,10 @@ impl JitInput {
 }
 
 impl Loops {
-    /// Loops of a body whose inputs and outputs are blocks of their lanes; `uniform` says which inputs are one element.
-    pub(crate) fn of_blocks(body: &Body, uniform: &[bool]) -> Option<Loops> {
-        let (inputs, outputs) = block_ports(body, uniform);
-        Loops::new(body, &inputs, &outputs, &vec![false; outputs.len()])
+    /// Loops of an IR whose inputs and outputs are blocks of their types; `uniform` says which inputs are one element.
+    pub(crate) fn of_blocks(ir: &KernelIr, uniform: &[bool]) -> Option<Loops> {
+        let (inputs, outputs) = block_ports(ir, uniform);
+        Loops::new(ir, &inputs, &outputs, &vec![false; outputs.len()])
     }
 
     /// Elements of a block that keep all registers in the cache.
@@ -69,14 +69,14 @@ impl Loops {
     /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`] for so many ports.
     ///
     /// # Safety
-    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the body speaks
+    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the IR speaks
     /// of.
     pub(crate) unsafe fn fill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize), numbers: &[u64]) {
-        for &(cell, def, lane) in &self.numbers {
-            match def {
-                Def::Number(word, dtype) => cells[cell as usize] = lane.bits_from(dtype, numbers[word as usize]),
-                Def::Const(bits) => cells[cell as usize] = bits,
-                Def::Input(_) | Def::Op(..) => {}
+        for &(cell, inst, ty) in &self.numbers {
+            match inst {
+                Inst::Number(word, dtype) => cells[cell as usize] = ty.bits_from(dtype, numbers[word as usize]),
+                Inst::Const(bits) => cells[cell as usize] = bits,
+                Inst::Input(_) | Inst::Op(..) => {}
             }
         }
         // SAFETY: by this function's contract.
@@ -88,19 +88,19 @@ impl Loops {
     /// # Safety
     /// As [`Loops::fill_cells`].
     pub(crate) unsafe fn refill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize)) {
-        for &(cell, def, lane) in &self.numbers {
-            if let Def::Input(i) = def {
+        for &(cell, inst, ty) in &self.numbers {
+            if let Inst::Input(i) = inst {
                 let (from, to) = (inputs[i as usize], &raw mut cells[cell as usize]);
-                // SAFETY: a cell holds an element of any lane, of four bytes mostly.
+                // SAFETY: a cell holds an element of any type, of four bytes mostly.
                 unsafe {
-                    match lane.bytes() {
+                    match ty.bytes() {
                         4 => to.cast::<u32>().write(from.cast::<u32>().read()),
                         bytes => std::ptr::copy_nonoverlapping(from, to.cast(), bytes),
                     }
                 }
             }
         }
-        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        // SAFETY: preambles name cells only, each with room for one element of any type, and a target is no operand.
         unsafe { self.run_preamble(cells, ports as u16) };
     }
 
@@ -121,7 +121,7 @@ impl Loops {
     /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements; ports are inputs, then outputs.
     ///
     /// # Safety
-    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their lanes, aligned; outputs
+    /// Inputs that are not uniform are readable and outputs writable for `n` elements of their types, aligned; outputs
     /// overlap nothing. `registers` has room for [`Loops::registers`] pieces of `stride` bytes, each for `n` elements
     /// of eight bytes and aligned.
     pub(crate) unsafe fn run_block(

@@ -85,7 +85,7 @@ impl Kernel {
         let mut cells: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.cells);
         code.restore(&mut cells);
         let end = left.end.min(left.start + MAX_BLOCK);
-        // SAFETY: by this function's contract; the cells are those of the usual body, as its loops want them.
+        // SAFETY: by this function's contract; the cells are those of the usual IR, as its loops want them.
         unsafe { self.stretch(&self.usual, Shared { cells: &cells, ..shared }, left.start..end) };
         end
     }

@@ -20,7 +20,7 @@ use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
-    ir::{Body, Def, Lane, Val},
+    ir::{ComputeType, Inst, KernelIr, Val},
     jit::{Jit, JitInput, Tier},
     loops::{self, Key, Loop},
     space::{Access, IterationSpace, MAX_BLOCK, Way},
@@ -60,18 +60,18 @@ pub struct Kernel {
     pub(crate) usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
     /// For all other numbers; made when they come.
-    general: Arc<(Body, OnceLock<Option<Loops>>)>,
+    general: Arc<(KernelIr, OnceLock<Option<Loops>>)>,
     staged: Vec<bool>,
     cost: usize,
-    /// The usual body's way to machine code; `None` if it may not become any.
+    /// The usual IR's way to machine code; `None` if it may not become any.
     tier: Option<Arc<Tier>>,
 }
 
-/// A body as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
+/// An IR as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
 #[derive(Debug)]
 pub(crate) struct Loops {
     /// Uniform values that are not computed: their cell and what they are.
-    pub(crate) numbers: Vec<(u32, Def, Lane)>,
+    pub(crate) numbers: Vec<(u32, Inst, ComputeType)>,
     /// Computations of uniform values, over one element.
     pub(crate) preamble: Vec<Call>,
     pub(crate) calls: Vec<Call>,
@@ -137,8 +137,8 @@ impl Kernel {
         space: IterationSpace,
         outputs: &[DType],
         inputs: &[DType],
-        usual: &Body,
-        general: Body,
+        usual: &KernelIr,
+        general: KernelIr,
         staged: Vec<bool>,
     ) -> Option<Kernel> {
         let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
@@ -149,7 +149,7 @@ impl Kernel {
         let general = Arc::new((general, OnceLock::new()));
         let ones = usual.ones.clone();
         let input = JitInput {
-            body: usual.clone(),
+            ir: usual.clone(),
             uniform: uniform(usual, &inp),
             inputs: inputs.to_vec(),
             outputs: outputs.to_vec(),
@@ -223,7 +223,7 @@ impl Kernel {
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
     /// Outputs and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a
-    /// staged one may be exactly an input with equal strides. `numbers` has all words the body speaks of.
+    /// staged one may be exactly an input with equal strides. `numbers` has all words the IR speaks of.
     pub unsafe fn run(
         &self,
         outputs: &[*mut u8],
@@ -231,7 +231,8 @@ impl Kernel {
         numbers: &[u64],
         parallel: impl FnOnce(usize, &(dyn Fn(Range<usize>) + Sync)),
     ) -> Result<Ran, TooLarge> {
-        let one = |&(word, dtype): &(u32, DType)| Lane::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
+        let one =
+            |&(word, dtype): &(u32, DType)| ComputeType::F64.bits_from(dtype, numbers[word as usize]) == 1f64.to_bits();
         let usual = self.ones.iter().all(one);
         let code = if usual {
             &self.usual
@@ -280,7 +281,7 @@ impl Kernel {
         Ok(if went_over.into_inner() { Ran::Both } else { Ran::Loops })
     }
 
-    /// The cells of the usual body.
+    /// The cells of the usual IR.
     #[cfg(test)]
     pub(crate) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
         let mut cells = vec![0; self.usual.uniforms];
@@ -294,25 +295,25 @@ impl Kernel {
     /// # Safety
     /// As [`Kernel::run`].
     unsafe fn uniforms(&self, code: &Loops, cells: &mut [u64], inputs: &[*const u8], numbers: &[u64]) {
-        for &(cell, def, lane) in &code.numbers {
+        for &(cell, inst, ty) in &code.numbers {
             let cell = &mut cells[cell as usize];
-            match def {
-                Def::Number(word, dtype) => *cell = lane.bits_from(dtype, numbers[word as usize]),
-                Def::Const(bits) => *cell = bits,
+            match inst {
+                Inst::Number(word, dtype) => *cell = ty.bits_from(dtype, numbers[word as usize]),
+                Inst::Const(bits) => *cell = bits,
                 // SAFETY: an input has at least one element where there is anything to do; a cell holds one.
-                Def::Input(i) if self.element_count() > 0 => unsafe {
+                Inst::Input(i) if self.element_count() > 0 => unsafe {
                     let target = std::ptr::from_mut(cell).cast();
                     self.load(i as usize, inputs[i as usize], target, 0, 1);
                 },
-                Def::Input(_) | Def::Op(..) => {}
+                Inst::Input(_) | Inst::Op(..) => {}
             }
         }
         let first = (self.inputs.len() + self.outputs.len()) as u16;
-        // SAFETY: preambles name cells only, each with room for one element of any lane, and a target is no operand.
+        // SAFETY: preambles name cells only, each with room for one element of any type, and a target is no operand.
         unsafe { code.run_preamble(cells, first) };
     }
 
-    /// Copies elements of an input to a block of its lane.
+    /// Copies elements of an input to a block of its type.
     ///
     /// # Safety
     /// As [`Kernel::run`]; `block` has room for `n` elements.
@@ -397,13 +398,13 @@ impl<'a> Shared<'a> {
 }
 
 /// Per value whether it is the same for all elements.
-pub(crate) fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
-    let mut uniform = Vec::with_capacity(body.values.len());
-    for (i, (def, _)) in body.values.iter().enumerate() {
-        uniform.push(match def {
-            Def::Input(input) => inputs[*input as usize].access == Access::Uniform,
-            Def::Number(..) | Def::Const(_) => true,
-            Def::Op(..) => body.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
+pub(crate) fn uniform(ir: &KernelIr, inputs: &[Port]) -> Vec<bool> {
+    let mut uniform = Vec::with_capacity(ir.values.len());
+    for (i, (inst, _)) in ir.values.iter().enumerate() {
+        uniform.push(match inst {
+            Inst::Input(input) => inputs[*input as usize].access == Access::Uniform,
+            Inst::Number(..) | Inst::Const(_) => true,
+            Inst::Op(..) => ir.operands(Val(i as u32)).iter().all(|o| uniform[o.0 as usize]),
         });
     }
     uniform
@@ -411,7 +412,7 @@ pub(crate) fn uniform(body: &Body, inputs: &[Port]) -> Vec<bool> {
 
 /// Assigns places.
 struct Places<'a> {
-    body: &'a Body,
+    ir: &'a KernelIr,
     inputs: &'a [Port],
     place: Vec<u16>,
     uniform: Vec<bool>,
@@ -436,24 +437,24 @@ impl Places<'_> {
 
     /// The loop of a computation.
     fn call(&self, v: usize, target: u16) -> Option<Call> {
-        let (Def::Op(code, args), to) = self.body.values[v] else { return None };
-        let arity = code.arity();
-        let from = self.body.lane(args[arity - 1]);
+        let (Inst::Op(op, args), to) = self.ir.values[v] else { return None };
+        let arity = op.arity();
+        let from = self.ir.ty(args[arity - 1]);
         let mut uniform = [false; 3];
         let mut operands = [target; 3];
         for (i, a) in args[..arity].iter().enumerate() {
             uniform[i] = self.uniform[a.0 as usize];
             operands[i] = self.place[a.0 as usize];
         }
-        let run = loops::find(Key { code, from, to, uniform })?;
+        let run = loops::find(Key { op, from, to, uniform })?;
         Some(Call { run, target, operands })
     }
 }
 
 impl Loops {
-    pub(crate) fn new(body: &Body, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
-        let count = body.values.len();
-        let uniform = uniform(body, inputs);
+    pub(crate) fn new(ir: &KernelIr, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
+        let count = ir.values.len();
+        let uniform = uniform(ir, inputs);
         let uniforms = uniform.iter().filter(|u| **u).count();
         let first_cell = inputs.len() + outputs.len();
         if first_cell + count + outputs.len() > usize::from(u16::MAX) {
@@ -461,11 +462,11 @@ impl Loops {
         }
         let mut last_use: Vec<usize> = vec![0; count];
         for i in 0..count {
-            body.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
+            ir.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
         }
-        body.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
+        ir.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
         let mut p = Places {
-            body,
+            ir,
             inputs,
             place: vec![0; count],
             uniform,
@@ -480,28 +481,28 @@ impl Loops {
         // An output that may be written where it lies is its value's place.
         let mut own: Vec<Option<u16>> = vec![None; count];
         let mut placed = vec![false; outputs.len()];
-        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate() {
+        for (o, (v, port)) in ir.outputs.iter().zip(outputs).enumerate() {
             let v = v.0 as usize;
-            let computed = matches!(body.values[v].0, Def::Op(..)) && !p.uniform[v];
+            let computed = matches!(ir.values[v].0, Inst::Op(..)) && !p.uniform[v];
             if computed && port.is_direct() && !staged[o] && own[v].is_none() {
                 own[v] = Some((inputs.len() + o) as u16);
                 placed[o] = true;
             }
         }
-        let widest = body.values.iter().map(|(_, lane)| lane.bytes()).max().unwrap_or(1);
-        for (v, &(def, lane)) in body.values.iter().enumerate() {
+        let widest = ir.values.iter().map(|(_, ty)| ty.bytes()).max().unwrap_or(1);
+        for (v, &(inst, ty)) in ir.values.iter().enumerate() {
             if p.uniform[v] {
                 p.place[v] = next_cell;
                 next_cell += 1;
-                match def {
-                    Def::Op(..) => preamble.push(p.call(v, p.place[v])?),
-                    _ => numbers.push(((p.place[v] as usize - first_cell) as u32, def, lane)),
+                match inst {
+                    Inst::Op(..) => preamble.push(p.call(v, p.place[v])?),
+                    _ => numbers.push(((p.place[v] as usize - first_cell) as u32, inst, ty)),
                 }
                 continue;
             }
-            match def {
-                Def::Input(i) if p.inputs[i as usize].is_direct() => p.place[v] = i as u16,
-                Def::Input(i) => {
+            match inst {
+                Inst::Input(i) if p.inputs[i as usize].is_direct() => p.place[v] = i as u16,
+                Inst::Input(i) => {
                     // Loads come before all calls, so their registers are theirs for the whole block.
                     p.place[v] = p.new_register();
                     loads.push((i, u32::from(p.place[v])));
@@ -512,16 +513,16 @@ impl Loops {
                 }
             }
             // Only what was computed or loaded before can be free now; the target is none of the operands.
-            for operand in body.operands(Val(v as u32)) {
+            for operand in ir.operands(Val(v as u32)) {
                 let o = operand.0 as usize;
-                let register = usize::from(p.place[o]) >= p.first && !matches!(body.values[o].0, Def::Input(_));
+                let register = usize::from(p.place[o]) >= p.first && !matches!(ir.values[o].0, Inst::Input(_));
                 if p.last_use[o] == v && register && !p.free.contains(&p.place[o]) {
                     p.free.push(p.place[o]);
                 }
             }
         }
-        for (o, (v, port)) in body.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
-            let (place, bytes) = (p.place[v.0 as usize], body.lane(*v).bytes());
+        for (o, (v, port)) in ir.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
+            let (place, bytes) = (p.place[v.0 as usize], ir.ty(*v).bytes());
             let uniform = p.uniform[v.0 as usize];
             if port.is_direct() && !staged[o] {
                 calls.push(Call {

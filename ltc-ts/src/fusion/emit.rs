@@ -3,7 +3,7 @@
 //!
 //! An argument left out (`None`) drops out of the sum or product it stands in.
 
-use ltc_kernels::{Builder, Code, Lane, Val};
+use ltc_kernels::{Builder, ComputeType, KernelOp, Val};
 
 /// A formula.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub(super) enum Formula {
     /// How many elements a row has.
     Count,
     /// An operation.
-    Apply(Code, Vec<Formula>),
+    Apply(KernelOp, Vec<Formula>),
 }
 
 /// What a letter stands for.
@@ -25,10 +25,10 @@ pub(super) enum Formula {
 pub(super) enum Operand {
     /// Left out.
     Absent,
-    /// A value, in its own lane.
+    /// A value, in its own type.
     Value(Val),
     /// A runtime number: word and dtype, and how it is rounded before use.
-    Number(u32, ltc_ir::DType, Option<Code>),
+    Number(u32, ltc_ir::DType, Option<KernelOp>),
 }
 
 impl Formula {
@@ -45,7 +45,7 @@ impl Formula {
     fn is_usually_one(&self) -> bool {
         match self {
             Formula::One(_) => true,
-            Formula::Apply(Code::Neg, x) => x[0].is_usually_one(),
+            Formula::Apply(KernelOp::Neg, x) => x[0].is_usually_one(),
             _ => false,
         }
     }
@@ -53,7 +53,7 @@ impl Formula {
     /// How many operations it has; a product and a sum are two, though they may be rounded as one.
     pub(super) fn operations(&self) -> usize {
         match self {
-            Formula::Apply(Code::Fma, arguments) => 2 + arguments.iter().map(Formula::operations).sum::<usize>(),
+            Formula::Apply(KernelOp::Fma, arguments) => 2 + arguments.iter().map(Formula::operations).sum::<usize>(),
             Formula::Apply(_, arguments) => 1 + arguments.iter().map(Formula::operations).sum::<usize>(),
             _ => 0,
         }
@@ -62,80 +62,80 @@ impl Formula {
     /// Whether all operations are what IEEE 754 says, here and in libtorch. Its square roots come from a vector
     /// library.
     pub(super) fn is_exact(&self) -> bool {
-        let inexact = |code: &Code| match code {
-            Code::FMod => false,
-            Code::Pow | Code::Sqrt | Code::Sum => true,
-            code => code.is_function(),
+        let inexact = |op: &KernelOp| match op {
+            KernelOp::FMod => false,
+            KernelOp::Pow | KernelOp::Sqrt | KernelOp::Sum => true,
+            op => op.is_function(),
         };
         match self {
-            Formula::Apply(code, arguments) => !inexact(code) && arguments.iter().all(Formula::is_exact),
+            Formula::Apply(op, arguments) => !inexact(op) && arguments.iter().all(Formula::is_exact),
             _ => true,
         }
     }
 
-    /// Writes the formula into a body, computing in `lane`. `None` if it has no meaning for these operands.
-    pub(super) fn build(&self, b: &mut Builder, operands: &[Operand], lane: Lane) -> Option<Val> {
+    /// Writes the formula into an IR, computing in `ty`. `None` if it has no meaning for these operands.
+    pub(super) fn build(&self, b: &mut Builder, operands: &[Operand], ty: ComputeType) -> Option<Val> {
         match self {
-            Formula::Number(n) => Some(b.constant(*n, lane)),
-            Formula::Count => Some(b.constant(b.count as f64, lane)),
+            Formula::Number(n) => Some(b.constant(*n, ty)),
+            Formula::Count => Some(b.constant(b.count as f64, ty)),
             Formula::Argument(i) => match *operands.get(*i)? {
                 Operand::Absent => None,
-                Operand::Value(v) => Some(b.cast(v, lane)),
+                Operand::Value(v) => Some(b.cast(v, ty)),
                 Operand::Number(word, dtype, round) => {
-                    let number = b.number(word, dtype, lane);
-                    Some(round.map_or(number, |code| b.op(code, &[number])))
+                    let number = b.number(word, dtype, ty);
+                    Some(round.map_or(number, |op| b.op(op, &[number])))
                 }
             },
             // A list form may leave it out.
-            Formula::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, lane)),
+            Formula::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, ty)),
             Formula::One(i) => match *operands.get(*i)? {
                 Operand::Number(word, dtype, round) => {
-                    let number = b.usually_one(word, dtype, lane);
-                    Some(round.map_or(number, |code| b.op(code, &[number])))
+                    let number = b.usually_one(word, dtype, ty);
+                    Some(round.map_or(number, |op| b.op(op, &[number])))
                 }
                 _ => None,
             },
-            Formula::Apply(code, arguments) => {
+            Formula::Apply(op, arguments) => {
                 let absent = |f: &Formula| matches!(f, Formula::Argument(i) if matches!(operands.get(*i), Some(Operand::Absent)));
-                if let (Code::Add | Code::Mul, [x, y]) = (code, &arguments[..])
+                if let (KernelOp::Add | KernelOp::Mul, [x, y]) = (op, &arguments[..])
                     && (absent(x) || absent(y))
                 {
-                    return if absent(x) { y } else { x }.build(b, operands, lane);
+                    return if absent(x) { y } else { x }.build(b, operands, ty);
                 }
                 let mut values = [Val::default(); 3];
                 for (i, argument) in arguments.iter().enumerate() {
-                    let condition = *code == Code::Select && i == 0;
+                    let condition = *op == KernelOp::Select && i == 0;
                     values[i] =
-                        argument.build(b, operands, if condition { argument.condition_lane(lane) } else { lane })?;
+                        argument.build(b, operands, if condition { argument.condition_lane(ty) } else { ty })?;
                     // A condition may be a comparison, which is a Bool already, or an argument, which is made one.
                     if condition {
-                        values[i] = b.cast(values[i], Lane::Bool);
+                        values[i] = b.cast(values[i], ComputeType::Bool);
                     }
                 }
                 let values = &mut values[..arguments.len()];
-                if let (Code::Fma, Some(round)) = (code, b.products)
+                if let (KernelOp::Fma, Some(round)) = (op, b.products)
                     && arguments[..2].iter().any(Formula::is_usually_one)
                 {
-                    let product = b.op(Code::Mul, &values[..2]);
+                    let product = b.op(KernelOp::Mul, &values[..2]);
                     let product = b.op(round, &[product]);
-                    return Some(b.op(Code::Add, &[values[2], product]));
+                    return Some(b.op(KernelOp::Add, &[values[2], product]));
                 }
-                match code {
-                    Code::Select => {}
-                    _ if code.reduces() => values[0] = b.cast(values[0], lane),
+                match op {
+                    KernelOp::Select => {}
+                    _ if op.reduces() => values[0] = b.cast(values[0], ty),
                     // Bits and comparisons of comparisons.
                     _ => {
-                        let last = b.lane(values[values.len() - 1]);
+                        let last = b.ty(values[values.len() - 1]);
                         values.iter_mut().for_each(|v| *v = b.cast(*v, last));
                     }
                 }
-                Some(b.op(*code, values))
+                Some(b.op(*op, values))
             }
         }
     }
 
-    /// The lane a condition is written in.
-    fn condition_lane(&self, lane: Lane) -> Lane {
-        if matches!(self, Formula::Argument(_)) { Lane::Bool } else { lane }
+    /// The type a condition is written in.
+    fn condition_lane(&self, ty: ComputeType) -> ComputeType {
+        if matches!(self, Formula::Argument(_)) { ComputeType::Bool } else { ty }
     }
 }

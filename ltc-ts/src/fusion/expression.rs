@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::emit::Formula;
-use ltc_kernels::Code;
+use ltc_kernels::KernelOp;
 
 /// What is known of an argument when a graph is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -97,12 +97,17 @@ impl Reader<'_> {
             }
             Expr::Call(Func::Where, x) => match self.read(&x[0])? {
                 Formula::Number(c) => self.read(&x[if c != 0.0 { 1 } else { 2 }]),
-                condition => Some(Formula::Apply(Code::Select, vec![condition, self.read(&x[1])?, self.read(&x[2])?])),
+                condition => {
+                    Some(Formula::Apply(KernelOp::Select, vec![condition, self.read(&x[1])?, self.read(&x[2])?]))
+                }
             },
             Expr::Call(f @ (Func::Mul | Func::Fma), x) => {
                 let factors = [self.factor(&x[0])?, self.factor(&x[1])?];
                 let all = factors.into_iter().map(Some).chain(x[2..].iter().map(|c| self.read(c)));
-                Some(Formula::Apply(if *f == Func::Mul { Code::Mul } else { Code::Fma }, all.collect::<Option<_>>()?))
+                Some(Formula::Apply(
+                    if *f == Func::Mul { KernelOp::Mul } else { KernelOp::Fma },
+                    all.collect::<Option<_>>()?,
+                ))
             }
             Expr::Call(f, x) => call(*f, x.iter().map(|o| self.read(o)).collect::<Option<_>>()?),
         }
@@ -125,43 +130,43 @@ impl Reader<'_> {
 fn negated(x: Formula) -> Formula {
     match x {
         Formula::Number(n) => Formula::Number(-n),
-        x => Formula::Apply(Code::Neg, vec![x]),
+        x => Formula::Apply(KernelOp::Neg, vec![x]),
     }
 }
 
 /// A function of formulas; `None` if kernels lack it.
 fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
-    let apply = |code: Code, x: Vec<Formula>| Some(Formula::Apply(code, x));
+    let apply = |op: KernelOp, x: Vec<Formula>| Some(Formula::Apply(op, x));
     let number = Formula::Number;
     if let [Formula::Number(a), Formula::Number(b)] = x[..]
         && let Some(truth) = compared(f, a, b)
     {
         return Some(number(f64::from(u8::from(truth))));
     }
-    let code = match f {
+    let op = match f {
         Func::Neg => return Some(negated(x.swap_remove(0))),
         Func::Gt | Func::Ge => {
             x.reverse();
-            if f == Func::Gt { Code::Lt } else { Code::Le }
+            if f == Func::Gt { KernelOp::Lt } else { KernelOp::Le }
         }
         Func::And | Func::Or => {
-            let code = if f == Func::And { Code::And } else { Code::Or };
-            return apply(code, x.into_iter().map(truth).collect());
+            let op = if f == Func::And { KernelOp::And } else { KernelOp::Or };
+            return apply(op, x.into_iter().map(truth).collect());
         }
         Func::Not => {
             return Some(match x.swap_remove(0) {
                 Formula::Number(known) => number(f64::from(u8::from(known == 0.0))),
-                x => Formula::Apply(Code::Eq, vec![x, number(0.0)]),
+                x => Formula::Apply(KernelOp::Eq, vec![x, number(0.0)]),
             });
         }
         Func::Count => return Some(Formula::Count),
         Func::Div if let [Formula::Number(a), Formula::Number(b)] = x[..] => return Some(number(a / b)),
         f => match CODES.iter().find(|(known, _)| *known == f) {
-            Some((_, code)) => *code,
+            Some((_, op)) => *op,
             None => return composed(f, x),
         },
     };
-    apply(code, x)
+    apply(op, x)
 }
 
 /// Functions that kernels compute by several operations: what libtorch's CPU kernels do
@@ -199,7 +204,7 @@ fn over(text: &str, names: &[&str], operands: &[Formula]) -> Option<Formula> {
         f,
         &x[..],
     ) {
-        (Func::Where, [c, a, b]) => Ok(Formula::Apply(Code::Select, vec![c.clone(), a.clone(), b.clone()])),
+        (Func::Where, [c, a, b]) => Ok(Formula::Apply(KernelOp::Select, vec![c.clone(), a.clone(), b.clone()])),
         _ => call(f, x).ok_or(()),
     })
     .ok()
@@ -223,48 +228,48 @@ pub(super) fn is_known(f: Func) -> bool {
 }
 
 /// Functions that are operations of kernels.
-const CODES: &[(Func, Code)] = &[
-    (Func::AMax, Code::AMax),
-    (Func::AMin, Code::AMin),
-    (Func::Abs, Code::Abs),
-    (Func::Add, Code::Add),
-    (Func::Ceil, Code::Ceil),
-    (Func::CopySign, Code::CopySign),
-    (Func::Cos, Code::Cos),
-    (Func::Cosh, Code::Cosh),
-    (Func::Div, Code::Div),
-    (Func::Eq, Code::Eq),
-    (Func::Erf, Code::Erf),
-    (Func::Exp, Code::Exp),
-    (Func::Exp2, Code::Exp2),
-    (Func::Expm1, Code::Expm1),
-    (Func::Floor, Code::Floor),
-    (Func::Fma, Code::Fma),
-    (Func::FMod, Code::FMod),
-    (Func::Le, Code::Le),
-    (Func::Log, Code::Log),
-    (Func::Log10, Code::Log10),
-    (Func::Log1p, Code::Log1p),
-    (Func::Log2, Code::Log2),
-    (Func::Lt, Code::Lt),
-    (Func::Max, Code::Max),
-    (Func::Min, Code::Min),
-    (Func::Mul, Code::Mul),
-    (Func::Ne, Code::Ne),
-    (Func::Pow, Code::Pow),
-    (Func::Round, Code::Round),
-    (Func::Sin, Code::Sin),
-    (Func::Sinh, Code::Sinh),
-    (Func::Sqrt, Code::Sqrt),
-    (Func::Sub, Code::Sub),
-    (Func::Sum, Code::Sum),
-    (Func::Tan, Code::Tan),
-    (Func::Tanh, Code::Tanh),
-    (Func::Trunc, Code::Trunc),
-    (Func::BitAnd, Code::And),
-    (Func::BitNot, Code::Not),
-    (Func::BitOr, Code::Or),
-    (Func::BitXor, Code::Xor),
+const CODES: &[(Func, KernelOp)] = &[
+    (Func::AMax, KernelOp::AMax),
+    (Func::AMin, KernelOp::AMin),
+    (Func::Abs, KernelOp::Abs),
+    (Func::Add, KernelOp::Add),
+    (Func::Ceil, KernelOp::Ceil),
+    (Func::CopySign, KernelOp::CopySign),
+    (Func::Cos, KernelOp::Cos),
+    (Func::Cosh, KernelOp::Cosh),
+    (Func::Div, KernelOp::Div),
+    (Func::Eq, KernelOp::Eq),
+    (Func::Erf, KernelOp::Erf),
+    (Func::Exp, KernelOp::Exp),
+    (Func::Exp2, KernelOp::Exp2),
+    (Func::Expm1, KernelOp::Expm1),
+    (Func::Floor, KernelOp::Floor),
+    (Func::Fma, KernelOp::Fma),
+    (Func::FMod, KernelOp::FMod),
+    (Func::Le, KernelOp::Le),
+    (Func::Log, KernelOp::Log),
+    (Func::Log10, KernelOp::Log10),
+    (Func::Log1p, KernelOp::Log1p),
+    (Func::Log2, KernelOp::Log2),
+    (Func::Lt, KernelOp::Lt),
+    (Func::Max, KernelOp::Max),
+    (Func::Min, KernelOp::Min),
+    (Func::Mul, KernelOp::Mul),
+    (Func::Ne, KernelOp::Ne),
+    (Func::Pow, KernelOp::Pow),
+    (Func::Round, KernelOp::Round),
+    (Func::Sin, KernelOp::Sin),
+    (Func::Sinh, KernelOp::Sinh),
+    (Func::Sqrt, KernelOp::Sqrt),
+    (Func::Sub, KernelOp::Sub),
+    (Func::Sum, KernelOp::Sum),
+    (Func::Tan, KernelOp::Tan),
+    (Func::Tanh, KernelOp::Tanh),
+    (Func::Trunc, KernelOp::Trunc),
+    (Func::BitAnd, KernelOp::And),
+    (Func::BitNot, KernelOp::Not),
+    (Func::BitOr, KernelOp::Or),
+    (Func::BitXor, KernelOp::Xor),
 ];
 
 /// A comparison of what is known.
@@ -285,8 +290,10 @@ fn compared(f: Func, a: f64, b: f64) -> Option<bool> {
 /// A formula as a condition that bits can be taken of.
 fn truth(x: Formula) -> Formula {
     match &x {
-        Formula::Apply(Code::Eq | Code::Ne | Code::Lt | Code::Le | Code::And | Code::Or, _) => x,
-        _ => Formula::Apply(Code::Ne, vec![x, Formula::Number(0.0)]),
+        Formula::Apply(KernelOp::Eq | KernelOp::Ne | KernelOp::Lt | KernelOp::Le | KernelOp::And | KernelOp::Or, _) => {
+            x
+        }
+        _ => Formula::Apply(KernelOp::Ne, vec![x, Formula::Number(0.0)]),
     }
 }
 
@@ -321,7 +328,7 @@ mod tests {
         ] {
             assert_eq!(of(name, known), Some(vec![letters(text)]), "{name} {known:?}");
         }
-        let product = Formula::Apply(Code::Fma, vec![Formula::Argument(1), Formula::One(2), Formula::Argument(0)]);
+        let product = Formula::Apply(KernelOp::Fma, vec![Formula::Argument(1), Formula::One(2), Formula::Argument(0)]);
         assert_eq!(of("aten::add.Tensor", &[]), Some(vec![product]));
         assert!(of("aten::addcdiv", &[]).is_some_and(|f| f[0].takes_one(3)));
         assert_eq!(of("aten::lgamma", &[]), None);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::iteration_space::IterationSpace;
 use super::{NodeComputes, partition::FusionGroup};
-use ltc_kernels::{self as kernels, Access, Builder, FusedKernel, Kernel, Lane, ReductionSpace, RowKernel, Val};
+use ltc_kernels::{self as kernels, Access, Builder, ComputeType, FusedKernel, Kernel, ReductionSpace, RowKernel, Val};
 
 /// A group as one kernel: what it reads and what it yields.
 #[derive(Debug)]
@@ -197,7 +197,7 @@ impl KernelPlan {
             Some(reduced) => {
                 let space = ReductionSpace::new(sizes, &reduced.dims, &strides);
                 let (outputs, inputs) = self.dtypes(graph);
-                let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
+                let (usual, general) = (self.ir(graph, computes, true)?, self.ir(graph, computes, false)?);
                 let kernel = RowKernel::new(space, &outputs, &inputs, &usual, general)?;
                 (FusedKernel::Rows(Box::new(kernel)), self.reuse(graph, dies))
             }
@@ -233,7 +233,7 @@ impl KernelPlan {
         space: kernels::IterationSpace,
         reuse: &[Option<u32>],
     ) -> Option<Kernel> {
-        let (usual, general) = (self.body(graph, computes, true)?, self.body(graph, computes, false)?);
+        let (usual, general) = (self.ir(graph, computes, true)?, self.ir(graph, computes, false)?);
         let staged = reuse.iter().map(Option::is_some).collect();
         let (outputs, inputs) = self.dtypes(graph);
         Kernel::new(space, &outputs, &inputs, &usual, general, staged)
@@ -273,7 +273,7 @@ impl KernelPlan {
         reuse
     }
 
-    fn body(&self, graph: &Graph, computes: &NodeComputes, assume_ones: bool) -> Option<ltc_kernels::Body> {
+    fn ir(&self, graph: &Graph, computes: &NodeComputes, assume_ones: bool) -> Option<ltc_kernels::KernelIr> {
         let mut b = Builder::new(assume_ones);
         let mut values: FxHashMap<ValueId, Val> = FxHashMap::default();
         for &n in &self.nodes {
@@ -287,7 +287,7 @@ impl KernelPlan {
                 let strides = compute.operand_strides(&self.space, graph.layout(operand))?;
                 let at = self.operands.iter().position(|&o| o == base)? as u32;
                 let input = self.inputs.iter().position(|i| *i == (at, skip, strides.clone()))?;
-                Some(b.input(input as u32, Lane::of(graph.layout(operand).dtype())?))
+                Some(b.input(input as u32, ComputeType::of(graph.layout(operand).dtype())?))
             })?;
             values.extend(node.result_ids().zip(made));
         }

@@ -5,7 +5,7 @@
 //! | `iteration_space.rs` | the elements a node or a group goes through |
 //! | `rows.rs`, `reductions.rs` | the operators: pointwise ones, computed by the operator table, and reducing ones |
 //! | `expression.rs` | formulas from the table's expressions |
-//! | `emit.rs` | formulas, written into a kernel's body |
+//! | `emit.rs` | formulas, written into a kernel IR |
 //! | `node_compute.rs` | a graph node as formulas over its operands |
 //! | `foreach.rs` | operators over lists, taken apart |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |

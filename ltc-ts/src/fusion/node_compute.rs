@@ -17,7 +17,7 @@ use super::{
     reductions::{self, Alone},
     rows,
 };
-use ltc_kernels::{Builder, Code, Lane, Val, has_loop};
+use ltc_kernels::{Builder, ComputeType, KernelOp, Val, has_loop};
 
 /// More elements than this, and libtorch's vectorised double-precision functions win over ours, which are scalar.
 const SCALAR_MATH: i64 = 4096;
@@ -41,12 +41,12 @@ pub(super) struct NodeCompute {
     /// Per result its formula and dtype.
     formulas: SmallVec<[(&'static Formula, DType); 1]>,
     letters: SmallVec<[Letter; 4]>,
-    lane: Lane,
+    ty: ComputeType,
     /// What happens to numbers that are taken in the tensors' dtype.
-    rounding: Option<Code>,
+    rounding: Option<KernelOp>,
     /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one
     /// by one, each operation is rounded.
-    products: Option<Code>,
+    products: Option<KernelOp>,
     /// The elements it goes through, and which dimensions it reduces.
     pub(super) space: IterationSpace,
     /// Whether it is worth a kernel of its own.
@@ -56,10 +56,10 @@ pub(super) struct NodeCompute {
 }
 
 /// How values of a dtype are rounded that is computed in a wider one.
-fn rounding(dtype: DType) -> Option<Code> {
+fn rounding(dtype: DType) -> Option<KernelOp> {
     match dtype {
-        DType::BF16 => Some(Code::RoundBf16),
-        DType::F16 => Some(Code::RoundF16),
+        DType::BF16 => Some(KernelOp::RoundBf16),
+        DType::F16 => Some(KernelOp::RoundF16),
         _ => None,
     }
 }
@@ -114,7 +114,11 @@ impl NodeCompute {
         }
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
         let used = |l: &&Letter| matches!(l, Letter::Operand(_));
-        if letters.iter().filter(used).any(|l| matches!(l, Letter::Operand(i) if Lane::of(dtype_of(*i)).is_none())) {
+        if letters
+            .iter()
+            .filter(used)
+            .any(|l| matches!(l, Letter::Operand(i) if ComputeType::of(dtype_of(*i)).is_none()))
+        {
             return None;
         }
         let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
@@ -167,9 +171,9 @@ impl NodeCompute {
         let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
         let space = IterationSpace::pointwise(layout.sizes());
         let products = rounding.filter(|_| layout.numel() < VECTORS);
-        let lane = Lane::of(computed)?;
+        let ty = ComputeType::of(computed)?;
         let exact = row.inexact.is_none();
-        let this = NodeCompute { formulas, letters, lane, rounding, products, space, alone: Alone::Always, exact };
+        let this = NodeCompute { formulas, letters, ty, rounding, products, space, alone: Alone::Always, exact };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
@@ -196,10 +200,10 @@ impl NodeCompute {
             return None;
         }
         let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
-        let (lane, rounding) = (Lane::of(dtype)?, rounding(dtype));
+        let (ty, rounding) = (ComputeType::of(dtype)?, rounding(dtype));
         let exact = row.inexact.is_none();
         let this =
-            NodeCompute { formulas, letters, lane, rounding, products: None, space, alone: Alone::of(name), exact };
+            NodeCompute { formulas, letters, ty, rounding, products: None, space, alone: Alone::of(name), exact };
         let reads = |l: &Letter| match l {
             Letter::Operand(i) => this.operand_strides(&this.space, graph.layout(node.operands[*i])).is_some(),
             _ => true,
@@ -239,14 +243,14 @@ impl NodeCompute {
         let mut next = 0;
         let operand = |b: &mut Builder, i: usize| {
             next += 1;
-            Lane::of(graph.layout(node.operands[i]).dtype()).map(|lane| b.input(next - 1, lane))
+            ComputeType::of(graph.layout(node.operands[i]).dtype()).map(|ty| b.input(next - 1, ty))
         };
         let Some(values) = self.build(&mut b, 0, operand) else { return false };
-        let body = b.finish(&values);
-        has_loop(&body) && (elements <= SCALAR_MATH || !body.has_scalar_math())
+        let ir = b.finish(&values);
+        has_loop(&ir) && (elements <= SCALAR_MATH || !ir.has_scalar_math())
     }
 
-    /// Writes the node's results into a body. `operand` gives the values of its operands, by position; numbers start at
+    /// Writes the node's results into an IR. `operand` gives the values of its operands, by position; numbers start at
     /// word `first_number`.
     pub(super) fn build(
         &self,
@@ -266,11 +270,11 @@ impl NodeCompute {
         }
         (b.count, b.products) = (self.space.each(), self.products);
         let result = |&(formula, dtype): &(&Formula, DType)| {
-            let value = formula.build(b, &operands, self.lane)?;
-            let value = b.cast(value, Lane::of(dtype)?);
+            let value = formula.build(b, &operands, self.ty)?;
+            let value = b.cast(value, ComputeType::of(dtype)?);
             // Halves are computed in single precision and rounded once per operator. What was half already is left
             // alone.
-            Some(rounding(dtype).map_or(value, |code| b.op(code, &[value])))
+            Some(rounding(dtype).map_or(value, |op| b.op(op, &[value])))
         };
         self.formulas.iter().map(result).collect()
     }

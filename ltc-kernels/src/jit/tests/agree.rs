@@ -6,38 +6,38 @@ use super::{
     super::{Compiled, finish_compiling},
     CODES, Case, DTYPES, Dice, Lie, has_vectors, random, stored,
 };
-use crate::{Builder, Code, Jit, Kernel, Lane, has_loop, tile::Ran};
+use crate::{Builder, ComputeType, Jit, Kernel, KernelOp, has_loop, tile::Ran};
 
-/// Every operator, in every lane it has a loop for, over every combination of uniform operands.
+/// Every operator, in every type it has a loop for, over every combination of uniform operands.
 #[test]
 fn every_operator_gives_the_bits_of_tier_0() {
-    let lanes = [DType::F32, DType::F64, DType::I64, DType::I32, DType::U8, DType::Bool];
+    let types = [DType::F32, DType::F64, DType::I64, DType::I32, DType::U8, DType::Bool];
     let (mut compared, mut declined) = (0, Vec::new());
     for code in CODES {
-        for from in lanes {
+        for from in types {
             let alone = [from];
-            for to in if code == Code::Cast { &lanes[..] } else { &alone } {
+            for to in if code == KernelOp::Cast { &types[..] } else { &alone } {
                 for uniform in 0..1 << code.arity() {
                     let mut b = Builder::new(false);
                     let lie = |i: usize| if uniform >> i & 1 == 1 { Lie::One } else { Lie::Dense };
                     let mut inputs = Vec::new();
                     let mut args = Vec::new();
                     for i in 0..code.arity() {
-                        let dtype = if code == Code::Select && i == 0 { DType::Bool } else { from };
+                        let dtype = if code == KernelOp::Select && i == 0 { DType::Bool } else { from };
                         inputs.push((dtype, lie(i)));
-                        args.push(b.input(i as u32, Lane::of(dtype).expect("a lane")));
+                        args.push(b.input(i as u32, ComputeType::of(dtype).expect("a ty")));
                     }
-                    let lane = Lane::of(*to).expect("a lane");
-                    let value = if code == Code::Cast { b.cast(args[0], lane) } else { b.op(code, &args) };
-                    let result = DTYPES.into_iter().find(|d| Lane::of(*d) == Some(b.lane(value))).expect("a type");
+                    let ty = ComputeType::of(*to).expect("a ty");
+                    let value = if code == KernelOp::Cast { b.cast(args[0], ty) } else { b.op(code, &args) };
+                    let result = DTYPES.into_iter().find(|d| ComputeType::of(*d) == Some(b.ty(value))).expect("a type");
                     // In some type wider than a byte, too: of bytes alone nothing is compiled.
-                    let wide = b.cast(value, Lane::F32);
+                    let wide = b.cast(value, ComputeType::F32);
                     let outputs = vec![result, DType::F32];
-                    let body = b.finish(&[value, wide]);
-                    if !has_loop(&body) {
+                    let ir = b.finish(&[value, wide]);
+                    if !has_loop(&ir) {
                         continue;
                     }
-                    let case = Case { inputs, outputs, body };
+                    let case = Case { inputs, outputs, ir };
                     let seed = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(compared as u64 + 1);
                     let done = case.compare(1, 3001, 1, &[], seed, false);
                     compared += usize::from(done);
@@ -51,10 +51,10 @@ fn every_operator_gives_the_bits_of_tier_0() {
     if has_vectors() {
         assert!(compared > 250, "{compared}");
         // Only these, and copies.
-        let expected = |&(code, from, to): &(Code, DType, DType)| match code {
+        let expected = |&(code, from, to): &(KernelOp, DType, DType)| match code {
             code if code.is_function() => from == DType::F64,
-            Code::Cast => (from, to) == (DType::F32, DType::F32),
-            code => code == Code::Pow,
+            KernelOp::Cast => (from, to) == (DType::F32, DType::F32),
+            code => code == KernelOp::Pow,
         };
         assert!(declined.iter().all(expected), "{declined:?}");
     }
@@ -65,16 +65,16 @@ fn every_operator_gives_the_bits_of_tier_0() {
 fn every_length_and_type() {
     for dtype in DTYPES {
         let mut b = Builder::new(false);
-        let lane = Lane::of(dtype).expect("a lane");
-        let (x, y) = (b.input(0, lane), b.input(1, lane));
-        let (x32, y32) = (b.cast(x, Lane::F32), b.cast(y, Lane::F32));
-        let sum = b.op(Code::Add, &[x32, y32]);
-        let less = b.op(Code::Lt, &[x, y]);
-        let (first, second) = (stored(&mut b, sum, dtype), b.op(Code::Select, &[less, y, x]));
+        let ty = ComputeType::of(dtype).expect("a ty");
+        let (x, y) = (b.input(0, ty), b.input(1, ty));
+        let (x32, y32) = (b.cast(x, ComputeType::F32), b.cast(y, ComputeType::F32));
+        let sum = b.op(KernelOp::Add, &[x32, y32]);
+        let less = b.op(KernelOp::Lt, &[x, y]);
+        let (first, second) = (stored(&mut b, sum, dtype), b.op(KernelOp::Select, &[less, y, x]));
         let case = Case {
             inputs: vec![(dtype, Lie::Dense), (dtype, Lie::Dense)],
             outputs: vec![dtype, DType::Bool, dtype],
-            body: b.finish(&[first, less, second]),
+            ir: b.finish(&[first, less, second]),
         };
         for n in (0..=50).chain([95, 96, 97, 191, 192, 193, 383, 1000, 4099, 70_001]) {
             for in_place in [false, true] {
@@ -85,17 +85,17 @@ fn every_length_and_type() {
     }
 }
 
-/// Chains of hundreds of operators, each with its own number, and bodies with more values than registers.
+/// Chains of hundreds of operators, each with its own number, and IRs with more values than registers.
 #[test]
 fn long_and_wide_bodies() {
     for count in [100usize, 1000] {
         let mut b = Builder::new(false);
-        let mut x = b.input(0, Lane::F32);
+        let mut x = b.input(0, ComputeType::F32);
         for i in 0..count {
-            let number = b.number(i as u32, DType::F64, Lane::F32);
-            x = b.op(if i % 2 == 0 { Code::Mul } else { Code::Add }, &[x, number]);
+            let number = b.number(i as u32, DType::F64, ComputeType::F32);
+            x = b.op(if i % 2 == 0 { KernelOp::Mul } else { KernelOp::Add }, &[x, number]);
         }
-        let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], body: b.finish(&[x]) };
+        let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[x]) };
         let numbers: Vec<u64> = (0..count).map(|i| (1.0 + i as f64 * 1e-4).to_bits()).collect();
         for n in [1, 16, 777, 10_000] {
             assert_eq!(case.compare(1, n, 1, &numbers, 5, false), has_vectors() && n > 1);
@@ -104,23 +104,23 @@ fn long_and_wide_bodies() {
     // All values live to the end.
     for count in [20, 300] {
         let mut b = Builder::new(false);
-        let (x, y) = (b.input(0, Lane::F32), b.input(1, Lane::F64));
-        let wide = b.cast(x, Lane::F64);
+        let (x, y) = (b.input(0, ComputeType::F32), b.input(1, ComputeType::F64));
+        let wide = b.cast(x, ComputeType::F64);
         let mut values = vec![x];
         for i in 0..count {
-            let number = b.number(i, DType::F64, Lane::F32);
+            let number = b.number(i, DType::F64, ComputeType::F32);
             let last = *values.last().expect("one");
-            values.push(b.op(Code::Mul, &[last, number]));
+            values.push(b.op(KernelOp::Mul, &[last, number]));
         }
-        let mut sum = b.op(Code::Fma, &[wide, y, y]);
+        let mut sum = b.op(KernelOp::Fma, &[wide, y, y]);
         for v in values {
-            let v = b.cast(v, Lane::F64);
-            sum = b.op(Code::Sub, &[sum, v]);
+            let v = b.cast(v, ComputeType::F64);
+            sum = b.op(KernelOp::Sub, &[sum, v]);
         }
         let case = Case {
             inputs: vec![(DType::F32, Lie::Dense), (DType::F64, Lie::Dense)],
             outputs: vec![DType::F64],
-            body: b.finish(&[sum]),
+            ir: b.finish(&[sum]),
         };
         let numbers: Vec<u64> = (0..count).map(|i| (0.5 + f64::from(i) * 1e-3).to_bits()).collect();
         assert_eq!(case.compare(1, 1003, 0, &numbers, 9, false), has_vectors());
@@ -147,11 +147,11 @@ fn random_bodies_agree() {
 fn functions_agree_over_all_sizes_of_numbers() {
     let x: Vec<f32> = (0..=u32::MAX).step_by(2049).map(f32::from_bits).collect();
     let functions = CODES.into_iter().filter(|code| code.is_function() && code.arity() == 1);
-    for code in functions.chain([Code::RoundBf16, Code::RoundF16, Code::Round]) {
+    for code in functions.chain([KernelOp::RoundBf16, KernelOp::RoundF16, KernelOp::Round]) {
         let mut b = Builder::new(false);
-        let v = b.input(0, Lane::F32);
+        let v = b.input(0, ComputeType::F32);
         let y = b.op(code, &[v]);
-        let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], body: b.finish(&[y]) };
+        let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
         let run = |jit| {
             let (kernel, mut y) = (case.kernel(1, x.len(), jit, false).expect("a kernel"), vec![0f32; x.len()]);
             // SAFETY: as many elements each as the kernel has.
@@ -169,11 +169,11 @@ fn functions_agree_over_all_sizes_of_numbers() {
 #[test]
 fn powers_by_their_exponent() {
     for dtype in [DType::F32, DType::F64] {
-        let lane = Lane::of(dtype).expect("a lane");
+        let ty = ComputeType::of(dtype).expect("a ty");
         let mut b = Builder::new(false);
-        let (x, e) = (b.input(0, lane), b.number(0, DType::F64, lane));
-        let y = b.op(Code::Pow, &[x, e]);
-        let case = Case { inputs: vec![(dtype, Lie::Dense)], outputs: vec![dtype], body: b.finish(&[y]) };
+        let (x, e) = (b.input(0, ty), b.number(0, DType::F64, ty));
+        let y = b.op(KernelOp::Pow, &[x, e]);
+        let case = Case { inputs: vec![(dtype, Lie::Dense)], outputs: vec![dtype], ir: b.finish(&[y]) };
         for (exponent, compiled) in
             [(2.0, true), (3.0, true), (0.5, true), (-0.5, true), (-1.0, true), (-2.0, true), (1.7, false)]
         {
@@ -196,9 +196,9 @@ fn powers_by_their_exponent() {
 #[test]
 fn warm_kernels_are_compiled() {
     let mut b = Builder::new(false);
-    let x = b.input(0, Lane::F32);
-    let y = b.op(Code::Exp, &[x]);
-    let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], body: b.finish(&[y]) };
+    let x = b.input(0, ComputeType::F32);
+    let y = b.op(KernelOp::Exp, &[x]);
+    let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
     let kernel = case.kernel(1, 100, Jit::On, false).expect("a kernel");
     let (x, mut y) = (vec![3f32; 100], vec![0f32; 100]);
     let mut run = |kernel: &Kernel| {
@@ -218,10 +218,10 @@ fn warm_kernels_are_compiled() {
 fn a_large_run_goes_over_to_machine_code() {
     const N: usize = 1 << 21;
     let mut b = Builder::new(false);
-    let x = b.input(0, Lane::F32);
-    let e = b.op(Code::Exp, &[x]);
-    let y = b.op(Code::Mul, &[e, x]);
-    let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], body: b.finish(&[y]) };
+    let x = b.input(0, ComputeType::F32);
+    let e = b.op(KernelOp::Exp, &[x]);
+    let y = b.op(KernelOp::Mul, &[e, x]);
+    let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
     let x: Vec<f32> = (0..N).map(|i| i as f32 / N as f32 - 0.5).collect();
     let run = |jit| {
         let (kernel, mut y) = (case.kernel(1, N, jit, false).expect("a kernel"), vec![0f32; N]);

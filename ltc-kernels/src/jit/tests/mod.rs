@@ -3,7 +3,7 @@
 use ltc_ir::DType;
 
 use super::{code, tier::Jit};
-use crate::{Body, Builder, Code, IterationSpace, Kernel, Lane, Val, has_loop, tile::Ran};
+use crate::{Builder, ComputeType, IterationSpace, Kernel, KernelIr, KernelOp, Val, has_loop, tile::Ran};
 
 mod agree;
 mod simulate;
@@ -12,51 +12,51 @@ mod wide;
 const DTYPES: [DType; 8] =
     [DType::F32, DType::F64, DType::BF16, DType::F16, DType::I64, DType::I32, DType::U8, DType::Bool];
 
-const CODES: [Code; 44] = [
-    Code::Neg,
-    Code::Abs,
-    Code::Not,
-    Code::Sqrt,
-    Code::Floor,
-    Code::Ceil,
-    Code::Trunc,
-    Code::Round,
-    Code::Exp,
-    Code::Exp2,
-    Code::Expm1,
-    Code::Log2,
-    Code::Log10,
-    Code::Log1p,
-    Code::Sin,
-    Code::Cos,
-    Code::Tan,
-    Code::Sinh,
-    Code::Cosh,
-    Code::FMod,
-    Code::CopySign,
-    Code::Log,
-    Code::Tanh,
-    Code::Erf,
-    Code::RoundBf16,
-    Code::RoundF16,
-    Code::Add,
-    Code::Sub,
-    Code::Mul,
-    Code::Div,
-    Code::Max,
-    Code::Min,
-    Code::Pow,
-    Code::And,
-    Code::Or,
-    Code::Xor,
-    Code::Eq,
-    Code::Ne,
-    Code::Lt,
-    Code::Le,
-    Code::Fma,
-    Code::Select,
-    Code::Cast,
-    Code::Add,
+const CODES: [KernelOp; 44] = [
+    KernelOp::Neg,
+    KernelOp::Abs,
+    KernelOp::Not,
+    KernelOp::Sqrt,
+    KernelOp::Floor,
+    KernelOp::Ceil,
+    KernelOp::Trunc,
+    KernelOp::Round,
+    KernelOp::Exp,
+    KernelOp::Exp2,
+    KernelOp::Expm1,
+    KernelOp::Log2,
+    KernelOp::Log10,
+    KernelOp::Log1p,
+    KernelOp::Sin,
+    KernelOp::Cos,
+    KernelOp::Tan,
+    KernelOp::Sinh,
+    KernelOp::Cosh,
+    KernelOp::FMod,
+    KernelOp::CopySign,
+    KernelOp::Log,
+    KernelOp::Tanh,
+    KernelOp::Erf,
+    KernelOp::RoundBf16,
+    KernelOp::RoundF16,
+    KernelOp::Add,
+    KernelOp::Sub,
+    KernelOp::Mul,
+    KernelOp::Div,
+    KernelOp::Max,
+    KernelOp::Min,
+    KernelOp::Pow,
+    KernelOp::And,
+    KernelOp::Or,
+    KernelOp::Xor,
+    KernelOp::Eq,
+    KernelOp::Ne,
+    KernelOp::Lt,
+    KernelOp::Le,
+    KernelOp::Fma,
+    KernelOp::Select,
+    KernelOp::Cast,
+    KernelOp::Add,
 ];
 
 /// A generator of numbers for test data.
@@ -171,12 +171,12 @@ impl Elements {
     }
 }
 
-/// A value of a body, rounded as a value of this type must be before it is stored.
+/// A value of an IR, rounded as a value of this type must be before it is stored.
 fn stored(b: &mut Builder, v: Val, dtype: DType) -> Val {
-    let v = b.cast(v, Lane::of(dtype).expect("a type kernels handle"));
+    let v = b.cast(v, ComputeType::of(dtype).expect("a type kernels handle"));
     match dtype {
-        DType::BF16 => b.op(Code::RoundBf16, &[v]),
-        DType::F16 => b.op(Code::RoundF16, &[v]),
+        DType::BF16 => b.op(KernelOp::RoundBf16, &[v]),
+        DType::F16 => b.op(KernelOp::RoundF16, &[v]),
         _ => v,
     }
 }
@@ -185,7 +185,7 @@ fn stored(b: &mut Builder, v: Val, dtype: DType) -> Val {
 struct Case {
     inputs: Vec<(DType, Lie)>,
     outputs: Vec<DType>,
-    body: Body,
+    ir: KernelIr,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -213,7 +213,7 @@ impl Case {
         let inputs: Vec<DType> = self.inputs.iter().map(|i| i.0).collect();
         let space = IterationSpace::new(&[r, c], &strides);
         let staged = self.outputs.iter().map(|_| staged).collect();
-        let mut kernel = Kernel::new(space, &self.outputs, &inputs, &self.body, self.body.clone(), staged)?;
+        let mut kernel = Kernel::new(space, &self.outputs, &inputs, &self.ir, self.ir.clone(), staged)?;
         kernel.set_jit(jit);
         Some(kernel)
     }
@@ -282,8 +282,8 @@ impl Case {
 impl std::fmt::Debug for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{:?} to {:?}", self.inputs, self.outputs)?;
-        self.body.values.iter().enumerate().try_for_each(|(i, v)| writeln!(f, "  {i}: {v:?}"))?;
-        writeln!(f, "  yields {:?}", self.body.outputs)
+        self.ir.values.iter().enumerate().try_for_each(|(i, v)| writeln!(f, "  {i}: {v:?}"))?;
+        writeln!(f, "  yields {:?}", self.ir.outputs)
     }
 }
 
@@ -291,17 +291,17 @@ fn has_vectors() -> bool {
     code::width().is_some()
 }
 
-/// A random body: values picked by dice, of any lane, some kept.
+/// A random IR: values picked by dice, of any type, some kept.
 fn random(dice: &mut Dice, size: usize) -> Case {
     let lies = [Lie::Dense, Lie::Dense, Lie::Dense, Lie::Row, Lie::Column, Lie::Transposed, Lie::One];
     let inputs: Vec<(DType, Lie)> =
         (0..1 + dice.below(12)).map(|_| (DTYPES[dice.below(8)], lies[dice.below(lies.len())])).collect();
     let mut b = Builder::new(false);
     let mut values: Vec<Val> =
-        (0..inputs.len()).map(|i| b.input(i as u32, Lane::of(inputs[i].0).expect("a lane"))).collect();
-    values.push(b.number(0, DType::F64, Lane::F32));
-    values.push(b.number(1, DType::I64, Lane::I64));
-    values.push(b.constant(1.5, Lane::F64));
+        (0..inputs.len()).map(|i| b.input(i as u32, ComputeType::of(inputs[i].0).expect("a ty"))).collect();
+    values.push(b.number(0, DType::F64, ComputeType::F32));
+    values.push(b.number(1, DType::I64, ComputeType::I64));
+    values.push(b.constant(1.5, ComputeType::F64));
     for _ in 0..size {
         let code = CODES[dice.below(CODES.len())];
         let mut args = [Val(0); 3];
@@ -311,22 +311,29 @@ fn random(dice: &mut Dice, size: usize) -> Case {
             values[values.len() - 1 - back]
         };
         let last = recent(dice, &values);
-        let lane = b.lane(last);
-        if code == Code::Cast {
-            let to = [Lane::Bool, Lane::U8, Lane::I32, Lane::I64, Lane::F32, Lane::F64][dice.below(6)];
+        let ty = b.ty(last);
+        if code == KernelOp::Cast {
+            let to = [
+                ComputeType::Bool,
+                ComputeType::U8,
+                ComputeType::I32,
+                ComputeType::I64,
+                ComputeType::F32,
+                ComputeType::F64,
+            ][dice.below(6)];
             values.push(b.cast(last, to));
             continue;
         }
         for (i, arg) in args[..code.arity()].iter_mut().enumerate() {
             let v = recent(dice, &values);
-            *arg = b.cast(v, if code == Code::Select && i == 0 { Lane::Bool } else { lane });
+            *arg = b.cast(v, if code == KernelOp::Select && i == 0 { ComputeType::Bool } else { ty });
         }
         // Only what has a loop.
         let mut one = Builder::new(false);
-        let lanes: Vec<Lane> = args[..code.arity()].iter().map(|a| b.lane(*a)).collect();
-        let operands: Vec<Val> = lanes.iter().enumerate().map(|(i, l)| one.input(i as u32, *l)).collect();
+        let types: Vec<ComputeType> = args[..code.arity()].iter().map(|a| b.ty(*a)).collect();
+        let operands: Vec<Val> = types.iter().enumerate().map(|(i, l)| one.input(i as u32, *l)).collect();
         let alone = one.op(code, &operands);
-        let scalar = matches!(code, Code::Pow) || code.is_function() && lane == Lane::F64;
+        let scalar = matches!(code, KernelOp::Pow) || code.is_function() && ty == ComputeType::F64;
         if has_loop(&one.finish(&[alone])) && !scalar {
             let v = b.op(code, &args[..code.arity()]);
             values.push(v);
@@ -340,5 +347,5 @@ fn random(dice: &mut Dice, size: usize) -> Case {
         kept.push(stored(&mut b, values[values.len() - 1 - back], dtype));
         outputs.push(dtype);
     }
-    Case { inputs, outputs, body: b.finish(&kept) }
+    Case { inputs, outputs, ir: b.finish(&kept) }
 }

@@ -3,7 +3,7 @@
 use super::super::{
     JitInput,
     allocate::{AllocEvent, Allocated, allocate},
-    vector::{Form, Op, Origin, Place, Vectors, Width, compare, rounding},
+    vector::{Form, Op, Origin, VecSlot, Vectors, Width, compare, rounding},
 };
 
 type Register = [u8; 64];
@@ -129,7 +129,7 @@ fn operate(op: Op, imm: u8, a: &[Register]) -> Register {
     }
 }
 
-fn load(port: &[u8], place: Place) -> Register {
+fn load(port: &[u8], place: VecSlot) -> Register {
     let at = |i: usize, bytes: usize| {
         let from = (usize::from(place.first) + i) * bytes;
         let mut word = [0; 8];
@@ -145,7 +145,7 @@ fn load(port: &[u8], place: Place) -> Register {
     }
 }
 
-fn store(port: &mut [u8], place: Place, register: &Register) {
+fn store(port: &mut [u8], place: VecSlot, register: &Register) {
     let bytes = place.form.bytes();
     let lanes: Vec<u64> = match place.form {
         Form::Vector64 => q(register).into(),

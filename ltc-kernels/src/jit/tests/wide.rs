@@ -8,24 +8,24 @@ use super::{
         JitInput,
         allocate::AllocEvent,
         emit,
-        vector::{Form, Op, Place, Width},
+        vector::{Form, Op, VecSlot, Width},
     },
     Case, Dice, Elements, Lie, random, simulate,
 };
-use crate::{Jit, Lane, Val, ir::Def};
+use crate::{ComputeType, Jit, Val, ir::Inst};
 
 fn input(case: &Case) -> JitInput {
-    let uniform = |v: &(Def, Lane)| matches!(v.0, Def::Number(..) | Def::Const(_));
-    let mut uniforms: Vec<bool> = case.body.values.iter().map(uniform).collect();
+    let uniform = |v: &(Inst, ComputeType)| matches!(v.0, Inst::Number(..) | Inst::Const(_));
+    let mut uniforms: Vec<bool> = case.ir.values.iter().map(uniform).collect();
     for i in 0..uniforms.len() {
-        if let Def::Input(input) = case.body.values[i].0 {
+        if let Inst::Input(input) = case.ir.values[i].0 {
             uniforms[i] = case.inputs[input as usize].1 == Lie::One;
-        } else if matches!(case.body.values[i].0, Def::Op(..)) {
-            uniforms[i] = case.body.operands(Val(i as u32)).iter().all(|o| uniforms[o.0 as usize]);
+        } else if matches!(case.ir.values[i].0, Inst::Op(..)) {
+            uniforms[i] = case.ir.operands(Val(i as u32)).iter().all(|o| uniforms[o.0 as usize]);
         }
     }
     JitInput {
-        body: case.body.clone(),
+        ir: case.ir.clone(),
         uniform: uniforms,
         inputs: case.inputs.iter().map(|i| i.0).collect(),
         outputs: case.outputs.clone(),
@@ -88,9 +88,9 @@ fn wide_programs_agree() {
         ports[inputs.len()..].iter_mut().for_each(|p| p.fill(0xcc));
         let input = input(&case);
         let mut cells = kernel.cells(&from, &numbers);
-        let truths = input.uniform.iter().zip(&case.body.values).filter(|(u, _)| **u);
+        let truths = input.uniform.iter().zip(&case.ir.values).filter(|(u, _)| **u);
         for (cell, (_, value)) in cells.iter_mut().zip(truths) {
-            *cell = if value.1 == Lane::Bool && *cell != 0 { u64::MAX } else { *cell };
+            *cell = if value.1 == ComputeType::Bool && *cell != 0 { u64::MAX } else { *cell };
         }
         if !simulate::run(&input, &cells, groups, &mut ports) {
             continue;
@@ -109,7 +109,7 @@ fn wide_programs_agree() {
 #[test]
 fn both_widths_are_one_operation() {
     use Op::*;
-    let place = |form| Place { port: 9, first: 48, form };
+    let place = |form| VecSlot { port: 9, first: 48, form };
     let forms = [Form::Bytes, Form::Words, Form::Halves, Form::Vector32, Form::Vector64];
     let simple = [
         AddPs, SubPs, MulPs, DivPs, MaxPs, MinPs, AddPd, SubPd, MulPd, DivPd, MaxPd, MinPd, And, Andn, Or, Xor, AddD,
