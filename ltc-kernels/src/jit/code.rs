@@ -14,7 +14,7 @@ use super::{
     vector::{Vectors, Width},
 };
 
-/// Ports, numbers, how many elements, scratch memory; gives how many elements it computed.
+/// Buffers, numbers, how many elements, scratch memory; gives how many elements it computed.
 type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8) -> usize;
 
 /// An IR as machine code, over elements that lie one after the other.
@@ -27,9 +27,9 @@ pub(crate) struct Compiled {
     sizes: Vec<usize>,
     inputs: usize,
     spills: usize,
-    /// Cells of truth values, which the code wants as masks.
+    /// Uniforms of truth values, which the code wants as masks.
     masks: Vec<u32>,
-    /// Exponents the code was made for: cell and bits.
+    /// Exponents the code was made for: slot and bits.
     exponents: Vec<(u32, u64)>,
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn width() -> Option<Width> {
 /// Exponents that have short cuts.
 const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
 
-/// Cells of uniform exponents of computed powers, with their types.
+/// Slots of uniform exponents of computed powers, with their types.
 fn exponents(input: &JitInput) -> Vec<(u32, ComputeType)> {
     let ir = &input.ir;
-    let cell = |v: usize| input.uniform[..v].iter().filter(|u| **u).count() as u32;
+    let slot = |v: usize| input.uniform[..v].iter().filter(|u| **u).count() as u32;
     let power = |i: usize| match ir.values[i] {
         (Inst::Op(KernelOp::Pow, [_, y, _]), ty) if !input.uniform[i] && input.uniform[y.0 as usize] => {
-            Some((cell(y.0 as usize), ty))
+            Some((slot(y.0 as usize), ty))
         }
         _ => None,
     };
@@ -60,13 +60,13 @@ fn exponents(input: &JitInput) -> Vec<(u32, ComputeType)> {
 
 impl JitInput {
     /// The vector program of a group, with powers as these numbers have them.
-    pub(super) fn program(&self, width: Width, cells: &[u64]) -> Option<Vectors> {
+    pub(super) fn program(&self, width: Width, uniforms: &[u64]) -> Option<Vectors> {
         let mut known = Vec::new();
-        for (cell, ty) in exponents(self) {
-            let bits = *cells.get(cell as usize)?;
+        for (slot, ty) in exponents(self) {
+            let bits = *uniforms.get(slot as usize)?;
             let number =
                 if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
-            known.push((cell, Some(number).filter(|n| SHORT.contains(n))?));
+            known.push((slot, Some(number).filter(|n| SHORT.contains(n))?));
         }
         let shape = Shape {
             ir: &self.ir,
@@ -80,14 +80,14 @@ impl JitInput {
     }
 
     /// Machine code for vectors of this width.
-    pub(super) fn assemble(&self, width: Width, cells: &[u64]) -> Option<Machine> {
-        emit::emit(&self.program(width, cells)?, self.inputs.len() + self.outputs.len(), width)
+    pub(super) fn assemble(&self, width: Width, uniforms: &[u64]) -> Option<Machine> {
+        emit::emit(&self.program(width, uniforms)?, self.inputs.len() + self.outputs.len(), width)
     }
 
     /// The IR, compiled for this machine. `None` if it is better run by tier 0.
-    pub(super) fn compile(&self, cells: &[u64]) -> Option<Compiled> {
+    pub(super) fn compile(&self, uniforms: &[u64]) -> Option<Compiled> {
         let width = width()?;
-        let machine = self.assemble(width, cells)?;
+        let machine = self.assemble(width, uniforms)?;
         let sizes = self.inputs.iter().chain(&self.outputs).map(|&d| form(d).map(|f| f.bytes()));
         let uniform = (0..self.uniform.len()).filter(|&v| self.uniform[v]);
         let masks =
@@ -100,43 +100,43 @@ impl JitInput {
             inputs: self.inputs.len(),
             spills: machine.scratch,
             masks: masks.collect(),
-            exponents: exponents(self).into_iter().map(|(c, _)| (c, cells[c as usize])).collect(),
+            exponents: exponents(self).into_iter().map(|(c, _)| (c, uniforms[c as usize])).collect(),
         })
     }
 }
 
-/// Bytes of a port's share of the last, incomplete group.
+/// Bytes of a buffer's share of the last, incomplete group.
 const TAIL: usize = 128;
 
 impl Compiled {
     /// Whether the code computes what these numbers ask for.
-    pub(crate) fn suits(&self, cells: &[u64]) -> bool {
-        self.exponents.iter().all(|&(cell, bits)| cells[cell as usize] == bits)
+    pub(crate) fn suits(&self, uniforms: &[u64]) -> bool {
+        self.exponents.iter().all(|&(slot, bits)| uniforms[slot as usize] == bits)
     }
 
     /// Makes uniform values what the code reads: truth values become masks.
-    pub(crate) fn prepare(&self, cells: &mut [u64]) {
-        for &cell in &self.masks {
-            let cell = &mut cells[cell as usize];
-            *cell = if *cell == 0 { 0 } else { u64::MAX };
+    pub(crate) fn prepare(&self, uniforms: &mut [u64]) {
+        for &slot in &self.masks {
+            let slot = &mut uniforms[slot as usize];
+            *slot = if *slot == 0 { 0 } else { u64::MAX };
         }
     }
 
     /// Makes prepared values what they were.
-    pub(crate) fn restore(&self, cells: &mut [u64]) {
-        for &cell in &self.masks {
-            cells[cell as usize] &= 1;
+    pub(crate) fn restore(&self, uniforms: &mut [u64]) {
+        for &slot in &self.masks {
+            uniforms[slot as usize] &= 1;
         }
     }
 
     /// Whether there is nothing to prepare.
-    pub(crate) fn reads_cells_as_they_are(&self) -> bool {
+    pub(crate) fn reads_uniforms_as_they_are(&self) -> bool {
         self.masks.is_empty()
     }
 
-    /// The ports behind so many elements; those of uniform inputs, which nobody reads, point nowhere.
-    pub(crate) fn after(&self, ports: &[*mut u8], elements: usize) -> SmallVec<[*mut u8; 16]> {
-        ports.iter().zip(&self.sizes).map(|(port, size)| port.wrapping_add(elements * size)).collect()
+    /// The buffers behind so many elements; those of uniform inputs, which nobody reads, point nowhere.
+    pub(crate) fn after(&self, buffers: &[*mut u8], elements: usize) -> SmallVec<[*mut u8; 16]> {
+        buffers.iter().zip(&self.sizes).map(|(buffer, size)| buffer.wrapping_add(elements * size)).collect()
     }
 
     /// Bytes of scratch memory a run needs.
@@ -144,42 +144,42 @@ impl Compiled {
         self.spills + self.sizes.len() * TAIL
     }
 
-    /// Computes `n` elements, which lie one after the other from where the ports point: inputs, then outputs. Gives how
-    /// many it computed: fewer where a function is not good for some argument
+    /// Computes `n` elements, which lie one after the other from where the buffers point: inputs, then outputs. Gives
+    /// how many it computed: fewer where a function is not good for some argument
     /// ([`Arith::check`](super::super::math::Arith::check)). Of the others, outputs that share their memory with an
     /// input are not written yet.
     ///
     /// # Safety
-    /// Ports of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address.
-    /// Outputs overlap nothing, except that one which was said to may be exactly an input. `cells` are those of the
+    /// Buffers of inputs that are not uniform are readable, those of outputs writable for `n` elements, at any address.
+    /// Outputs overlap nothing, except that one which was said to may be exactly an input. `uniforms` are those of the
     /// IR, prepared; `scratch` has [`Compiled::scratch`] bytes.
-    pub(crate) unsafe fn run(&self, ports: &[*mut u8], cells: &[u64], n: usize, scratch: *mut u8) -> usize {
+    pub(crate) unsafe fn run(&self, buffers: &[*mut u8], uniforms: &[u64], n: usize, scratch: *mut u8) -> usize {
         let group = self.width.group();
         let whole = n / group * group;
-        // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the ports,
-        // the IR's cells, and as many bytes of scratch memory as it said. The incomplete group goes through scratch
-        // memory.
+        // SAFETY: the code at the entry is a function of this type that reads and writes `whole` elements of the
+        // buffers, the IR's uniforms, and as many bytes of scratch memory as it said. The incomplete group goes through
+        // scratch memory.
         unsafe {
             let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
-            let done = if whole > 0 { function(ports.as_ptr(), cells.as_ptr(), whole, scratch) } else { 0 };
+            let done = if whole > 0 { function(buffers.as_ptr(), uniforms.as_ptr(), whole, scratch) } else { 0 };
             if done < whole || whole == n {
                 return done;
             }
-            let mut tails: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(ports.len());
-            for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate() {
-                let tail = scratch.add(self.spills + port * TAIL);
-                if port < self.inputs && !base.is_null() {
+            let mut tails: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(buffers.len());
+            for (buffer, (&base, &size)) in buffers.iter().zip(&self.sizes).enumerate() {
+                let tail = scratch.add(self.spills + buffer * TAIL);
+                if buffer < self.inputs && !base.is_null() {
                     // What a run before left here might fail a check.
                     std::ptr::write_bytes(tail, 0, TAIL);
                     std::ptr::copy_nonoverlapping(base.add(whole * size), tail, (n - whole) * size);
                 }
                 tails.push(tail);
             }
-            if function(tails.as_ptr(), cells.as_ptr(), group, scratch) < group {
+            if function(tails.as_ptr(), uniforms.as_ptr(), group, scratch) < group {
                 return whole;
             }
-            for (port, (&base, &size)) in ports.iter().zip(&self.sizes).enumerate().skip(self.inputs) {
-                std::ptr::copy_nonoverlapping(tails[port], base.add(whole * size), (n - whole) * size);
+            for (buffer, (&base, &size)) in buffers.iter().zip(&self.sizes).enumerate().skip(self.inputs) {
+                std::ptr::copy_nonoverlapping(tails[buffer], base.add(whole * size), (n - whole) * size);
             }
             n
         }

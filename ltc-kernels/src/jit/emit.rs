@@ -19,18 +19,18 @@ pub(super) struct Machine {
     pub(super) scratch: usize,
 }
 
-/// Where the code finds its arguments: pointers to the ports' elements, numbers, how many elements, scratch memory.
-const PORTS: Register = Register::RDI;
-const CELLS: Register = Register::RSI;
+/// Where the code finds its arguments: pointers to the buffers' elements, numbers, how many elements, scratch memory.
+const BUFFERS: Register = Register::RDI;
+const UNIFORMS: Register = Register::RSI;
 const COUNT: Register = Register::RDX;
 const SCRATCH: Register = Register::RCX;
 /// The first element of the iteration.
 const INDEX: Register = Register::RAX;
 /// The last one a loop may start with.
 const LIMIT: Register = Register::R10;
-/// The port a load or store is from, where it has no register of its own.
+/// The buffer a load or store is from, where it has no register of its own.
 const FAR: Register = Register::R11;
-/// Registers of the first ports, and how many of them are the caller's to keep.
+/// Registers of the first buffers, and how many of them are the caller's to keep.
 const NEAR: [Register; 8] = [
     Register::R8,
     Register::R9,
@@ -56,10 +56,10 @@ struct Emitter {
     exits: Vec<u64>,
 }
 
-/// A function `(ports, numbers, elements, scratch)` for whole groups, which gives the number of elements before the
+/// A function `(buffers, numbers, elements, scratch)` for whole groups, which gives the number of elements before the
 /// first group it does not compute; `None` if an instruction cannot be encoded.
-pub(super) fn emit(program: &Vectors, ports: usize, width: Width) -> Option<Machine> {
-    build(program, ports, width).ok()
+pub(super) fn emit(program: &Vectors, buffers: usize, width: Width) -> Option<Machine> {
+    build(program, buffers, width).ok()
 }
 
 /// How many groups the loops take at once.
@@ -76,18 +76,18 @@ fn unrolling(program: &Vectors, width: Width) -> Vec<usize> {
     all
 }
 
-fn build(program: &Vectors, ports: usize, width: Width) -> Result<Machine, IcedError> {
+fn build(program: &Vectors, buffers: usize, width: Width) -> Result<Machine, IcedError> {
     let entry = (program.pool.len() * 8).next_multiple_of(64);
     let mut e = Emitter { width, encoder: Encoder::new(64), at: entry as u64, exits: Vec::new() };
-    let saved = &NEAR[OURS.min(ports)..ports.clamp(OURS.min(ports), NEAR.len())];
+    let saved = &NEAR[OURS.min(buffers)..buffers.clamp(OURS.min(buffers), NEAR.len())];
     for &register in saved {
         e.put(Instruction::with1(Code::Push_r64, register))?;
     }
-    for (port, &register) in NEAR.iter().enumerate().take(ports) {
+    for (buffer, &register) in NEAR.iter().enumerate().take(buffers) {
         e.put(Instruction::with2(
             Code::Mov_r64_rm64,
             register,
-            MemoryOperand::with_base_displ(PORTS, port as i64 * 8),
+            MemoryOperand::with_base_displ(BUFFERS, buffer as i64 * 8),
         ))?;
     }
     e.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;
@@ -189,7 +189,7 @@ impl Emitter {
 
     fn broadcast(&mut self, to: Reg, uniform: Uniform) -> Result<(), IcedError> {
         let from = match uniform.from {
-            Origin::Cell(cell) => MemoryOperand::with_base_displ(CELLS, i64::from(cell) * 8),
+            Origin::Slot(slot) => MemoryOperand::with_base_displ(UNIFORMS, i64::from(slot) * 8),
             Origin::Pool(at) => MemoryOperand::with_base_displ(Register::RIP, i64::from(at) * 8),
         };
         let code = if uniform.wide {
@@ -201,11 +201,11 @@ impl Emitter {
     }
 
     fn element(&mut self, place: VecSlot) -> Result<MemoryOperand, IcedError> {
-        let port = usize::from(place.port);
-        let base = match NEAR.get(port) {
+        let buffer = usize::from(place.buffer);
+        let base = match NEAR.get(buffer) {
             Some(&register) => register,
             None => {
-                let from = MemoryOperand::with_base_displ(PORTS, port as i64 * 8);
+                let from = MemoryOperand::with_base_displ(BUFFERS, buffer as i64 * 8);
                 self.put(Instruction::with2(Code::Mov_r64_rm64, FAR, from))?;
                 FAR
             }

@@ -13,7 +13,7 @@ struct Held {
     one: Option<V>,
     two: Option<[V; 2]>,
     /// The same for all elements: where its number lies.
-    cell: Option<u32>,
+    slot: Option<u32>,
 }
 
 /// How elements of this type lie in memory.
@@ -44,12 +44,12 @@ pub(super) struct Shape<'a> {
     pub(super) outputs: &'a [DType],
     /// Outputs that may share their memory with an input.
     pub(super) staged: &'a [bool],
-    /// Cells of powers known to be this number.
+    /// Uniforms of powers known to be this number.
     pub(super) exponents: &'a [(u32, f64)],
 }
 
-/// The program of a group; ports are inputs, then outputs. `None` if some computation has no vector form, or blocks of
-/// bytes, of which a loop takes four times as many at once, are all there is.
+/// The program of a group; buffers are inputs, then outputs. `None` if some computation has no vector form, or blocks
+/// of bytes, of which a loop takes four times as many at once, are all there is.
 pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
     let ir = shape.ir;
     let computed = |i: &usize| matches!(ir.values[*i].0, Inst::Op(..)) && !shape.uniform[*i];
@@ -60,7 +60,7 @@ pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
         return None;
     }
     let mut l = Lowering { ir, width, vectors: Vectors::default(), held: Vec::with_capacity(ir.values.len()) };
-    let mut cells = 0;
+    let mut uniforms = 0;
     let is_load = |i: usize| matches!(ir.values[i].0, Inst::Input(_)) && !shape.uniform[i];
     let mut loads = (0..ir.values.len()).filter(|&i| is_load(i)).count();
     // What a check leaves to somebody else is computed anew.
@@ -69,8 +69,8 @@ pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
     let mut pending: Vec<usize> = Vec::new();
     for i in 0..ir.values.len() {
         if shape.uniform[i] {
-            l.held.push(Held { cell: Some(cells), ..Held::default() });
-            cells += 1;
+            l.held.push(Held { slot: Some(uniforms), ..Held::default() });
+            uniforms += 1;
         } else {
             let held = match ir.values[i].0 {
                 Inst::Input(input) => {
@@ -107,9 +107,9 @@ impl Lowering<'_> {
     /// A value of 32 bits.
     fn one(&mut self, v: Val) -> V {
         let held = self.held[v.0 as usize];
-        let one = match (held.one, held.two, held.cell) {
+        let one = match (held.one, held.two, held.slot) {
             (Some(one), ..) => one,
-            (None, _, Some(cell)) => self.vectors.cell(cell, false),
+            (None, _, Some(slot)) => self.vectors.slot(slot, false),
             (None, Some(two), _) => self.vectors.op(Op::QToDNarrow, &two),
             (None, None, None) => unreachable!("a value is held somehow"),
         };
@@ -120,9 +120,9 @@ impl Lowering<'_> {
     /// A value of 64 bits, or a mask for one.
     fn two(&mut self, v: Val) -> [V; 2] {
         let held = self.held[v.0 as usize];
-        let two = match (held.two, held.one, held.cell) {
+        let two = match (held.two, held.one, held.slot) {
             (Some(two), ..) => two,
-            (None, _, Some(cell)) => [self.vectors.cell(cell, true); 2],
+            (None, _, Some(slot)) => [self.vectors.slot(slot, true); 2],
             (None, Some(one), _) => [Op::DToQLo, Op::DToQHi].map(|op| self.vectors.op(op, &[one])),
             (None, None, None) => unreachable!("a value is held somehow"),
         };
@@ -130,8 +130,8 @@ impl Lowering<'_> {
         two
     }
 
-    fn place(&self, port: u16, form: Form, half: usize) -> VecSlot {
-        VecSlot { port, first: (half * self.width.group() / 2) as u16, form }
+    fn place(&self, buffer: u16, form: Form, half: usize) -> VecSlot {
+        VecSlot { buffer, first: (half * self.width.group() / 2) as u16, form }
     }
 
     fn load(&mut self, input: u32, dtype: DType) -> Option<Held> {
@@ -159,11 +159,11 @@ impl Lowering<'_> {
         })
     }
 
-    fn store(&mut self, port: u16, dtype: DType, value: Val) -> Option<()> {
+    fn store(&mut self, buffer: u16, dtype: DType, value: Val) -> Option<()> {
         let form = form(dtype)?;
         if form == Form::Vector64 {
             for (half, v) in self.two(value).into_iter().enumerate() {
-                let place = self.place(port, form, half);
+                let place = self.place(buffer, form, half);
                 self.vectors.store(place, v);
             }
             return Some(());
@@ -174,15 +174,15 @@ impl Lowering<'_> {
             DType::Bool => v = self.vectors.op_imm(Op::ShrD, &[v], 31),
             _ => {}
         }
-        let place = self.place(port, form, 0);
+        let place = self.place(buffer, form, 0);
         self.vectors.store(place, v);
         Some(())
     }
 
     /// `x` to a power that is known.
     fn power(&mut self, [x, y, _]: [Val; 3], ty: ComputeType, exponents: &[(u32, f64)]) -> Option<Held> {
-        let cell = self.held[y.0 as usize].cell?;
-        let exponent = exponents.iter().find(|(c, _)| *c == cell)?.1;
+        let slot = self.held[y.0 as usize].slot?;
+        let exponent = exponents.iter().find(|(c, _)| *c == slot)?.1;
         let (mul, div, sqrt) = match ty {
             ComputeType::F32 => (Op::MulPs, Op::DivPs, Op::SqrtPs),
             _ => (Op::MulPd, Op::DivPd, Op::SqrtPd),

@@ -62,7 +62,7 @@ mod code {
             match *self {}
         }
 
-        pub(crate) fn reads_cells_as_they_are(&self) -> bool {
+        pub(crate) fn reads_uniforms_as_they_are(&self) -> bool {
             match *self {}
         }
 
@@ -103,7 +103,7 @@ pub fn code_bytes() -> usize {
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nobody compiles it"))]
 pub(super) struct JitInput {
     pub(super) ir: KernelIr,
-    /// Per value: whether it is the same for all elements. These have cells, in this order.
+    /// Per value: whether it is the same for all elements. These have uniforms, in this order.
     pub(super) uniform: Vec<bool>,
     pub(super) inputs: Vec<DType>,
     pub(super) outputs: Vec<DType>,

@@ -73,26 +73,26 @@ impl Tier {
     }
 
     /// The code for these uniform values, if it is there. `work`: additions of one element this run is worth.
-    pub(crate) fn code(self: &Arc<Tier>, cells: &[u64], work: usize) -> Option<&Compiled> {
+    pub(crate) fn code(self: &Arc<Tier>, uniforms: &[u64], work: usize) -> Option<&Compiled> {
         if self.code.get().is_some() {
-            return self.ready(cells);
+            return self.ready(uniforms);
         }
         if self.jit == Jit::Now {
-            self.compile(cells);
-            return self.ready(cells);
+            self.compile(uniforms);
+            return self.ready(uniforms);
         }
         let work = RUN.max(work as u64);
         let before = self.heat.fetch_add(work, Relaxed);
         // Once only, but for a full queue.
-        if before < WARM && before + work >= WARM && !queue(self, cells) {
+        if before < WARM && before + work >= WARM && !queue(self, uniforms) {
             self.heat.store(0, Relaxed);
         }
         None
     }
 
     /// The code for these uniform values, if it is there by now.
-    pub(crate) fn ready(&self, cells: &[u64]) -> Option<&Compiled> {
-        self.code.get()?.as_ref().filter(|c| c.suits(cells))
+    pub(crate) fn ready(&self, uniforms: &[u64]) -> Option<&Compiled> {
+        self.code.get()?.as_ref().filter(|c| c.suits(uniforms))
     }
 
     /// Whether the kernel runs as machine code.
@@ -100,9 +100,9 @@ impl Tier {
         matches!(self.code.get(), Some(Some(_)))
     }
 
-    fn compile(&self, cells: &[u64]) {
+    fn compile(&self, uniforms: &[u64]) {
         if let Some(input) = self.input.lock().take() {
-            let code = catch_unwind(AssertUnwindSafe(|| input.compile(cells)));
+            let code = catch_unwind(AssertUnwindSafe(|| input.compile(uniforms)));
             let _ = self.code.set(code.unwrap_or(None));
         }
     }
@@ -140,7 +140,7 @@ fn wait_while(
 }
 
 /// Queues a kernel; its uniform values say which powers to expect.
-fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
+fn queue(tier: &Arc<Tier>, uniforms: &[u64]) -> bool {
     let mut q = lock();
     if !q.started {
         q.started = std::thread::Builder::new().name("ltc-compiler".into()).spawn(work).is_ok();
@@ -148,7 +148,7 @@ fn queue(tier: &Arc<Tier>, cells: &[u64]) -> bool {
     if !q.started || q.jobs.len() >= QUEUE {
         return false;
     }
-    q.jobs.push_back((Arc::downgrade(tier), cells.into()));
+    q.jobs.push_back((Arc::downgrade(tier), uniforms.into()));
     COMPILER.1.notify_all();
     true
 }
@@ -159,7 +159,7 @@ fn work() {
     let mut q = lock();
     loop {
         let next = if q.forks == 0 { q.jobs.pop_front() } else { None };
-        let Some((tier, cells)) = next else {
+        let Some((tier, uniforms)) = next else {
             q.busy = false;
             done.notify_all();
             q = wait_while(more, q, |q| q.forks > 0 || q.jobs.is_empty());
@@ -169,7 +169,7 @@ fn work() {
         drop(q);
         // A kernel that is gone needs no code.
         if let Some(tier) = tier.upgrade() {
-            tier.compile(&cells);
+            tier.compile(&uniforms);
         }
         q = lock();
     }

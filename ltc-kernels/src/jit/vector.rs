@@ -53,7 +53,7 @@ pub(super) struct Uniform {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Origin {
     /// In the numbers a run is given.
-    Cell(u32),
+    Slot(u32),
     /// In the pool before the code.
     Pool(u32),
 }
@@ -137,7 +137,7 @@ pub(super) enum Op {
 /// Elements of a group in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct VecSlot {
-    pub(super) port: u16,
+    pub(super) buffer: u16,
     /// Elements from the first of the iteration.
     pub(super) first: u16,
     pub(super) form: Form,
@@ -249,8 +249,8 @@ impl Vectors {
     }
 
     /// A number of the run in all lanes.
-    pub(super) fn cell(&mut self, cell: u32, wide: bool) -> V {
-        self.uniform(Uniform { from: Origin::Cell(cell), wide })
+    pub(super) fn slot(&mut self, slot: u32, wide: bool) -> V {
+        self.uniform(Uniform { from: Origin::Slot(slot), wide })
     }
 
     fn constant(&mut self, bits: u64, wide: bool) -> V {

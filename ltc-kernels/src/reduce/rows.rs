@@ -39,14 +39,14 @@ const CHUNK: usize = 32 << 10;
 
 /// An input or output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Port {
+pub(crate) struct RowArg {
     pub(crate) dtype: DType,
     /// It has one element per row.
     pub(crate) of_rows: bool,
     pub(crate) access: Access,
 }
 
-impl Port {
+impl RowArg {
     pub(crate) fn is_half(self) -> bool {
         matches!(self.dtype, DType::F16 | DType::BF16)
     }
@@ -116,8 +116,8 @@ impl ReductionSpace {
 #[derive(Debug)]
 pub struct RowKernel {
     pub(crate) space: ReductionSpace,
-    pub(crate) inputs: Vec<Port>,
-    pub(crate) outputs: Vec<Port>,
+    pub(crate) inputs: Vec<RowArg>,
+    pub(crate) outputs: Vec<RowArg>,
     pub(super) usual: Staged,
     pub(super) ones: Vec<(u32, DType)>,
     pub(super) general: (KernelIr, OnceLock<Option<Staged>>),
@@ -207,7 +207,7 @@ impl StageLoops {
 }
 
 impl Staged {
-    pub(super) fn new(ir: &KernelIr, space: &ReductionSpace, inputs: &[Port], jit: Jit) -> Option<Staged> {
+    pub(super) fn new(ir: &KernelIr, space: &ReductionSpace, inputs: &[RowArg], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
         let staged = |cache, row_tile| Staged::with(ReductionStages::new(ir, &of_rows, cache), space, row_tile, jit);
         let first = staged(true, None)?;
@@ -302,13 +302,13 @@ impl RowKernel {
         usual: &KernelIr,
         general: KernelIr,
     ) -> Option<RowKernel> {
-        let port = |i: usize, dtype: DType| {
+        let buffer = |i: usize, dtype: DType| {
             let of_rows = space.of_rows[i];
             let access = if of_rows { space.rows.access(i) } else { space.elements.access(i) };
-            Port { dtype, of_rows, access }
+            RowArg { dtype, of_rows, access }
         };
-        let out: Vec<Port> = outputs.iter().enumerate().map(|(i, d)| port(i, *d)).collect();
-        let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port(i + outputs.len(), *d)).collect();
+        let out: Vec<RowArg> = outputs.iter().enumerate().map(|(i, d)| buffer(i, *d)).collect();
+        let inp: Vec<RowArg> = inputs.iter().enumerate().map(|(i, d)| buffer(i + outputs.len(), *d)).collect();
         let cost = usual.cost() + inp.len() + out.len();
         let staged = Staged::new(usual, &space, &inp, Jit::default())?;
         let ones = usual.ones.clone();

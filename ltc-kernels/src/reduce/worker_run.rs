@@ -6,7 +6,7 @@ use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
-    rows::{Port, RowKernel, StageLoops, Staged, Traversal},
+    rows::{RowArg, RowKernel, StageLoops, Staged, Traversal},
     stages::{RowOutput, StageInput, StageOutput},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) struct Shared<'a> {
 // SAFETY: threads read inputs and numbers, and write disjoint elements of the outputs and partials.
 unsafe impl Sync for Shared<'_> {}
 
-/// Where the elements of a block's port begin.
+/// Where the elements of a block's buffer begin.
 #[derive(Clone, Copy)]
 enum Place {
     /// Here, whatever the block.
@@ -43,9 +43,9 @@ enum Place {
     /// The same for those of the row tile.
     Cached(*mut u8, usize),
     /// Where the space says, if they lie one after the other; else in staging memory.
-    Somewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+    Somewhere { operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8 },
     /// In staging memory: they are not in the type's form, or at odd addresses.
-    Elsewhere { operand: usize, port: Port, base: *mut u8, staging: *mut u8 },
+    Elsewhere { operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8 },
 }
 
 impl Place {
@@ -145,17 +145,17 @@ impl WorkerRun<'_> {
         // SAFETY: see above.
         unsafe {
             for &(input, row) in &self.staged.split.row_inputs {
-                let (i, port) = (input as usize, kernel.inputs[input as usize]);
+                let (i, buffer) = (input as usize, kernel.inputs[input as usize]);
                 let operand = kernel.outputs.len() + i;
-                self.load_rows(operand, port, self.shared.inputs[i], self.row_value(row), rows);
+                self.load_rows(operand, buffer, self.shared.inputs[i], self.row_value(row), rows);
             }
             self.finish(0, rows, store);
         }
     }
 
-    unsafe fn load_rows(&self, operand: usize, port: Port, base: *const u8, to: *mut u8, rows: &Range<usize>) {
+    unsafe fn load_rows(&self, operand: usize, buffer: RowArg, base: *const u8, to: *mut u8, rows: &Range<usize>) {
         // SAFETY: see above; a row tile has at most as many rows as a block has elements.
-        unsafe { self.kernel.space.rows.convert(Way::In, operand, port.dtype, base.cast_mut(), to, rows.clone()) }
+        unsafe { self.kernel.space.rows.convert(Way::In, operand, buffer.dtype, base.cast_mut(), to, rows.clone()) }
     }
 
     /// Turns totals into values of the rows, and computes what follows from them.
@@ -177,20 +177,20 @@ impl WorkerRun<'_> {
                 RowOutput::Output(_) => self.piece(self.staged.outputs_at, i),
             };
             let outputs = stage.row_outputs.iter().enumerate().map(target);
-            let ports: SmallVec<[*mut u8; 16]> = inputs.chain(outputs).collect();
-            let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, loops.uniforms());
+            let buffers: SmallVec<[*mut u8; 16]> = inputs.chain(outputs).collect();
+            let mut uniforms: SmallVec<[u64; 32]> = SmallVec::from_elem(0, loops.uniform_count());
             // No input is uniform: there are several rows.
-            loops.fill_cells(&mut cells, (&[], ports.len()), self.shared.numbers);
-            loops.run_block(&cells, &ports, (self.scratch, self.staged.piece), rows.len());
-            let outputs = &ports[stage.row_inputs.len()..];
+            loops.fill_uniforms(&mut uniforms, (&[], buffers.len()), self.shared.numbers);
+            loops.run_block(&uniforms, &buffers, (self.scratch, self.staged.piece), rows.len());
+            let outputs = &buffers[stage.row_inputs.len()..];
             for (output, &block) in stage.row_outputs.iter().zip(outputs).filter(|_| store) {
                 if let RowOutput::Output(o) = *output {
-                    let (o, port) = (o as usize, kernel.outputs[o as usize]);
-                    if port.of_rows {
+                    let (o, buffer) = (o as usize, kernel.outputs[o as usize]);
+                    if buffer.of_rows {
                         let base = self.shared.outputs[o];
-                        kernel.space.rows.convert(Way::Out, o, port.dtype, base, block, rows.clone());
+                        kernel.space.rows.convert(Way::Out, o, buffer.dtype, base, block, rows.clone());
                     } else {
-                        self.spread(o, port, block, rows);
+                        self.spread(o, buffer, block, rows);
                     }
                 }
             }
@@ -198,12 +198,12 @@ impl WorkerRun<'_> {
     }
 
     /// Writes a value of each row to all elements of an output.
-    unsafe fn spread(&self, output: usize, port: Port, values: *mut u8, rows: &Range<usize>) {
+    unsafe fn spread(&self, output: usize, buffer: RowArg, values: *mut u8, rows: &Range<usize>) {
         let (space, base) = (&self.kernel.space, self.shared.outputs[output]);
-        let bytes = ComputeType::of(port.dtype).map_or(8, ComputeType::bytes);
+        let bytes = ComputeType::of(buffer.dtype).map_or(8, ComputeType::bytes);
         let write = |block, elements| {
             // SAFETY: see above; blocks have as many elements.
-            unsafe { space.elements.convert(Way::Out, output, port.dtype, base, block, elements) }
+            unsafe { space.elements.convert(Way::Out, output, buffer.dtype, base, block, elements) }
         };
         if space.columns {
             for first in (0..space.each).map(|i| i * space.row_count + rows.start) {
@@ -229,22 +229,22 @@ impl WorkerRun<'_> {
         if stage.stage.outputs.is_empty() {
             return;
         }
-        let mut cells: SmallVec<[u64; 32]> = SmallVec::from_elem(0, stage.elements.uniforms());
+        let mut uniforms: SmallVec<[u64; 32]> = SmallVec::from_elem(0, stage.elements.uniform_count());
         let value = |f: &StageInput| {
             if let StageInput::Row(r) = f { self.row_value(*r).cast_const() } else { std::ptr::null() }
         };
         let mut values: SmallVec<[*const u8; 16]> = stage.stage.inputs.iter().map(value).collect();
         // SAFETY: see above. Uniform inputs are values of the row, of which a line has one.
         unsafe {
-            let ports = stage.stage.inputs.len() + stage.made;
-            let fill = |values: &[*const u8], cells: &mut [u64]| {
-                stage.elements.fill_cells(cells, (values, ports), self.shared.numbers);
+            let buffers = stage.stage.inputs.len() + stage.made;
+            let fill = |values: &[*const u8], uniforms: &mut [u64]| {
+                stage.elements.fill_uniforms(uniforms, (values, buffers), self.shared.numbers);
             };
-            fill(&values, &mut cells);
+            fill(&values, &mut uniforms);
             let work = rows.len() * part.len() * self.kernel.cost;
-            let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&cells, work));
+            let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&uniforms, work));
             if let Some(compiled) = compiled {
-                compiled.prepare(&mut cells);
+                compiled.prepare(&mut uniforms);
             }
             let places = self.places(stage);
             let on = (stage, &places[..]);
@@ -257,14 +257,14 @@ impl WorkerRun<'_> {
                             repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
                         }
                     }
-                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
+                    self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
                 // Several rows that are only reduced, from where they lie, are one block.
                 Traversal::SingleRow
                     if staged.row_tile > 1 && stage.made == 0 && places.iter().all(Place::is_along) =>
                 {
                     let n = rows.len() * space.each;
-                    self.block(on, (compiled, spills), &cells, (rows.start * space.each, 0), (0..rows.len(), n));
+                    self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
                 Traversal::SingleRow => {
                     // Where a row lies in several long stretches, blocks end with them, so that nothing is copied.
@@ -276,14 +276,14 @@ impl WorkerRun<'_> {
                         if r > 0 && by_row {
                             let step = values.iter_mut().zip(&stage.bytes).filter(|(v, _)| !v.is_null());
                             step.for_each(|(v, bytes)| *v = v.add(*bytes));
-                            if compiled.is_none_or(Compiled::reads_cells_as_they_are) {
-                                stage.elements.refill_cells(&mut cells, (&values, ports));
+                            if compiled.is_none_or(Compiled::reads_uniforms_as_they_are) {
+                                stage.elements.refill_uniforms(&mut uniforms, (&values, buffers));
                             } else {
-                                fill(&values, &mut cells);
+                                fill(&values, &mut uniforms);
                             }
-                            code = compiled.filter(|code| code.suits(&cells));
+                            code = compiled.filter(|code| code.suits(&uniforms));
                             if let Some(code) = code {
-                                code.prepare(&mut cells);
+                                code.prepare(&mut uniforms);
                             }
                         }
                         let (first, mut start) = ((rows.start + r) * space.each, part.start);
@@ -293,7 +293,7 @@ impl WorkerRun<'_> {
                                 n = n.min(stretch - (first + start) % stretch);
                             }
                             let cached = r * space.each + start;
-                            self.block(on, (code, spills), &cells, (first + start, cached), (r..r + 1, n));
+                            self.block(on, (code, spills), &uniforms, (first + start, cached), (r..r + 1, n));
                             start += n;
                         }
                     }
@@ -305,7 +305,7 @@ impl WorkerRun<'_> {
                     }
                     for i in part.clone().step_by(lines) {
                         let (at, count) = (i * space.row_count + rows.start, n * lines.min(part.end - i));
-                        self.block(on, (compiled, spills), &cells, (at, i * n), (0..n, count));
+                        self.block(on, (compiled, spills), &uniforms, (at, i * n), (0..n, count));
                     }
                 }
             });
@@ -321,18 +321,19 @@ impl WorkerRun<'_> {
         }
     }
 
-    /// Where a stage's ports lie: inputs, then what is made.
+    /// Where a stage's buffers lie: inputs, then what is made.
     fn places(&self, stage: &StageLoops) -> SmallVec<[Place; 16]> {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
         let cached = |c: u32| {
             let first = self.scratch.wrapping_add(staged.cached_at + c as usize * staged.cached_bytes);
             Place::Cached(first, staged.split.cached[c as usize].bytes())
         };
-        let operand = |operand: usize, port: Port, (base, even): (*mut u8, bool), staging: *mut u8| match port.access {
-            _ if port.is_half() || !even => Place::Elsewhere { operand, port, base, staging },
-            Access::Dense => Place::Along(base, port.dtype.size_of()),
-            _ => Place::Somewhere { operand, port, base, staging },
-        };
+        let operand =
+            |operand: usize, buffer: RowArg, (base, even): (*mut u8, bool), staging: *mut u8| match buffer.access {
+                _ if buffer.is_half() || !even => Place::Elsewhere { operand, buffer, base, staging },
+                Access::Dense => Place::Along(base, buffer.dtype.size_of()),
+                _ => Place::Somewhere { operand, buffer, base, staging },
+            };
         let input = |(k, input): (usize, &StageInput)| match *input {
             StageInput::Cached(c) => cached(c),
             StageInput::Row(r) if staged.traversal == Traversal::ColumnMajor && staged.lines == 1 => {
@@ -365,62 +366,62 @@ impl WorkerRun<'_> {
         &self,
         (stage, places): (&StageLoops, &[Place]),
         (code, spills): (Option<&Compiled>, *mut u8),
-        cells: &[u64],
+        uniforms: &[u64],
         (at, cached): (usize, usize),
         (rows, n): (Range<usize>, usize),
     ) {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
         let space = &kernel.space.elements;
         let inputs = stage.stage.inputs.len();
-        let mut ports: SmallVec<[*mut u8; 16]> = SmallVec::new();
+        let mut buffers: SmallVec<[*mut u8; 16]> = SmallVec::new();
         // SAFETY: see above.
         unsafe {
             for (k, place) in places.iter().enumerate() {
-                let copy = |operand: usize, port: Port, base: *mut u8, staging: *mut u8| {
+                let copy = |operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8| {
                     if k < inputs {
-                        space.convert(Way::In, operand, port.dtype, base, staging, at..at + n);
+                        space.convert(Way::In, operand, buffer.dtype, base, staging, at..at + n);
                     }
                     staging
                 };
-                ports.push(match *place {
+                buffers.push(match *place {
                     Place::Here(here) => here,
                     Place::Along(first, bytes) => first.add(at * bytes),
                     Place::Cached(first, bytes) => first.add(cached * bytes),
-                    Place::Elsewhere { operand, port, base, staging } => copy(operand, port, base, staging),
-                    Place::Somewhere { operand, port, base, staging } => match space.stretch(operand, at) {
-                        (offset, 1, left) if left >= n => base.offset(offset * port.dtype.size_of() as isize),
-                        _ => copy(operand, port, base, staging),
+                    Place::Elsewhere { operand, buffer, base, staging } => copy(operand, buffer, base, staging),
+                    Place::Somewhere { operand, buffer, base, staging } => match space.stretch(operand, at) {
+                        (offset, 1, left) if left >= n => base.offset(offset * buffer.dtype.size_of() as isize),
+                        _ => copy(operand, buffer, base, staging),
                     },
                 });
             }
             match code {
                 Some(code) => {
-                    let done = code.run(&ports, cells, n, spills);
+                    let done = code.run(&buffers, uniforms, n, spills);
                     if done < n {
-                        let mut cells: SmallVec<[u64; 32]> = SmallVec::from_slice(cells);
-                        code.restore(&mut cells);
-                        let left = code.after(&ports, done);
-                        stage.elements.run_block(&cells, &left, (self.scratch, staged.piece), n - done);
+                        let mut uniforms: SmallVec<[u64; 32]> = SmallVec::from_slice(uniforms);
+                        code.restore(&mut uniforms);
+                        let left = code.after(&buffers, done);
+                        stage.elements.run_block(&uniforms, &left, (self.scratch, staged.piece), n - done);
                     }
                 }
                 None if stage.made > 0 => {
-                    stage.elements.run_block(cells, &ports, (self.scratch, staged.piece), n);
+                    stage.elements.run_block(uniforms, &buffers, (self.scratch, staged.piece), n);
                 }
                 None => {}
             }
             // Made first, then read as they come.
-            let kept = (inputs..ports.len()).chain(stage.reduced_inputs.iter().copied());
-            for (k, (output, port)) in stage.stage.outputs.iter().zip(kept).enumerate() {
+            let kept = (inputs..buffers.len()).chain(stage.reduced_inputs.iter().copied());
+            for (k, (output, buffer)) in stage.stage.outputs.iter().zip(kept).enumerate() {
                 match (*output, &stage.reducers[k]) {
                     (StageOutput::Reduce(..), Some(reducer)) if staged.traversal == Traversal::ColumnMajor => {
-                        (reducer.columns)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                        (reducer.columns)(self.totals(k, rows.clone()), buffers[buffer], n / rows.len());
                     }
                     (StageOutput::Reduce(..), Some(reducer)) => {
-                        (reducer.rows)(self.totals(k, rows.clone()), ports[port], n / rows.len());
+                        (reducer.rows)(self.totals(k, rows.clone()), buffers[buffer], n / rows.len());
                     }
-                    (StageOutput::Output(o), _) if ports[port] == self.piece(staged.outputs_at, k) => {
-                        let (o, port, block) = (o as usize, kernel.outputs[o as usize], ports[port]);
-                        space.convert(Way::Out, o, port.dtype, shared.outputs[o], block, at..at + n);
+                    (StageOutput::Output(o), _) if buffers[buffer] == self.piece(staged.outputs_at, k) => {
+                        let (o, buffer, block) = (o as usize, kernel.outputs[o as usize], buffers[buffer]);
+                        space.convert(Way::Out, o, buffer.dtype, shared.outputs[o], block, at..at + n);
                     }
                     _ => {}
                 }
@@ -488,13 +489,13 @@ impl RowKernel {
         let (row_tiles, chunks) = self.tasks(staged);
         let reducers = staged.stages.last().map_or(0, |s| s.reducers.len());
         let mut partials = vec![0u64; if chunks > 1 { row_tiles * chunks * reducers * staged.row_tile } else { 0 }];
-        let even = |address: usize, port: &Port| address.is_multiple_of(port.dtype.size_of());
+        let even = |address: usize, buffer: &RowArg| address.is_multiple_of(buffer.dtype.size_of());
         let shared = Shared {
             outputs,
             inputs,
             even: (
-                inputs.iter().zip(&self.inputs).map(|(p, port)| even(*p as usize, port)).collect(),
-                outputs.iter().zip(&self.outputs).map(|(p, port)| even(*p as usize, port)).collect(),
+                inputs.iter().zip(&self.inputs).map(|(p, buffer)| even(*p as usize, buffer)).collect(),
+                outputs.iter().zip(&self.outputs).map(|(p, buffer)| even(*p as usize, buffer)).collect(),
             ),
             numbers,
             partials: partials.as_mut_ptr(),

@@ -8,29 +8,30 @@ use super::{
         jit::JitInput,
         space::Access,
     },
-    Loops, Port, uniform,
+    BufferArg, Loops, uniform,
 };
 
-/// The ports of an IR whose inputs and outputs are blocks of their types; `uniform` says which inputs are one element.
-fn block_ports(ir: &KernelIr, uniform: &[bool]) -> (Vec<Port>, Vec<Port>) {
+/// The buffers of an IR whose inputs and outputs are blocks of their types; `uniform` says which inputs are one
+/// element.
+fn block_buffers(ir: &KernelIr, uniform: &[bool]) -> (Vec<BufferArg>, Vec<BufferArg>) {
     let mut types = vec![ComputeType::F32; uniform.len()];
     for (inst, ty) in &ir.values {
         if let Inst::Input(i) = inst {
             types[*i as usize] = *ty;
         }
     }
-    let port = |ty: ComputeType, uniform: bool| Port {
+    let buffer = |ty: ComputeType, uniform: bool| BufferArg {
         dtype: ty.dtype(),
         access: if uniform { Access::Uniform } else { Access::Dense },
     };
-    let inputs = types.iter().zip(uniform).map(|(l, u)| port(*l, *u)).collect();
-    (inputs, ir.outputs.iter().map(|o| port(ir.ty(*o), false)).collect())
+    let inputs = types.iter().zip(uniform).map(|(l, u)| buffer(*l, *u)).collect();
+    (inputs, ir.outputs.iter().map(|o| buffer(ir.ty(*o), false)).collect())
 }
 
 impl JitInput {
     /// How loops made by [`Loops::of_blocks`] become machine code.
     pub(crate) fn of_blocks(ir: &KernelIr, of_row: &[bool]) -> JitInput {
-        let (inputs, outputs) = block_ports(ir, of_row);
+        let (inputs, outputs) = block_buffers(ir, of_row);
         JitInput {
             ir: ir.clone(),
             uniform: uniform(ir, &inputs),
@@ -44,7 +45,7 @@ impl JitInput {
 impl Loops {
     /// Loops of an IR whose inputs and outputs are blocks of their types; `uniform` says which inputs are one element.
     pub(crate) fn of_blocks(ir: &KernelIr, uniform: &[bool]) -> Option<Loops> {
-        let (inputs, outputs) = block_ports(ir, uniform);
+        let (inputs, outputs) = block_buffers(ir, uniform);
         Loops::new(ir, &inputs, &outputs, &vec![false; outputs.len()])
     }
 
@@ -57,8 +58,8 @@ impl Loops {
         self.registers
     }
 
-    pub(crate) fn uniforms(&self) -> usize {
-        self.uniforms
+    pub(crate) fn uniform_count(&self) -> usize {
+        self.uniform_count
     }
 
     /// How many loops a block takes.
@@ -66,32 +67,37 @@ impl Loops {
         self.calls.len()
     }
 
-    /// Fills the cells of uniform values, of loops made by [`Loops::of_blocks`] for so many ports.
+    /// Fills the uniforms, of loops made by [`Loops::of_blocks`] for so many buffers.
     ///
     /// # Safety
-    /// Uniform inputs have one element; there is a cell for each uniform value. `numbers` has all words the IR speaks
+    /// Uniform inputs have one element; there is a slot for each uniform value. `numbers` has all words the IR speaks
     /// of.
-    pub(crate) unsafe fn fill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize), numbers: &[u64]) {
-        for &(cell, inst, ty) in &self.numbers {
+    pub(crate) unsafe fn fill_uniforms(
+        &self,
+        uniforms: &mut [u64],
+        (inputs, buffers): (&[*const u8], usize),
+        numbers: &[u64],
+    ) {
+        for &(slot, inst, ty) in &self.numbers {
             match inst {
-                Inst::Number(word, dtype) => cells[cell as usize] = ty.bits_from(dtype, numbers[word as usize]),
-                Inst::Const(bits) => cells[cell as usize] = bits,
+                Inst::Number(word, dtype) => uniforms[slot as usize] = ty.bits_from(dtype, numbers[word as usize]),
+                Inst::Const(bits) => uniforms[slot as usize] = bits,
                 Inst::Input(_) | Inst::Op(..) => {}
             }
         }
         // SAFETY: by this function's contract.
-        unsafe { self.refill_cells(cells, (inputs, ports)) };
+        unsafe { self.refill_uniforms(uniforms, (inputs, buffers)) };
     }
 
-    /// The same where only inputs are others than before, and no cell was changed since.
+    /// The same where only inputs are others than before, and no slot was changed since.
     ///
     /// # Safety
-    /// As [`Loops::fill_cells`].
-    pub(crate) unsafe fn refill_cells(&self, cells: &mut [u64], (inputs, ports): (&[*const u8], usize)) {
-        for &(cell, inst, ty) in &self.numbers {
+    /// As [`Loops::fill_uniforms`].
+    pub(crate) unsafe fn refill_uniforms(&self, uniforms: &mut [u64], (inputs, buffers): (&[*const u8], usize)) {
+        for &(slot, inst, ty) in &self.numbers {
             if let Inst::Input(i) = inst {
-                let (from, to) = (inputs[i as usize], &raw mut cells[cell as usize]);
-                // SAFETY: a cell holds an element of any type, of four bytes mostly.
+                let (from, to) = (inputs[i as usize], &raw mut uniforms[slot as usize]);
+                // SAFETY: a slot holds an element of any type, of four bytes mostly.
                 unsafe {
                     match ty.bytes() {
                         4 => to.cast::<u32>().write(from.cast::<u32>().read()),
@@ -100,14 +106,14 @@ impl Loops {
                 }
             }
         }
-        // SAFETY: preambles name cells only, each with room for one element of any type, and a target is no operand.
-        unsafe { self.run_preamble(cells, ports as u16) };
+        // SAFETY: preambles name uniforms only, each with room for one element of any type, and a target is no operand.
+        unsafe { self.run_preamble(uniforms, buffers as u16) };
     }
 
     /// # Safety
-    /// There is a cell for each uniform value; the first is place `first`.
-    pub(crate) unsafe fn run_preamble(&self, cells: &mut [u64], first: u16) {
-        let base = cells.as_mut_ptr();
+    /// There is a slot for each uniform value; the first is place `first`.
+    pub(crate) unsafe fn run_preamble(&self, uniforms: &mut [u64], first: u16) {
+        let base = uniforms.as_mut_ptr();
         // SAFETY: by this function's contract.
         unsafe {
             let at = |place: u16| base.add(usize::from(place.saturating_sub(first))).cast::<u8>();
@@ -118,7 +124,7 @@ impl Loops {
         }
     }
 
-    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements; ports are inputs, then outputs.
+    /// Runs loops made by [`Loops::of_blocks`] on blocks of `n` elements; buffers are inputs, then outputs.
     ///
     /// # Safety
     /// Inputs that are not uniform are readable and outputs writable for `n` elements of their types, aligned; outputs
@@ -126,14 +132,14 @@ impl Loops {
     /// of eight bytes and aligned.
     pub(crate) unsafe fn run_block(
         &self,
-        cells: &[u64],
-        ports: &[*mut u8],
+        uniforms: &[u64],
+        buffers: &[*mut u8],
         (registers, stride): (*mut u8, usize),
         n: usize,
     ) {
         let mut places: SmallVec<[*mut u8; 64]> = SmallVec::new();
-        places.extend_from_slice(ports);
-        places.extend(cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+        places.extend_from_slice(buffers);
+        places.extend(uniforms.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
         // SAFETY: places are those the calls were made for.
         unsafe {
             places.extend((0..self.registers).map(|r| registers.add(r * stride)));

@@ -34,12 +34,12 @@ const PIECE: usize = 200_000;
 
 /// An input or output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Port {
+pub(crate) struct BufferArg {
     pub(crate) dtype: DType,
     pub(crate) access: Access,
 }
 
-impl Port {
+impl BufferArg {
     fn is_half(self) -> bool {
         matches!(self.dtype, DType::F16 | DType::BF16)
     }
@@ -54,8 +54,8 @@ impl Port {
 #[derive(Clone, Debug)]
 pub struct Kernel {
     pub(crate) space: IterationSpace,
-    pub(crate) inputs: Vec<Port>,
-    pub(crate) outputs: Vec<Port>,
+    pub(crate) inputs: Vec<BufferArg>,
+    pub(crate) outputs: Vec<BufferArg>,
     /// Computes with the numbers that are nearly always one taken for one.
     pub(crate) usual: Arc<Loops>,
     ones: Vec<(u32, DType)>,
@@ -70,7 +70,7 @@ pub struct Kernel {
 /// An IR as loops over places. Places are numbered: inputs, outputs, uniform values, registers.
 #[derive(Debug)]
 pub(crate) struct Loops {
-    /// Uniform values that are not computed: their cell and what they are.
+    /// Uniform values that are not computed: their slot and what they are.
     pub(crate) numbers: Vec<(u32, Inst, ComputeType)>,
     /// Computations of uniform values, over one element.
     pub(crate) preamble: Vec<Call>,
@@ -78,7 +78,7 @@ pub(crate) struct Loops {
     /// Inputs to copy to a register before the calls, and outputs to copy from a place after them.
     pub(crate) loads: Vec<(u32, u32)>,
     pub(crate) stores: Vec<(u32, u32)>,
-    pub(crate) uniforms: usize,
+    pub(crate) uniform_count: usize,
     pub(crate) registers: usize,
     /// Bytes of an element in a register.
     pub(crate) width: usize,
@@ -141,9 +141,9 @@ impl Kernel {
         general: KernelIr,
         staged: Vec<bool>,
     ) -> Option<Kernel> {
-        let port = |(i, &dtype): (usize, &DType)| Port { dtype, access: space.access(i) };
-        let out: Vec<Port> = outputs.iter().enumerate().map(port).collect();
-        let inp: Vec<Port> = inputs.iter().enumerate().map(|(i, d)| port((i + outputs.len(), d))).collect();
+        let buffer = |(i, &dtype): (usize, &DType)| BufferArg { dtype, access: space.access(i) };
+        let out: Vec<BufferArg> = outputs.iter().enumerate().map(buffer).collect();
+        let inp: Vec<BufferArg> = inputs.iter().enumerate().map(|(i, d)| buffer((i + outputs.len(), d))).collect();
         let code = Loops::new(usual, &inp, &out, &staged)?.into();
         let cost = usual.cost() + inp.len() + out.len();
         let general = Arc::new((general, OnceLock::new()));
@@ -171,15 +171,18 @@ impl Kernel {
 
     /// The same computation over another space; `None` if some operand is reached in another way there.
     pub fn over(&self, space: IterationSpace) -> Option<Kernel> {
-        let ports = self.outputs.iter().chain(&self.inputs);
-        ports.enumerate().all(|(i, port)| space.access(i) == port.access).then(|| Kernel { space, ..self.clone() })
+        let buffers = self.outputs.iter().chain(&self.inputs);
+        buffers
+            .enumerate()
+            .all(|(i, buffer)| space.access(i) == buffer.access)
+            .then(|| Kernel { space, ..self.clone() })
     }
 
     /// Bytes of an input that is used where it lies; `None` for others.
     #[inline]
     pub fn block_bytes(&self, input: usize) -> Option<usize> {
-        let port = self.inputs[input];
-        port.is_direct().then(|| self.element_count() * port.dtype.size_of())
+        let buffer = self.inputs[input];
+        buffer.is_direct().then(|| self.element_count() * buffer.dtype.size_of())
     }
 
     /// Whether an input that is used where it lies may lie at this address.
@@ -240,17 +243,17 @@ impl Kernel {
             let make = || Loops::new(&self.general.0, &self.inputs, &self.outputs, &self.staged);
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
-        let mut cells: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniforms);
-        // SAFETY: cells have room for one element each; inputs by this function's contract.
-        unsafe { self.uniforms(code, &mut cells, inputs, numbers) };
+        let mut uniforms: SmallVec<[u64; 64]> = SmallVec::from_elem(0, code.uniform_count);
+        // SAFETY: uniforms have room for one element each; inputs by this function's contract.
+        unsafe { self.fill_uniforms(code, &mut uniforms, inputs, numbers) };
         let n = self.element_count();
-        let compiled = self.tier.as_ref().filter(|_| usual && n > 0).and_then(|t| t.code(&cells, n * self.cost));
+        let compiled = self.tier.as_ref().filter(|_| usual && n > 0).and_then(|t| t.code(&uniforms, n * self.cost));
         if let Some(compiled) = compiled {
-            compiled.prepare(&mut cells);
+            compiled.prepare(&mut uniforms);
         }
-        let shared = Shared { outputs, inputs, cells: &cells };
+        let shared = Shared { outputs, inputs, uniforms: &uniforms };
         if let Some(compiled) = compiled {
-            // SAFETY: by this function's contract; cells are prepared; ranges are disjoint.
+            // SAFETY: by this function's contract; uniforms are prepared; ranges are disjoint.
             parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
             return Ok(Ran::Compiled);
         }
@@ -265,11 +268,13 @@ impl Kernel {
                 unsafe { self.stretch(code, shared.get(), start..end) };
                 start = end;
                 // A large first run need not end as it began: the code computes the same bits.
-                if let Some(compiled) = tier.filter(|_| start < range.end).and_then(|t| t.ready(shared.cells)) {
-                    let mut cells: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.cells);
-                    compiled.prepare(&mut cells);
-                    // SAFETY: as above; cells are prepared.
-                    unsafe { self.compiled(compiled, Shared { cells: &cells, ..shared.get() }, start..range.end) };
+                if let Some(compiled) = tier.filter(|_| start < range.end).and_then(|t| t.ready(shared.uniforms)) {
+                    let mut uniforms: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.uniforms);
+                    compiled.prepare(&mut uniforms);
+                    // SAFETY: as above; uniforms are prepared.
+                    unsafe {
+                        self.compiled(compiled, Shared { uniforms: &uniforms, ..shared.get() }, start..range.end)
+                    };
                     went_over.store(true, Relaxed);
                     return;
                 }
@@ -281,36 +286,36 @@ impl Kernel {
         Ok(if went_over.into_inner() { Ran::Both } else { Ran::Loops })
     }
 
-    /// The cells of the usual IR.
+    /// The uniforms of the usual IR.
     #[cfg(test)]
-    pub(crate) fn cells(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
-        let mut cells = vec![0; self.usual.uniforms];
+    pub(crate) fn uniforms(&self, inputs: &[*const u8], numbers: &[u64]) -> Vec<u64> {
+        let mut uniforms = vec![0; self.usual.uniform_count];
         // SAFETY: as in `Kernel::run`, whose operands these are.
-        unsafe { self.uniforms(&self.usual, &mut cells, inputs, numbers) };
-        cells
+        unsafe { self.fill_uniforms(&self.usual, &mut uniforms, inputs, numbers) };
+        uniforms
     }
 
-    /// Fills the cells of uniform values.
+    /// Fills the uniforms.
     ///
     /// # Safety
     /// As [`Kernel::run`].
-    unsafe fn uniforms(&self, code: &Loops, cells: &mut [u64], inputs: &[*const u8], numbers: &[u64]) {
-        for &(cell, inst, ty) in &code.numbers {
-            let cell = &mut cells[cell as usize];
+    unsafe fn fill_uniforms(&self, code: &Loops, uniforms: &mut [u64], inputs: &[*const u8], numbers: &[u64]) {
+        for &(slot, inst, ty) in &code.numbers {
+            let slot = &mut uniforms[slot as usize];
             match inst {
-                Inst::Number(word, dtype) => *cell = ty.bits_from(dtype, numbers[word as usize]),
-                Inst::Const(bits) => *cell = bits,
-                // SAFETY: an input has at least one element where there is anything to do; a cell holds one.
+                Inst::Number(word, dtype) => *slot = ty.bits_from(dtype, numbers[word as usize]),
+                Inst::Const(bits) => *slot = bits,
+                // SAFETY: an input has at least one element where there is anything to do; a slot holds one.
                 Inst::Input(i) if self.element_count() > 0 => unsafe {
-                    let target = std::ptr::from_mut(cell).cast();
+                    let target = std::ptr::from_mut(slot).cast();
                     self.load(i as usize, inputs[i as usize], target, 0, 1);
                 },
                 Inst::Input(_) | Inst::Op(..) => {}
             }
         }
         let first = (self.inputs.len() + self.outputs.len()) as u16;
-        // SAFETY: preambles name cells only, each with room for one element of any type, and a target is no operand.
-        unsafe { code.run_preamble(cells, first) };
+        // SAFETY: preambles name uniforms only, each with room for one element of any type, and a target is no operand.
+        unsafe { code.run_preamble(uniforms, first) };
     }
 
     /// Copies elements of an input to a block of its type.
@@ -345,16 +350,17 @@ impl Kernel {
         let register = (code.block * code.width).next_multiple_of(64);
         with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());
-            let mut places: SmallVec<[*mut u8; 64]> = SmallVec::with_capacity(i + o + code.uniforms + code.registers);
+            let mut places: SmallVec<[*mut u8; 64]> =
+                SmallVec::with_capacity(i + o + code.uniform_count + code.registers);
             // SAFETY: offsets stay within the memory each pointer belongs to: the range lies within the space,
             // registers within the scratch memory; calls read places that were filled before and write places that are
             // no operand.
             unsafe {
-                let step = |port: &Port| if port.is_direct() { port.dtype.size_of() } else { 0 };
-                let at = |port: &Port| range.start * step(port);
-                places.extend(shared.inputs.iter().zip(&self.inputs).map(|(p, port)| p.add(at(port)).cast_mut()));
-                places.extend(shared.outputs.iter().zip(&self.outputs).map(|(p, port)| p.add(at(port))));
-                places.extend(shared.cells.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
+                let step = |buffer: &BufferArg| if buffer.is_direct() { buffer.dtype.size_of() } else { 0 };
+                let at = |buffer: &BufferArg| range.start * step(buffer);
+                places.extend(shared.inputs.iter().zip(&self.inputs).map(|(p, buffer)| p.add(at(buffer)).cast_mut()));
+                places.extend(shared.outputs.iter().zip(&self.outputs).map(|(p, buffer)| p.add(at(buffer))));
+                places.extend(shared.uniforms.iter().map(|c| std::ptr::from_ref(c).cast::<u8>().cast_mut()));
                 places.extend((0..code.registers).map(|r| base.add(r * register)));
                 let mut start = range.start;
                 while start < range.end {
@@ -369,8 +375,8 @@ impl Kernel {
                     for &(output, place) in &code.stores {
                         self.store(output as usize, shared.outputs[output as usize], places[place as usize], start, n);
                     }
-                    for (place, port) in places.iter_mut().zip(self.inputs.iter().chain(&self.outputs)) {
-                        *place = place.add(n * step(port));
+                    for (place, buffer) in places.iter_mut().zip(self.inputs.iter().chain(&self.outputs)) {
+                        *place = place.add(n * step(buffer));
                     }
                     start += n;
                 }
@@ -384,10 +390,10 @@ impl Kernel {
 pub(crate) struct Shared<'a> {
     pub(crate) outputs: &'a [*mut u8],
     pub(crate) inputs: &'a [*const u8],
-    pub(crate) cells: &'a [u64],
+    pub(crate) uniforms: &'a [u64],
 }
 
-// SAFETY: threads read inputs and cells, and write disjoint elements of the outputs.
+// SAFETY: threads read inputs and uniforms, and write disjoint elements of the outputs.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
@@ -398,7 +404,7 @@ impl<'a> Shared<'a> {
 }
 
 /// Per value whether it is the same for all elements.
-pub(crate) fn uniform(ir: &KernelIr, inputs: &[Port]) -> Vec<bool> {
+pub(crate) fn uniform(ir: &KernelIr, inputs: &[BufferArg]) -> Vec<bool> {
     let mut uniform = Vec::with_capacity(ir.values.len());
     for (i, (inst, _)) in ir.values.iter().enumerate() {
         uniform.push(match inst {
@@ -413,7 +419,7 @@ pub(crate) fn uniform(ir: &KernelIr, inputs: &[Port]) -> Vec<bool> {
 /// Assigns places.
 struct Places<'a> {
     ir: &'a KernelIr,
-    inputs: &'a [Port],
+    inputs: &'a [BufferArg],
     place: Vec<u16>,
     uniform: Vec<bool>,
     last_use: Vec<usize>,
@@ -435,6 +441,33 @@ impl Places<'_> {
         (self.first + self.registers - 1) as u16
     }
 
+    /// Gives back the registers of operands that value `v` used last. Only what was computed or loaded before can be
+    /// free now; the target is none of the operands.
+    fn release_operands(&mut self, v: usize) {
+        for operand in self.ir.operands(Val(v as u32)) {
+            let o = operand.0 as usize;
+            let register = usize::from(self.place[o]) >= self.first && !matches!(self.ir.values[o].0, Inst::Input(_));
+            if self.last_use[o] == v && register && !self.free.contains(&self.place[o]) {
+                self.free.push(self.place[o]);
+            }
+        }
+    }
+
+    /// Per value the output that is its place, because it may be written where it lies; and which outputs are so.
+    fn outputs(&self, outputs: &[BufferArg], staged: &[bool]) -> (Vec<Option<u16>>, Vec<bool>) {
+        let mut own: Vec<Option<u16>> = vec![None; self.ir.values.len()];
+        let mut placed = vec![false; outputs.len()];
+        for (o, (v, buffer)) in self.ir.outputs.iter().zip(outputs).enumerate() {
+            let v = v.0 as usize;
+            let computed = matches!(self.ir.values[v].0, Inst::Op(..)) && !self.uniform[v];
+            if computed && buffer.is_direct() && !staged[o] && own[v].is_none() {
+                own[v] = Some((self.inputs.len() + o) as u16);
+                placed[o] = true;
+            }
+        }
+        (own, placed)
+    }
+
     /// The loop of a computation.
     fn call(&self, v: usize, target: u16) -> Option<Call> {
         let (Inst::Op(op, args), to) = self.ir.values[v] else { return None };
@@ -452,12 +485,12 @@ impl Places<'_> {
 }
 
 impl Loops {
-    pub(crate) fn new(ir: &KernelIr, inputs: &[Port], outputs: &[Port], staged: &[bool]) -> Option<Loops> {
+    pub(crate) fn new(ir: &KernelIr, inputs: &[BufferArg], outputs: &[BufferArg], staged: &[bool]) -> Option<Loops> {
         let count = ir.values.len();
         let uniform = uniform(ir, inputs);
-        let uniforms = uniform.iter().filter(|u| **u).count();
-        let first_cell = inputs.len() + outputs.len();
-        if first_cell + count + outputs.len() > usize::from(u16::MAX) {
+        let uniform_count = uniform.iter().filter(|u| **u).count();
+        let first_uniform = inputs.len() + outputs.len();
+        if first_uniform + count + outputs.len() > usize::from(u16::MAX) {
             return None;
         }
         let mut last_use: Vec<usize> = vec![0; count];
@@ -471,32 +504,22 @@ impl Loops {
             place: vec![0; count],
             uniform,
             last_use,
-            first: first_cell + uniforms,
+            first: first_uniform + uniform_count,
             registers: 0,
             free: Vec::new(),
         };
         let (mut numbers, mut preamble, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         let (mut loads, mut stores) = (Vec::new(), Vec::new());
-        let mut next_cell = first_cell as u16;
-        // An output that may be written where it lies is its value's place.
-        let mut own: Vec<Option<u16>> = vec![None; count];
-        let mut placed = vec![false; outputs.len()];
-        for (o, (v, port)) in ir.outputs.iter().zip(outputs).enumerate() {
-            let v = v.0 as usize;
-            let computed = matches!(ir.values[v].0, Inst::Op(..)) && !p.uniform[v];
-            if computed && port.is_direct() && !staged[o] && own[v].is_none() {
-                own[v] = Some((inputs.len() + o) as u16);
-                placed[o] = true;
-            }
-        }
+        let mut next_uniform = first_uniform as u16;
+        let (own, placed) = p.outputs(outputs, staged);
         let widest = ir.values.iter().map(|(_, ty)| ty.bytes()).max().unwrap_or(1);
         for (v, &(inst, ty)) in ir.values.iter().enumerate() {
             if p.uniform[v] {
-                p.place[v] = next_cell;
-                next_cell += 1;
+                p.place[v] = next_uniform;
+                next_uniform += 1;
                 match inst {
                     Inst::Op(..) => preamble.push(p.call(v, p.place[v])?),
-                    _ => numbers.push(((p.place[v] as usize - first_cell) as u32, inst, ty)),
+                    _ => numbers.push(((p.place[v] as usize - first_uniform) as u32, inst, ty)),
                 }
                 continue;
             }
@@ -512,19 +535,12 @@ impl Loops {
                     calls.push(p.call(v, p.place[v])?);
                 }
             }
-            // Only what was computed or loaded before can be free now; the target is none of the operands.
-            for operand in ir.operands(Val(v as u32)) {
-                let o = operand.0 as usize;
-                let register = usize::from(p.place[o]) >= p.first && !matches!(ir.values[o].0, Inst::Input(_));
-                if p.last_use[o] == v && register && !p.free.contains(&p.place[o]) {
-                    p.free.push(p.place[o]);
-                }
-            }
+            p.release_operands(v);
         }
-        for (o, (v, port)) in ir.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
+        for (o, (v, buffer)) in ir.outputs.iter().zip(outputs).enumerate().filter(|(o, _)| !placed[*o]) {
             let (place, bytes) = (p.place[v.0 as usize], ir.ty(*v).bytes());
             let uniform = p.uniform[v.0 as usize];
-            if port.is_direct() && !staged[o] {
+            if buffer.is_direct() && !staged[o] {
                 calls.push(Call {
                     run: loops::copy(bytes, uniform),
                     target: (inputs.len() + o) as u16,
@@ -541,6 +557,16 @@ impl Loops {
         }
         let blocks = p.registers + inputs.len() + outputs.len();
         let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
-        Some(Loops { numbers, preamble, calls, loads, stores, uniforms, registers: p.registers, width: widest, block })
+        Some(Loops {
+            numbers,
+            preamble,
+            calls,
+            loads,
+            stores,
+            uniform_count,
+            registers: p.registers,
+            width: widest,
+            block,
+        })
     }
 }

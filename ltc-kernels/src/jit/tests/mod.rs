@@ -266,14 +266,14 @@ impl Case {
             all.extend(inputs.iter_mut().map(Elements::bits));
             results.push(all);
         }
-        for (port, (zero, one)) in results[0].iter().zip(&results[1]).enumerate() {
+        for (buffer, (zero, one)) in results[0].iter().zip(&results[1]).enumerate() {
             for (i, (a, b)) in zero.0.iter().zip(&one.0).enumerate() {
                 assert_eq!(
                     a, b,
-                    "port {port}, element {i} of {rows} x {columns}: {a:#x} by loops, {b:#x} compiled; {self:?}",
+                    "buffer {buffer}, element {i} of {rows} x {columns}: {a:#x} by loops, {b:#x} compiled; {self:?}",
                 );
             }
-            assert_eq!(zero.1, one.1, "port {port}: bytes around it");
+            assert_eq!(zero.1, one.1, "buffer {buffer}: bytes around it");
         }
         ran == Ran::Compiled
     }

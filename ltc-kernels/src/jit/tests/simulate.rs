@@ -129,11 +129,11 @@ fn operate(op: Op, imm: u8, a: &[Register]) -> Register {
     }
 }
 
-fn load(port: &[u8], place: VecSlot) -> Register {
+fn load(buffer: &[u8], place: VecSlot) -> Register {
     let at = |i: usize, bytes: usize| {
         let from = (usize::from(place.first) + i) * bytes;
         let mut word = [0; 8];
-        word[..bytes].copy_from_slice(&port[from..from + bytes]);
+        word[..bytes].copy_from_slice(&buffer[from..from + bytes]);
         u64::from_le_bytes(word)
     };
     match place.form {
@@ -145,7 +145,7 @@ fn load(port: &[u8], place: VecSlot) -> Register {
     }
 }
 
-fn store(port: &mut [u8], place: VecSlot, register: &Register) {
+fn store(buffer: &mut [u8], place: VecSlot, register: &Register) {
     let bytes = place.form.bytes();
     let lanes: Vec<u64> = match place.form {
         Form::Vector64 => q(register).into(),
@@ -156,14 +156,14 @@ fn store(port: &mut [u8], place: VecSlot, register: &Register) {
     };
     for (i, lane) in lanes.into_iter().enumerate() {
         let to = (usize::from(place.first) + i) * bytes;
-        port[to..to + bytes].copy_from_slice(&lane.to_le_bytes()[..bytes]);
+        buffer[to..to + bytes].copy_from_slice(&lane.to_le_bytes()[..bytes]);
     }
 }
 
-/// Computes so many groups of AVX-512; `ports` are the bytes of inputs and outputs. Whether there is a program,
+/// Computes so many groups of AVX-512; `buffers` are the bytes of inputs and outputs. Whether there is a program,
 /// and no element is left to tier 0.
-pub(super) fn run(input: &JitInput, cells: &[u64], groups: usize, ports: &mut [Vec<u8>]) -> bool {
-    let Some(program) = input.program(Width::Zmm, cells) else { return false };
+pub(super) fn run(input: &JitInput, uniforms: &[u64], groups: usize, buffers: &mut [Vec<u8>]) -> bool {
+    let Some(program) = input.program(Width::Zmm, uniforms) else { return false };
     let all: Vectors = program.interleaved(groups, Width::Zmm.group());
     let Allocated { before, steps, slots } = allocate(&all, Width::Zmm.registers());
     let mut registers = [[0xa5u8; 64]; 32];
@@ -175,16 +175,16 @@ pub(super) fn run(input: &JitInput, cells: &[u64], groups: usize, ports: &mut [V
             AllocEvent::Copy { from, to } => registers[usize::from(*to)] = registers[usize::from(*from)],
             AllocEvent::Broadcast(to, uniform) => {
                 let bits = match uniform.from {
-                    Origin::Cell(c) => cells[c as usize],
+                    Origin::Slot(c) => uniforms[c as usize],
                     Origin::Pool(at) => program.pool[at as usize],
                 };
                 registers[usize::from(*to)] = if uniform.wide { of_q([bits; 8]) } else { of_d([bits as u32; 16]) };
             }
             AllocEvent::Op { op: Op::Load(place), result, .. } => {
-                registers[usize::from(*result)] = load(&ports[usize::from(place.port)], *place);
+                registers[usize::from(*result)] = load(&buffers[usize::from(place.buffer)], *place);
             }
             AllocEvent::Op { op: Op::Store(place), args, .. } => {
-                store(&mut ports[usize::from(place.port)], *place, &registers[usize::from(args[0])]);
+                store(&mut buffers[usize::from(place.buffer)], *place, &registers[usize::from(args[0])]);
             }
             AllocEvent::Op { op: Op::Check, args, .. } => {
                 if d(&registers[usize::from(args[0])]).iter().any(|lane| *lane != 0) {

@@ -84,20 +84,20 @@ fn wide_programs_agree() {
         // SAFETY: `n` elements each.
         unsafe { kernel.run(&to, &from, &numbers, |n, f| f(0..n)) }.expect("runs");
         let bytes = |e: &Elements| e.memory.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
-        let mut ports: Vec<Vec<u8>> = inputs.iter().chain(&outputs).map(bytes).collect();
-        ports[inputs.len()..].iter_mut().for_each(|p| p.fill(0xcc));
+        let mut buffers: Vec<Vec<u8>> = inputs.iter().chain(&outputs).map(bytes).collect();
+        buffers[inputs.len()..].iter_mut().for_each(|p| p.fill(0xcc));
         let input = input(&case);
-        let mut cells = kernel.cells(&from, &numbers);
+        let mut uniforms = kernel.uniforms(&from, &numbers);
         let truths = input.uniform.iter().zip(&case.ir.values).filter(|(u, _)| **u);
-        for (cell, (_, value)) in cells.iter_mut().zip(truths) {
-            *cell = if value.1 == ComputeType::Bool && *cell != 0 { u64::MAX } else { *cell };
+        for (slot, (_, value)) in uniforms.iter_mut().zip(truths) {
+            *slot = if value.1 == ComputeType::Bool && *slot != 0 { u64::MAX } else { *slot };
         }
-        if !simulate::run(&input, &cells, groups, &mut ports) {
+        if !simulate::run(&input, &uniforms, groups, &mut buffers) {
             continue;
         }
         compared += 1;
-        for (output, port) in outputs.iter_mut().zip(&ports[inputs.len()..]) {
-            let words = port.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes")));
+        for (output, buffer) in outputs.iter_mut().zip(&buffers[inputs.len()..]) {
+            let words = buffer.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes")));
             let mut got = Elements { memory: words.collect(), dtype: output.dtype, shift: 0, n };
             assert_eq!(got.bits().0, output.bits().0, "{case:?}");
         }
@@ -109,7 +109,7 @@ fn wide_programs_agree() {
 #[test]
 fn both_widths_are_one_operation() {
     use Op::*;
-    let place = |form| VecSlot { port: 9, first: 48, form };
+    let place = |form| VecSlot { buffer: 9, first: 48, form };
     let forms = [Form::Bytes, Form::Words, Form::Halves, Form::Vector32, Form::Vector64];
     let simple = [
         AddPs, SubPs, MulPs, DivPs, MaxPs, MinPs, AddPd, SubPd, MulPd, DivPd, MaxPd, MinPd, And, Andn, Or, Xor, AddD,
