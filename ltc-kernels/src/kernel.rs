@@ -50,7 +50,7 @@ impl FusedKernel {
     #[inline]
     pub fn misplaced(&self, input: usize, address: usize) -> Option<usize> {
         match self {
-            FusedKernel::Flat(kernel) => kernel.block_bytes(input).filter(|_| !kernel.suits(input, address)),
+            FusedKernel::Flat(kernel) => kernel.block_bytes(input).filter(|_| !kernel.is_aligned(input, address)),
             FusedKernel::Rows(_) => None,
         }
     }

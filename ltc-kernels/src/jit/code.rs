@@ -110,7 +110,7 @@ const TAIL: usize = 128;
 
 impl Compiled {
     /// Whether the code computes what these numbers ask for.
-    pub(crate) fn suits(&self, uniforms: &[u64]) -> bool {
+    pub(crate) fn guards_hold(&self, uniforms: &[u64]) -> bool {
         self.exponents.iter().all(|&(slot, bits)| uniforms[slot as usize] == bits)
     }
 

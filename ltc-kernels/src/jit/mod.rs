@@ -54,7 +54,7 @@ mod code {
     }
 
     impl Compiled {
-        pub(crate) fn suits(&self, _: &[u64]) -> bool {
+        pub(crate) fn guards_hold(&self, _: &[u64]) -> bool {
             match *self {}
         }
 

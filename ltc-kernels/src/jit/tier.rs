@@ -92,7 +92,7 @@ impl Tier {
 
     /// The code for these uniform values, if it is there by now.
     pub(crate) fn ready(&self, uniforms: &[u64]) -> Option<&Compiled> {
-        self.code.get()?.as_ref().filter(|c| c.suits(uniforms))
+        self.code.get()?.as_ref().filter(|c| c.guards_hold(uniforms))
     }
 
     /// Whether the kernel runs as machine code.

@@ -281,7 +281,7 @@ impl WorkerRun<'_> {
                             } else {
                                 fill(&values, &mut uniforms);
                             }
-                            code = compiled.filter(|code| code.suits(&uniforms));
+                            code = compiled.filter(|code| code.guards_hold(&uniforms));
                             if let Some(code) = code {
                                 code.prepare(&mut uniforms);
                             }

@@ -187,7 +187,7 @@ impl Kernel {
 
     /// Whether an input that is used where it lies may lie at this address.
     #[inline]
-    pub fn suits(&self, input: usize, address: usize) -> bool {
+    pub fn is_aligned(&self, input: usize, address: usize) -> bool {
         address.is_multiple_of(self.inputs[input].dtype.size_of())
     }
 
@@ -259,7 +259,7 @@ impl Kernel {
         }
         let tier = self.tier.as_ref().filter(|_| usual);
         let piece = (PIECE / self.cost.max(1)).max(code.block);
-        let went_over = AtomicBool::new(false);
+        let tiered_up = AtomicBool::new(false);
         let stretch = |range: Range<usize>| {
             let mut start = range.start;
             while start < range.end {
@@ -275,7 +275,7 @@ impl Kernel {
                     unsafe {
                         self.compiled(compiled, Shared { uniforms: &uniforms, ..shared.get() }, start..range.end)
                     };
-                    went_over.store(true, Relaxed);
+                    tiered_up.store(true, Relaxed);
                     return;
                 }
             }
@@ -283,7 +283,7 @@ impl Kernel {
         if n > 0 {
             parallel(n, &stretch);
         }
-        Ok(if went_over.into_inner() { Ran::Both } else { Ran::Loops })
+        Ok(if tiered_up.into_inner() { Ran::Both } else { Ran::Loops })
     }
 
     /// The uniforms of the usual IR.

@@ -102,8 +102,8 @@ impl Executable for TsExecutable {
             let mut state = self.state.lock();
             (std::mem::take(&mut state.frame), state.cost.wide)
         };
-        let (suits, narrow) = (self.program.suits(&inputs.numbers), inputs.narrow);
-        let program = if suits { Ok(&self.program) } else { self.as_recorded() };
+        let (guards_hold, narrow) = (self.program.guards_hold(&inputs.numbers), inputs.narrow);
+        let program = if guards_hold { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let run = || match program {
             Ok(program) => {
@@ -112,14 +112,14 @@ impl Executable for TsExecutable {
                 let (forked, start) = (helper.is_some(), forks.then(Instant::now));
                 let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, helper);
                 start.into_iter().for_each(|start| self.trial.took(forked, start.elapsed()));
-                RunStats { unsuited: u64::from(!suits), ..stats }
+                RunStats { guard_misses: u64::from(!guards_hold), ..stats }
             }
             Err(error) => {
                 (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
-                RunStats { runs: 1, unsuited: 1, ..RunStats::default() }
+                RunStats { runs: 1, guard_misses: 1, ..RunStats::default() }
             }
         };
-        let narrow = (narrow || suits && !wide) && self.narrows() || came_along();
+        let narrow = (narrow || guards_hold && !wide) && self.narrows() || came_along();
         let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
         stats.narrow += u64::from(narrow);
         let blocks = pooled.leave();

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     fusion::FusedKernelStep,
-    program::{Fate, Instr, InstrKind, InstrResult, Program, as_usize},
+    program::{Instr, InstrKind, InstrResult, Program, ValueUse, as_usize},
 };
 
 /// What executions did, summed; for tests and reports.
@@ -41,13 +41,13 @@ pub struct RunStats {
     /// Those of them run as machine code.
     pub compiled: u64,
     /// Those that began as loops and ended as machine code, which was there by then.
-    pub went_over: u64,
+    pub tiered_up: u64,
     /// Matrix products that were too small for several threads.
     pub small_products: u64,
     /// Executions with nothing that gains by several threads.
     pub narrow: u64,
     /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
-    pub unsuited: u64,
+    pub guard_misses: u64,
     /// Large blocks of memory that had been kept from earlier runs.
     pub blocks_reused: u64,
     /// Large blocks of memory the system was asked for.
@@ -66,10 +66,10 @@ impl std::ops::AddAssign for RunStats {
         self.donations_taken += o.donations_taken;
         self.kernels += o.kernels;
         self.compiled += o.compiled;
-        self.went_over += o.went_over;
+        self.tiered_up += o.tiered_up;
         self.small_products += o.small_products;
         self.narrow += o.narrow;
-        self.unsuited += o.unsuited;
+        self.guard_misses += o.guard_misses;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
         self.forks += o.forks;
@@ -171,7 +171,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn take_input(&mut self, index: usize, input: Input, fate: &Fate) {
+    pub(super) fn take_input(&mut self, index: usize, input: Input, value_use: &ValueUse) {
         let layout = &self.program.lowered.params()[index];
         let wrong = |got: &str| Arc::new(input_failure(format!("input {index} must be {layout}, got {got}")));
         let value = input.buffer.and_then(|buffer| match buffer.get::<TchBuffer>() {
@@ -179,13 +179,13 @@ impl Run<'_> {
             Some(inner) => Err(wrong(&inner.layout().to_string())),
             None => Err(wrong("a buffer of another backend")),
         });
-        for &output in self.program.outputs(fate) {
+        for &output in self.program.outputs(value_use) {
             match &value {
                 Ok(buffer) => self.tell(output, buffer.clone()),
                 Err(error) => self.sink.output(output as usize, Err(error.clone())),
             }
         }
-        if fate.used {
+        if value_use.used {
             self.slots[index] = match value {
                 Ok(buffer) => Slot::Shared { buffer, donated: input.donated },
                 Err(error) => Slot::Poisoned(error),
@@ -202,7 +202,7 @@ impl Run<'_> {
         if let InstrKind::Fused(fused) = &instr.kind
             && operands.iter().any(|o| matches!(self.slots[o.slot as usize], Slot::Poisoned(_)))
         {
-            return self.salvage(instr, fused);
+            return self.run_unpoisoned_outputs(instr, fused);
         }
         let before = self.written_addresses(instr);
         let outcome = self.call(instr);
@@ -291,7 +291,7 @@ impl Run<'_> {
             }
         };
         self.stats.compiled += u64::from(by == Ran::Compiled);
-        self.stats.went_over += u64::from(by == Ran::Both);
+        self.stats.tiered_up += u64::from(by == Ran::Both);
         let values = values.map_err(|e| self.failed(instr, e))?;
         let expected = instr.results.len();
         if values.len() != expected {
@@ -302,7 +302,7 @@ impl Run<'_> {
     }
 
     /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
-    fn salvage(&mut self, instr: &Instr, fused: &FusedKernelStep) {
+    fn run_unpoisoned_outputs(&mut self, instr: &Instr, fused: &FusedKernelStep) {
         self.failed = true;
         let (program, graph) = (self.program, &self.program.lowered);
         let operands = program.instr_operands(instr);
@@ -364,7 +364,7 @@ impl Run<'_> {
     pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {
         let (node, TorchError { class, message }) = (instr.node as usize, error);
         let op = self.program.lowered.nodes()[node].op().name().into();
-        let node = self.program.origin.get(node).map_or(node, |&n| n as usize);
+        let node = self.program.provenance.get(node).map_or(node, |&n| n as usize);
         Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
     }
 
@@ -404,9 +404,9 @@ impl Run<'_> {
     }
 
     fn store(&mut self, value: Held, result: &InstrResult) {
-        let outputs = self.program.outputs(&result.fate);
+        let outputs = self.program.outputs(&result.value_use);
         if outputs.is_empty() {
-            if result.fate.used {
+            if result.value_use.used {
                 self.meter.add(result.bytes);
                 self.put(result.slot, Slot::Own(value, result.bytes));
             }
@@ -416,7 +416,7 @@ impl Run<'_> {
         for &output in outputs {
             self.tell(output, buffer.clone());
         }
-        if result.fate.used {
+        if result.value_use.used {
             self.put(result.slot, Slot::Shared { buffer, donated: false });
         } else {
             self.free(result.slot as usize);
@@ -430,10 +430,10 @@ impl Run<'_> {
     }
 
     pub(super) fn poison(&mut self, result: &InstrResult, error: &Arc<ExecError>) {
-        for &output in self.program.outputs(&result.fate) {
+        for &output in self.program.outputs(&result.value_use) {
             self.sink.output(output as usize, Err(error.clone()));
         }
-        if result.fate.used {
+        if result.value_use.used {
             self.put(result.slot, Slot::Poisoned(error.clone()));
         } else {
             self.free(result.slot as usize);

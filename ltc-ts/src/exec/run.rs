@@ -46,8 +46,8 @@ pub(crate) fn run(
     run.settled = program.settled[0];
     run.failed = params.iter().any(|p| p.buffer.is_err());
     run.is_safe();
-    for (index, (input, fate)) in params.into_iter().zip(&program.params).enumerate() {
-        run.take_input(index, input, fate);
+    for (index, (input, value_use)) in params.into_iter().zip(&program.params).enumerate() {
+        run.take_input(index, input, value_use);
     }
     if profile.is_on() {
         for (i, instr) in program.instrs.iter().enumerate() {

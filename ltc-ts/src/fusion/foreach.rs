@@ -13,29 +13,29 @@ use super::{node_compute::NodeCompute, rows};
 pub(super) fn take_apart(graph: &Graph, allowed: impl Fn(&NodeCompute) -> bool) -> Option<(Graph, Vec<u32>)> {
     let is_list = |n: &GraphNode| n.op().name().starts_with("aten::_foreach_");
     let fusable = |part: &GraphNode| NodeCompute::pointwise(graph, part).is_some_and(|p| allowed(&p));
-    let apart = |node: &GraphNode| parts(node).filter(|parts| parts.iter().all(fusable));
-    graph.nodes().iter().any(is_list).then(|| graph.expanded(|node| is_list(node).then(|| apart(node)).flatten()))
+    let expands = |node: &GraphNode| parts(node).filter(|parts| parts.iter().all(fusable));
+    graph.nodes().iter().any(is_list).then(|| graph.expanded(|node| is_list(node).then(|| expands(node)).flatten()))
 }
 
 /// The graph with those operators over lists taken apart that were in a graph of other sizes.
-pub(super) fn take_apart_like(
+pub(super) fn take_apart_as_in(
     graph: &Graph,
-    like: &Graph,
+    template: &Graph,
     lowered: &Graph,
-    origin: &[u32],
+    provenance: &[u32],
 ) -> Option<(Graph, Vec<u32>)> {
-    let mut apart = vec![false; like.nodes().len()];
-    for (part, &o) in lowered.nodes().iter().zip(origin) {
-        apart[o as usize] |= part.op() != like.nodes()[o as usize].op();
+    let mut expands = vec![false; template.nodes().len()];
+    for (part, &o) in lowered.nodes().iter().zip(provenance) {
+        expands[o as usize] |= part.op() != template.nodes()[o as usize].op();
     }
-    let mut apart = apart.into_iter();
-    let expanded = |node: &GraphNode| apart.next().unwrap_or(false).then(|| parts(node)).flatten();
-    (!origin.is_empty()).then(|| graph.expanded(expanded))
+    let mut expands = expands.into_iter();
+    let parts_of = |node: &GraphNode| expands.next().unwrap_or(false).then(|| parts(node)).flatten();
+    (!provenance.is_empty()).then(|| graph.expanded(parts_of))
 }
 
 /// Whether a node is a part of an operator over lists. It may lack arguments that libtorch's own kernel would want.
-pub(super) fn is_part(graph: &Graph, source: &Graph, origin: &[u32], node: usize) -> bool {
-    origin.get(node).is_some_and(|&o| source.nodes()[o as usize].op() != graph.nodes()[node].op())
+pub(super) fn is_part(graph: &Graph, source: &Graph, provenance: &[u32], node: usize) -> bool {
+    provenance.get(node).is_some_and(|&o| source.nodes()[o as usize].op() != graph.nodes()[node].op())
 }
 
 /// Name of the single form of `_foreach_` operators, if kernels compute it.

@@ -180,13 +180,13 @@ impl KernelPlan {
         (0..strides.len()).all(|i| space.access(i) != Access::Strided)
     }
 
-    /// The kernel; that of the same group for other sizes, `like`, lends its code where it can. `dies` says whether an
-    /// operand's memory may become a result's.
+    /// The kernel; that of the same group for other sizes, `template`, lends its code where it can. `dies` says whether
+    /// an operand's memory may become a result's.
     pub(crate) fn finish(
         self,
         graph: &Graph,
         computes: &NodeComputes,
-        like: Option<&FusedKernelStep>,
+        template: Option<&FusedKernelStep>,
         dies: impl Fn(usize) -> bool,
     ) -> Option<FusedKernelStep> {
         let result_strides = self.result_strides(graph, computes)?;
@@ -203,11 +203,11 @@ impl KernelPlan {
             }
             None => {
                 let (space, reuse) = (kernels::IterationSpace::new(sizes, &strides), self.reuse(graph, dies));
-                let lent = like.filter(|f| self.computes_as(f, &reuse)).and_then(|f| match &f.kernel {
+                let reused = template.filter(|f| self.computes_as(f, &reuse)).and_then(|f| match &f.kernel {
                     FusedKernel::Flat(kernel) => kernel.over(space.clone()),
                     FusedKernel::Rows(_) => None,
                 });
-                let kernel = match lent {
+                let kernel = match reused {
                     Some(kernel) => kernel,
                     None => self.flat(graph, computes, space, &reuse)?,
                 };

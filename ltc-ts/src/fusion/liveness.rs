@@ -11,16 +11,16 @@ pub(crate) struct Schedule {
     /// Per step and operand.
     ends: Vec<SmallVec<[End; 4]>>,
     /// Per step and result.
-    made: Vec<SmallVec<[Wanted; 2]>>,
+    made: Vec<SmallVec<[Liveness; 2]>>,
     /// Per parameter.
-    params: Vec<Wanted>,
+    params: Vec<Liveness>,
     /// Per slot ([`Graph::slot`]): whether it is an output.
     output: Vec<bool>,
 }
 
 /// Who wants a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct Liveness {
     /// A later step, before the value is made again.
     pub(crate) by_step: bool,
     /// An output shows it, and no later step makes it again.
@@ -63,40 +63,40 @@ impl Schedule {
         steps: impl DoubleEndedIterator<Item = (&'a [ValueId], SmallVec<[ValueId; 2]>)>,
     ) -> Self {
         // Per slot who wants what is there now.
-        let mut wanted = vec![Wanted::default(); graph.value_count()];
-        graph.outputs().iter().for_each(|&o| wanted[graph.slot(o)].as_output = true);
-        let output = wanted.iter().map(|w| w.as_output).collect();
+        let mut liveness = vec![Liveness::default(); graph.value_count()];
+        graph.outputs().iter().for_each(|&o| liveness[graph.slot(o)].as_output = true);
+        let output = liveness.iter().map(|w| w.as_output).collect();
         let (mut ends, mut made) = (Vec::new(), Vec::new());
         for (operands, results) in steps.rev() {
             // Of equal results the last one counts.
-            let taken = results.iter().rev().map(|&r| std::mem::take(&mut wanted[graph.slot(r)]));
-            let mut taken: SmallVec<[Wanted; 2]> = taken.collect();
+            let taken = results.iter().rev().map(|&r| std::mem::take(&mut liveness[graph.slot(r)]));
+            let mut taken: SmallVec<[Liveness; 2]> = taken.collect();
             taken.reverse();
             made.push(taken);
             let mut here: SmallVec<[End; 4]> = SmallVec::from_elem(End::No, operands.len());
             for (position, operand) in operands.iter().enumerate().rev() {
-                let wanted = &mut wanted[graph.slot(*operand)];
-                if !wanted.by_step {
-                    let only = !wanted.as_output && !operands[..position].contains(operand);
+                let liveness = &mut liveness[graph.slot(*operand)];
+                if !liveness.by_step {
+                    let only = !liveness.as_output && !operands[..position].contains(operand);
                     here[position] = if only { End::Only } else { End::Last };
-                    wanted.by_step = true;
+                    liveness.by_step = true;
                 }
             }
             ends.push(here);
         }
         ends.reverse();
         made.reverse();
-        wanted.truncate(graph.params().len());
-        Schedule { ends, made, params: wanted, output }
+        liveness.truncate(graph.params().len());
+        Schedule { ends, made, params: liveness, output }
     }
 
     /// Who wants a parameter.
-    pub(crate) fn param(&self, index: usize) -> Wanted {
+    pub(crate) fn param(&self, index: usize) -> Liveness {
         self.params[index]
     }
 
     /// Who wants a result of step `index`.
-    pub(crate) fn made(&self, index: usize, result: usize) -> Wanted {
+    pub(crate) fn made(&self, index: usize, result: usize) -> Liveness {
         self.made[index][result]
     }
 

@@ -170,7 +170,7 @@ pub(crate) struct Plan {
     /// The graph the steps speak of, if it is not the one given: one in which operators over lists are taken apart.
     pub(crate) graph: Option<Graph>,
     /// Per node of that graph the node it comes from.
-    pub(crate) origin: Vec<u32>,
+    pub(crate) provenance: Vec<u32>,
     pub(crate) items: Vec<PlanItem>,
     pub(crate) computes: NodeComputes,
 }
@@ -185,7 +185,7 @@ impl Plan {
     /// Every node on its own.
     fn unfused(graph: &Graph) -> Plan {
         let items = (0..graph.nodes().len() as u32).map(PlanItem::Node).collect();
-        Plan { graph: None, origin: Vec::new(), items, computes: NodeComputes(Vec::new()) }
+        Plan { graph: None, provenance: Vec::new(), items, computes: NodeComputes(Vec::new()) }
     }
 }
 
@@ -195,54 +195,63 @@ pub(crate) fn plan(source: &Graph, fusion: Fusion) -> Plan {
         return Plan::unfused(source);
     }
     let allowed = |p: &NodeCompute| fusion == Fusion::Full || p.is_exact();
-    let (apart, origin) = foreach::take_apart(source, allowed).unzip();
-    let (graph, origin) = (apart.as_ref().unwrap_or(source), origin.unwrap_or_default());
+    let (expanded, provenance) = foreach::take_apart(source, allowed).unzip();
+    let (graph, provenance) = (expanded.as_ref().unwrap_or(source), provenance.unwrap_or_default());
     let computes: Vec<_> = graph.nodes().iter().map(|node| NodeCompute::of(graph, node).filter(allowed)).collect();
     if computes.iter().all(Option::is_none) {
         return Plan::unfused(source);
     }
     let computes = NodeComputes(computes);
-    let mut items = items(graph, &computes, |node| foreach::is_part(graph, source, &origin, node));
+    let mut items = items(graph, &computes, |node| foreach::is_part(graph, source, &provenance, node));
     let mut needed = needed(graph, &items).into_iter();
     items.retain(|_| needed.next().unwrap_or(true));
-    Plan { graph: apart, origin, items, computes }
+    Plan { graph: expanded, provenance, items, computes }
 }
 
 /// The graphs of a program for other sizes.
-pub(crate) struct Like<'a> {
+pub(crate) struct Template<'a> {
     /// Its graph as rewritten.
     pub(crate) rewritten: &'a Graph,
     /// Its graph as it runs.
     pub(crate) lowered: &'a Graph,
     /// Per node of the graph that runs the node of the rewritten one it comes from.
-    pub(crate) apart: &'a [u32],
+    pub(crate) provenance: &'a [u32],
 }
 
-/// The steps of a graph that differs from `like` in sizes only: groups are those of the steps of `like`, given by their
-/// first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that cannot be, or
-/// if a kernel is not worth it at these sizes: what it reads through views may not be there for libtorch's.
-pub(crate) fn plan_like<'a>(
+/// The steps of a graph that differs from `template` in sizes only: groups are those of the steps of `template`, given
+/// by their first node and their kernel. A group of equal sizes that are equal no more falls apart. `None` if that
+/// cannot be, or if a kernel is not worth it at these sizes: what it reads through views may not be there for
+/// libtorch's.
+pub(crate) fn plan_from_template<'a>(
     source: &Graph,
-    like: &Like<'_>,
+    template: &Template<'_>,
     groups: impl Iterator<Item = (u32, Option<&'a FusedKernelStep>)>,
 ) -> Option<Plan> {
-    let (apart, origin) = foreach::take_apart_like(source, like.rewritten, like.lowered, like.apart).unzip();
-    let graph = apart.as_ref().unwrap_or(source);
-    if !symbolic::has_same_skeleton(graph, like.lowered) {
+    let (expanded, provenance) =
+        foreach::take_apart_as_in(source, template.rewritten, template.lowered, template.provenance).unzip();
+    let graph = expanded.as_ref().unwrap_or(source);
+    if !symbolic::has_same_skeleton(graph, template.lowered) {
         return None;
     }
     let mut items = Vec::with_capacity(groups.size_hint().0);
     for (node, fused) in groups {
         match fused {
             None => items.push(PlanItem::Node(node)),
-            Some(fused) => items.extend(kernels_like(graph, fused)?.into_iter().map(|d| PlanItem::Fused(Box::new(d)))),
+            Some(fused) => {
+                items.extend(kernels_from_template(graph, fused)?.into_iter().map(|d| PlanItem::Fused(Box::new(d))))
+            }
         }
     }
-    Some(Plan { graph: apart, origin: origin.unwrap_or_default(), items, computes: NodeComputes(Vec::new()) })
+    Some(Plan {
+        graph: expanded,
+        provenance: provenance.unwrap_or_default(),
+        items,
+        computes: NodeComputes(Vec::new()),
+    })
 }
 
 /// A group at other sizes.
-fn kernels_like(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[KernelPlan; 1]>> {
+fn kernels_from_template(graph: &Graph, fused: &FusedKernelStep) -> Option<SmallVec<[KernelPlan; 1]>> {
     let layout = |n: u32| &graph.nodes()[n as usize].results()[0];
     if fused.nodes.iter().any(|&n| !layout(n).is_dense()) {
         return None;

@@ -9,36 +9,36 @@ use ltc_torch_sys::Plan;
 use smallvec::SmallVec;
 
 use super::{
-    Fate, Instr, InstrKind, InstrResult, MemoryPlan, Program, branches, cost, memory_budget as budget, pooling,
+    Instr, InstrKind, InstrResult, MemoryPlan, Program, ValueUse, branches, cost, memory_budget as budget, pooling,
 };
 use crate::{
     config::{Fusion, TsConfig},
     fusion::{
         self, FusedKernelStep, KernelPlan,
-        liveness::{self, OperandUse, Schedule, Wanted},
+        liveness::{self, Liveness, OperandUse, Schedule},
     },
     rewrite,
 };
 
 /// A graph after the rewrites.
-pub(super) struct Better {
+pub(super) struct RewrittenGraph {
     pub(super) graph: Arc<Graph>,
-    origin: Vec<u32>,
+    provenance: Vec<u32>,
     applied: Vec<(&'static str, usize)>,
-    assumed: Vec<Assumption>,
+    guards: Vec<Assumption>,
     constants: Vec<u64>,
 }
 
-impl Better {
-    pub(super) fn of(graph: &Arc<Graph>, config: &TsConfig) -> Better {
+impl RewrittenGraph {
+    pub(super) fn of(graph: &Arc<Graph>, config: &TsConfig) -> RewrittenGraph {
         match rewrite::rewrite(graph, &config.rewrites, config.fusion) {
-            Some((better, report)) => {
-                let Rewritten { graph, origin, assumed, constants } = better;
-                Better { graph: Arc::new(graph), origin, applied: report.applied, assumed, constants }
+            Some((rewritten, report)) => {
+                let Rewritten { graph, origin: provenance, assumed: guards, constants } = rewritten;
+                RewrittenGraph { graph: Arc::new(graph), provenance, applied: report.applied, guards, constants }
             }
             None => {
-                let (origin, applied, assumed, constants) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-                Better { graph: graph.clone(), origin, applied, assumed, constants }
+                let (provenance, applied, guards, constants) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+                RewrittenGraph { graph: graph.clone(), provenance, applied, guards, constants }
             }
         }
     }
@@ -49,52 +49,52 @@ impl Program {
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
-        let better = Better::of(graph, config);
-        let mut fusion_plan = fusion::plan(&better.graph, config.fusion);
+        let rewritten = RewrittenGraph::of(graph, config);
+        let mut fusion_plan = fusion::plan(&rewritten.graph, config.fusion);
         let memory =
-            (config.budget_bytes > 0).then(|| budget::fit(&better.graph, &mut fusion_plan, config.budget_bytes));
+            (config.budget_bytes > 0).then(|| budget::fit(&rewritten.graph, &mut fusion_plan, config.budget_bytes));
         // With a budget, memory is asked for as late as it can be.
         if config.reuse && memory.is_none() && config.rewrites.has("join") {
-            fusion_plan.join_in_place(&better.graph);
+            fusion_plan.join_in_place(&rewritten.graph);
         }
-        Program::lower_plan(graph, config, better, fusion_plan, memory, None)
+        Program::lower_plan(graph, config, rewritten, fusion_plan, memory, None)
     }
 
     pub(super) fn lower_plan(
         source: &Arc<Graph>,
         config: &TsConfig,
-        better: Better,
+        rewritten: RewrittenGraph,
         mut fusion_plan: fusion::Plan,
         memory: Option<MemoryPlan>,
-        like: Option<&Program>,
+        template: Option<&Program>,
     ) -> Result<Program, BackendError> {
-        let graph = &fusion_plan.graph.take().map_or_else(|| better.graph.clone(), Arc::new);
-        let origin = match (better.origin.is_empty(), fusion_plan.origin.is_empty()) {
-            (true, _) => fusion_plan.origin.clone(),
-            (_, true) => better.origin,
-            _ => fusion_plan.origin.iter().map(|&n| better.origin[n as usize]).collect(),
+        let graph = &fusion_plan.graph.take().map_or_else(|| rewritten.graph.clone(), Arc::new);
+        let provenance = match (rewritten.provenance.is_empty(), fusion_plan.provenance.is_empty()) {
+            (true, _) => fusion_plan.provenance.clone(),
+            (_, true) => rewritten.provenance,
+            _ => fusion_plan.provenance.iter().map(|&n| rewritten.provenance[n as usize]).collect(),
         };
         let mut lowering = Lowering {
             graph,
             schedule: Schedule::over(graph, fusion_plan.items.iter().map(|d| (d.operands(graph), d.results(graph)))),
             config,
             by_slot: outputs_by_slot(graph),
-            like: like.map(Lender::new),
+            template: template.map(ReuseFrom::new),
             program: Program {
                 graph: source.clone(),
                 lowered: graph.clone(),
-                origin,
+                provenance,
                 instrs: Vec::with_capacity(fusion_plan.items.len()),
                 operands: Vec::new(),
                 results: Vec::with_capacity(graph.result_count()),
                 writes: Vec::new(),
                 publications: Vec::with_capacity(graph.outputs().len()),
                 params: Vec::with_capacity(graph.params().len()),
-                rewritten: better.graph,
-                apart: fusion_plan.origin,
-                rewrites: better.applied,
-                assumed: better.assumed,
-                constants: better.constants,
+                rewritten: rewritten.graph,
+                lowered_from: fusion_plan.provenance,
+                rewrites: rewritten.applied,
+                guards: rewritten.guards,
+                constants: rewritten.constants,
                 memory,
                 forks: Vec::new(),
                 settled: Vec::new(),
@@ -103,8 +103,8 @@ impl Program {
             },
         };
         for slot in 0..graph.params().len() {
-            let fate = lowering.fate(slot, lowering.schedule.param(slot));
-            lowering.program.params.push(fate);
+            let value_use = lowering.value_use(slot, lowering.schedule.param(slot));
+            lowering.program.params.push(value_use);
         }
         for (index, item) in fusion_plan.items.into_iter().enumerate() {
             match item {
@@ -139,23 +139,23 @@ struct Lowering<'a> {
     config: &'a TsConfig,
     by_slot: Vec<(usize, u32)>,
     /// A program for other sizes that lends what it can.
-    like: Option<Lender<'a>>,
+    template: Option<ReuseFrom<'a>>,
     program: Program,
 }
 
 /// A program for other sizes, and per node of its graph its step.
-struct Lender<'a> {
+struct ReuseFrom<'a> {
     program: &'a Program,
     instr_of: Vec<u32>,
 }
 
-impl<'a> Lender<'a> {
+impl<'a> ReuseFrom<'a> {
     fn new(program: &'a Program) -> Self {
         let mut instr_of = vec![u32::MAX; program.lowered.nodes().len()];
         for (i, instr) in program.instrs.iter().enumerate().rev() {
             instr_of[instr.node as usize] = i as u32;
         }
-        Lender { program, instr_of }
+        ReuseFrom { program, instr_of }
     }
 
     fn instr(&self, node: usize) -> Option<&'a Instr> {
@@ -180,14 +180,14 @@ impl<'a> Lender<'a> {
 }
 
 impl Lowering<'_> {
-    fn fate(&mut self, slot: usize, wanted: Wanted) -> Fate {
+    fn value_use(&mut self, slot: usize, liveness: Liveness) -> ValueUse {
         let start = self.program.publications.len() as u32;
-        if wanted.as_output {
+        if liveness.as_output {
             let first = self.by_slot.partition_point(|&(s, _)| s < slot);
             let outputs = self.by_slot[first..].iter().take_while(|&&(s, _)| s == slot).map(|&(_, i)| i);
             self.program.publications.extend(outputs);
         }
-        Fate { used: wanted.by_step, outputs: start..self.program.publications.len() as u32 }
+        ValueUse { used: liveness.by_step, outputs: start..self.program.publications.len() as u32 }
     }
 
     /// Step `index`, a kernel.
@@ -196,11 +196,12 @@ impl Lowering<'_> {
         let mut operands = self.schedule.uses(self.graph, &kernel.operands, index);
         let results = kernel.stored();
         let dies = |i: usize| self.config.reuse && self.schedule.dies(index, i);
-        let like = self.like.as_ref().and_then(|l| l.kernel(first as usize));
-        let mut fused = kernel.finish(self.graph, computes, like, dies).ok_or_else(|| BackendError::CannotLower {
-            op: self.graph.nodes()[first as usize].op().name().into(),
-            reason: "no kernel for a group of operators".into(),
-        })?;
+        let template = self.template.as_ref().and_then(|l| l.kernel(first as usize));
+        let mut fused =
+            kernel.finish(self.graph, computes, template, dies).ok_or_else(|| BackendError::CannotLower {
+                op: self.graph.nodes()[first as usize].op().name().into(),
+                reason: "no kernel for a group of operators".into(),
+            })?;
         fused.kernel.set_jit(self.config.jit);
         let taken = fused.taken().enumerate().filter_map(|(r, operand)| Some((operand?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
@@ -210,9 +211,9 @@ impl Lowering<'_> {
             let (slot, layout) = (self.graph.slot(result), self.graph.layout(result).clone());
             // Two pieces of one value are one result.
             let again = results[r + 1..].contains(&result);
-            let wanted = if again { Wanted::default() } else { self.schedule.made(index, r) };
-            let fate = self.fate(slot, wanted);
-            stored.push(InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate });
+            let liveness = if again { Liveness::default() } else { self.schedule.made(index, r) };
+            let value_use = self.value_use(slot, liveness);
+            stored.push(InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, value_use });
         }
         let kind = InstrKind::Fused(Box::new(fused));
         self.push(first as usize, 0..self.graph.number_count() as u32, kind, &operands, stored, &writes);
@@ -230,8 +231,8 @@ impl Lowering<'_> {
         let kind = match self.pool(node) {
             Some(pool) => InstrKind::MaxPool(pool),
             None => {
-                let lent = self.like.as_ref().and_then(|l| l.call(at, node));
-                let plan = lent.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
+                let reused = self.template.as_ref().and_then(|l| l.call(at, node));
+                let plan = reused.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
                 match () {
                     () if self.draws(node) => InstrKind::Bernoulli(plan),
                     () if self.config.narrows() && cost::is_small_product(self.graph, node) => InstrKind::Product(plan),
@@ -248,11 +249,11 @@ impl Lowering<'_> {
             liveness::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
         let mut results: SmallVec<[InstrResult; 2]> = SmallVec::with_capacity(node.results().len());
         for (i, layout) in node.results().iter().enumerate() {
-            let fate = self.fate(first_slot + i, self.schedule.made(index, i));
+            let value_use = self.value_use(first_slot + i, self.schedule.made(index, i));
             // A view that leaves the program is counted as if it had memory of its own: its base may be gone by then.
-            let aliases = is_view && fate.outputs.is_empty();
+            let aliases = is_view && value_use.outputs.is_empty();
             let bytes = if aliases { 0 } else { layout.storage_bytes() };
-            results.push(InstrResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, fate });
+            results.push(InstrResult { slot: (first_slot + i) as u32, layout: layout.clone(), bytes, value_use });
         }
         self.push(at, numbers(node), kind, &operands, results, &writes);
         Ok(())
@@ -288,8 +289,8 @@ impl Lowering<'_> {
     fn joined(&mut self, index: usize, at: usize, kind: InstrKind, operands: &[OperandUse], writes: &[(u32, u32)]) {
         let node = &self.graph.nodes()[at];
         let (slot, layout) = (self.graph.params().len() + node.first_result as usize, node.results()[0].clone());
-        let fate = self.fate(slot, self.schedule.made(index, 0));
-        let result = InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, fate };
+        let value_use = self.value_use(slot, self.schedule.made(index, 0));
+        let result = InstrResult { slot: slot as u32, bytes: layout.storage_bytes(), layout, value_use };
         self.push(at, 0..0, kind, operands, [result], writes);
     }
 
@@ -357,20 +358,24 @@ impl Lowering<'_> {
         node: &GraphNode,
         view: InstrKind,
         operands: &[OperandUse],
-        (slot, wanted): (usize, Wanted),
+        (slot, liveness): (usize, Liveness),
     ) -> Result<(), BackendError> {
         let layout = &node.results()[0];
         let temporary = self.program.slots as u32;
         self.program.slots += 1;
-        let viewed =
-            InstrResult { slot: temporary, layout: layout.clone(), bytes: 0, fate: Fate { used: true, outputs: 0..0 } };
+        let viewed = InstrResult {
+            slot: temporary,
+            layout: layout.clone(),
+            bytes: 0,
+            value_use: ValueUse { used: true, outputs: 0..0 },
+        };
         self.push(at, numbers(node), view, operands, [viewed], &[]);
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
         let copy = InstrKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
-        let fate = self.fate(slot, wanted);
-        let owned = InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), fate };
+        let value_use = self.value_use(slot, liveness);
+        let owned = InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), value_use };
         self.push(
             at,
             numbers(node),

@@ -31,11 +31,11 @@ pub struct Program {
     /// As rewritten, if that is another one.
     pub(crate) rewritten: Arc<Graph>,
     /// Per node of the graph that runs the node of the rewritten one it comes from; empty if that is the same.
-    pub(crate) apart: Vec<u32>,
+    pub(crate) lowered_from: Vec<u32>,
     /// As it runs: rewritten, and operators over lists may be taken apart.
     pub(crate) lowered: Arc<Graph>,
     /// Per node the node of the given graph it comes from; empty if that is the same.
-    pub(crate) origin: Vec<u32>,
+    pub(crate) provenance: Vec<u32>,
     pub(crate) instrs: Vec<Instr>,
     /// Operands of all steps, one after the other.
     pub(crate) operands: Vec<OperandUse>,
@@ -46,11 +46,11 @@ pub struct Program {
     /// Output numbers, grouped by value.
     pub(crate) publications: Vec<u32>,
     /// What becomes of each parameter at the start.
-    pub(crate) params: Vec<Fate>,
+    pub(crate) params: Vec<ValueUse>,
     /// Whole-graph rewrites that applied, and how often.
     pub(crate) rewrites: Vec<(&'static str, usize)>,
     /// What the runtime numbers were when this program was made: it does not run on others.
-    pub(crate) assumed: Vec<Assumption>,
+    pub(crate) guards: Vec<Assumption>,
     /// Words that follow the runtime numbers.
     pub(crate) constants: Vec<u64>,
     /// Memory as planned, if there is a budget.
@@ -106,12 +106,12 @@ pub(crate) struct InstrResult {
     pub(crate) layout: LayoutRef,
     /// Bytes of its own; 0 when it aliases an operand.
     pub(crate) bytes: usize,
-    pub(crate) fate: Fate,
+    pub(crate) value_use: ValueUse,
 }
 
 /// Who wants a value.
 #[derive(Clone, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct ValueUse {
     /// A later step.
     pub(crate) used: bool,
     /// Outputs it is, in [`Program::publications`].
@@ -163,8 +163,8 @@ impl Program {
     }
 
     /// Position, in the given graph, of a node of the graph that runs.
-    pub(crate) fn origin(&self, node: u32) -> u32 {
-        self.origin.get(node as usize).copied().unwrap_or(node)
+    pub(crate) fn provenance_of(&self, node: u32) -> u32 {
+        self.provenance.get(node as usize).copied().unwrap_or(node)
     }
 
     /// Notes when what can no longer fail, once all steps are there.
@@ -173,7 +173,7 @@ impl Program {
         let mut settled = vec![first];
         for instr in self.instrs.iter().rev() {
             if self.can_fail(instr) {
-                first = first.min(self.origin(instr.node));
+                first = first.min(self.provenance_of(instr.node));
             }
             settled.push(first);
         }
@@ -196,8 +196,8 @@ impl Program {
     }
 
     /// Whether the program may run on these runtime numbers.
-    pub(crate) fn suits(&self, numbers: &[u64]) -> bool {
-        self.assumed.iter().all(|a| a.holds(numbers))
+    pub(crate) fn guards_hold(&self, numbers: &[u64]) -> bool {
+        self.guards.iter().all(|a| a.holds(numbers))
     }
 
     /// How many steps there are.
@@ -227,8 +227,8 @@ impl Program {
     }
 
     /// Output numbers of a value.
-    pub(crate) fn outputs(&self, fate: &Fate) -> &[u32] {
-        &self.publications[as_usize(&fate.outputs)]
+    pub(crate) fn outputs(&self, value_use: &ValueUse) -> &[u32] {
+        &self.publications[as_usize(&value_use.outputs)]
     }
 
     /// Rough size in memory, in bytes. A prepared call is about half a kilobyte of C++.

@@ -51,9 +51,9 @@ impl Program {
             let (Range { start, end }, there) = (&fork.instrs, fork.there.len());
             let _ = writeln!(out, "# branches: of steps {start} to {end}, {there} on another thread");
         }
-        for (i, (layout, fate)) in graph.params().iter().zip(&self.params).enumerate() {
+        for (i, (layout, value_use)) in graph.params().iter().zip(&self.params).enumerate() {
             let _ = write!(out, "s{i}: {layout} = input");
-            self.write_outputs(&mut out, self.outputs(fate));
+            self.write_outputs(&mut out, self.outputs(value_use));
             out.push('\n');
         }
         for instr in &self.instrs {
@@ -114,7 +114,7 @@ impl Program {
             }
         };
         for result in results {
-            self.write_outputs(out, self.outputs(&result.fate));
+            self.write_outputs(out, self.outputs(&result.value_use));
         }
         let freed: Vec<String> = operands.iter().filter(|o| o.last).map(|o| format!("s{}", o.slot)).collect();
         if !freed.is_empty() {
@@ -131,7 +131,7 @@ impl Program {
 }
 
 fn is_dropped(result: &InstrResult) -> bool {
-    !result.fate.used && result.fate.outputs.is_empty()
+    !result.value_use.used && result.value_use.outputs.is_empty()
 }
 
 /// The arguments of a step, in schema order.

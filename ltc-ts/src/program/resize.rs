@@ -6,10 +6,10 @@ use ltc_backend::BackendError;
 use ltc_ir::Graph;
 use rustc_hash::FxHashMap;
 
-use super::{Instr, InstrKind, MemoryPlan, Program, lower::Better, memory_budget as budget};
+use super::{Instr, InstrKind, MemoryPlan, Program, lower::RewrittenGraph, memory_budget as budget};
 use crate::{
     config::TsConfig,
-    fusion::{self, Like},
+    fusion::{self, Template},
 };
 
 impl Program {
@@ -34,18 +34,18 @@ impl Program {
             let joined = last.iter().filter(move |(_, at)| **at == i).map(|(&node, _)| (node, None));
             call.into_iter().chain(joined)
         });
-        let like = Like { rewritten: &self.rewritten, lowered: &self.lowered, apart: &self.apart };
-        let better = Better::of(graph, config);
-        let mut fusion_plan = fusion::plan_like(&better.graph, &like, items)?;
-        let lowered = fusion_plan.graph.as_ref().unwrap_or(&better.graph);
+        let template = Template { rewritten: &self.rewritten, lowered: &self.lowered, provenance: &self.lowered_from };
+        let rewritten = RewrittenGraph::of(graph, config);
+        let mut fusion_plan = fusion::plan_from_template(&rewritten.graph, &template, items)?;
+        let lowered = fusion_plan.graph.as_ref().unwrap_or(&rewritten.graph);
         let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &fusion_plan.items), ..m });
         // Another order may fit.
         if memory.is_some_and(|m| m.peak > m.budget) {
             return None;
         }
         if !joins.is_empty() {
-            fusion_plan.join_in_place(&better.graph);
+            fusion_plan.join_in_place(&rewritten.graph);
         }
-        Some(Program::lower_plan(graph, config, better, fusion_plan, memory, Some(self)))
+        Some(Program::lower_plan(graph, config, rewritten, fusion_plan, memory, Some(self)))
     }
 }
