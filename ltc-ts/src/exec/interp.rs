@@ -269,9 +269,10 @@ impl Run<'_> {
         let numbers = &self.numbers[as_usize(&instr.numbers)];
         let mut by = Ran::Loops;
         let values = match &instr.kind {
-            InstrKind::Boxed(plan) | InstrKind::Own(plan) | InstrKind::Room(plan) | InstrKind::Piece(plan) => {
-                plan.run(&held, &reusable, numbers)
-            }
+            InstrKind::Boxed(plan)
+            | InstrKind::Materialize(plan)
+            | InstrKind::Alloc(plan)
+            | InstrKind::CopySlice(plan) => plan.run(&held, &reusable, numbers),
             InstrKind::Product(plan) => {
                 self.stats.small_products += 1;
                 on_one_thread(Narrow::Products, || plan.run(&held, &reusable, numbers))
@@ -338,8 +339,8 @@ impl Run<'_> {
             .iter()
             .map(|r| {
                 // A value written in pieces depends on all of them.
-                let pieces = (0..fused.results.len()).filter(|&i| program.instr_results(instr)[i].slot == r.slot);
-                let needs = |i: u32| pieces.clone().any(|p| fused.depends(graph, p, |j| j == i));
+                let copies = (0..fused.results.len()).filter(|&i| program.instr_results(instr)[i].slot == r.slot);
+                let needs = |i: u32| copies.clone().any(|p| fused.depends(graph, p, |j| j == i));
                 (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
             })
             .collect();

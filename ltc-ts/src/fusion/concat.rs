@@ -2,7 +2,7 @@
 //!
 //! A kernel whose result is only joined with others writes it into its slice of the joined value; what remains is
 //! copied there piece by piece. So the joined value is made by several steps: one that asks for its memory
-//! ([`PlanItem::Room`]), then kernels and copies, each of which takes the value over from the one before.
+//! ([`PlanItem::Alloc`]), then kernels and copies, each of which takes the value over from the one before.
 
 use ltc_ir::{Arg, Graph, GraphNode, Layout, ValueId};
 use smallvec::SmallVec;
@@ -58,7 +58,7 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<PlanItem>) {
         item.results(graph).iter().for_each(|&r| maker[graph.slot(r)] = i);
     }
     // New steps, by the step before which they come.
-    let mut rooms: Vec<(usize, u32)> = Vec::new();
+    let mut allocs: Vec<(usize, u32)> = Vec::new();
     let mut joins: Vec<(usize, SmallVec<[PlanItem; 4]>)> = Vec::new();
     for at in 0..items.len() {
         let PlanItem::Node(n) = items[at] else { continue };
@@ -80,24 +80,24 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<PlanItem>) {
             continue;
         }
         let joined = node.result_ids().next().unwrap_or(ValueId::result(0));
-        let mut pieces = SmallVec::new();
+        let mut copies = SmallVec::new();
         for (i, (maker, slice)) in makers.into_iter().zip(slices).enumerate() {
             match maker.map(|m| &mut items[m]) {
                 Some(PlanItem::Fused(kernel)) => kernel.place(node.operands[i], joined, &slice),
-                _ => pieces.push(PlanItem::Piece { node: n, operands: [joined, node.operands[i]], slice }),
+                _ => copies.push(PlanItem::CopySlice { node: n, operands: [joined, node.operands[i]], slice }),
             }
         }
-        rooms.push((first, n));
-        joins.push((at, pieces));
+        allocs.push((first, n));
+        joins.push((at, copies));
     }
-    rooms.sort_unstable();
-    let (mut rooms, mut joins) = (rooms.into_iter().peekable(), joins.into_iter().peekable());
+    allocs.sort_unstable();
+    let (mut allocs, mut joins) = (allocs.into_iter().peekable(), joins.into_iter().peekable());
     for (i, item) in std::mem::take(items).into_iter().enumerate() {
-        while let Some((_, n)) = rooms.next_if(|r| r.0 == i) {
-            items.push(PlanItem::Room(n));
+        while let Some((_, n)) = allocs.next_if(|r| r.0 == i) {
+            items.push(PlanItem::Alloc(n));
         }
         match joins.next_if(|j| j.0 == i) {
-            Some((_, pieces)) => items.extend(pieces),
+            Some((_, copies)) => items.extend(copies),
             None => items.push(item),
         }
     }

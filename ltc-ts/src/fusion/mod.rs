@@ -132,9 +132,9 @@ pub(crate) enum PlanItem {
     /// A kernel.
     Fused(Box<KernelPlan>),
     /// Memory for the result of this node, which joins its operands.
-    Room(u32),
+    Alloc(u32),
     /// A copy of one of a node's operands to its slice of what the node joins.
-    Piece {
+    CopySlice {
         /// The node.
         node: u32,
         /// What is joined so far, then the operand.
@@ -149,14 +149,14 @@ impl PlanItem {
         match self {
             PlanItem::Node(n) => &graph.nodes()[*n as usize].operands,
             PlanItem::Fused(kernel) => &kernel.operands,
-            PlanItem::Room(_) => &[],
-            PlanItem::Piece { operands, .. } => operands,
+            PlanItem::Alloc(_) => &[],
+            PlanItem::CopySlice { operands, .. } => operands,
         }
     }
 
     pub(crate) fn results(&self, graph: &Graph) -> SmallVec<[ValueId; 2]> {
         match self {
-            PlanItem::Node(n) | PlanItem::Room(n) | PlanItem::Piece { node: n, .. } => {
+            PlanItem::Node(n) | PlanItem::Alloc(n) | PlanItem::CopySlice { node: n, .. } => {
                 graph.nodes()[*n as usize].result_ids().collect()
             }
             PlanItem::Fused(kernel) => kernel.stored(),

@@ -110,9 +110,9 @@ impl Program {
             match item {
                 fusion::PlanItem::Node(n) => lowering.node(index, n as usize, &graph.nodes()[n as usize])?,
                 fusion::PlanItem::Fused(kernel) => lowering.fused(index, *kernel, &fusion_plan.computes)?,
-                fusion::PlanItem::Room(n) => lowering.room(index, n as usize)?,
-                fusion::PlanItem::Piece { node, operands, slice } => {
-                    lowering.piece(index, node as usize, operands, &slice)?
+                fusion::PlanItem::Alloc(n) => lowering.alloc(index, n as usize)?,
+                fusion::PlanItem::CopySlice { node, operands, slice } => {
+                    lowering.copy_slice(index, node as usize, operands, &slice)?
                 }
             }
         }
@@ -243,7 +243,7 @@ impl Lowering<'_> {
         let is_view = node.op() == Op::read_view();
         let first_slot = self.graph.params().len() + node.first_result as usize;
         if is_view && self.pins_more_than_it_shows(node, first_slot) {
-            return self.owned_view(at, node, kind, &operands, (first_slot, self.schedule.made(index, 0)));
+            return self.materialized_view(at, node, kind, &operands, (first_slot, self.schedule.made(index, 0)));
         }
         let writes: SmallVec<[_; 2]> =
             liveness::writes(node).iter().enumerate().filter_map(|(r, w)| Some(((*w)?, r as u32))).collect();
@@ -260,15 +260,15 @@ impl Lowering<'_> {
     }
 
     /// Step `index`, which asks for the memory of node `at`'s result.
-    fn room(&mut self, index: usize, at: usize) -> Result<(), BackendError> {
+    fn alloc(&mut self, index: usize, at: usize) -> Result<(), BackendError> {
         let node = &self.graph.nodes()[at];
         let plan = plan(Op::empty(), &[], node.results())?;
-        self.joined(index, at, InstrKind::Room(plan), &[], &[]);
+        self.joined(index, at, InstrKind::Alloc(plan), &[], &[]);
         Ok(())
     }
 
     /// Step `index`, which copies a value to its slice of node `at`'s result.
-    fn piece(
+    fn copy_slice(
         &mut self,
         index: usize,
         at: usize,
@@ -281,7 +281,7 @@ impl Lowering<'_> {
         let plan = plan(Op::write_view(), &args.finish().0, self.graph.nodes()[at].results())?;
         let mut operands = self.schedule.uses(self.graph, &operands, index);
         operands[0].reusable = self.config.reuse && self.schedule.dies(index, 0);
-        self.joined(index, at, InstrKind::Piece(plan), &operands, &[(0, 0)]);
+        self.joined(index, at, InstrKind::CopySlice(plan), &operands, &[(0, 0)]);
         Ok(())
     }
 
@@ -352,7 +352,7 @@ impl Lowering<'_> {
     }
 
     /// A view that becomes an output with memory of its own: the view into a temporary slot, then a copy of it.
-    fn owned_view(
+    fn materialized_view(
         &mut self,
         at: usize,
         node: &GraphNode,
@@ -373,15 +373,16 @@ impl Lowering<'_> {
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
-        let copy = InstrKind::Own(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
+        let copy = InstrKind::Materialize(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
         let value_use = self.value_use(slot, liveness);
-        let owned = InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), value_use };
+        let materialized =
+            InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), value_use };
         self.push(
             at,
             numbers(node),
             copy,
             &[OperandUse { slot: temporary, last: true, reusable: false }],
-            [owned],
+            [materialized],
             &[],
         );
         Ok(())

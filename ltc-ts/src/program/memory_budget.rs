@@ -152,7 +152,7 @@ impl<'a> Memory<'a> {
                 writes.iter().map(|&i| i as usize).filter(|&i| free(i)).map(slot_of).collect()
             }
             // Values are joined in place after memory was planned.
-            PlanItem::Room(_) | PlanItem::Piece { .. } => SmallVec::new(),
+            PlanItem::Alloc(_) | PlanItem::CopySlice { .. } => SmallVec::new(),
             PlanItem::Fused(kernel) => {
                 kernel.reuse(self.graph, free).into_iter().flatten().map(|i| slot_of(i as usize)).collect()
             }
@@ -326,7 +326,7 @@ impl<'a> Memory<'a> {
                 let value = kernel.results.iter().find(|&&r| self.graph.slot(r) == slot)?;
                 PlanItem::Fused(Box::new(kernel.only(self.graph, computes, *value)?))
             }
-            PlanItem::Room(_) | PlanItem::Piece { .. } => return None,
+            PlanItem::Alloc(_) | PlanItem::CopySlice { .. } => return None,
         };
         // What it is made from is there, or was not yet let go and made again.
         let there = |&s: &usize| self.stays[s] || lives.has(s, at) || lives.spans[s].len() == 1;

@@ -86,15 +86,15 @@ pub(crate) enum InstrKind {
     /// The same for a matrix product that is too small for several threads; libtorch would use them.
     Product(Arc<Plan>),
     /// A copy of the operand with memory of its own, so that it does not hold a larger one.
-    Own(Arc<Plan>),
+    Materialize(Arc<Plan>),
     /// `bernoulli_` of single-precision numbers, by a kernel of ours where the probability is one.
     Bernoulli(Arc<Plan>),
     /// A max pooling by a kernel of ours.
     MaxPool(MaxPool),
     /// Memory for a value that later steps write piece by piece.
-    Room(Arc<Plan>),
+    Alloc(Arc<Plan>),
     /// A piece of such a value, copied.
-    Piece(Arc<Plan>),
+    CopySlice(Arc<Plan>),
     /// Several nodes as one kernel.
     Fused(Box<FusedKernelStep>),
 }
@@ -186,9 +186,9 @@ impl Program {
         match &instr.kind {
             InstrKind::Fused(_)
             | InstrKind::MaxPool(_)
-            | InstrKind::Own(_)
-            | InstrKind::Room(_)
-            | InstrKind::Piece(_) => false,
+            | InstrKind::Materialize(_)
+            | InstrKind::Alloc(_)
+            | InstrKind::CopySlice(_) => false,
             InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) => {
                 !self.lowered.nodes()[instr.node as usize].op().has(Props::TOTAL)
             }

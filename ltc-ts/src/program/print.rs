@@ -11,8 +11,9 @@ impl Program {
     /// The listing, then the TorchScript form (or why there is none).
     ///
     /// `s0` is a slot, `n0` a word of the runtime numbers. `s3!` is written in place if nobody else holds it (for
-    /// inputs: if it was donated), `s3^` is written to a copy; `own` is a copy of a view with memory of its own; `room`
-    /// is memory for what later steps join, kernels among them, and `piece` a part of it that is copied there.
+    /// inputs: if it was donated), `s3^` is written to a copy; `materialize` is a copy of a view with memory of its
+    /// own; `alloc` is memory for what later steps join, kernels among them, and `copy_slice` a slice of it that is
+    /// copied there.
     pub fn text(&self) -> String {
         let mut out = self.listing();
         match self.torchscript() {
@@ -69,9 +70,9 @@ impl Program {
             InstrKind::Fused(fused) => {
                 format!("fused[{}]", fused.nodes.iter().map(|&n| name(n)).collect::<Vec<_>>().join(" "))
             }
-            InstrKind::Own(_) => "own".into(),
-            InstrKind::Room(_) => "room".into(),
-            InstrKind::Piece(_) => "piece".into(),
+            InstrKind::Materialize(_) => "materialize".into(),
+            InstrKind::Alloc(_) => "alloc".into(),
+            InstrKind::CopySlice(_) => "copy_slice".into(),
             InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) | InstrKind::MaxPool(_) => {
                 name(instr.node).into()
             }
@@ -97,11 +98,11 @@ impl Program {
             InstrKind::Boxed(_) | InstrKind::Product(_) | InstrKind::Bernoulli(_) => {
                 write!(out, " = {}({})", node.op(), arguments(node, operands, instr.numbers.start))
             }
-            InstrKind::Own(_) => write!(out, " = own(s{})", operands[0].slot),
-            InstrKind::Room(_) => write!(out, " = room for {}", node.op()),
-            InstrKind::Piece(_) => {
+            InstrKind::Materialize(_) => write!(out, " = materialize(s{})", operands[0].slot),
+            InstrKind::Alloc(_) => write!(out, " = alloc for {}", node.op()),
+            InstrKind::CopySlice(_) => {
                 let mark = if operands[0].reusable { "!" } else { "^" };
-                write!(out, " = piece(s{}{mark}, s{})", operands[0].slot, operands[1].slot)
+                write!(out, " = copy_slice(s{}{mark}, s{})", operands[0].slot, operands[1].slot)
             }
             InstrKind::MaxPool(_) => write!(out, " = max_pool(s{})", operands[0].slot),
             InstrKind::Fused(ref fused) => {

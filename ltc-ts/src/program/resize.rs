@@ -18,8 +18,12 @@ impl Program {
     pub(crate) fn resized(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
         // What is made in pieces was one node, which stood where the last of them is.
         let slot_of = |s: &Instr| self.instr_results(s).last().map(|r| r.slot);
-        let joins: FxHashMap<Option<u32>, u32> =
-            self.instrs.iter().filter(|s| matches!(s.kind, InstrKind::Room(_))).map(|s| (slot_of(s), s.node)).collect();
+        let joins: FxHashMap<Option<u32>, u32> = self
+            .instrs
+            .iter()
+            .filter(|s| matches!(s.kind, InstrKind::Alloc(_)))
+            .map(|s| (slot_of(s), s.node))
+            .collect();
         let mut last: FxHashMap<u32, usize> = FxHashMap::default();
         for (i, instr) in self.instrs.iter().enumerate() {
             let results = self.instr_results(instr).iter().filter_map(|r| joins.get(&Some(r.slot)));
@@ -27,7 +31,7 @@ impl Program {
         }
         let items = self.instrs.iter().enumerate().flat_map(|(i, s)| {
             let call = match &s.kind {
-                InstrKind::Own(_) | InstrKind::Room(_) | InstrKind::Piece(_) => None,
+                InstrKind::Materialize(_) | InstrKind::Alloc(_) | InstrKind::CopySlice(_) => None,
                 InstrKind::Fused(fused) => Some((s.node, Some(&**fused))),
                 _ => Some((s.node, None)),
             };
