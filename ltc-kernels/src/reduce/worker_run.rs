@@ -35,7 +35,7 @@ unsafe impl Sync for Shared<'_> {}
 
 /// Where the elements of a block's buffer begin.
 #[derive(Clone, Copy)]
-enum Place {
+enum Source {
     /// Here, whatever the block.
     Here(*mut u8),
     /// From here, so many bytes for each element of the space before.
@@ -48,9 +48,9 @@ enum Place {
     Elsewhere { operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8 },
 }
 
-impl Place {
+impl Source {
     fn is_along(&self) -> bool {
-        matches!(self, Place::Along(..))
+        matches!(self, Source::Along(..))
     }
 }
 
@@ -246,8 +246,8 @@ impl WorkerRun<'_> {
             if let Some(compiled) = compiled {
                 compiled.prepare(&mut uniforms);
             }
-            let places = self.places(stage);
-            let on = (stage, &places[..]);
+            let sources = self.sources(stage);
+            let on = (stage, &sources[..]);
             with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.traversal {
                 Traversal::PackedRows => {
                     let n = rows.len() * space.each;
@@ -261,7 +261,7 @@ impl WorkerRun<'_> {
                 }
                 // Several rows that are only reduced, from where they lie, are one block.
                 Traversal::SingleRow
-                    if staged.row_tile > 1 && stage.made == 0 && places.iter().all(Place::is_along) =>
+                    if staged.row_tile > 1 && stage.made == 0 && sources.iter().all(Source::is_along) =>
                 {
                     let n = rows.len() * space.each;
                     self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
@@ -322,25 +322,25 @@ impl WorkerRun<'_> {
     }
 
     /// Where a stage's buffers lie: inputs, then what is made.
-    fn places(&self, stage: &StageLoops) -> SmallVec<[Place; 16]> {
+    fn sources(&self, stage: &StageLoops) -> SmallVec<[Source; 16]> {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
         let cached = |c: u32| {
             let first = self.scratch.wrapping_add(staged.cached_at + c as usize * staged.cached_bytes);
-            Place::Cached(first, staged.split.cached[c as usize].bytes())
+            Source::Cached(first, staged.split.cached[c as usize].bytes())
         };
         let operand =
             |operand: usize, buffer: RowArg, (base, even): (*mut u8, bool), staging: *mut u8| match buffer.access {
-                _ if buffer.is_half() || !even => Place::Elsewhere { operand, buffer, base, staging },
-                Access::Dense => Place::Along(base, buffer.dtype.size_of()),
-                _ => Place::Somewhere { operand, buffer, base, staging },
+                _ if buffer.is_half() || !even => Source::Elsewhere { operand, buffer, base, staging },
+                Access::Dense => Source::Along(base, buffer.dtype.size_of()),
+                _ => Source::Somewhere { operand, buffer, base, staging },
             };
         let input = |(k, input): (usize, &StageInput)| match *input {
             StageInput::Cached(c) => cached(c),
             StageInput::Row(r) if staged.traversal == Traversal::ColumnMajor && staged.lines == 1 => {
-                Place::Here(self.row_value(r))
+                Source::Here(self.row_value(r))
             }
             // Repeated before; or uniform, and not looked at.
-            StageInput::Row(_) => Place::Here(self.piece(staged.inputs_at, k)),
+            StageInput::Row(_) => Source::Here(self.piece(staged.inputs_at, k)),
             StageInput::Input(i) => {
                 let i = i as usize;
                 let memory = (shared.inputs[i].cast_mut(), shared.even.0[i]);
@@ -349,7 +349,7 @@ impl WorkerRun<'_> {
         };
         let output = |(k, output): (usize, &StageOutput)| match *output {
             StageOutput::Cached(c) => cached(c),
-            StageOutput::Reduce(..) => Place::Here(self.piece(staged.outputs_at, k)),
+            StageOutput::Reduce(..) => Source::Here(self.piece(staged.outputs_at, k)),
             StageOutput::Output(o) => {
                 let o = o as usize;
                 let memory = (shared.outputs[o], shared.even.1[o]);
@@ -364,7 +364,7 @@ impl WorkerRun<'_> {
     /// there is any, has its own scratch memory.
     unsafe fn block(
         &self,
-        (stage, places): (&StageLoops, &[Place]),
+        (stage, sources): (&StageLoops, &[Source]),
         (code, spills): (Option<&Compiled>, *mut u8),
         uniforms: &[u64],
         (at, cached): (usize, usize),
@@ -376,19 +376,19 @@ impl WorkerRun<'_> {
         let mut buffers: SmallVec<[*mut u8; 16]> = SmallVec::new();
         // SAFETY: see above.
         unsafe {
-            for (k, place) in places.iter().enumerate() {
+            for (k, source) in sources.iter().enumerate() {
                 let copy = |operand: usize, buffer: RowArg, base: *mut u8, staging: *mut u8| {
                     if k < inputs {
                         space.convert(Way::In, operand, buffer.dtype, base, staging, at..at + n);
                     }
                     staging
                 };
-                buffers.push(match *place {
-                    Place::Here(here) => here,
-                    Place::Along(first, bytes) => first.add(at * bytes),
-                    Place::Cached(first, bytes) => first.add(cached * bytes),
-                    Place::Elsewhere { operand, buffer, base, staging } => copy(operand, buffer, base, staging),
-                    Place::Somewhere { operand, buffer, base, staging } => match space.stretch(operand, at) {
+                buffers.push(match *source {
+                    Source::Here(here) => here,
+                    Source::Along(first, bytes) => first.add(at * bytes),
+                    Source::Cached(first, bytes) => first.add(cached * bytes),
+                    Source::Elsewhere { operand, buffer, base, staging } => copy(operand, buffer, base, staging),
+                    Source::Somewhere { operand, buffer, base, staging } => match space.stretch(operand, at) {
                         (offset, 1, left) if left >= n => base.offset(offset * buffer.dtype.size_of() as isize),
                         _ => copy(operand, buffer, base, staging),
                     },

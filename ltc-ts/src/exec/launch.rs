@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 use tch::Tensor;
 
 use crate::{
-    fusion::{FusedKernelStep, Place},
+    fusion::{ConcatSlice, FusedKernelStep},
     program::InstrResult,
 };
 
-fn place(fused: &FusedKernelStep, result: usize) -> Option<&Place> {
-    fused.places.get(result)?.as_ref()
+fn concat_slice(fused: &FusedKernelStep, result: usize) -> Option<&ConcatSlice> {
+    fused.concat_slices.get(result)?.as_ref()
 }
 
 fn tensor<'a>(operands: &[&'a Held], operand: u32) -> Result<&'a Tensor, TorchError> {
@@ -57,15 +57,16 @@ pub(super) fn run_fused<'a>(
         .iter()
         .enumerate()
         .map(|(i, r)| match r {
-            Held::Tensor(t) => t.data_ptr().cast::<u8>().wrapping_add(place(fused, i).map_or(0, |p| p.skip)),
+            Held::Tensor(t) => t.data_ptr().cast::<u8>().wrapping_add(concat_slice(fused, i).map_or(0, |p| p.skip)),
             Held::Generator(_) => std::ptr::null_mut(),
         })
         .collect();
     let mut outcome = Ok(());
     // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
     // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
-    // nobody else holds, read by the kernel only as it lies, and its result is staged. Results with a place are slices
-    // of a tensor that the kernel does not read and nobody else holds, and do not overlap. Numbers are the program's.
+    // nobody else holds, read by the kernel only as it lies, and its result is staged. Results with a slice of a joined
+    // value are parts of a tensor that the kernel does not read and nobody else holds, and do not overlap. Numbers are
+    // the program's.
     let run = unsafe {
         match &fused.kernel {
             FusedKernel::Flat(kernel) => kernel.run(&outputs, &inputs, numbers, |n, body| {
@@ -91,8 +92,8 @@ fn memory_of_results<'a>(
 ) -> Result<SmallVec<[Held; 2]>, TorchError> {
     let mut results: SmallVec<[Held; 2]> = SmallVec::new();
     for (r, (layout, reuse)) in layouts.zip(&fused.reuse).enumerate() {
-        if let Some(at) = place(fused, r) {
-            let earlier = (0..r).find(|&e| place(fused, e).is_some_and(|p| p.operand == at.operand));
+        if let Some(at) = concat_slice(fused, r) {
+            let earlier = (0..r).find(|&e| concat_slice(fused, e).is_some_and(|p| p.operand == at.operand));
             let base = tensor(operands, at.operand)?;
             results.push(match earlier.and_then(|e| results.get(e)) {
                 Some(Held::Tensor(t)) => Held::Tensor(t.shallow_clone()),

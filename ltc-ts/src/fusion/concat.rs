@@ -68,7 +68,7 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<PlanItem>) {
             let slot = graph.slot(operand);
             let row = slice.layout.sizes().last().copied().unwrap_or(1);
             let by = items.get(maker[slot]).filter(|_| reads[slot] == 1 && (row >= ROW || slice.layout.is_dense()));
-            matches!(by, Some(PlanItem::Fused(kernel)) if kernel.can_place(operand)).then(|| maker[slot])
+            matches!(by, Some(PlanItem::Fused(kernel)) if kernel.can_write_into(operand)).then(|| maker[slot])
         };
         let makers: Vec<Option<usize>> = node.operands.iter().zip(&slices).map(can).collect();
         let bytes = |placed: bool| {
@@ -83,7 +83,7 @@ pub(super) fn join_in_place(graph: &Graph, items: &mut Vec<PlanItem>) {
         let mut copies = SmallVec::new();
         for (i, (maker, slice)) in makers.into_iter().zip(slices).enumerate() {
             match maker.map(|m| &mut items[m]) {
-                Some(PlanItem::Fused(kernel)) => kernel.place(node.operands[i], joined, &slice),
+                Some(PlanItem::Fused(kernel)) => kernel.write_into(node.operands[i], joined, &slice),
                 _ => copies.push(PlanItem::CopySlice { node: n, operands: [joined, node.operands[i]], slice }),
             }
         }

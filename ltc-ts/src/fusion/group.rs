@@ -22,12 +22,12 @@ pub(crate) struct KernelPlan {
     pub(crate) nodes: Vec<u32>,
     pub(super) space: IterationSpace,
     /// Per result, where it is written if it is part of another value; empty if none is.
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) concat_slices: Vec<Option<ConcatSlice>>,
 }
 
 /// Where a result is written that is part of another value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConcatSlice {
     pub(super) joined: ValueId,
     /// Operand of the kernel with that value, as far as it is made.
     pub(crate) operand: u32,
@@ -59,7 +59,7 @@ pub(crate) struct FusedKernelStep {
     /// Per result the operand whose memory it may take.
     pub(crate) reuse: Vec<Option<u32>>,
     /// As in its [`KernelPlan`].
-    pub(crate) places: Vec<Option<Place>>,
+    pub(crate) concat_slices: Vec<Option<ConcatSlice>>,
 }
 
 /// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through;
@@ -83,13 +83,13 @@ fn source(graph: &Graph, value: ValueId) -> (ValueId, usize) {
 impl FusedKernelStep {
     /// Per result the operand in whose memory it lies, or may lie.
     pub(crate) fn taken(&self) -> impl Iterator<Item = Option<u32>> {
-        let place = |r: usize| self.places.get(r).and_then(|p| p.as_ref()).map(|p| p.operand);
-        self.reuse.iter().enumerate().map(move |(r, reuse)| place(r).or(*reuse))
+        let slice = |r: usize| self.concat_slices.get(r).and_then(|p| p.as_ref()).map(|p| p.operand);
+        self.reuse.iter().enumerate().map(move |(r, reuse)| slice(r).or(*reuse))
     }
 
     /// Whether a result depends on an operand for which `found` holds. For the rare run in which an operand has failed.
     pub(crate) fn depends(&self, graph: &Graph, result: usize, found: impl Fn(u32) -> bool) -> bool {
-        if self.places.get(result).and_then(|p| p.as_ref()).is_some_and(|p| found(p.operand)) {
+        if self.concat_slices.get(result).and_then(|p| p.as_ref()).is_some_and(|p| found(p.operand)) {
             return true;
         }
         let mut wanted = vec![self.results[result]];
@@ -116,7 +116,7 @@ impl KernelPlan {
         let (nodes, space) = (&group.nodes, group.space.clone()?);
         let (operands, results, inputs, uses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut kernel =
-            KernelPlan { operands, results, inputs, uses, nodes: nodes.clone(), space, places: Vec::new() };
+            KernelPlan { operands, results, inputs, uses, nodes: nodes.clone(), space, concat_slices: Vec::new() };
         for &n in nodes {
             let node = &graph.nodes()[n as usize];
             for &operand in &node.operands {
@@ -158,8 +158,8 @@ impl KernelPlan {
 
     /// How the results lie in the iteration space.
     fn result_strides(&self, graph: &Graph, computes: &NodeComputes) -> Option<Vec<SmallVec<[i64; 6]>>> {
-        let strides = |(i, &r): (usize, &ValueId)| match self.place_of(i) {
-            Some(place) => Some(place.strides.clone()),
+        let strides = |(i, &r): (usize, &ValueId)| match self.concat_slice(i) {
+            Some(slice) => Some(slice.strides.clone()),
             None => {
                 let node = graph.definition_index(r)? as u32;
                 computes.result_strides(graph, node, &self.space, graph.layout(r))
@@ -215,8 +215,8 @@ impl KernelPlan {
             }
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
-        let KernelPlan { operands, results, uses, nodes, places, .. } = self;
-        Some(FusedKernelStep { kernel, nodes, operands, inputs, uses, results, reuse, places })
+        let KernelPlan { operands, results, uses, nodes, concat_slices, .. } = self;
+        Some(FusedKernelStep { kernel, nodes, operands, inputs, uses, results, reuse, concat_slices })
     }
 
     /// Dtypes of results and inputs.
@@ -246,7 +246,7 @@ impl KernelPlan {
         reads
             && (&other.nodes, &other.operands, &other.results) == (&self.nodes, &self.operands, &self.results)
             && other.reuse == reuse
-            && self.places.iter().map(Option::is_some).eq(other.places.iter().map(Option::is_some))
+            && self.concat_slices.iter().map(Option::is_some).eq(other.concat_slices.iter().map(Option::is_some))
     }
 
     /// Per result the operand whose memory it may take: one of which the kernel reads nothing but its elements as they
@@ -267,7 +267,7 @@ impl KernelPlan {
                     && !reuse.contains(&Some(i))
                     && self.inputs.iter().filter(|input| input.0 == i).all(whole)
             };
-            let found = (0..self.operands.len() as u32).find(fits).filter(|_| self.place_of(r).is_none());
+            let found = (0..self.operands.len() as u32).find(fits).filter(|_| self.concat_slice(r).is_none());
             reuse.push(found);
         }
         reuse
@@ -298,29 +298,30 @@ impl KernelPlan {
 
 impl KernelPlan {
     /// Whether a result may be written elsewhere.
-    pub(super) fn can_place(&self, value: ValueId) -> bool {
+    pub(super) fn can_write_into(&self, value: ValueId) -> bool {
         self.space.reduced.is_none() && self.results.contains(&value)
     }
 
     /// Has a result written into a slice of another value.
-    pub(super) fn place(&mut self, value: ValueId, joined: ValueId, slice: &Slice) {
+    pub(super) fn write_into(&mut self, value: ValueId, joined: ValueId, slice: &Slice) {
         let Some(at) = self.results.iter().position(|&r| r == value) else { return };
         let operand = self.operands.iter().position(|&o| o == joined).unwrap_or_else(|| {
             self.operands.push(joined);
             self.operands.len() - 1
         });
         let skip = slice.offset as usize * slice.layout.dtype().size_of();
-        self.places.resize(self.results.len(), None);
-        self.places[at] = Some(Place { joined, operand: operand as u32, skip, strides: slice.layout.strides().into() });
+        self.concat_slices.resize(self.results.len(), None);
+        self.concat_slices[at] =
+            Some(ConcatSlice { joined, operand: operand as u32, skip, strides: slice.layout.strides().into() });
     }
 
-    pub(super) fn place_of(&self, result: usize) -> Option<&Place> {
-        self.places.get(result)?.as_ref()
+    pub(super) fn concat_slice(&self, result: usize) -> Option<&ConcatSlice> {
+        self.concat_slices.get(result)?.as_ref()
     }
 
     /// The values results become, or become part of.
     pub(crate) fn stored(&self) -> SmallVec<[ValueId; 2]> {
-        let stored = |(i, &r): (usize, &ValueId)| self.place_of(i).map_or(r, |p| p.joined);
+        let stored = |(i, &r): (usize, &ValueId)| self.concat_slice(i).map_or(r, |p| p.joined);
         self.results.iter().enumerate().map(stored).collect()
     }
 }

@@ -27,7 +27,7 @@ mod rows;
 
 use std::borrow::Cow;
 
-pub(crate) use group::{FusedKernelStep, KernelPlan, Place, Slice};
+pub(crate) use group::{ConcatSlice, FusedKernelStep, KernelPlan, Slice};
 use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
 use ltc_kernels::FusedKernel;
 pub use rows::fusable_operators;

@@ -4,24 +4,24 @@ use ltc_ir::{Arg, ArgFlags, Graph, GraphNode, Layout, Op, ValueId};
 
 /// A value as a view of another.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Lies {
+pub(super) struct StridedView {
     pub(super) base: ValueId,
     /// In elements.
     pub(super) offset: i64,
     pub(super) layout: Layout,
 }
 
-impl Lies {
+impl StridedView {
     /// The value itself.
-    pub(super) fn at(base: ValueId, layout: Layout) -> Lies {
-        Lies { base, offset: 0, layout }
+    pub(super) fn at(base: ValueId, layout: Layout) -> StridedView {
+        StridedView { base, offset: 0, layout }
     }
 
     /// Where a value lies, through all views.
-    pub(super) fn of(graph: &Graph, v: ValueId) -> Lies {
-        let mut lies = Lies::at(v, (**graph.layout(v)).clone());
-        lies.through_views(graph);
-        lies
+    pub(super) fn of(graph: &Graph, v: ValueId) -> StridedView {
+        let mut view = StridedView::at(v, (**graph.layout(v)).clone());
+        view.through_views(graph);
+        view
     }
 
     fn through_views(&mut self, graph: &Graph) {
@@ -34,21 +34,21 @@ impl Lies {
     }
 
     /// The same elements in what was copied, if the base is a copy.
-    pub(super) fn through_copy(&self, graph: &Graph) -> Option<Lies> {
+    pub(super) fn through_copy(&self, graph: &Graph) -> Option<StridedView> {
         let copy = graph.definition(self.base).filter(|n| is_copy(n) && self.offset == 0)?;
         let source = graph.layout(copy.operands[0]);
         if source.dtype() != self.layout.dtype() || source.sizes() != copy.results()[0].sizes() {
             return None;
         }
         let layout = moved(&copy.results()[0], &self.layout, source)?;
-        let mut lies = Lies::at(copy.operands[0], layout);
-        lies.through_views(graph);
-        Some(lies)
+        let mut view = StridedView::at(copy.operands[0], layout);
+        view.through_views(graph);
+        Some(view)
     }
 
     /// The same elements with these sizes and strides.
-    pub(super) fn seen(self, sizes: &[i64], strides: &[i64]) -> Lies {
-        Lies { layout: Layout::strided(self.layout.dtype(), sizes, strides), ..self }
+    pub(super) fn seen(self, sizes: &[i64], strides: &[i64]) -> StridedView {
+        StridedView { layout: Layout::strided(self.layout.dtype(), sizes, strides), ..self }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The fused kernels, put in the place of what was recorded.
+//! The fused kernels, built in the place of what was recorded.
 
 use ltc_ir::{
     ArgFlags, ArgWriter, DType, GraphNode, Layout, LayoutRef, Rewriting, Signature, ValueId, rewrite::numbers_of,
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     find::{Attention, Mask},
-    lies::{Lies, is_copy, moved},
+    strided_view::{StridedView, is_copy, moved},
 };
 
 const FORWARD: &str = "aten::_scaled_dot_product_flash_attention_for_cpu";
@@ -49,9 +49,9 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn lies(&mut self, lies: &Lies) -> ValueId {
-        let base = self.r.value(lies.base);
-        self.view(base, lies.offset, lies.layout.clone())
+    fn strided_view(&mut self, view: &StridedView) -> ValueId {
+        let base = self.r.value(view.base);
+        self.view(base, view.offset, view.layout.clone())
     }
 
     /// Contiguous.
@@ -91,8 +91,8 @@ impl Writer<'_, '_> {
         } else {
             v
         };
-        let lies = (**self.r.layout(v)).clone();
-        self.moved.0.insert(graph.slot(result), (v, lies));
+        let view = (**self.r.layout(v)).clone();
+        self.moved.0.insert(graph.slot(result), (v, view));
         // Whoever needs the order that was recorded needs a copy.
         let dense = self.dense(v);
         let recorded = self.view(dense, 0, (**graph.layout(result)).clone());
@@ -102,13 +102,13 @@ impl Writer<'_, '_> {
     /// The fused kernel.
     pub(super) fn forward(&mut self, a: &Attention<'_>) -> Forward {
         let [b, h, l, _, e] = a.sizes;
-        let mut q = self.lies(&a.q);
+        let mut q = self.strided_view(&a.q);
         if let Some(scale) = a.scale {
             q = self.dense(q);
             q = self.again(scale, q);
         }
-        let (k, v) = (self.lies(&a.k), self.lies(&a.v));
-        let mask = a.mask.as_ref().map(|(mask, lies)| self.mask(mask, lies));
+        let (k, v) = (self.strided_view(&a.k), self.strided_view(&a.v));
+        let mask = a.mask.as_ref().map(|(mask, view)| self.mask(mask, view));
         let operands: Vec<ValueId> = [q, k, v].into_iter().chain(mask).collect();
         let mut args = ArgWriter::new();
         args.tensor().tensor().tensor().float(0.0).bool(false);
@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
     /// The fused kernel's gradient, if it was recorded.
     pub(super) fn backward(&mut self, a: &Attention<'_>, f: &Forward) {
         let ([b, h, l, s, e], Some(gradient)) = (a.sizes, &a.gradient) else { return };
-        let grad = self.lies(&gradient.out);
+        let grad = self.strided_view(&gradient.out);
         let operands: Vec<ValueId> = [grad, f.q, f.k, f.v, f.out, f.sums].into_iter().chain(f.mask).collect();
         let mut args = ArgWriter::new();
         args.tensor().tensor().tensor().tensor().tensor().tensor().float(0.0).bool(false);
@@ -160,11 +160,11 @@ impl Writer<'_, '_> {
     }
 
     /// What is added to the scores.
-    fn mask(&mut self, mask: &Mask, lies: &Lies) -> ValueId {
-        let seen = self.lies(lies);
-        let in_order = lies.layout.strides().is_sorted_by(|a, b| a >= b) && lies.layout.strides()[3] == 1;
+    fn mask(&mut self, mask: &Mask, view: &StridedView) -> ValueId {
+        let seen = self.strided_view(view);
+        let in_order = view.layout.strides().is_sorted_by(|a, b| a >= b) && view.layout.strides()[3] == 1;
         let seen = if in_order { seen } else { self.dense(seen) };
-        let sizes = lies.layout.sizes();
+        let sizes = view.layout.sizes();
         match *mask {
             Mask::Added(_, alpha) => {
                 self.r.assume(alpha, 1);
@@ -227,9 +227,9 @@ impl Writer<'_, '_> {
     /// A view of a value that lies in another order now, where it lies.
     fn read_moved(&mut self, v: ValueId) -> Option<ValueId> {
         let graph = self.r.source();
-        let lies = Lies::of(graph, v);
-        let (moved_to, to) = self.moved.0.get(&graph.slot(lies.base)).filter(|_| lies.offset == 0)?;
-        let layout = moved(&Layout::contiguous(to.dtype(), to.sizes()), &lies.layout, to)?;
+        let view = StridedView::of(graph, v);
+        let (moved_to, to) = self.moved.0.get(&graph.slot(view.base)).filter(|_| view.offset == 0)?;
+        let layout = moved(&Layout::contiguous(to.dtype(), to.sizes()), &view.layout, to)?;
         let moved_to = *moved_to;
         Some(self.view(moved_to, 0, layout))
     }
