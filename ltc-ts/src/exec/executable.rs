@@ -15,7 +15,7 @@ use super::{
     memory_meter::Meter,
     profile::Profile,
     run::{self, Frame},
-    worker::{Helper, Trial},
+    worker::{Trial, WorkerThread},
 };
 use crate::{
     config::TsConfig,
@@ -31,7 +31,7 @@ pub struct TsExecutable {
     config: TsConfig,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
-    /// Whether forks pay.
+    /// Whether parallel regions pay.
     trial: Trial,
     meter: Arc<Meter>,
     state: Mutex<State>,
@@ -81,7 +81,7 @@ impl TsExecutable {
 
     /// Whether it may run on one thread where libtorch would use several.
     fn narrows(&self) -> bool {
-        self.config.narrows() && self.program.forks() == 0
+        self.config.narrows() && self.program.parallel_regions() == 0
     }
 
     /// The lowered graph.
@@ -107,11 +107,11 @@ impl Executable for TsExecutable {
         let pooled = Pooled::enter();
         let run = || match program {
             Ok(program) => {
-                let forks = program.forks() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
-                let helper = (forks && self.trial.next()).then(Helper::take).flatten();
-                let (forked, start) = (helper.is_some(), forks.then(Instant::now));
-                let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, helper);
-                start.into_iter().for_each(|start| self.trial.took(forked, start.elapsed()));
+                let in_parallel = program.parallel_regions() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
+                let worker = (in_parallel && self.trial.next()).then(WorkerThread::take).flatten();
+                let (with_worker, start) = (worker.is_some(), in_parallel.then(Instant::now));
+                let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, worker);
+                start.into_iter().for_each(|start| self.trial.took(with_worker, start.elapsed()));
                 RunStats { guard_misses: u64::from(!guards_hold), ..stats }
             }
             Err(error) => {

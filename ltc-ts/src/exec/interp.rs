@@ -53,7 +53,7 @@ pub struct RunStats {
     /// Large blocks of memory the system was asked for.
     pub blocks_new: u64,
     /// Times steps ran on two threads.
-    pub forks: u64,
+    pub parallel_regions: u64,
 }
 
 impl std::ops::AddAssign for RunStats {
@@ -72,7 +72,7 @@ impl std::ops::AddAssign for RunStats {
         self.guard_misses += o.guard_misses;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
-        self.forks += o.forks;
+        self.parallel_regions += o.parallel_regions;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Forks: one side of independent steps on another thread, in slots of its own.
+//! Parallel regions: one side of independent steps on another thread, in slots of its own.
 //!
 //! Slots only the other side touches move there and back; values both read are shared, as outputs are. What the other
 //! side tells the sink is told when it is back, so outputs come in another order, but each as before.
@@ -14,16 +14,16 @@ use super::{
     buffer::TchBuffer,
     interp::{Run, RunStats, Slot},
     memory_meter::{Charge, Meter},
-    worker::Helper,
+    worker::WorkerThread,
 };
 use crate::program::Program;
 
-/// What a run with forks needs besides.
+/// What a run with parallel regions needs besides.
 pub(super) struct Side<'a> {
     pub(super) program: &'a Arc<Program>,
     pub(super) numbers: Arc<[u64]>,
-    pub(super) other: &'a mut Vec<Slot>,
-    pub(super) helper: Helper,
+    pub(super) worker_slots: &'a mut Vec<Slot>,
+    pub(super) worker: WorkerThread,
 }
 
 /// Outputs to be told later.
@@ -51,11 +51,11 @@ struct Done {
 }
 
 /// The other thread's work.
-fn there(program: &Program, fork: usize, meter: &Arc<Meter>, numbers: &[u64], mut slots: Vec<Slot>) -> Done {
+fn run_on_worker(program: &Program, region: usize, meter: &Arc<Meter>, numbers: &[u64], mut slots: Vec<Slot>) -> Done {
     let (mut told, pooled) = (Told::default(), Pooled::enter());
     // All is told here; whether it may be told on is known where both sides come together.
     let mut run = Run::new(program, meter, &mut slots, numbers, &mut told);
-    program.forks[fork].there.iter().for_each(|&i| run.run_instr(&program.instrs[i]));
+    program.parallel_regions[region].worker.iter().for_each(|&i| run.run_instr(&program.instrs[i]));
     let (mut stats, blocks) = (run.stats, pooled.leave());
     (stats.blocks_reused, stats.blocks_new) = (blocks.reused, blocks.fresh);
     Done { slots, told, stats }
@@ -63,45 +63,45 @@ fn there(program: &Program, fork: usize, meter: &Arc<Meter>, numbers: &[u64], mu
 
 impl Run<'_> {
     /// All steps.
-    pub(super) fn forked(&mut self, mut side: Side<'_>) {
+    pub(super) fn run_with_worker(&mut self, mut side: Side<'_>) {
         let program = side.program;
         let mut at = 0;
-        for (f, fork) in program.forks.iter().enumerate() {
-            self.run_instrs(at..fork.instrs.start);
-            self.fork(f, &mut side);
-            at = fork.instrs.end;
+        for (f, region) in program.parallel_regions.iter().enumerate() {
+            self.run_instrs(at..region.instrs.start);
+            self.run_region(f, &mut side);
+            at = region.instrs.end;
             self.settle(at);
         }
         self.run_instrs(at..program.instrs.len());
     }
 
-    fn fork(&mut self, f: usize, side: &mut Side<'_>) {
-        let (program, fork) = (side.program, &side.program.forks[f]);
-        side.other.resize_with(program.slots, Slot::default);
-        for &slot in &fork.lent {
-            side.other[slot as usize] = std::mem::take(&mut self.slots[slot as usize]);
+    fn run_region(&mut self, f: usize, side: &mut Side<'_>) {
+        let (program, region) = (side.program, &side.program.parallel_regions[f]);
+        side.worker_slots.resize_with(program.slots, Slot::default);
+        for &slot in &region.moved {
+            side.worker_slots[slot as usize] = std::mem::take(&mut self.slots[slot as usize]);
         }
         let mut ours: SmallVec<[u32; 8]> = SmallVec::new();
-        for (slot, layout) in &fork.shared {
+        for (slot, layout) in &region.shared {
             ours.extend(matches!(self.slots[*slot as usize], Slot::Own(..)).then_some(*slot));
-            side.other[*slot as usize] = self.share(*slot as usize, layout);
+            side.worker_slots[*slot as usize] = self.share(*slot as usize, layout);
         }
-        let (slots, numbers) = (std::mem::take(side.other), side.numbers.clone());
+        let (slots, numbers) = (std::mem::take(side.worker_slots), side.numbers.clone());
         let (shared, meter) = (program.clone(), self.meter.clone());
-        let back = side.helper.start(move || there(&shared, f, &meter, &numbers, slots));
+        let back = side.worker.start(move || run_on_worker(&shared, f, &meter, &numbers, slots));
         // The kernels' own threads would be in the way of the other one.
         let threads = tch::get_num_threads();
         tch::set_num_threads(1);
-        fork.here.iter().for_each(|&i| self.run_instr(&program.instrs[i]));
+        region.main.iter().for_each(|&i| self.run_instr(&program.instrs[i]));
         tch::set_num_threads(threads);
         match back.recv() {
             Ok(Done { mut slots, told, stats }) => {
                 told.failures.iter().for_each(|error| self.fails(error));
-                for &slot in &fork.lent {
+                for &slot in &region.moved {
                     self.slots[slot as usize] = std::mem::take(&mut slots[slot as usize]);
                 }
-                fork.shared.iter().for_each(|(slot, _)| slots[*slot as usize] = Slot::Empty);
-                *side.other = slots;
+                region.shared.iter().for_each(|(slot, _)| slots[*slot as usize] = Slot::Empty);
+                *side.worker_slots = slots;
                 for (index, result) in told.outputs {
                     match result {
                         Ok(buffer) => self.tell(index as u32, buffer),
@@ -111,7 +111,7 @@ impl Run<'_> {
                 self.stats += stats;
             }
             Err(_) => {
-                for instr in fork.there.iter().map(|&i| &program.instrs[i]) {
+                for instr in region.worker.iter().map(|&i| &program.instrs[i]) {
                     let message = "internal error: a thread that ran a part of the program is gone".to_string();
                     let error = self.failed(instr, TorchError { class: ErrorClass::Runtime, message });
                     self.fails(&error);
@@ -119,9 +119,9 @@ impl Run<'_> {
                 }
             }
         }
-        fork.over.iter().for_each(|&slot| self.free(slot as usize));
+        region.released.iter().for_each(|&slot| self.free(slot as usize));
         ours.into_iter().for_each(|slot| self.own_again(slot as usize));
-        self.stats.forks += 1;
+        self.stats.parallel_regions += 1;
     }
 
     /// A slot's content for the other thread, which reads it as this one does.

@@ -9,7 +9,7 @@ use super::{
     memory_meter::Meter,
     parallel_branches::Side,
     profile::Profile,
-    worker::Helper,
+    worker::WorkerThread,
 };
 use crate::program::Program;
 
@@ -17,11 +17,11 @@ use crate::program::Program;
 #[derive(Default)]
 pub(crate) struct Frame {
     slots: Vec<Slot>,
-    /// Those of the other thread, between forks.
-    other: Vec<Slot>,
+    /// Those of the other thread, between parallel regions.
+    worker_slots: Vec<Slot>,
 }
 
-/// Runs a program, with its forks if there is a thread for them. Reports every output exactly once.
+/// Runs a program, with its parallel regions if there is a thread for them. Reports every output exactly once.
 pub(crate) fn run(
     program: &Arc<Program>,
     meter: &Arc<Meter>,
@@ -29,7 +29,7 @@ pub(crate) fn run(
     frame: &mut Frame,
     inputs: Inputs,
     sink: &mut dyn OutputSink,
-    helper: Option<Helper>,
+    worker: Option<WorkerThread>,
 ) -> RunStats {
     let stats = RunStats { runs: 1, ..RunStats::default() };
     if let Err(error) = check(program, &inputs) {
@@ -39,7 +39,7 @@ pub(crate) fn run(
     }
     let Inputs { params, mut numbers, .. } = inputs;
     numbers.extend_from_slice(&program.constants);
-    let Frame { slots, other } = frame;
+    let Frame { slots, worker_slots } = frame;
     slots.resize_with(program.slots, Slot::default);
     let mut run = Run::new(program, meter, slots, &numbers, sink);
     run.stats = stats;
@@ -57,8 +57,8 @@ pub(crate) fn run(
             profile.add(program.instr_name(instr), took);
             run.settle(i + 1);
         }
-    } else if let Some(helper) = helper {
-        run.forked(Side { program, numbers: numbers.as_slice().into(), other, helper });
+    } else if let Some(worker) = worker {
+        run.run_with_worker(Side { program, numbers: numbers.as_slice().into(), worker_slots, worker });
     } else {
         run.run_instrs(0..program.instrs.len());
     }

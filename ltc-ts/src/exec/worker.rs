@@ -1,4 +1,4 @@
-//! A second thread for one side of a fork, and whether forks pay.
+//! A second thread for one side of a parallel region, and whether these pay.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -13,31 +13,31 @@ use parking_lot::{Mutex, MutexGuard};
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The thread, and the process it lives in: a forked child has none.
-static HELPER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
+static WORKER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
 
 /// The right to use the other thread.
-pub(crate) struct Helper(MutexGuard<'static, Option<(u32, Sender<Job>)>>);
+pub(crate) struct WorkerThread(MutexGuard<'static, Option<(u32, Sender<Job>)>>);
 
-impl Helper {
+impl WorkerThread {
     /// The other thread, if nobody else has it; it is started for the first one.
-    pub(crate) fn take() -> Option<Helper> {
-        let mut helper = HELPER.try_lock()?;
+    pub(crate) fn take() -> Option<WorkerThread> {
+        let mut worker = WORKER.try_lock()?;
         let process = std::process::id();
-        if helper.as_ref().is_none_or(|(of, _)| *of != process) {
+        if worker.as_ref().is_none_or(|(of, _)| *of != process) {
             let (sender, jobs) = channel::<Job>();
             let work = move || {
                 tch::set_num_threads(1);
                 jobs.into_iter().for_each(|job| job());
             };
             thread::Builder::new().name("ltc-branches".into()).spawn(work).ok()?;
-            *helper = Some((process, sender));
+            *worker = Some((process, sender));
         }
-        Some(Helper(helper))
+        Some(WorkerThread(worker))
     }
 
     /// Waits until nobody uses it, and keeps it so: for the time of a fork.
-    pub(crate) fn hold() -> Helper {
-        Helper(HELPER.lock())
+    pub(crate) fn hold() -> WorkerThread {
+        WorkerThread(WORKER.lock())
     }
 
     /// Starts work there; its result comes through the channel, or nothing does if it panics.
@@ -56,12 +56,12 @@ impl Helper {
     }
 }
 
-/// Runs measured with forks and without, in turn, before the better way is kept.
+/// Runs measured with parallel regions and without, in turn, before the better way is kept.
 const TRIALS: u32 = 16;
 /// Runs after which they are measured again: soon, when kernels have become machine code, then now and then.
 const AGAIN: [u32; 2] = [64, 2048];
 
-/// Whether a program runs faster with its forks: by its own measured times.
+/// Whether a program runs faster with its parallel regions: by its own measured times.
 #[derive(Debug, Default)]
 pub(crate) struct Trial(Mutex<Measured>);
 
@@ -70,12 +70,12 @@ struct Measured {
     runs: u32,
     /// They were measured before.
     again: bool,
-    /// Shortest time without and with forks.
+    /// Shortest time without and with parallel regions.
     best: [Option<Duration>; 2],
 }
 
 impl Trial {
-    /// Whether the next run should use forks.
+    /// Whether the next run should use parallel regions.
     pub(crate) fn next(&self) -> bool {
         let mut measured = self.0.lock();
         measured.runs += 1;
@@ -98,14 +98,14 @@ impl Trial {
 /// The threads of this crate, idle, and kept so: for the time of a fork.
 pub struct HeldThreads {
     compiler: Paused,
-    _branches: Helper,
+    _branches: WorkerThread,
 }
 
 impl HeldThreads {
     /// Waits for what they are doing.
     pub fn take() -> Self {
         // The branches' first: a program holds it and may queue kernels.
-        let _branches = Helper::hold();
+        let _branches = WorkerThread::hold();
         HeldThreads { compiler: Paused::take(), _branches }
     }
 
@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn work_runs_on_the_other_thread_and_a_panic_closes_its_channel() {
-        let mut helper = loop {
+        let mut worker = loop {
             // Another test may have it.
-            if let Some(helper) = Helper::take() {
-                break helper;
+            if let Some(worker) = WorkerThread::take() {
+                break worker;
             }
         };
         let here = thread::current().id();
-        assert_ne!(helper.start(|| thread::current().id()).recv(), Ok(here));
-        assert!(helper.start::<()>(|| panic!("planned")).recv().is_err());
-        assert_eq!(helper.start(|| 7).recv(), Ok(7), "the thread lives on");
-        assert!(Helper::take().is_none(), "one at a time");
+        assert_ne!(worker.start(|| thread::current().id()).recv(), Ok(here));
+        assert!(worker.start::<()>(|| panic!("planned")).recv().is_err());
+        assert_eq!(worker.start(|| 7).recv(), Ok(7), "the thread lives on");
+        assert!(WorkerThread::take().is_none(), "one at a time");
     }
 }

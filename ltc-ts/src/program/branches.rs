@@ -1,38 +1,38 @@
 //! Parts of a program that do not depend on each other, for two threads.
 //!
-//! Where libtorch's kernels use one thread each, a second one is idle. A [`Fork`] is a run of steps that falls into two
-//! sides, neither of which needs what the other makes. Pure: a program in, forks out. Programs with a kernel that uses
-//! several threads are left alone, as its threads would be in the way; whether a fork pays is measured
-//! ([`crate::exec`]).
+//! Where libtorch's kernels use one thread each, a second one is idle. A [`ParallelRegion`] is a run of steps that
+//! falls into two sides, neither of which needs what the other makes. Pure: a program in, parallel regions out.
+//! Programs with a kernel that uses several threads are left alone, as its threads would be in the way; whether a
+//! parallel region pays is measured ([`crate::exec`]).
 
 use std::ops::Range;
 
 use ltc_ir::{DType, LayoutRef, OpClass};
 use rustc_hash::FxHashMap;
 
-use super::{Fork, Instr, InstrKind, Program, cost};
+use super::{Instr, InstrKind, ParallelRegion, Program, cost};
 
 /// Estimated nanoseconds one side must take off the other: handing over takes some ten thousand (measured:
 /// `docs/performance.md`).
 const GAIN: u64 = 60_000;
-/// Steps of a fork at most, which bounds the time to find one.
+/// Steps of a parallel region at most, which bounds the time to find one.
 const STEPS: usize = 512;
 
-/// The forks of a program, in order.
-pub(crate) fn plan(program: &Program) -> Vec<Fork> {
+/// The parallel regions of a program, in order.
+pub(crate) fn plan(program: &Program) -> Vec<ParallelRegion> {
     let costs: Vec<cost::Of> = program.instrs.iter().map(|s| cost::instr(program, s)).collect();
     let total: u64 = costs.iter().map(|c| c.nanoseconds).sum();
     if total < 2 * GAIN || costs.iter().any(|c| c.wide) || program.instrs.iter().any(|s| reads_much(program, s)) {
         return Vec::new();
     }
-    let mut forks = Vec::new();
+    let mut parallel_regions = Vec::new();
     let mut start = 0;
     while start + 1 < program.instrs.len() {
-        let fork = longest(program, &costs, start).and_then(|range| Fork::new(program, &costs, range));
-        start = fork.as_ref().map_or(start + 1, |f| f.instrs.end);
-        forks.extend(fork);
+        let region = longest(program, &costs, start).and_then(|range| ParallelRegion::new(program, &costs, range));
+        start = region.as_ref().map_or(start + 1, |f| f.instrs.end);
+        parallel_regions.extend(region);
     }
-    forks
+    parallel_regions
 }
 
 /// Whether a step may use several threads because of what it reads. The results of products say more than their
@@ -131,8 +131,8 @@ fn is_state(program: &Program, slot: u32) -> bool {
     program.slot_layout(slot).is_none_or(|l| l.dtype() == DType::RngState)
 }
 
-impl Fork {
-    fn new(program: &Program, costs: &[cost::Of], instrs: Range<usize>) -> Option<Fork> {
+impl ParallelRegion {
+    fn new(program: &Program, costs: &[cost::Of], instrs: Range<usize>) -> Option<ParallelRegion> {
         let mut found = parts(instrs.start);
         instrs.clone().for_each(|i| found.add(program, i, costs[i].nanoseconds));
         let roots: Vec<usize> = instrs.clone().map(|i| found.root(i)).collect();
@@ -146,7 +146,7 @@ impl Fork {
             sides[usize::from(there)] += found.cost[root];
             is_there[root] = there;
         }
-        let (there, here): (Vec<usize>, Vec<usize>) = instrs.clone().partition(|&i| is_there[roots[i - instrs.start]]);
+        let (worker, main): (Vec<usize>, Vec<usize>) = instrs.clone().partition(|&i| is_there[roots[i - instrs.start]]);
         let touched = |list: &[usize]| {
             let of = |&i: &usize| {
                 let instr = &program.instrs[i];
@@ -158,16 +158,16 @@ impl Fork {
             slots.dedup();
             slots
         };
-        let here_too = touched(&here);
-        let (shared, lent): (Vec<u32>, Vec<u32>) =
-            touched(&there).into_iter().partition(|s| here_too.binary_search(s).is_ok());
+        let main_too = touched(&main);
+        let (shared, moved): (Vec<u32>, Vec<u32>) =
+            touched(&worker).into_iter().partition(|s| main_too.binary_search(s).is_ok());
         let last = |slot: &u32| {
             let reads = program.instrs[instrs.clone()].iter().flat_map(|s| program.instr_operands(s));
             reads.filter(|o| o.last).any(|o| o.slot == *slot)
         };
-        let over = shared.iter().copied().filter(last).collect();
+        let released = shared.iter().copied().filter(last).collect();
         let shared: Option<Vec<(u32, LayoutRef)>> =
             shared.into_iter().map(|s| program.slot_layout(s).map(|l| (s, l.clone()))).collect();
-        Some(Fork { instrs, there, here, lent, shared: shared?, over }).filter(|f| !f.there.is_empty())
+        Some(ParallelRegion { instrs, worker, main, moved, shared: shared?, released }).filter(|f| !f.worker.is_empty())
     }
 }

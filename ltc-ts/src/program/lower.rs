@@ -96,7 +96,7 @@ impl Program {
                 guards: rewritten.guards,
                 constants: rewritten.constants,
                 memory,
-                forks: Vec::new(),
+                parallel_regions: Vec::new(),
                 settled: Vec::new(),
                 made_at: Vec::new(),
                 slots: graph.value_count(),
@@ -119,7 +119,7 @@ impl Program {
         let mut program = lowering.program;
         // Two sides at once hold more at once.
         if program.memory.is_none() && rewrite::is_wanted("branches", &config.rewrites) {
-            program.forks = branches::plan(&program);
+            program.parallel_regions = branches::plan(&program);
         }
         program.settle();
         Ok(program)

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::fusion::{NodeComputes, Plan, PlanItem, liveness};
 
 /// Most values made again.
-const MAX_AGAIN: usize = 256;
+const MAX_REMATERIALISED: usize = 256;
 /// Most values tried before one is chosen.
 const MAX_TRIED: usize = 8;
 
@@ -27,8 +27,8 @@ pub struct MemoryPlan {
     pub peak: usize,
     /// Steps that run at another place than recorded.
     pub moved: usize,
-    /// Values made again.
-    pub again: usize,
+    /// Values rematerialised: let go, and made again when they are needed.
+    pub rematerialised: usize,
 }
 
 /// Changes the steps of a plan so that they fit the budget, as far as possible.
@@ -37,7 +37,7 @@ pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan 
     let memory = Memory::new(graph.as_ref().unwrap_or(source));
     let mut lives = memory.lives(items.iter());
     let recorded = lives.peak;
-    let (mut moved, mut again) = (0, 0);
+    let (mut moved, mut rematerialised) = (0, 0);
     if recorded > budget {
         let orders = [false, true].map(|eager| memory.ordered(items, eager));
         let with_lives = orders.map(|o| (memory.lives(o.iter().map(|&i| &items[i as usize])), o));
@@ -48,12 +48,12 @@ pub(crate) fn fit(source: &Graph, plan: &mut Plan, budget: usize) -> MemoryPlan 
             take_order(items, &order);
             lives = there;
         }
-        while lives.peak > budget && again < MAX_AGAIN {
-            let Some(better) = memory.make_again(items, computes, &lives, budget) else { break };
-            (lives, again) = (better, again + 1);
+        while lives.peak > budget && rematerialised < MAX_REMATERIALISED {
+            let Some(better) = memory.rematerialise(items, computes, &lives, budget) else { break };
+            (lives, rematerialised) = (better, rematerialised + 1);
         }
     }
-    MemoryPlan { budget, recorded, peak: lives.peak, moved, again }
+    MemoryPlan { budget, recorded, peak: lives.peak, moved, rematerialised }
 }
 
 /// Most bytes alive at once.
@@ -268,7 +268,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Lets a value go while memory is highest, and makes it again when it is needed: the one that helps most.
-    fn make_again(
+    fn rematerialise(
         &self,
         items: &mut Vec<PlanItem>,
         computes: &NodeComputes,
@@ -289,7 +289,7 @@ impl<'a> Memory<'a> {
         let mut best: Option<(usize, usize, Vec<PlanItem>, Lives)> = None;
         let mut tried = 0;
         for slot in idle {
-            let Some((at, again)) = self.again(items, computes, lives, slot, top) else { continue };
+            let Some((at, again)) = self.items_to_rematerialise(items, computes, lives, slot, top) else { continue };
             let new: Vec<&PlanItem> = items[..at].iter().chain(&again).chain(&items[at..]).collect();
             let there = self.lives(new);
             let excess = there.excess(budget);
@@ -308,7 +308,7 @@ impl<'a> Memory<'a> {
     }
 
     /// The steps that make a value again, and views of it, and where they go: before its first use after `top`.
-    fn again(
+    fn items_to_rematerialise(
         &self,
         items: &[PlanItem],
         computes: &NodeComputes,

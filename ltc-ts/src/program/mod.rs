@@ -56,7 +56,7 @@ pub struct Program {
     /// Memory as planned, if there is a budget.
     pub(crate) memory: Option<MemoryPlan>,
     /// Where steps may run on two threads.
-    pub(crate) forks: Vec<Fork>,
+    pub(crate) parallel_regions: Vec<ParallelRegion>,
     /// Before each step, and after the last: position, in the given graph, of the first node that can still fail. What
     /// stands before it will not be undone.
     pub(crate) settled: Vec<u32>,
@@ -120,19 +120,19 @@ pub(crate) struct ValueUse {
 
 /// Steps that run on two threads.
 #[derive(Debug)]
-pub(crate) struct Fork {
+pub(crate) struct ParallelRegion {
     /// All of them, in order.
     pub(crate) instrs: Range<usize>,
     /// Those for the other thread.
-    pub(crate) there: Vec<usize>,
+    pub(crate) worker: Vec<usize>,
     /// Those for this one.
-    pub(crate) here: Vec<usize>,
+    pub(crate) main: Vec<usize>,
     /// Slots only the other thread touches.
-    pub(crate) lent: Vec<u32>,
+    pub(crate) moved: Vec<u32>,
     /// Slots both read, and the layouts of their values; nobody writes them.
     pub(crate) shared: Vec<(u32, LayoutRef)>,
     /// Of these, those nobody reads later.
-    pub(crate) over: Vec<u32>,
+    pub(crate) released: Vec<u32>,
 }
 
 impl Program {
@@ -158,8 +158,8 @@ impl Program {
     }
 
     /// How often steps that do not depend on each other may run on two threads.
-    pub fn forks(&self) -> usize {
-        self.forks.len()
+    pub fn parallel_regions(&self) -> usize {
+        self.parallel_regions.len()
     }
 
     /// Position, in the given graph, of a node of the graph that runs.

@@ -41,15 +41,15 @@ impl Program {
         for (name, times) in &self.rewrites {
             let _ = writeln!(out, "# rewritten: {name} {times}x");
         }
-        if let Some(MemoryPlan { budget, recorded, peak, moved, again }) = self.memory {
+        if let Some(MemoryPlan { budget, recorded, peak, moved, rematerialised }) = self.memory {
             let _ = writeln!(
                 out,
                 "# memory: at most {peak} bytes planned, {recorded} as recorded, budget {budget}; {moved} steps moved, \
-                 {again} values made again"
+                 {rematerialised} values rematerialised"
             );
         }
-        for fork in &self.forks {
-            let (Range { start, end }, there) = (&fork.instrs, fork.there.len());
+        for region in &self.parallel_regions {
+            let (Range { start, end }, there) = (&region.instrs, region.worker.len());
             let _ = writeln!(out, "# branches: of steps {start} to {end}, {there} on another thread");
         }
         for (i, (layout, value_use)) in graph.params().iter().zip(&self.params).enumerate() {
