@@ -510,9 +510,11 @@ impl RowKernel {
             with_scratch(staged.scratch, |scratch| run(WorkerRun { kernel: self, staged, shared, scratch }));
         };
         parallel(row_tiles * chunks, grain, &|tasks| {
-            // SAFETY: by this function's contract; each task has its own rows or partials.
             worker(&|worker| {
-                tasks.clone().for_each(|task| unsafe { worker.task(task / chunks, task % chunks, chunks) })
+                for task in tasks.clone() {
+                    // SAFETY: by this function's contract; each task has its own rows or partials.
+                    unsafe { worker.task(task / chunks, task % chunks, chunks) };
+                }
             });
         });
         if chunks > 1 {
