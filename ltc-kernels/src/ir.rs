@@ -174,7 +174,7 @@ impl KernelOp {
         matches!(self, KernelOp::Sum | KernelOp::AMax | KernelOp::AMin)
     }
 
-    /// Whether it is a function of [`super::math`], which has one for single precision only.
+    /// Whether it is a function of `math.rs`, which has one for single precision only.
     pub fn is_function(self) -> bool {
         use KernelOp::*;
         matches!(

@@ -29,7 +29,7 @@ impl std::str::FromStr for Fusion {
     }
 }
 
-/// How a [`TsBackend`] is set up.
+/// How a [`TsBackend`](crate::TsBackend) is set up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TsConfig {
     /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
