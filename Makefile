@@ -127,12 +127,14 @@ races:
 		TSAN_OPTIONS="suppressions=$(CURDIR)/ltc-core/tests/races.supp history_size=7" \
 		cargo +nightly test -p ltc-core --features races --target "$$(rustc -vV | sed -n 's/^host: //p')" $(RACES:%=--test %)
 
-# Tests that start processes, take minutes or look at files are left out.
+# Tests that start processes, take minutes or look at files are left out; of kernels, machine code and vector instructions.
 miri:
 	@cargo +nightly miri --version >/dev/null 2>&1 || \
 		{ echo "make miri: Miri is not installed (rustup toolchain install nightly --component miri)" >&2; exit 1; }
 	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test -p ltc-ir --lib --test recycled_nodes --test verifier --test properties
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-core --test a_session_over_a_backend_without_numerics
+	LTC_ISA=portable MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-kernels --lib --test loops \
+		-- --skip jit --skip two_last_places
 
 test-cuda bench-cuda:
 	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1

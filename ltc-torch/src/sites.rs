@@ -82,7 +82,7 @@ impl Sites {
 
 /// Crates between the user and the recorder, by the folders they are compiled in: a name, and a version where a
 /// registry made the folder.
-const MACHINERY: [&str; 9] = [
+const MACHINERY: [&str; 10] = [
     "tch",
     "torch-sys",
     "backtrace",
@@ -90,6 +90,7 @@ const MACHINERY: [&str; 9] = [
     "ltc-torch-sys",
     "ltc-core",
     "ltc-ir",
+    "ltc-kernels",
     "ltc-ts",
     "ltc-eager-fallback",
 ];

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p ltc-ts --example rewrites [threads [words]]`: programs with these words in their names
 //! (all); microseconds, medians, and the ratio with / without. The cost models of `rewrite/attention` and
-//! `fuse/place.rs` follow from it; what they decline is shown with a ratio of about one. Branches run side by side with
-//! 2 threads only.
+//! `fusion/concat.rs` follow from it; what they decline is shown with a ratio of about one. Branches run side by side
+//! with 2 threads only.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 #[path = "../tests/common/mod.rs"]

@@ -5,21 +5,16 @@
 //! `torch/csrc/lazy/ts_backend`, which lowers nodes to TorchScript and runs the result; here no TorchScript interpreter
 //! stands in between. The name is kept because a program still prints as TorchScript ([`Program::torchscript`]).
 //!
-//! | file | what |
+//! | folder | what, in the order in which a graph goes through |
 //! |---|---|
-//! | `backend.rs` | devices, uploads, downloads, compile |
-//! | `buffer.rs` | what a device buffer is, and who may touch its memory |
-//! | `memory.rs` | bytes in use |
-//! | `schedule.rs` | last uses: pure, over the graph |
+//! | `config.rs` | how the backend is set up |
 //! | `rewrite/` | whole-graph rewrites that pay with libtorch's kernels |
-//! | `fuse/` | which operators become one kernel |
-//! | `budget.rs` | steps ordered, and values made again, to fit a memory budget |
-//! | `branches.rs`, `helper.rs` | steps that do not depend on each other, on two threads |
-//! | `kernels/` | fused kernels: what they compute, and how fast |
-//! | `program.rs`, `lower.rs` | what a program is; graph to program |
-//! | `interp.rs` | the run loop |
-//! | `profile.rs` | where its time goes |
-//! | `text.rs`, `torchscript.rs` | the program, printed |
+//! | `fusion/` | which operators become one kernel; last uses of values |
+//! | `program/` | graph to program: lowering, for other sizes too; what it costs; how it prints |
+//! | `exec/` | programs run: buffers, the run loop, kernels on libtorch's tensors |
+//! | `backend.rs` | devices, uploads, downloads, compile |
+//!
+//! What kernels compute, and how fast, is the crate `ltc-kernels`.
 //!
 //! An operator outside a kernel is a boxed call through the dispatcher, prepared once per graph node
 //! ([`ltc_torch_sys::Plan`]) and run below autograd on the executor thread.
@@ -31,29 +26,16 @@
 #![deny(unsafe_code)]
 
 mod backend;
-mod branches;
-mod budget;
-mod buffer;
-mod cost;
-mod fuse;
-mod helper;
-mod interp;
-mod kernels;
-mod lower;
-mod memory;
-mod profile;
+mod config;
+mod exec;
+mod fusion;
 mod program;
 mod rewrite;
-mod schedule;
-mod text;
-mod torchscript;
 
-pub use backend::{Fusion, HeldThreads, TsBackend, TsConfig, TsExecutable};
-pub use budget::MemoryPlan;
-pub use buffer::TchBuffer;
-pub use fuse::fusable_operators;
-pub use interp::RunStats;
-pub use kernels::{Jit, code_bytes, finish_compiling, instruction_set};
-pub use profile::StepTime;
-pub use program::Program;
+pub use backend::TsBackend;
+pub use config::{Fusion, TsConfig};
+pub use exec::{HeldThreads, RunStats, StepTime, TchBuffer, TsExecutable};
+pub use fusion::fusable_operators;
+pub use ltc_kernels::{Jit, code_bytes, finish_compiling, instruction_set};
+pub use program::{MemoryPlan, Program};
 pub use rewrite::rewrite_names;

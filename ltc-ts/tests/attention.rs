@@ -111,7 +111,7 @@ fn it_becomes_one_call() {
             let text = on.program.program().text();
             let text = text.split("graph(").next().expect("the listing");
             assert!(text.contains("flash_attention") && !text.contains("bmm("), "{text}");
-            assert_eq!(on.stats().unsuited, 0);
+            assert_eq!(on.stats().guard_misses, 0);
             assert_eq!(expected.isnan().any().int64_value(&[]) == 1, mask != Mask::None, "the test has a row of NaN");
             let off_by = difference(&got, &expected);
             assert!(off_by < 2e-6, "{shape:?}: off by {off_by}");
@@ -131,7 +131,7 @@ fn other_fillings_run_as_recorded() {
         *filling.expect("a number") = (-3.0f64).to_bits();
     }
     assert_same(&on.run(&inputs).tensor(0), &off.run(&inputs).tensor(0));
-    assert_eq!((times(&on), on.stats().unsuited), (1, 1));
+    assert_eq!((times(&on), on.stats().guard_misses), (1, 1));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn agrees(case: Case, switches: Switches, blind: bool) -> Rig {
         let off_by = difference(&told.tensor(i), expected);
         assert!(off_by < 2e-5, "{case:?}: output {i} is off by {off_by}");
     }
-    assert_eq!(rig.stats().unsuited, 0);
+    assert_eq!(rig.stats().guard_misses, 0);
     rig
 }
 
@@ -123,7 +123,7 @@ fn other_numbers_run_as_recorded() {
             rig.numbers[at] = word;
         }
         let (got, expected) = (on.run(&held), off.run(&held));
-        assert_eq!((times(&on), on.stats().unsuited), (1, 1), "number {at}");
+        assert_eq!((times(&on), on.stats().guard_misses), (1, 1), "number {at}");
         (0..2).for_each(|i| assert_same(&got.tensor(i), &expected.tensor(i)));
     }
     // Another scale in both places is no other program.
@@ -134,7 +134,7 @@ fn other_numbers_run_as_recorded() {
     off.numbers.clone_from(&rig.numbers);
     let expected = off.run(&held);
     (0..2).for_each(|i| assert!(difference(&told.tensor(i), &expected.tensor(i)) < 2e-5));
-    assert_eq!(rig.stats().unsuited, 0);
+    assert_eq!(rig.stats().guard_misses, 0);
 }
 
 #[test]

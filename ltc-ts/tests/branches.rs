@@ -95,7 +95,7 @@ fn same_both_ways(ops: &[(usize, What)], fusion: Fusion, spoilt: Option<usize>) 
     let _alone = ALONE.lock();
     tch::set_num_threads(2);
     let (on, off) = (rig("branches", fusion, towers(ops)), rig("-branches", fusion, towers(ops)));
-    assert_eq!(off.program.program().forks(), 0);
+    assert_eq!(off.program.program().parallel_regions(), 0);
     let inputs = inputs(spoilt);
     let held: Vec<&Tensor> = inputs.iter().collect();
     let expected = off.run(&held);
@@ -127,23 +127,23 @@ fn plain() -> Vec<(usize, What)> {
 fn towers_run_on_two_threads() {
     for fusion in [Fusion::Off, Fusion::Full] {
         let rig = same_both_ways(&plain(), fusion, None);
-        let forks = rig.program.program().forks() as u64;
+        let forks = rig.program.program().parallel_regions() as u64;
         assert!(forks > 0 && rig.program.program().text().contains("# branches: of steps"));
-        assert_eq!(rig.stats().forks, forks * RUNS as u64 / 2, "every other run, as both ways are measured");
+        assert_eq!(rig.stats().parallel_regions, forks * RUNS as u64 / 2, "every other run, as both ways are measured");
     }
 }
 
 #[test]
 fn what_one_tower_writes_in_place_no_other_reads_beside_it() {
     let ops: Vec<(usize, What)> = plain().into_iter().chain([(1, What::Tanh), (1, What::Taken)]).collect();
-    assert!(same_both_ways(&ops, Fusion::Off, None).stats().forks > 0);
+    assert!(same_both_ways(&ops, Fusion::Off, None).stats().parallel_regions > 0);
 }
 
 #[test]
 fn an_error_on_either_side_reaches_what_depends_on_it() {
     for spoilt in 0..3 {
         let rig = same_both_ways(&plain(), Fusion::Off, Some(spoilt));
-        assert!(rig.stats().forks > 0 && rig.stats().poisoned > 0);
+        assert!(rig.stats().parallel_regions > 0 && rig.stats().poisoned > 0);
     }
 }
 
@@ -155,7 +155,7 @@ fn one_thread_stays_one_and_so_do_programs_with_nothing_to_gain() {
     tch::set_num_threads(1);
     let one = rig("branches", Fusion::Full, towers(&plain()));
     (0..RUNS).for_each(|_| drop(one.run(&held)));
-    assert!(one.program.program().forks() > 0 && one.stats().forks == 0);
+    assert!(one.program.program().parallel_regions() > 0 && one.stats().parallel_regions == 0);
     tch::set_num_threads(2);
 
     let chain: Vec<(usize, What)> = (0..20).map(|_| (0, What::Product)).collect();
@@ -169,7 +169,7 @@ fn one_thread_stays_one_and_so_do_programs_with_nothing_to_gain() {
         Rig::with(TsConfig { budget_bytes, rewrites, ..TsConfig::default() }, g.finish(&outputs))
             .program
             .program()
-            .forks()
+            .parallel_regions()
     };
     assert_eq!(build(32, 0), 1);
     assert_eq!([build(1, 0), build(4096, 0), build(32, 1 << 30)], [0; 3], "too short, threads of its own, a budget");
@@ -191,6 +191,6 @@ proptest! {
         spoilt in prop::option::of(0usize..3),
     ) {
         let rig = same_both_ways(&ops, if full { Fusion::Full } else { Fusion::Off }, spoilt);
-        prop_assert!(rig.stats().forks > 0);
+        prop_assert!(rig.stats().parallel_regions > 0);
     }
 }

@@ -116,7 +116,10 @@ fn steps_run_in_an_order_that_fits() {
         assert_equal(&tight, &free);
         assert_eq!(free.plan, None);
         let plan = tight.plan.expect("there is a budget");
-        assert!(plan.recorded >= 9 * BYTES && plan.peak <= 4 * BYTES && plan.moved > 0 && plan.again == 0, "{plan:?}");
+        assert!(
+            plan.recorded >= 9 * BYTES && plan.peak <= 4 * BYTES && plan.moved > 0 && plan.rematerialised == 0,
+            "{plan:?}"
+        );
         assert!(tight.text.contains("# memory: at most"), "{}", tight.text);
         assert!(free.counted >= 9 * BYTES && tight.counted <= 4 * BYTES, "{} {}", free.counted, tight.counted);
         assert!(free.allocated >= 8 * BYTES && tight.allocated <= 3 * BYTES, "{} {}", free.allocated, tight.allocated);
@@ -132,7 +135,7 @@ fn cheap_values_are_made_again_to_fit() {
         let (free, tight) = (run(0, fusion, &recorded), run(13 * BYTES, fusion, &recorded));
         assert_equal(&tight, &free);
         let plan = tight.plan.expect("there is a budget");
-        assert!(plan.recorded > 17 * BYTES && plan.peak <= 13 * BYTES && plan.again >= 5, "{plan:?}");
+        assert!(plan.recorded > 17 * BYTES && plan.peak <= 13 * BYTES && plan.rematerialised >= 5, "{plan:?}");
         assert_eq!((free.counted, tight.counted), (plan.recorded, plan.peak), "as planned");
         assert!(tight.allocated + 4 * BYTES <= free.allocated, "{} {}", tight.allocated, free.allocated);
     }
@@ -144,7 +147,7 @@ fn what_fits_runs_as_recorded() {
     let recorded = deep(3, "aten::relu");
     let (free, roomy) = (run(0, Fusion::Full, &recorded), run(100 * BYTES, Fusion::Full, &recorded));
     let plan = roomy.plan.expect("there is a budget");
-    assert_eq!((plan.moved, plan.again, plan.peak), (0, 0, plan.recorded));
+    assert_eq!((plan.moved, plan.rematerialised, plan.peak), (0, 0, plan.recorded));
     let listing = |t: &str| t.lines().filter(|l| !l.starts_with("# memory")).collect::<Vec<_>>().join("\n");
     assert_eq!(listing(&roomy.text), listing(&free.text));
 }

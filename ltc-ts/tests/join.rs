@@ -31,7 +31,7 @@ fn listing(rig: &Rig) -> String {
 }
 
 fn joins(rig: &Rig) -> usize {
-    listing(rig).matches("room for").count()
+    listing(rig).matches("alloc for").count()
 }
 
 const A: [i64; 3] = [4, 16, 512];
@@ -66,7 +66,7 @@ fn kernels_write_where_their_results_are_joined() {
         assert_same(&got.tensor(0), &if op == "cat" { Tensor::cat(&all, dim) } else { Tensor::stack(&all, dim) });
         assert_eq!((joins(&on), joins(&off)), (1, 0), "{op} {dim}");
         let text = listing(&on);
-        assert!(!text.contains(&format!("aten::{op}(")) && text.matches(" = piece(").count() == 1, "{text}");
+        assert!(!text.contains(&format!("aten::{op}(")) && text.matches(" = copy_slice(").count() == 1, "{text}");
         // The kernel writes two slices, the copy one, and nothing is copied but that.
         assert_eq!((on.stats().in_place, on.stats().copies), (3, 0), "{text}");
     }
@@ -152,7 +152,7 @@ fn other_sizes_take_the_program_over() {
         resized.execute(Inputs::new(vec![keep(rig.buffer(&x)), keep(rig.buffer(&y))], numbers), &mut told);
         let all = Tensor::cat(&[-&x, y.shallow_clone(), y.relu()], 1);
         assert_same(&told.tensor(0), &(&all + &all));
-        assert_eq!(resized.text().contains("room for"), n == 512, "small ones are not worth it");
+        assert_eq!(resized.text().contains("alloc for"), n == 512, "small ones are not worth it");
     }
 }
 

@@ -86,12 +86,12 @@ fn what_is_computed_twice_is_computed_once() {
     let mut rig = Rig::with(config(Switches::only("common")), twice());
     assert_same(&rig.run(&[&x, &y]).tensor(0), &m.mm(&m));
     assert_eq!((times(&rig, "common"), rig.stats().steps), (2, 3));
-    assert_eq!(rig.stats().unsuited, 0);
+    assert_eq!(rig.stats().guard_misses, 0);
     // The rewrite assumed that both additions add once their operand.
     rig.numbers = vec![1, 3];
     let n = x.mm(&y) + &x * 3.0;
     assert_same(&rig.run(&[&x, &y]).tensor(0), &m.mm(&n));
-    assert_eq!(rig.stats().unsuited, 1, "the graph ran as recorded");
+    assert_eq!(rig.stats().guard_misses, 1, "the graph ran as recorded");
 }
 
 #[test]
@@ -286,11 +286,11 @@ fn a_bias_is_added_by_the_kernel_after_the_product_in_the_products_memory() {
     assert!(text.contains("[add relu]") && text.contains("fused(s3!"), "{text}");
     // Product, kernel, product: and the kernel writes where the product lies.
     let stats = on.stats();
-    assert_eq!((stats.steps, stats.kernels, stats.in_place, stats.unsuited), (3, 1, 1, 0), "{text}");
+    assert_eq!((stats.steps, stats.kernels, stats.in_place, stats.guard_misses), (3, 1, 1, 0), "{text}");
     // Another factor than one runs as recorded.
     on.numbers = vec![1, 3];
     close(&on.run(&[x, w, b]).tensor(0), &(x.mm(w) * 3.0 + b).relu().mm(w));
-    assert_eq!(on.stats().unsuited, 1);
+    assert_eq!(on.stats().guard_misses, 1);
     // A matrix that is added is no bias, and where bits count all stays.
     let matrix = Rig::with(config(Switches::default()), layer(width, width, &f32s(&[width, width])));
     let exact = Rig::with(TsConfig { fusion: Fusion::Exact, ..TsConfig::default() }, layer(rows, width, &bias));

@@ -37,7 +37,7 @@ fn the_listing_shows_slots_frees_and_reuse() {
             "s3: f32[3, 4] = aten::add_.Tensor(s2!, s1, n1:i64)  free s2 s1",
             "s4: f32[3, 4] = aten::add_.Tensor(s0^, s3, n2:i64)  free s0 s3",
             "s8: f32[4] = ltc::read_view(s4, 0)",
-            "s5: f32[4] = own(s8)  output 0  free s8",
+            "s5: f32[4] = materialize(s8)  output 0  free s8",
             "s6: f32[1, 4], _: i64[1, 4] = aten::max.dim(s4, 0, true)  output 1  free s4",
         ]
     );

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command, time::Instant};
 use anyhow::{Context, Result, bail};
 
 /// Crates that build and pass their tests without libtorch.
-const PURE: [&str; 3] = ["ltc-ir", "ltc-backend", "ltc-core"];
+const PURE: [&str; 4] = ["ltc-ir", "ltc-backend", "ltc-core", "ltc-kernels"];
 
 /// What of them is behind features.
 const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];

@@ -20,7 +20,7 @@ use ltc_ir::{
     passes::{GENERAL, Pass, Report, Switches, run},
 };
 
-use crate::backend::Fusion;
+use crate::config::Fusion;
 
 /// The passes of this crate.
 const OURS: &[Pass] = &[
@@ -34,8 +34,8 @@ const OURS: &[Pass] = &[
 /// libtorch's kernels give other bits on the other thread.
 const ASKED_FOR: &[&str] = &["layout", "branches"];
 
-/// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` of `crate::fuse`,
-/// `crate::branches::plan`).
+/// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` of `crate::fusion`,
+/// `crate::program`, `branches::plan`).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
     GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "branches"])
 }

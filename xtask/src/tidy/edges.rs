@@ -6,13 +6,14 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Edges that ship: normal and build dependencies between crates of the workspace.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("ltc-build", &[]),
     ("ltc-ir", &[]),
     ("ltc-backend", &["ltc-ir"]),
     ("ltc-core", &["ltc-ir", "ltc-backend"]),
     ("ltc-torch-sys", &["ltc-ir"]),
-    ("ltc-ts", &["ltc-ir", "ltc-backend", "ltc-torch-sys"]),
+    ("ltc-kernels", &["ltc-ir"]),
+    ("ltc-ts", &["ltc-ir", "ltc-backend", "ltc-torch-sys", "ltc-kernels"]),
     ("ltc-eager-fallback", &["ltc-ir", "ltc-torch-sys"]),
     ("ltc-torch", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-eager-fallback"]),
     ("ltc-python", &["ltc-torch"]),
@@ -33,7 +34,7 @@ const DEV_EDGES: [(&str, &[&str]); 3] = [
 const BUILD_HELPER: &str = "ltc-build";
 
 /// Crates that must build where there is no libtorch.
-const PURE: [&str; 5] = ["ltc-build", "ltc-ir", "ltc-backend", "ltc-core", "xtask"];
+const PURE: [&str; 6] = ["ltc-build", "ltc-ir", "ltc-backend", "ltc-core", "ltc-kernels", "xtask"];
 
 /// Crates that bring libtorch.
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];
@@ -120,6 +121,7 @@ mod tests {
     #[test]
     fn libtorch_in_a_pure_crate_is_found() {
         assert!(with_edge("ltc-core", "tch", json!("dev")).contains("without libtorch"));
+        assert!(with_edge("ltc-kernels", "ltc-torch-sys", Value::Null).contains("normal edge"));
         assert_eq!(with_edge("ltc-ts", "tch", Value::Null), "");
     }
 

@@ -2,7 +2,7 @@
 
 use ltc_ir::{Arg, DType, Graph, GraphNode, Op, ValueId};
 
-use super::lies::Lies;
+use super::strided_view::StridedView;
 
 /// What is done to the scores before the softmax.
 pub(super) enum Mask {
@@ -22,13 +22,13 @@ impl Mask {
 /// One attention of `b` times `h` heads of `l` queries and `s` keys, `e` numbers each. Queries, keys and values lie as
 /// `[b, h, rows, e]`.
 pub(super) struct Attention<'a> {
-    pub(super) q: Lies,
-    pub(super) k: Lies,
-    pub(super) v: Lies,
+    pub(super) q: StridedView,
+    pub(super) k: StridedView,
+    pub(super) v: StridedView,
     /// The product or quotient of the scores and a number.
     pub(super) scale: Option<&'a GraphNode>,
     /// The mask, and how it lies over `[b, h, l, s]`, with size one where it does not change.
-    pub(super) mask: Option<(Mask, Lies)>,
+    pub(super) mask: Option<(Mask, StridedView)>,
     /// `[b, h, l, s, e]`.
     pub(super) sizes: [i64; 5],
     /// The node that makes the result.
@@ -39,7 +39,7 @@ pub(super) struct Attention<'a> {
 /// The nodes that make the gradients, and of what.
 pub(super) struct Gradient {
     /// The gradient of the result, as `[b, h, l, e]`.
-    pub(super) out: Lies,
+    pub(super) out: StridedView,
     pub(super) q: usize,
     /// Of the transposed keys.
     pub(super) kt: usize,
@@ -171,10 +171,10 @@ impl<'a> Finder<'a> {
             &[b, h, _, _] if b * h == n => (b, h),
             _ => (n, 1),
         };
-        let (mask, lies) = match mask {
+        let (mask, view) = match mask {
             Some((mask, _)) => {
-                let lies = broadcast(graph, mask.value(), dims.len(), [b, h, l, s])?;
-                (Some(mask), Some(lies))
+                let view = broadcast(graph, mask.value(), dims.len(), [b, h, l, s])?;
+                (Some(mask), Some(view))
             }
             None => (None, None),
         };
@@ -186,7 +186,7 @@ impl<'a> Finder<'a> {
         };
         let (scale, heads) = (scale.map(|s| self.node(s)), |v| self.heads(v, [b, h], false));
         let (q, k, v) = (heads(q)?, self.heads(kt, [b, h], true)?, heads(v)?);
-        let mask = mask.zip(lies);
+        let mask = mask.zip(view);
         Some(Attention { q, k, v, scale, mask, sizes: [b, h, l, s, e], last, gradient })
     }
 
@@ -229,7 +229,7 @@ impl<'a> Finder<'a> {
         let (to_v, 0) = self.read_once(turned)? else { return None };
         let &[_, out] = &self.node(to_v).operands[..] else { return None };
         let is_turned = |v: ValueId, of: ValueId| {
-            let (mut a, b) = (Lies::of(graph, v), Lies::of(graph, of));
+            let (mut a, b) = (StridedView::of(graph, v), StridedView::of(graph, of));
             let swapped = |dims: &[i64]| [dims[0], dims[2], dims[1]];
             a.layout.rank() == 3 && b.layout.rank() == 3 && {
                 let (sizes, strides) = (swapped(a.layout.sizes()), swapped(a.layout.strides()));
@@ -239,17 +239,17 @@ impl<'a> Finder<'a> {
         };
         let weights = self.node(back).operands[1];
         let (l, s) = (graph.layout(q).sizes()[1], graph.layout(v).sizes()[1]);
-        let turned_weights = Lies::of(graph, turned);
+        let turned_weights = StridedView::of(graph, turned);
         if !self.is(to_v, "aten::bmm")
             || turned_weights.layout != ltc_ir::Layout::strided(DType::F32, &[n, s, l], &[l * s, 1, s])
-            || (turned_weights.base, turned_weights.offset) != (Lies::of(graph, weights).base, 0)
+            || (turned_weights.base, turned_weights.offset) != (StridedView::of(graph, weights).base, 0)
         {
             return None;
         }
         // The gradient of the weights, then that of the scores.
         let of_weights = self.made_once(self.node(back).operands[0])?;
         let &[out_again, vt] = &self.node(of_weights).operands[..] else { return None };
-        let same_out = Lies::of(graph, out_again) == Lies::of(graph, out);
+        let same_out = StridedView::of(graph, out_again) == StridedView::of(graph, out);
         if !self.is(of_weights, "aten::bmm") || !same_out || !is_turned(vt, v) {
             return None;
         }
@@ -291,13 +291,13 @@ impl<'a> Finder<'a> {
 
     /// A value `[b * h, rows, e]` as `[b, h, rows, e]`, in what it was copied from if it can be; with the last two
     /// dimensions exchanged first, if asked for. Numbers of a row must lie one after the other.
-    fn heads(&self, v: ValueId, [b, h]: [i64; 2], turned: bool) -> Option<Lies> {
-        let lies = Lies::of(self.graph, v);
-        let (&[_, x, y], &[outer, dx, dy]) = (lies.layout.sizes(), lies.layout.strides()) else { return None };
+    fn heads(&self, v: ValueId, [b, h]: [i64; 2], turned: bool) -> Option<StridedView> {
+        let view = StridedView::of(self.graph, v);
+        let (&[_, x, y], &[outer, dx, dy]) = (view.layout.sizes(), view.layout.strides()) else { return None };
         let (sizes, strides) = if turned { ([y, x], [dy, dx]) } else { ([x, y], [dx, dy]) };
-        let lies = lies.seen(&[b, h, sizes[0], sizes[1]], &[h * outer, outer, strides[0], strides[1]]);
-        let close = |lies: &Lies| lies.layout.strides()[3] == 1;
-        lies.through_copy(self.graph).filter(close).or_else(|| Some(lies).filter(close))
+        let view = view.seen(&[b, h, sizes[0], sizes[1]], &[h * outer, outer, strides[0], strides[1]]);
+        let close = |view: &StridedView| view.layout.strides()[3] == 1;
+        view.through_copy(self.graph).filter(close).or_else(|| Some(view).filter(close))
     }
 }
 
@@ -320,10 +320,10 @@ fn scale_number(node: &GraphNode) -> Option<u32> {
 }
 
 /// How a mask applied to scores of this rank lies over `[b, h, l, s]`.
-fn broadcast(graph: &Graph, mask: ValueId, rank: usize, [b, h, l, s]: [i64; 4]) -> Option<Lies> {
-    let lies = Lies::at(mask, (**graph.layout(mask)).clone());
+fn broadcast(graph: &Graph, mask: ValueId, rank: usize, [b, h, l, s]: [i64; 4]) -> Option<StridedView> {
+    let view = StridedView::at(mask, (**graph.layout(mask)).clone());
     let (mut sizes, mut strides) = ([1; 4], [0; 4]);
-    let own = lies.layout.sizes().iter().zip(lies.layout.strides()).rev();
+    let own = view.layout.sizes().iter().zip(view.layout.strides()).rev();
     for (d, (&size, &stride)) in own.enumerate().filter(|(_, (size, stride))| **size != 1 && **stride != 0) {
         // Of three dimensions, the first is all heads.
         let at = if rank == 3 && d == 2 { 0 } else { 3usize.checked_sub(d)? };
@@ -337,5 +337,5 @@ fn broadcast(graph: &Graph, mask: ValueId, rank: usize, [b, h, l, s]: [i64; 4]) 
     }
     let all_keys = sizes[3] == s;
     let fits = sizes.iter().zip([b, h, l, s]).all(|(&size, full)| size == 1 || size == full);
-    (fits && all_keys).then(|| lies.seen(&sizes, &strides))
+    (fits && all_keys).then(|| view.seen(&sizes, &strides))
 }

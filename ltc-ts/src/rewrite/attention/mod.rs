@@ -10,16 +10,16 @@
 //! | file | what |
 //! |---|---|
 //! | `find.rs` | what it looks like |
-//! | `lies.rs` | where values lie, seen through views and copies |
-//! | `put.rs` | the fused kernels in its place |
+//! | `strided_view.rs` | where values lie, seen through views and copies |
+//! | `build.rs` | the fused kernels in its place |
 
+mod build;
 mod find;
-mod lies;
-mod put;
+mod strided_view;
 
+use build::{Forward, Moved, Writer};
 use find::{Attention, Finder};
 use ltc_ir::{Graph, Rewriting, Rewritten};
-use put::{Forward, Moved, Writer};
 use rustc_hash::FxHashMap;
 
 /// With fewer keys or queries, the fused kernel is no faster (measured: `docs/performance.md`): alone, with its
@@ -43,25 +43,25 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
         return None;
     }
     // What stands in the place of a node: a fused kernel, its gradient as soon as one is recorded, or nothing any more.
-    let mut places = FxHashMap::default();
+    let mut positions = FxHashMap::default();
     for (i, attention) in found.iter().enumerate() {
-        places.insert(attention.last, Place::Forward(i));
+        positions.insert(attention.last, Position::Forward(i));
         if let Some(gradient) = &attention.gradient {
             let nodes = [gradient.q, gradient.kt, gradient.v];
-            nodes.iter().for_each(|&n| _ = places.insert(n, Place::Done));
-            nodes.iter().min().into_iter().for_each(|&n| _ = places.insert(n, Place::Backward(i)));
+            nodes.iter().for_each(|&n| _ = positions.insert(n, Position::Done));
+            nodes.iter().min().into_iter().for_each(|&n| _ = positions.insert(n, Position::Backward(i)));
         }
     }
     let (mut rewriting, mut moved) = (Rewriting::new(graph), Moved::default());
     let mut forwards: FxHashMap<usize, Forward> = FxHashMap::default();
     for (index, node) in graph.nodes().iter().enumerate() {
         let mut writer = Writer { r: &mut rewriting, moved: &mut moved, index };
-        match places.get(&index) {
-            Some(&Place::Forward(i)) => _ = forwards.insert(i, writer.forward(&found[i])),
-            Some(Place::Backward(i)) => {
+        match positions.get(&index) {
+            Some(&Position::Forward(i)) => _ = forwards.insert(i, writer.forward(&found[i])),
+            Some(Position::Backward(i)) => {
                 forwards.get(i).into_iter().for_each(|forward| writer.backward(&found[*i], forward));
             }
-            Some(Place::Done) => {}
+            Some(Position::Done) => {}
             None if writer.reads_moved(node) => {}
             None => rewriting.keep(index),
         }
@@ -70,7 +70,7 @@ pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
 }
 
 /// What stands in the place of a node, of the attention of this number.
-enum Place {
+enum Position {
     Forward(usize),
     Backward(usize),
     Done,

@@ -1,0 +1,168 @@
+//! Functions as vector programs: those of [`crate::math`], and what AVX2 has no instruction for.
+
+use std::cell::RefCell;
+
+use super::{
+    super::{ir::KernelOp, math, math::Arith},
+    vector::{Op, V, Vectors, compare, rounding},
+};
+
+/// One of each element: what is computed is written into the program.
+struct Many<'a>(RefCell<&'a mut Vectors>);
+
+impl Many<'_> {
+    fn op(&self, op: Op, args: &[V]) -> V {
+        self.0.borrow_mut().op(op, args)
+    }
+
+    fn op_imm(&self, op: Op, args: &[V], imm: u8) -> V {
+        self.0.borrow_mut().op_imm(op, args, imm)
+    }
+}
+
+macro_rules! instructions {
+    ($($name:ident($($arg:ident),+) $op:ident $($imm:expr)?;)*) => {$(
+        fn $name(&self, $($arg: V),+) -> V {
+            instructions!(@ self, Op::$op, &[$($arg),+] $(, $imm)?)
+        }
+    )*};
+    (@ $m:ident, $op:expr, $args:expr) => { $m.op($op, $args) };
+    (@ $m:ident, $op:expr, $args:expr, $imm:expr) => { $m.op_imm($op, $args, $imm) };
+}
+
+impl Arith for Many<'_> {
+    type V = V;
+
+    instructions! {
+        add(a, b) AddPs;
+        sub(a, b) SubPs;
+        mul(a, b) MulPs;
+        div(a, b) DivPs;
+        fma(a, b, c) FmaPs;
+        min(a, b) MinPs;
+        max(a, b) MaxPs;
+        trunc(a) RoundPs rounding::TRUNC;
+        lt(a, b) CmpPs compare::LT;
+        le(a, b) CmpPs compare::LE;
+        eq(a, b) CmpPs compare::EQ;
+        pick(mask, yes, no) BlendD;
+        and(a, b) And;
+        andn(a, b) Andn;
+        or(a, b) Or;
+        xor(a, b) Xor;
+        add_int(a, b) AddD;
+        sub_int(a, b) SubD;
+        float(a) DToPs;
+    }
+
+    fn bits(&self, bits: u32) -> V {
+        self.0.borrow_mut().d(bits)
+    }
+
+    fn is_nan(&self, a: V) -> V {
+        self.op_imm(Op::CmpPs, &[a, a], compare::UNORDERED)
+    }
+
+    fn shl(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::ShlD, &[a], by)
+    }
+
+    fn shr(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::ShrD, &[a], by)
+    }
+
+    fn sar(&self, a: V, by: u8) -> V {
+        self.op_imm(Op::SarD, &[a], by)
+    }
+
+    fn check(&self, fails: V) {
+        self.0.borrow_mut().check(fails);
+    }
+}
+
+impl Vectors {
+    /// A function of [`math`], in single precision.
+    pub(super) fn function(&mut self, code: KernelOp, x: V, y: V) -> Option<V> {
+        let m = &Many(RefCell::new(self));
+        Some(match code {
+            KernelOp::Exp => math::exp(m, x),
+            KernelOp::Exp2 => math::exp2(m, x),
+            KernelOp::Expm1 => math::expm1(m, x),
+            KernelOp::Log => math::log(m, x),
+            KernelOp::Log2 => math::log2(m, x),
+            KernelOp::Log10 => math::log10(m, x),
+            KernelOp::Log1p => math::log1p(m, x),
+            KernelOp::Sin => math::sin(m, x),
+            KernelOp::Cos => math::cos(m, x),
+            KernelOp::Tan => math::tan(m, x),
+            KernelOp::Sinh => math::sinh(m, x),
+            KernelOp::Cosh => math::cosh(m, x),
+            KernelOp::Tanh => math::tanh(m, x),
+            KernelOp::Erf => math::erf(m, x),
+            KernelOp::RoundBf16 => math::round_bf16(m, x),
+            KernelOp::FMod => math::fmod(m, x, y),
+            KernelOp::CopySign => m.copysign(x, y),
+            _ => return None,
+        })
+    }
+
+    /// Products of 64-bit integers.
+    pub(super) fn mul_q(&mut self, a: V, b: V) -> V {
+        let (a_high, b_high) = (self.op_imm(Op::ShrQ, &[a], 32), self.op_imm(Op::ShrQ, &[b], 32));
+        let (left, right) = (self.op(Op::MulLow, &[a_high, b]), self.op(Op::MulLow, &[a, b_high]));
+        let high = self.op(Op::AddQ, &[left, right]);
+        let high = self.op_imm(Op::ShlQ, &[high], 32);
+        let low = self.op(Op::MulLow, &[a, b]);
+        self.op(Op::AddQ, &[low, high])
+    }
+
+    /// The nearest double of a 64-bit integer: both halves as exact doubles, added.
+    pub(super) fn q_to_pd(&mut self, x: V) -> V {
+        let (mask, low_bits) = (self.q(0xffff_ffff), self.q(0x4330_0000_0000_0000));
+        let low = self.op(Op::And, &[x, mask]);
+        let low = self.op(Op::Or, &[low, low_bits]);
+        // 2^84 + 2^63, which makes the upper half unsigned, and this with 2^52 of the lower half.
+        let (high_bits, both) = (self.q(0x4530_0000_8000_0000), self.q(0x4530_0000_8010_0000));
+        let high = self.op_imm(Op::ShrQ, &[x], 32);
+        let high = self.op(Op::Xor, &[high, high_bits]);
+        let high = self.op(Op::SubPd, &[high, both]);
+        self.op(Op::AddPd, &[high, low])
+    }
+
+    /// A 64-bit integer that rounds to the same `F32` and is exact as a double: what a double has no room for is one
+    /// bit that says whether there was anything.
+    pub(super) fn jammed(&mut self, x: V) -> V {
+        let (low, high, sticky) = (self.q(2047), self.q(!2047), self.q(2048));
+        let (most, least) = (self.q(1 << 53), self.q((-1i64 << 53) as u64));
+        let zero = self.q(0);
+        let lost = self.op(Op::And, &[x, low]);
+        let nothing = self.op(Op::EqQ, &[lost, zero]);
+        let sticky = self.op(Op::Andn, &[nothing, sticky]);
+        let kept = self.op(Op::And, &[x, high]);
+        let kept = self.op(Op::Or, &[kept, sticky]);
+        let (below, above) = (self.op(Op::GtQ, &[most, x]), self.op(Op::GtQ, &[x, least]));
+        let fits = self.op(Op::And, &[below, above]);
+        self.op(Op::BlendQ, &[fits, x, kept])
+    }
+
+    /// A double cut off to a 64-bit integer; what does not fit gives the most negative one.
+    pub(super) fn pd_to_q(&mut self, x: V) -> V {
+        let whole = self.op_imm(Op::RoundPd, &[x], rounding::TRUNC);
+        let (down, up) = (self.pd(1.0 / 4_294_967_296.0), self.pd(-4_294_967_296.0));
+        let high = self.op(Op::MulPd, &[whole, down]);
+        let high = self.op_imm(Op::RoundPd, &[high], rounding::FLOOR);
+        let low = self.op(Op::FmaPd, &[high, up, whole]);
+        // Adding these leaves whole numbers in the low bits.
+        let (signed, unsigned) = (self.pd(6_755_399_441_055_744.0), self.pd(4_503_599_627_370_496.0));
+        let high = self.op(Op::AddPd, &[high, signed]);
+        let high = self.op_imm(Op::ShlQ, &[high], 32);
+        let low = self.op(Op::AddPd, &[low, unsigned]);
+        let mask = self.q(0xffff_ffff);
+        let low = self.op(Op::And, &[low, mask]);
+        let number = self.op(Op::Or, &[high, low]);
+        let (magnitude, limit, least) = (self.q(!(1 << 63)), self.pd(9_223_372_036_854_775_808.0), self.q(1 << 63));
+        let a = self.op(Op::And, &[x, magnitude]);
+        let fits = self.op_imm(Op::CmpPd, &[a, limit], compare::LT);
+        self.op(Op::BlendQ, &[fits, number, least])
+    }
+}

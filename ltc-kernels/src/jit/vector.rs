@@ -1,0 +1,337 @@
+//! Vector programs: what the machine does to one group of elements, before registers.
+//!
+//! A *group* is as many elements as a vector has 32-bit lanes. Values of 32 bits (`F32`, `I32`; `U8` as its number) are
+//! one vector, values of 64 bits two, and a `Bool` is a mask of ones or zeros in either form. So lanes mix freely.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// How wide vectors are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Width {
+    /// AVX2: 32 bytes, 16 registers.
+    Ymm,
+    /// AVX-512: 64 bytes, 32 registers.
+    Zmm,
+}
+
+impl Width {
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Width::Ymm => 32,
+            Width::Zmm => 64,
+        }
+    }
+
+    /// Elements of a group.
+    pub(crate) fn group(self) -> usize {
+        self.bytes() / 4
+    }
+
+    /// Registers values may live in. The last one of the machine is for instructions that need one more.
+    pub(super) fn registers(self) -> usize {
+        match self {
+            Width::Ymm => 15,
+            Width::Zmm => 31,
+        }
+    }
+}
+
+/// A vector.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct V(pub(super) u32);
+
+/// A vector that is the same for all groups: one number in all its lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Uniform {
+    pub(super) from: Origin,
+    /// Of 64 bits.
+    pub(super) wide: bool,
+}
+
+/// Where a uniform number lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Origin {
+    /// In the numbers a run is given.
+    Slot(u32),
+    /// In the pool before the code.
+    Pool(u32),
+}
+
+/// What an instruction does. `D` is 32-bit integers, `Q` 64-bit integers, `Ps` and `Pd` floats of these sizes; `Lo` and
+/// `Hi` take the lower and upper half of a vector to a whole one of twice the size, and `Narrow` takes two to one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Op {
+    AddPs,
+    SubPs,
+    MulPs,
+    DivPs,
+    /// The second where the first is not larger.
+    MaxPs,
+    /// The second where the first is not smaller.
+    MinPs,
+    AddPd,
+    SubPd,
+    MulPd,
+    DivPd,
+    MaxPd,
+    MinPd,
+    And,
+    /// Not the first, and the second.
+    Andn,
+    Or,
+    Xor,
+    AddD,
+    SubD,
+    MulD,
+    MaxD,
+    MinD,
+    AddQ,
+    SubQ,
+    /// Products of the low 32 bits of 64, unsigned.
+    MulLow,
+    SqrtPs,
+    SqrtPd,
+    AbsD,
+    DToPs,
+    /// Cut off; what does not fit gives the most negative number.
+    PsToD,
+    /// The immediate says how.
+    RoundPs,
+    RoundPd,
+    ShlD,
+    ShrD,
+    SarD,
+    ShlQ,
+    ShrQ,
+    /// Comparisons give masks; the immediate says which one.
+    CmpPs,
+    CmpPd,
+    EqD,
+    GtD,
+    EqQ,
+    GtQ,
+    /// The second where the first, a mask, is set, else the third.
+    BlendD,
+    BlendQ,
+    /// First times second plus third.
+    FmaPs,
+    FmaPd,
+    /// To the nearest half and back.
+    RoundHalf,
+    DToQLo,
+    DToQHi,
+    QToDNarrow,
+    PsToPdLo,
+    PsToPdHi,
+    PdToPsNarrow,
+    DToPdLo,
+    DToPdHi,
+    PdToDNarrow,
+    Load(VecSlot),
+    Store(VecSlot),
+    /// Leaves the loop before this iteration's elements where any lane of a mask is set.
+    Check,
+}
+
+/// Elements of a group in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct VecSlot {
+    pub(super) buffer: u16,
+    /// Elements from the first of the iteration.
+    pub(super) first: u16,
+    pub(super) form: Form,
+}
+
+/// How elements lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Form {
+    /// Bytes, as numbers of 32 bits.
+    Bytes,
+    /// 16 bits, as numbers of 32.
+    Words,
+    /// Halves, as `F32`.
+    Halves,
+    /// As they are, of 32 bits.
+    Vector32,
+    /// As they are, of 64 bits: half a group.
+    Vector64,
+}
+
+impl Form {
+    /// Bytes of an element.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Form::Bytes => 1,
+            Form::Words | Form::Halves => 2,
+            Form::Vector32 => 4,
+            Form::Vector64 => 8,
+        }
+    }
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(super) struct VecInst {
+    pub(super) op: Op,
+    pub(super) imm: u8,
+    pub(super) args: SmallVec<[V; 3]>,
+    /// None of a store or a check.
+    pub(super) result: Option<V>,
+}
+
+/// Comparisons of floats, as the machine numbers them: false of NaN, but for `NE`.
+pub(super) mod compare {
+    pub(in super::super) const EQ: u8 = 0;
+    pub(in super::super) const NE: u8 = 4;
+    pub(in super::super) const LT: u8 = 0x11;
+    pub(in super::super) const LE: u8 = 0x12;
+    /// Either is NaN.
+    pub(in super::super) const UNORDERED: u8 = 3;
+}
+
+/// Roundings to whole numbers, as the machine numbers them.
+pub(super) mod rounding {
+    pub(in super::super) const EVEN: u8 = 8;
+    pub(in super::super) const FLOOR: u8 = 9;
+    pub(in super::super) const CEIL: u8 = 10;
+    pub(in super::super) const TRUNC: u8 = 11;
+}
+
+/// A vector program under construction, and done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vectors {
+    pub(super) insts: Vec<VecInst>,
+    /// Per vector: whether it is a uniform one.
+    pub(super) uniform: Vec<Option<Uniform>>,
+    /// Numbers of the program itself.
+    pub(super) pool: Vec<u64>,
+    known: FxHashMap<Uniform, V>,
+    pooled: FxHashMap<u64, u32>,
+}
+
+impl Vectors {
+    fn fresh(&mut self, uniform: Option<Uniform>) -> V {
+        self.uniform.push(uniform);
+        V(self.uniform.len() as u32 - 1)
+    }
+
+    pub(super) fn op(&mut self, op: Op, args: &[V]) -> V {
+        self.op_imm(op, args, 0)
+    }
+
+    pub(super) fn op_imm(&mut self, op: Op, args: &[V], imm: u8) -> V {
+        let result = self.fresh(None);
+        self.insts.push(VecInst { op, imm, args: SmallVec::from_slice(args), result: Some(result) });
+        result
+    }
+
+    pub(super) fn load(&mut self, place: VecSlot) -> V {
+        self.op(Op::Load(place), &[])
+    }
+
+    pub(super) fn store(&mut self, place: VecSlot, value: V) {
+        self.insts.push(VecInst { op: Op::Store(place), imm: 0, args: SmallVec::from_slice(&[value]), result: None });
+    }
+
+    /// Leaves elements with this mask to somebody else.
+    pub(super) fn check(&mut self, fails: V) {
+        self.insts.push(VecInst { op: Op::Check, imm: 0, args: SmallVec::from_slice(&[fails]), result: None });
+    }
+
+    fn uniform(&mut self, uniform: Uniform) -> V {
+        if let Some(&v) = self.known.get(&uniform) {
+            return v;
+        }
+        let v = self.fresh(Some(uniform));
+        self.known.insert(uniform, v);
+        v
+    }
+
+    /// A number of the run in all lanes.
+    pub(super) fn slot(&mut self, slot: u32, wide: bool) -> V {
+        self.uniform(Uniform { from: Origin::Slot(slot), wide })
+    }
+
+    fn constant(&mut self, bits: u64, wide: bool) -> V {
+        let next = self.pool.len() as u32;
+        let at = *self.pooled.entry(bits).or_insert(next);
+        if at == next {
+            self.pool.push(bits);
+        }
+        self.uniform(Uniform { from: Origin::Pool(at), wide })
+    }
+
+    /// These bits in all lanes of 32 bits.
+    pub(super) fn d(&mut self, bits: u32) -> V {
+        self.constant(u64::from(bits), false)
+    }
+
+    /// These bits in all lanes of 64 bits.
+    pub(super) fn q(&mut self, bits: u64) -> V {
+        self.constant(bits, true)
+    }
+
+    pub(super) fn ps(&mut self, number: f32) -> V {
+        self.d(number.to_bits())
+    }
+
+    pub(super) fn pd(&mut self, number: f64) -> V {
+        self.q(number.to_bits())
+    }
+
+    /// Most vectors alive at once, uniform ones not counted.
+    pub(super) fn pressure(&self) -> usize {
+        let mut last = vec![0; self.uniform.len()];
+        for (i, inst) in self.insts.iter().enumerate() {
+            inst.args.iter().for_each(|a| last[a.0 as usize] = i);
+        }
+        let (mut live, mut most) = (0usize, 0);
+        for (i, inst) in self.insts.iter().enumerate() {
+            let mut dying = inst.args.clone();
+            dying.sort_unstable();
+            dying.dedup();
+            dying.retain(|v| self.uniform[v.0 as usize].is_none() && last[v.0 as usize] == i);
+            // A result may take the register of an operand that dies.
+            live -= dying.len();
+            if let Some(result) = inst.result {
+                live += 1;
+                most = most.max(live);
+                live -= usize::from(last[result.0 as usize] <= i);
+            }
+        }
+        most
+    }
+
+    /// The program for so many groups at once, instruction by instruction, so that each group's instructions stand in
+    /// the other groups' waits. `group`: elements of one.
+    pub(super) fn interleaved(&self, times: usize, group: usize) -> Vectors {
+        let mut all = Vectors { pool: self.pool.clone(), ..Vectors::default() };
+        let mut renamed: Vec<SmallVec<[V; 4]>> = Vec::with_capacity(self.uniform.len());
+        for uniform in &self.uniform {
+            let count = if uniform.is_some() { 1 } else { times };
+            renamed.push((0..count).map(|_| all.fresh(*uniform)).collect());
+        }
+        let name = |v: V, copy: usize| {
+            let names = &renamed[v.0 as usize];
+            names[copy % names.len()]
+        };
+        for inst in &self.insts {
+            for copy in 0..times {
+                let moved = |p: VecSlot| VecSlot { first: p.first + (copy * group) as u16, ..p };
+                let op = match inst.op {
+                    Op::Load(p) => Op::Load(moved(p)),
+                    Op::Store(p) => Op::Store(moved(p)),
+                    op => op,
+                };
+                all.insts.push(VecInst {
+                    op,
+                    imm: inst.imm,
+                    args: inst.args.iter().map(|&a| name(a, copy)).collect(),
+                    result: inst.result.map(|r| name(r, copy)),
+                });
+            }
+        }
+        all
+    }
+}

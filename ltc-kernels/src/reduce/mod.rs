@@ -1,0 +1,16 @@
+//! Kernels with reductions: many elements become one.
+//!
+//! | file | what |
+//! |---|---|
+//! | `reducers.rs` | how elements become one |
+//! | `stages.rs` | an IR with reductions, cut into stages |
+//! | `rows.rs` | which rows a kernel goes through at a time, and its stages as loops |
+//! | `worker_run.rs` | a run of it |
+
+mod reducers;
+mod rows;
+mod stages;
+mod worker_run;
+
+pub(crate) use reducers::Reducer;
+pub use rows::{ReductionSpace, RowKernel};

@@ -1,0 +1,82 @@
+//! How the backend is set up.
+
+use ltc_ir::passes::Switches;
+use ltc_kernels::Jit;
+
+/// Which operators run in fused kernels of ours, instead of libtorch's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fusion {
+    /// None.
+    Off,
+    /// Those whose results equal libtorch's in every bit, such as plain arithmetic.
+    Exact,
+    /// All there are kernels for. Transcendental functions may differ from libtorch's in the last places.
+    #[default]
+    Full,
+}
+
+impl std::str::FromStr for Fusion {
+    type Err = ();
+
+    /// `0` (or `off`), `exact`, `1` (or `on`).
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.trim() {
+            "0" | "off" | "false" => Ok(Fusion::Off),
+            "exact" => Ok(Fusion::Exact),
+            "1" | "on" | "true" => Ok(Fusion::Full),
+            _ => Err(()),
+        }
+    }
+}
+
+/// How a [`TsBackend`](crate::TsBackend) is set up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TsConfig {
+    /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
+    /// memory.
+    pub devices: u16,
+    /// Let steps write in place where nobody can tell.
+    pub reuse: bool,
+    /// Which operators run in fused kernels.
+    pub fusion: Fusion,
+    /// Whether these become machine code.
+    pub jit: Jit,
+    /// Which whole-graph rewrites may apply ([`crate::rewrite_names`]); those that are not exact only with
+    /// [`Fusion::Full`].
+    pub rewrites: Switches,
+    /// Bytes of free memory kept for the next run; 0: none, libtorch asks the system each time. The pool is the
+    /// process's, and the backend made last says how much it keeps.
+    pub pool_bytes: usize,
+    /// Bytes a program may have alive at once, as far as the order of its steps and making cheap values again can help;
+    /// 0: steps run as recorded ([`crate::MemoryPlan`]).
+    pub budget_bytes: usize,
+    /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels,
+    /// and small matrix products in others; and programs beside which their caller is at work, if that asks for it
+    /// ([`ltc_backend::Inputs::narrow`]). Only with [`Fusion::Full`], as sums may have other bits then; which they have
+    /// follows from the program, never from measured times.
+    pub narrow: bool,
+    /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
+    pub threads: Option<u16>,
+}
+
+impl Default for TsConfig {
+    fn default() -> Self {
+        TsConfig {
+            devices: 1,
+            reuse: true,
+            fusion: Fusion::Full,
+            jit: Jit::On,
+            rewrites: Switches::default(),
+            pool_bytes: 1 << 30,
+            budget_bytes: 0,
+            narrow: true,
+            threads: None,
+        }
+    }
+}
+
+impl TsConfig {
+    pub(crate) fn narrows(&self) -> bool {
+        self.narrow && self.fusion == Fusion::Full
+    }
+}

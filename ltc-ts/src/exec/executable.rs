@@ -1,0 +1,164 @@
+//! A compiled program as the contract has it: what is kept between its runs, and what they cost.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use ltc_backend::{BackendError, ExecError, Executable, Inputs, Narrows, OutputSink, RunCost};
+use ltc_ir::{ErrorClass, Graph, SiteId, passes::Switches};
+use ltc_torch_sys::{Narrow, Pooled, came_along, on_one_thread};
+use parking_lot::Mutex;
+
+use super::{
+    interp::RunStats,
+    memory_meter::Meter,
+    profile::Profile,
+    run::{self, Frame},
+    worker::{Trial, WorkerThread},
+};
+use crate::{
+    config::TsConfig,
+    program::{
+        Program,
+        cost::{self, Cost},
+    },
+};
+
+/// A compiled graph.
+pub struct TsExecutable {
+    program: Arc<Program>,
+    config: TsConfig,
+    /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
+    as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
+    /// Whether parallel regions pay.
+    trial: Trial,
+    meter: Arc<Meter>,
+    state: Mutex<State>,
+    profile: Arc<Profile>,
+    /// The backend's sum over all programs.
+    total: Arc<Mutex<RunStats>>,
+}
+
+/// What changes from run to run.
+struct State {
+    frame: Frame,
+    stats: RunStats,
+    /// What a run costs, as estimated when so many kernels were machine code.
+    cost: Cost,
+    compiled: u64,
+}
+
+impl TsExecutable {
+    pub(crate) fn new(
+        program: Program,
+        config: TsConfig,
+        meter: Arc<Meter>,
+        profile: Arc<Profile>,
+        total: Arc<Mutex<RunStats>>,
+    ) -> Self {
+        let (frame, stats) = (Frame::default(), RunStats::default());
+        TsExecutable {
+            state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
+            trial: Trial::default(),
+            program: Arc::new(program),
+            config,
+            as_recorded: OnceLock::new(),
+            meter,
+            profile,
+            total,
+        }
+    }
+
+    fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
+        let plain = || TsConfig { rewrites: Switches::none(), ..self.config.clone() };
+        let lower = || Program::lower(self.program.graph(), &plain()).map(Arc::new);
+        self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
+            let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
+            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+        })
+    }
+
+    /// Whether it may run on one thread where libtorch would use several.
+    fn narrows(&self) -> bool {
+        self.config.narrows() && self.program.parallel_regions() == 0
+    }
+
+    /// The lowered graph.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the executions so far did.
+    pub fn run_stats(&self) -> RunStats {
+        self.state.lock().stats
+    }
+}
+
+impl Executable for TsExecutable {
+    fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
+        // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
+        let (mut frame, wide) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.frame), state.cost.wide)
+        };
+        let (guards_hold, narrow) = (self.program.guards_hold(&inputs.numbers), inputs.narrow);
+        let program = if guards_hold { Ok(&self.program) } else { self.as_recorded() };
+        let pooled = Pooled::enter();
+        let run = || match program {
+            Ok(program) => {
+                let in_parallel = program.parallel_regions() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
+                let worker = (in_parallel && self.trial.next()).then(WorkerThread::take).flatten();
+                let (with_worker, start) = (worker.is_some(), in_parallel.then(Instant::now));
+                let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, worker);
+                start.into_iter().for_each(|start| self.trial.took(with_worker, start.elapsed()));
+                RunStats { guard_misses: u64::from(!guards_hold), ..stats }
+            }
+            Err(error) => {
+                (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));
+                RunStats { runs: 1, guard_misses: 1, ..RunStats::default() }
+            }
+        };
+        let narrow = (narrow || guards_hold && !wide) && self.narrows() || came_along();
+        let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
+        stats.narrow += u64::from(narrow);
+        let blocks = pooled.leave();
+        (stats.blocks_reused, stats.blocks_new) =
+            (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
+        let mut state = self.state.lock();
+        state.frame = frame;
+        state.stats += stats;
+        if stats.compiled > state.compiled {
+            (state.compiled, state.cost) = (stats.compiled, cost::of(&self.program));
+        }
+        drop(state);
+        *self.total.lock() += stats;
+    }
+
+    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        let program = match self.program.resized(graph, &self.config)? {
+            Ok(program) => program,
+            Err(error) => return Some(Err(error)),
+        };
+        let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
+        Some(Ok(Arc::new(TsExecutable::new(program, self.config.clone(), meter, profile, total))))
+    }
+
+    fn cost(&self) -> Option<RunCost> {
+        let cost = self.state.lock().cost;
+        let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
+        // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
+        // others.
+        let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
+        let narrows = if self.narrows() { cost.narrows(threads) } else { Narrows::Never };
+        is_same.then_some(RunCost { time: cost.time, threads, narrows })
+    }
+
+    fn text(&self) -> String {
+        self.program.text()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.program.heap_bytes()
+    }
+}

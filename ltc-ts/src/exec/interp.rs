@@ -1,0 +1,450 @@
+//! The run loop.
+//!
+//! One pass over the steps. Outputs are told to the sink as soon as their step is done; a value is let go at its last
+//! use. A failed step poisons its results, what depends on them fails with it, and all else goes on.
+
+use std::{ops::Range, sync::Arc};
+
+use ltc_backend::{Buffer, ExecError, Input, OutputSink};
+use ltc_ir::{ErrorClass, SiteId, ValueId};
+use ltc_kernels::Ran;
+use ltc_torch_sys::{Held, Narrow, TorchError, empty_host, on_one_thread};
+use smallvec::SmallVec;
+
+use super::{
+    buffer::{TchBuffer, address, wrap},
+    launch::{run_bernoulli, run_fused, run_pool},
+    memory_meter::Meter,
+};
+use crate::{
+    fusion::FusedKernelStep,
+    program::{Instr, InstrKind, InstrResult, Program, ValueUse, as_usize},
+};
+
+/// What executions did, summed; for tests and reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunStats {
+    /// Executions.
+    pub runs: u64,
+    /// Steps gone through.
+    pub steps: u64,
+    /// Steps that failed or depended on a failure.
+    pub poisoned: u64,
+    /// Written operands whose memory became the result's.
+    pub in_place: u64,
+    /// Written operands that had to be copied first.
+    pub copies: u64,
+    /// Donated inputs taken over with their memory.
+    pub donations_taken: u64,
+    /// Fused kernels run.
+    pub kernels: u64,
+    /// Those of them run as machine code.
+    pub compiled: u64,
+    /// Those that began as loops and ended as machine code, which was there by then.
+    pub tiered_up: u64,
+    /// Matrix products that were too small for several threads.
+    pub small_products: u64,
+    /// Executions with nothing that gains by several threads.
+    pub narrow: u64,
+    /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
+    pub guard_misses: u64,
+    /// Large blocks of memory that had been kept from earlier runs.
+    pub blocks_reused: u64,
+    /// Large blocks of memory the system was asked for.
+    pub blocks_new: u64,
+    /// Times steps ran on two threads.
+    pub parallel_regions: u64,
+}
+
+impl std::ops::AddAssign for RunStats {
+    fn add_assign(&mut self, o: RunStats) {
+        self.runs += o.runs;
+        self.steps += o.steps;
+        self.poisoned += o.poisoned;
+        self.in_place += o.in_place;
+        self.copies += o.copies;
+        self.donations_taken += o.donations_taken;
+        self.kernels += o.kernels;
+        self.compiled += o.compiled;
+        self.tiered_up += o.tiered_up;
+        self.small_products += o.small_products;
+        self.narrow += o.narrow;
+        self.guard_misses += o.guard_misses;
+        self.blocks_reused += o.blocks_reused;
+        self.blocks_new += o.blocks_new;
+        self.parallel_regions += o.parallel_regions;
+    }
+}
+
+/// What a slot holds.
+#[derive(Default)]
+pub(super) enum Slot {
+    /// Nothing yet, or nothing any more.
+    #[default]
+    Empty,
+    /// A value nobody outside this run can reach, and the bytes counted for it.
+    Own(Held, usize),
+    /// A value others hold too: an input, or an output already told.
+    Shared { buffer: Buffer, donated: bool },
+    /// The failure of what should have made it.
+    Poisoned(Arc<ExecError>),
+}
+
+/// One execution.
+pub(super) struct Run<'a> {
+    pub(super) program: &'a Program,
+    pub(super) meter: &'a Arc<Meter>,
+    pub(super) slots: &'a mut [Slot],
+    pub(super) numbers: &'a [u64],
+    pub(super) sink: &'a mut dyn OutputSink,
+    pub(super) stats: RunStats,
+    /// First node that can still fail ([`Program::settled`]).
+    pub(super) settled: u32,
+    /// Outputs that something before them may undo.
+    pub(super) deferred: Vec<(u32, Buffer)>,
+    /// Something failed, or came in as a failure.
+    pub(super) failed: bool,
+}
+
+pub(super) fn input_failure(message: String) -> ExecError {
+    let (op, class) = ("ltc::data".into(), ErrorClass::Runtime);
+    ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        meter: &'a Arc<Meter>,
+        slots: &'a mut [Slot],
+        numbers: &'a [u64],
+        sink: &'a mut dyn OutputSink,
+    ) -> Self {
+        let (stats, deferred) = (RunStats::default(), Vec::new());
+        Run { program, meter, slots, numbers, sink, stats, settled: u32::MAX, deferred, failed: false }
+    }
+}
+
+impl Run<'_> {
+    /// Some steps, one after the other.
+    pub(super) fn run_instrs(&mut self, range: Range<usize>) {
+        let program = self.program;
+        for (i, instr) in program.instrs[range.clone()].iter().enumerate() {
+            self.run_instr(instr);
+            self.settle(range.start + i + 1);
+        }
+    }
+
+    /// All steps before this one are done.
+    pub(super) fn settle(&mut self, next: usize) {
+        let settled = self.program.settled[next];
+        if settled != self.settled {
+            self.settled = settled;
+            self.tell_deferred();
+            self.is_safe();
+        }
+    }
+
+    /// Tells the sink if nothing has failed or can.
+    pub(super) fn is_safe(&mut self) {
+        if self.settled == u32::MAX && !self.failed {
+            self.sink.safe();
+        }
+    }
+
+    /// A step fails, or passes a failure on.
+    pub(super) fn fails(&mut self, error: &Arc<ExecError>) {
+        self.failed = true;
+        self.sink.failed(error);
+    }
+
+    pub(super) fn tell(&mut self, output: u32, buffer: Buffer) {
+        if self.program.made_at[output as usize] <= self.settled {
+            self.sink.output(output as usize, Ok(buffer));
+        } else {
+            self.deferred.push((output, buffer));
+        }
+    }
+
+    pub(super) fn tell_deferred(&mut self) {
+        for (output, buffer) in std::mem::take(&mut self.deferred) {
+            self.tell(output, buffer);
+        }
+    }
+
+    pub(super) fn take_input(&mut self, index: usize, input: Input, value_use: &ValueUse) {
+        let layout = &self.program.lowered.params()[index];
+        let wrong = |got: &str| Arc::new(input_failure(format!("input {index} must be {layout}, got {got}")));
+        let value = input.buffer.and_then(|buffer| match buffer.get::<TchBuffer>() {
+            Some(inner) if inner.layout() == layout => Ok(buffer),
+            Some(inner) => Err(wrong(&inner.layout().to_string())),
+            None => Err(wrong("a buffer of another backend")),
+        });
+        for &output in self.program.outputs(value_use) {
+            match &value {
+                Ok(buffer) => self.tell(output, buffer.clone()),
+                Err(error) => self.sink.output(output as usize, Err(error.clone())),
+            }
+        }
+        if value_use.used {
+            self.slots[index] = match value {
+                Ok(buffer) => Slot::Shared { buffer, donated: input.donated },
+                Err(error) => Slot::Poisoned(error),
+            };
+        }
+    }
+
+    pub(super) fn run_instr(&mut self, instr: &Instr) {
+        let program = self.program;
+        let operands = program.instr_operands(instr);
+        for operand in operands.iter().filter(|o| o.reusable) {
+            self.claim(operand.slot as usize);
+        }
+        if let InstrKind::Fused(fused) = &instr.kind
+            && operands.iter().any(|o| matches!(self.slots[o.slot as usize], Slot::Poisoned(_)))
+        {
+            return self.run_unpoisoned_outputs(instr, fused);
+        }
+        let before = self.written_addresses(instr);
+        let outcome = self.call(instr);
+        self.stats.steps += 1;
+        self.stats.kernels +=
+            u64::from(matches!(instr.kind, InstrKind::Fused(_) | InstrKind::Bernoulli(_) | InstrKind::MaxPool(_)));
+        match outcome {
+            Ok(values) => {
+                self.account_writes(instr, &before, &values);
+                // New values are counted before old ones are let go: that is how high memory really rises.
+                for (value, result) in values.into_iter().zip(program.instr_results(instr)) {
+                    self.store(value, result);
+                }
+            }
+            Err(error) => {
+                self.fails(&error);
+                self.stats.poisoned += 1;
+                program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
+            }
+        }
+        operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
+    }
+
+    /// Makes a donated input our own if nobody else holds it by now.
+    fn claim(&mut self, slot: usize) {
+        if !matches!(self.slots[slot], Slot::Shared { donated: true, .. }) {
+            return;
+        }
+        let Slot::Shared { buffer, .. } = std::mem::take(&mut self.slots[slot]) else { return };
+        self.slots[slot] = match buffer.into_inner::<TchBuffer>() {
+            Ok(inner) => {
+                self.stats.donations_taken += 1;
+                let (held, charge) = inner.into_parts();
+                Slot::Own(held, charge.release_to(self.meter).unwrap_or(0))
+            }
+            Err(buffer) => Slot::Shared { buffer, donated: false },
+        };
+    }
+
+    /// The step's own work: values, or the failure of the step or of one of its operands.
+    fn call(&mut self, instr: &Instr) -> Result<SmallVec<[Held; 2]>, Arc<ExecError>> {
+        let operands = self.program.instr_operands(instr);
+        let mut held: SmallVec<[&Held; 8]> = SmallVec::with_capacity(operands.len());
+        let mut reusable: SmallVec<[bool; 8]> = SmallVec::with_capacity(operands.len());
+        let mut poison: Option<&Arc<ExecError>> = None;
+        for operand in operands {
+            match &self.slots[operand.slot as usize] {
+                Slot::Own(value, _) => {
+                    held.push(value);
+                    reusable.push(operand.reusable);
+                }
+                Slot::Shared { buffer, .. } => {
+                    held.push(buffer.get::<TchBuffer>().ok_or_else(|| self.missing(instr))?.held());
+                    reusable.push(false);
+                }
+                // Of several failures the first one's is passed on.
+                Slot::Poisoned(error) => poison = [poison, Some(error)].into_iter().flatten().min_by_key(|e| e.node),
+                Slot::Empty => return Err(self.missing(instr)),
+            }
+        }
+        if let Some(error) = poison {
+            return Err(error.clone());
+        }
+        let numbers = &self.numbers[as_usize(&instr.numbers)];
+        let mut by = Ran::Loops;
+        let values = match &instr.kind {
+            InstrKind::Boxed(plan)
+            | InstrKind::Materialize(plan)
+            | InstrKind::Alloc(plan)
+            | InstrKind::CopySlice(plan) => plan.run(&held, &reusable, numbers),
+            InstrKind::Product(plan) => {
+                self.stats.small_products += 1;
+                on_one_thread(Narrow::Products, || plan.run(&held, &reusable, numbers))
+            }
+            InstrKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
+                p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.instr_results(instr)),
+                // An error, as libtorch words it.
+                _ => plan.run(&held, &reusable, numbers),
+            },
+            InstrKind::MaxPool(pool) => run_pool(pool, held[0], self.program.instr_results(instr)),
+            InstrKind::Fused(fused) => {
+                let layouts = self.program.instr_results(instr).iter().map(|r| &r.layout);
+                run_fused(fused, &held, &reusable, numbers, layouts).map(|(values, ran)| {
+                    by = ran;
+                    values
+                })
+            }
+        };
+        self.stats.compiled += u64::from(by == Ran::Compiled);
+        self.stats.tiered_up += u64::from(by == Ran::Both);
+        let values = values.map_err(|e| self.failed(instr, e))?;
+        let expected = instr.results.len();
+        if values.len() != expected {
+            let message = format!("gave {} results, recorded were {expected}", values.len());
+            return Err(self.failed(instr, TorchError { class: ErrorClass::Runtime, message }));
+        }
+        Ok(values)
+    }
+
+    /// A kernel some of whose operands have failed: the results that do not depend on them are made all the same.
+    fn run_unpoisoned_outputs(&mut self, instr: &Instr, fused: &FusedKernelStep) {
+        self.failed = true;
+        let (program, graph) = (self.program, &self.program.lowered);
+        let operands = program.instr_operands(instr);
+        let error_of = |i: u32| match &self.slots[operands[i as usize].slot as usize] {
+            Slot::Poisoned(error) => Some(error.clone()),
+            _ => None,
+        };
+        let stand_ins = || {
+            let zeros = |&v: &ValueId| {
+                let zeroed = empty_host(graph.layout(v))?.f_zero_();
+                let failure = |e: tch::TchError| TorchError { class: ErrorClass::Runtime, message: e.to_string() };
+                zeroed.map(Held::Tensor).map_err(failure)
+            };
+            fused.operands.iter().map(zeros).collect::<Result<Vec<_>, TorchError>>()
+        };
+        let outcome = stand_ins().and_then(|stand_ins| {
+            let held: Vec<&Held> = operands
+                .iter()
+                .zip(&stand_ins)
+                .map(|(o, stand_in)| match &self.slots[o.slot as usize] {
+                    Slot::Own(value, _) => value,
+                    Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().map_or(stand_in, TchBuffer::held),
+                    Slot::Poisoned(_) | Slot::Empty => stand_in,
+                })
+                .collect();
+            let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
+            run_fused(fused, &held, &vec![false; held.len()], self.numbers, layouts).map(|(values, _)| values)
+        });
+        self.stats.steps += 1;
+        self.stats.poisoned += 1;
+        let failures: Vec<Option<Arc<ExecError>>> = program
+            .instr_results(instr)
+            .iter()
+            .map(|r| {
+                // A value written in pieces depends on all of them.
+                let copies = (0..fused.results.len()).filter(|&i| program.instr_results(instr)[i].slot == r.slot);
+                let needs = |i: u32| copies.clone().any(|p| fused.depends(graph, p, |j| j == i));
+                (0..operands.len() as u32).filter(|&i| needs(i)).filter_map(error_of).min_by_key(|e| e.node)
+            })
+            .collect();
+        match outcome {
+            Ok(values) => {
+                for ((value, result), failure) in values.into_iter().zip(program.instr_results(instr)).zip(failures) {
+                    match failure {
+                        Some(error) => self.poison(result, &error),
+                        None => self.store(value, result),
+                    }
+                }
+            }
+            Err(error) => {
+                let error = self.failed(instr, error);
+                self.fails(&error);
+                program.instr_results(instr).iter().for_each(|r| self.poison(r, &error));
+            }
+        }
+        operands.iter().filter(|o| o.last).for_each(|o| self.free(o.slot as usize));
+    }
+
+    pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {
+        let (node, TorchError { class, message }) = (instr.node as usize, error);
+        let op = self.program.lowered.nodes()[node].op().name().into();
+        let node = self.program.provenance.get(node).map_or(node, |&n| n as usize);
+        Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
+    }
+
+    /// An operand slot without a value: a mistake of the lowering, reported instead of aborting.
+    fn missing(&self, instr: &Instr) -> Arc<ExecError> {
+        let message = "internal error: an operand was freed before its last use".to_string();
+        self.failed(instr, TorchError { class: ErrorClass::Runtime, message })
+    }
+
+    /// Where the operands lie that a step writes.
+    fn written_addresses(&self, instr: &Instr) -> SmallVec<[Option<usize>; 2]> {
+        let operands = self.program.instr_operands(instr);
+        let lies = |&(operand, _): &(u32, u32)| match &self.slots[operands[operand as usize].slot as usize] {
+            Slot::Own(value, _) => address(value),
+            Slot::Shared { buffer, .. } => buffer.get::<TchBuffer>().and_then(|b| address(b.held())),
+            Slot::Empty | Slot::Poisoned(_) => None,
+        };
+        self.program.instr_writes(instr).iter().map(lies).collect()
+    }
+
+    /// Counts writes in place and copies.
+    fn account_writes(&mut self, instr: &Instr, before: &[Option<usize>], values: &[Held]) {
+        let operands = self.program.instr_operands(instr);
+        for (&(operand, result), &before) in self.program.instr_writes(instr).iter().zip(before) {
+            let (Some(before), Some(after)) = (before, address(&values[result as usize])) else { continue };
+            if before != after {
+                // A kernel that cannot take its operand's memory copies nothing: it writes elsewhere.
+                self.stats.copies += u64::from(!matches!(instr.kind, InstrKind::Fused(_)));
+                continue;
+            }
+            self.stats.in_place += 1;
+            if let Slot::Own(_, bytes) = &mut self.slots[operands[operand as usize].slot as usize] {
+                // The result's bytes are about to be counted, and the memory is one: return the operand's first.
+                self.meter.sub(std::mem::take(bytes));
+            }
+        }
+    }
+
+    fn store(&mut self, value: Held, result: &InstrResult) {
+        let outputs = self.program.outputs(&result.value_use);
+        if outputs.is_empty() {
+            if result.value_use.used {
+                self.meter.add(result.bytes);
+                self.put(result.slot, Slot::Own(value, result.bytes));
+            }
+            return;
+        }
+        let buffer = wrap(value, &result.layout, self.meter, result.bytes);
+        for &output in outputs {
+            self.tell(output, buffer.clone());
+        }
+        if result.value_use.used {
+            self.put(result.slot, Slot::Shared { buffer, donated: false });
+        } else {
+            self.free(result.slot as usize);
+        }
+    }
+
+    /// Fills a slot, in which a value may lie that this one takes over.
+    fn put(&mut self, slot: u32, content: Slot) {
+        self.free(slot as usize);
+        self.slots[slot as usize] = content;
+    }
+
+    pub(super) fn poison(&mut self, result: &InstrResult, error: &Arc<ExecError>) {
+        for &output in self.program.outputs(&result.value_use) {
+            self.sink.output(output as usize, Err(error.clone()));
+        }
+        if result.value_use.used {
+            self.put(result.slot, Slot::Poisoned(error.clone()));
+        } else {
+            self.free(result.slot as usize);
+        }
+    }
+
+    pub(super) fn free(&mut self, slot: usize) {
+        if let Slot::Own(value, bytes) = std::mem::take(&mut self.slots[slot]) {
+            drop(value);
+            self.meter.sub(bytes);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Programs, run.
+//!
+//! | file | what |
+//! |---|---|
+//! | `executable.rs` | a compiled program as the contract has it |
+//! | `run.rs` | one execution |
+//! | `interp.rs` | the run loop |
+//! | `parallel_branches.rs`, `worker.rs` | steps that do not depend on each other, on two threads |
+//! | `launch.rs` | kernels on libtorch's tensors |
+//! | `buffer.rs` | what a device buffer is, and who may touch its memory |
+//! | `memory_meter.rs` | bytes in use |
+//! | `profile.rs` | where time goes |
+
+pub(crate) mod buffer;
+mod executable;
+mod interp;
+mod launch;
+mod memory_meter;
+mod parallel_branches;
+mod profile;
+mod run;
+mod worker;
+
+pub use buffer::TchBuffer;
+pub use executable::TsExecutable;
+pub use interp::RunStats;
+pub(crate) use memory_meter::Meter;
+pub(crate) use profile::Profile;
+pub use profile::StepTime;
+pub use worker::HeldThreads;

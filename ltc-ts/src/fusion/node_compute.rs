@@ -1,0 +1,306 @@
+//! A graph node as formulas over its operands.
+
+use std::sync::LazyLock;
+
+use ltc_ir::promote::{Category, result_type};
+use ltc_ir::{
+    Arg, ArgFlags, DType, Expr, Func, Graph, GraphNode, Layout, Op,
+    table::{self, ArgKind, Compute, Row},
+};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use super::{
+    emit::{Formula, Operand},
+    expression,
+    iteration_space::IterationSpace,
+    reductions::{self, Alone},
+    rows,
+};
+use ltc_kernels::{Builder, ComputeType, KernelOp, Val, has_loop};
+
+/// More elements than this, and libtorch's vectorised double-precision functions win over ours, which are scalar.
+const SCALAR_MATH: i64 = 4096;
+
+/// Fewer halves than this, two vectors, and libtorch's loops do them one by one.
+const VECTORS: i64 = 32;
+
+/// What a letter of the formula stands for in this node.
+#[derive(Clone, Copy, Debug)]
+enum Letter {
+    Absent,
+    /// Position among the node's operands.
+    Operand(usize),
+    /// Runtime number: position among the node's numbers, dtype, whether libtorch takes it in the tensors' dtype.
+    Number(u32, DType, bool),
+}
+
+/// A node that a kernel can compute.
+#[derive(Clone, Debug)]
+pub(super) struct NodeCompute {
+    /// Per result its formula and dtype.
+    formulas: SmallVec<[(&'static Formula, DType); 1]>,
+    letters: SmallVec<[Letter; 4]>,
+    ty: ComputeType,
+    /// What happens to numbers that are taken in the tensors' dtype.
+    rounding: Option<KernelOp>,
+    /// What happens to products with `alpha`. Vectors of halves are computed in single precision and rounded once; one
+    /// by one, each operation is rounded.
+    products: Option<KernelOp>,
+    /// The elements it goes through, and which dimensions it reduces.
+    pub(super) space: IterationSpace,
+    /// Whether it is worth a kernel of its own.
+    pub(super) alone: Alone,
+    /// Whether libtorch's bits are those of its formulas.
+    exact: bool,
+}
+
+/// How values of a dtype are rounded that is computed in a wider one.
+fn rounding(dtype: DType) -> Option<KernelOp> {
+    match dtype {
+        DType::BF16 => Some(KernelOp::RoundBf16),
+        DType::F16 => Some(KernelOp::RoundF16),
+        _ => None,
+    }
+}
+
+/// Whether a tensor of this dtype has the same values in this half.
+fn fits_half(dtype: DType, half: DType) -> bool {
+    dtype == half || matches!(dtype, DType::Bool | DType::U8 | DType::I8)
+}
+
+/// Whether an operator's result is one of two tensors' numbers, by size.
+fn is_tie(row: &'static Row) -> bool {
+    static TIES: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| {
+        let ties = |row: &&Row| {
+            let names: Vec<&str> = row.arguments.iter().map(|a| a.name).collect();
+            row.expr.and_then(|text| Expr::parse(text, &names).ok()).is_some_and(|e| ties(row, &e))
+        };
+        table::rows().iter().filter(ties).map(|row| row.name).collect()
+    });
+    TIES.contains(row.name)
+}
+
+fn ties(row: &Row, e: &Expr) -> bool {
+    let is_tensor = |e: &Expr| matches!(e, Expr::Input(i) if row.arguments[*i].kind == ArgKind::Tensor);
+    match e {
+        Expr::Call(Func::Where, x) => x[1..].iter().any(|e| ties(row, e)),
+        Expr::Call(Func::Max | Func::Min | Func::FMax | Func::FMin, x) => {
+            x.iter().all(is_tensor) || x.iter().any(|e| ties(row, e))
+        }
+        _ => false,
+    }
+}
+
+impl NodeCompute {
+    /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
+    pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
+        NodeCompute::pointwise(graph, node).or_else(|| NodeCompute::reducing(graph, node))
+    }
+
+    /// A pointwise node.
+    pub(super) fn pointwise(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
+        let [layout] = node.results() else { return None };
+        if !node.op().name().starts_with("aten::") || !layout.is_dense() || node.op() == Op::read_view() {
+            return None;
+        }
+        let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
+        let (mut letters, written) = letters(node)?;
+        for (letter, spec) in letters.iter_mut().zip(row.arguments) {
+            if let Letter::Number(_, _, tensor) = letter {
+                *tensor |=
+                    spec.name == "other" || spec.name == "alpha" && row.arguments.iter().any(|a| a.name == "other");
+            }
+        }
+        let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
+        let used = |l: &&Letter| matches!(l, Letter::Operand(_));
+        if letters
+            .iter()
+            .filter(used)
+            .any(|l| matches!(l, Letter::Operand(i) if ComputeType::of(dtype_of(*i)).is_none()))
+        {
+            return None;
+        }
+        let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
+        let [formula] = expression::formulas(row, node)? else { return None };
+        let promoted_by = |default: DType| {
+            let operands = letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
+                Letter::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
+                Letter::Number(_, dtype, _) if numbers_promote && !formula.takes_one(at) => {
+                    Some((dtype, Category::Wrapped))
+                }
+                _ => None,
+            });
+            result_type(operands, default)
+        };
+        let promoted = promoted_by(DType::F32);
+        // Integers beside a float number are compared in the default dtype, which the result does not tell.
+        if layout.dtype() == DType::Bool && numbers_promote && promoted != promoted_by(DType::F64) {
+            return None;
+        }
+        let computed = match compute {
+            Compute::Moved => layout.dtype(),
+            Compute::Promoted | Compute::Tensors => promoted?,
+            Compute::Float => promoted.map(|d| if d.is_floating() { d } else { DType::F32 })?,
+            Compute::FloatOnly => promoted.filter(|d| d.is_floating())?,
+            Compute::WideFloat => promoted.filter(|d| matches!(d, DType::F32 | DType::F64))?,
+        };
+        // A functional operator's result has the dtype it computes in, unless it compares. Where it has not, the
+        // program runs under rules we do not know, such as another default dtype.
+        if !written && layout.dtype() != computed && layout.dtype() != DType::Bool {
+            return None;
+        }
+        // Of two equal numbers, which for zeros may differ in sign, libtorch takes the first or the second by where
+        // they lie.
+        if is_tie(row) && computed.is_floating() {
+            return None;
+        }
+        // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.
+        let wider = |l: &Letter| matches!(l, Letter::Operand(i) if !fits_half(dtype_of(*i), computed));
+        if compute != Compute::Moved && rounding(computed).is_some() && letters.iter().any(wider) {
+            return None;
+        }
+        // For halves libtorch has no short cuts, which differ at infinity.
+        if row.name.starts_with("aten::pow.") && rounding(computed).is_some() {
+            return None;
+        }
+        // Where libtorch's kernels take the number in single precision, for tensors of halves: if it comes second.
+        let second = !matches!(letters.first(), Some(Letter::Number(..)));
+        let exact = second && (row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div."));
+        let rounding = rounding(computed).filter(|_| !exact);
+        let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
+        let space = IterationSpace::pointwise(layout.sizes());
+        let products = rounding.filter(|_| layout.numel() < VECTORS);
+        let ty = ComputeType::of(computed)?;
+        let exact = row.inexact.is_none();
+        let this = NodeCompute { formulas, letters, ty, rounding, products, space, alone: Alone::Always, exact };
+        this.is_computable(graph, node, layout.numel()).then_some(this)
+    }
+
+    /// A node that reduces dimensions.
+    fn reducing(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
+        let row = table::find(node.op().name())?;
+        let name = row.name.strip_prefix("aten::")?;
+        let reduce = row.reduce?;
+        let (letters, _) = letters(node)?;
+        let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
+        let layout = graph.layout(node.operands[first]);
+        let dtype = layout.dtype();
+        let reduced = reductions::dims(reduce.over, node, layout.rank())?;
+        let space = IterationSpace::reducing(layout.sizes(), reduced);
+        // Floats of one dtype, apart from what is kept of statistics.
+        let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
+        let fits = |l: &Letter| !matches!(l, Letter::Operand(i) if dtype_of(*i) != dtype);
+        if !dtype.is_floating() || !letters.iter().all(fits) || space.each() == 0 {
+            return None;
+        }
+        let formulas = expression::formulas(row, node)?;
+        if formulas.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense())
+        {
+            return None;
+        }
+        let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
+        let (ty, rounding) = (ComputeType::of(dtype)?, rounding(dtype));
+        let exact = row.inexact.is_none();
+        let this =
+            NodeCompute { formulas, letters, ty, rounding, products: None, space, alone: Alone::of(name), exact };
+        let reads = |l: &Letter| match l {
+            Letter::Operand(i) => this.operand_strides(&this.space, graph.layout(node.operands[*i])).is_some(),
+            _ => true,
+        };
+        let placed = node.results().iter().all(|r| this.result_strides(&this.space, r).is_some());
+        (placed && this.letters.iter().all(reads) && this.is_computable(graph, node, layout.numel())).then_some(this)
+    }
+
+    /// How an operand's elements lie in a group's iteration space, as [`IterationSpace::broadcast`] says.
+    pub(super) fn operand_strides(&self, space: &IterationSpace, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.space.reduced.is_some() { IterationSpace::of_operand } else { IterationSpace::broadcast };
+        of(space, layout.sizes(), layout.strides())
+    }
+
+    /// How a result's elements lie in a group's iteration space.
+    pub(super) fn result_strides(&self, space: &IterationSpace, layout: &Layout) -> Option<SmallVec<[i64; 6]>> {
+        let of = if self.space.reduced.is_some() { IterationSpace::of_result } else { IterationSpace::broadcast };
+        of(space, layout.sizes(), layout.strides())
+    }
+
+    /// Whether some result has all elements although dimensions are reduced: then elements are gone through twice.
+    pub(super) fn is_deep(&self, node: &GraphNode) -> bool {
+        self.space.reduced.is_some() && node.results().iter().any(|r| r.sizes() == &self.space.sizes[..])
+    }
+
+    /// Whether the result equals libtorch's in every bit. Of several roundings to half, libtorch does some per
+    /// operation and some at the end, kernel by kernel; ours are at the end.
+    pub(super) fn is_exact(&self) -> bool {
+        let exact =
+            |(f, result): &(&Formula, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
+        self.exact && self.formulas.iter().all(exact)
+    }
+
+    /// Whether every computation has a loop, and none is much slower than libtorch's.
+    fn is_computable(&self, graph: &Graph, node: &GraphNode, elements: i64) -> bool {
+        let mut b = Builder::new(false);
+        let mut next = 0;
+        let operand = |b: &mut Builder, i: usize| {
+            next += 1;
+            ComputeType::of(graph.layout(node.operands[i]).dtype()).map(|ty| b.input(next - 1, ty))
+        };
+        let Some(values) = self.build(&mut b, 0, operand) else { return false };
+        let ir = b.finish(&values);
+        has_loop(&ir) && (elements <= SCALAR_MATH || !ir.has_scalar_math())
+    }
+
+    /// Writes the node's results into an IR. `operand` gives the values of its operands, by position; numbers start at
+    /// word `first_number`.
+    pub(super) fn build(
+        &self,
+        b: &mut Builder,
+        first_number: u32,
+        mut operand: impl FnMut(&mut Builder, usize) -> Option<Val>,
+    ) -> Option<SmallVec<[Val; 1]>> {
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
+        for letter in &self.letters {
+            operands.push(match *letter {
+                Letter::Absent => Operand::Absent,
+                Letter::Operand(i) => Operand::Value(operand(b, i)?),
+                Letter::Number(word, dtype, tensor) => {
+                    Operand::Number(first_number + word, dtype, self.rounding.filter(|_| tensor))
+                }
+            });
+        }
+        (b.count, b.products) = (self.space.each(), self.products);
+        let result = |&(formula, dtype): &(&Formula, DType)| {
+            let value = formula.build(b, &operands, self.ty)?;
+            let value = b.cast(value, ComputeType::of(dtype)?);
+            // Halves are computed in single precision and rounded once per operator. What was half already is left
+            // alone.
+            Some(rounding(dtype).map_or(value, |op| b.op(op, &[value])))
+        };
+        self.formulas.iter().map(result).collect()
+    }
+}
+
+/// The node's arguments as letters, and whether it writes one of them.
+fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, bool)> {
+    let (mut letters, mut written): (SmallVec<[Letter; 4]>, _) = (SmallVec::new(), false);
+    for arg in node.args() {
+        letters.push(match arg {
+            Arg::Tensor { operand, flags } => {
+                written |= flags.has(ArgFlags::MUT);
+                operand.map_or(Letter::Absent, Letter::Operand)
+            }
+            Arg::HostScalar { number, dtype, .. } | Arg::Number { number, dtype } => {
+                let tensor = matches!(arg, Arg::HostScalar { .. });
+                // Words of other dtypes are not ours to read.
+                let known = dtype.is_floating() || matches!(dtype, DType::I64 | DType::I32 | DType::U8 | DType::Bool);
+                known.then_some(Letter::Number(number as u32, dtype, tensor))?
+            }
+            Arg::Float { number } => Letter::Number(number as u32, DType::F64, false),
+            Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Str { .. } | Arg::Ints(_) | Arg::Bools(_) | Arg::Device => {
+                Letter::Absent
+            }
+            _ => return None,
+        });
+    }
+    Some((letters, written))
+}
