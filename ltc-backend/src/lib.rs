@@ -72,14 +72,14 @@ pub struct Inputs {
     pub params: SmallVec<[Input; 4]>,
     /// Runtime numbers, as many words as the graph's `number_count`.
     pub numbers: SmallVec<[u64; 8]>,
-    /// Use one thread: its caller is at work beside it. Only where [`RunCost::narrows`] allows it.
-    pub narrow: bool,
+    /// Use one thread: its caller is at work beside it. Only where [`RunCost::single_thread`] allows it.
+    pub single_threaded: bool,
 }
 
 impl Inputs {
     /// Inputs of these parameters and numbers, for a run on any number of threads.
     pub fn new(params: impl IntoIterator<Item = Input>, numbers: impl IntoIterator<Item = u64>) -> Self {
-        Inputs { params: params.into_iter().collect(), numbers: numbers.into_iter().collect(), narrow: false }
+        Inputs { params: params.into_iter().collect(), numbers: numbers.into_iter().collect(), single_threaded: false }
     }
 }
 
@@ -105,13 +105,13 @@ pub struct RunCost {
     pub time: std::time::Duration,
     /// Most threads it uses at once; 1 starts none.
     pub threads: usize,
-    /// Whether it may be run on one thread instead ([`Inputs::narrow`]).
-    pub narrows: Narrows,
+    /// Whether it may be run on one thread instead ([`Inputs::single_threaded`]).
+    pub single_thread: SingleThread,
 }
 
 /// Whether a program may run on one thread where it would use several, and what to decide that by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Narrows {
+pub enum SingleThread {
     /// It must not.
     Never,
     /// Its results are the same in every bit: measured times may decide.

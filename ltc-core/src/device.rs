@@ -427,12 +427,12 @@ impl Device {
         let event = |inline| session.events.push(|| Event::Execute { hash, inline });
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
-        let mut narrow = false;
+        let mut single_threaded = false;
         let interrupts = session.interrupts();
         let mut here = || match handover.place(&program, awaited, config, interrupts) {
             RunOn::Worker => false,
             RunOn::WorkerOneThread => {
-                narrow = true;
+                single_threaded = true;
                 metrics::add(&session.counters.overlapped_executions, 1);
                 false
             }
@@ -448,10 +448,10 @@ impl Device {
             self.0.executor.run_inline(job)
         } else {
             event(false);
-            job.narrow = narrow;
+            job.single_threaded = single_threaded;
             self.0.executor.submit(job)
         };
-        handover.sent(&program, narrow, time, self.recorded());
+        handover.sent(&program, single_threaded, time, self.recorded());
     }
 
     /// How many operations were recorded so far.
@@ -548,7 +548,7 @@ impl Device {
         }
         let params = trace.params.drain(..).map(Argument::from).collect();
         let numbers = trace.numbers.as_slice().into();
-        Job { program, params, numbers, outputs, sites, narrow: false, undo: None }
+        Job { program, params, numbers, outputs, sites, single_threaded: false, undo: None }
     }
 
     /// Sends everything pending and waits until it has run, without asking how that went: before a fork.

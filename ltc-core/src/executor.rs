@@ -37,7 +37,7 @@ pub(crate) struct Job {
     pub(crate) outputs: SmallVec<[Arc<DataCell>; 4]>,
     pub(crate) sites: SmallVec<[SiteId; 8]>,
     /// It is to use one thread.
-    pub(crate) narrow: bool,
+    pub(crate) single_threaded: bool,
     /// What to give back if it fails.
     pub(crate) undo: Option<Arc<Undo>>,
 }
@@ -330,7 +330,7 @@ impl Shared {
     }
 
     fn run(&self, job: Job) -> Range<Instant> {
-        let Job { program, params, numbers, outputs, sites, narrow, undo } = job;
+        let Job { program, params, numbers, outputs, sites, single_threaded, undo } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
         let layouts = program.graph.params();
         let input = |(argument, layout)| self.input(argument, layout);
@@ -340,7 +340,8 @@ impl Shared {
         let number = outputs.first().map_or(0, |cell| cell.made_by());
         let mut sink = Sink::new(self, &program.graph, (&outputs, &sites), number, undo, &params);
         let again = if sink.wants_numbers() { numbers.clone() } else { SmallVec::new() };
-        let run = AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, narrow }, &mut sink));
+        let run =
+            AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, single_threaded }, &mut sink));
         if catch_unwind(run).is_err() {
             sink.panicked();
         }
@@ -348,10 +349,10 @@ impl Shared {
         let end = Instant::now();
         let time = end - start;
         self.counters.execute.add(time);
-        if !narrow {
+        if !single_threaded {
             program.times.run.note(time);
         }
-        program.times.overlap.ran(narrow, time);
+        program.times.overlap.ran(single_threaded, time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();

@@ -27,7 +27,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Narrows, RunCost};
+use ltc_backend::{RunCost, SingleThread};
 
 use crate::{
     Config,
@@ -105,7 +105,7 @@ pub(crate) type Hold<'a> = Locked<'a, Option<Sent>>;
 pub(crate) struct Sent {
     program: Weak<Program>,
     /// It is to use one thread.
-    narrow: bool,
+    single_threaded: bool,
     /// When its caller went on, and how much it had recorded by then.
     at: Instant,
     recorded: u64,
@@ -165,15 +165,15 @@ impl Handover {
             !awaited && is_gain(run, self.wake(), times.until_needed.get())
         });
         let may = place == RunOn::Caller && config.overlap && !awaited && processors() > 1;
-        let narrow = match cost.map(|cost| cost.narrows).filter(|_| may) {
-            None | Some(Narrows::Never) => false,
-            Some(Narrows::SameBits) => times.has_company(processors()) && times.overlap.next(),
-            Some(Narrows::OtherBits { saves }) => times.records_longer_than(saves, config.recording),
+        let single_threaded = match cost.map(|cost| cost.single_thread).filter(|_| may) {
+            None | Some(SingleThread::Never) => false,
+            Some(SingleThread::SameBits) => times.has_company(processors()) && times.overlap.next(),
+            Some(SingleThread::OtherBits { saves }) => times.records_longer_than(saves, config.recording),
         };
         // A clock comes last, where it changes no bit: as many threads either way.
         let is_long = || interrupts && cost.is_some_and(|cost| times.run.get().unwrap_or(cost.time) >= PATIENCE);
         match place {
-            _ if narrow => RunOn::WorkerOneThread,
+            _ if single_threaded => RunOn::WorkerOneThread,
             _ if is_long() => RunOn::Worker,
             place => place,
         }
@@ -190,8 +190,8 @@ impl Handover {
     }
 
     /// A program was sent, or run, in this time, and its caller goes on. `recorded`: operations of the device so far.
-    pub(crate) fn sent(&self, program: &Arc<Program>, narrow: bool, time: Range<Instant>, recorded: u64) {
-        let sent = Sent { program: Arc::downgrade(program), narrow, at: time.end, recorded };
+    pub(crate) fn sent(&self, program: &Arc<Program>, single_threaded: bool, time: Range<Instant>, recorded: u64) {
+        let sent = Sent { program: Arc::downgrade(program), single_threaded, at: time.end, recorded };
         self.needed_then(Some(sent), time.start, recorded);
     }
 
@@ -211,7 +211,7 @@ impl Handover {
             let until_needed = now.saturating_duration_since(sent.at);
             program.times.until_needed.note(until_needed);
             program.times.note_recorded(recorded.saturating_sub(sent.recorded));
-            program.times.overlap.had(sent.narrow, until_needed);
+            program.times.overlap.had(sent.single_threaded, until_needed);
         }
     }
 }
@@ -233,7 +233,8 @@ mod tests {
 
     #[test]
     fn programs_that_take_every_processor_are_not_handed_over() {
-        let of = |threads| Some(RunCost { time: Duration::from_millis(1), threads, narrows: Narrows::Never });
+        let of =
+            |threads| Some(RunCost { time: Duration::from_millis(1), threads, single_thread: SingleThread::Never });
         assert_eq!(place(of(4), 4, |_| true), RunOn::Caller);
         assert_eq!(place(of(4), 8, |_| true), RunOn::Worker, "others are left");
         assert_eq!(place(of(4), 8, |_| false), RunOn::CallerIfIdle, "as many for a second team");

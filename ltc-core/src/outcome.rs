@@ -209,7 +209,9 @@ impl<'a> Sink<'a> {
         let kept = params.iter().map(|&p| self.kept(p).cloned());
         let inputs = kept.map(|b| Some(Input { buffer: Ok(b?), donated: false })).collect::<Option<SmallVec<_>>>();
         match inputs {
-            Some(params) => self.run(graph, Inputs { params, numbers: SmallVec::from_slice(numbers), narrow: false }),
+            Some(params) => {
+                self.run(graph, Inputs { params, numbers: SmallVec::from_slice(numbers), single_threaded: false })
+            }
             None => vec![None; values.len()],
         }
     }

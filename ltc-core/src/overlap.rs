@@ -73,19 +73,19 @@ impl AbTrial {
     }
 
     /// The program ran for so long, on one thread or not.
-    pub(crate) fn ran(&self, narrow: bool, time: Duration) {
-        self.note(narrow, |way| &mut way.runs, time);
+    pub(crate) fn ran(&self, single_threaded: bool, time: Duration) {
+        self.note(single_threaded, |way| &mut way.runs, time);
     }
 
     /// So long was there something to do beside it, or after it.
-    pub(crate) fn had(&self, narrow: bool, until_needed: Duration) {
-        self.note(narrow, |way| &mut way.until_needed, until_needed);
+    pub(crate) fn had(&self, single_threaded: bool, until_needed: Duration) {
+        self.note(single_threaded, |way| &mut way.until_needed, until_needed);
     }
 
-    fn note(&self, narrow: bool, kind: impl FnOnce(&mut Way) -> &mut Vec<Duration>, time: Duration) {
+    fn note(&self, single_threaded: bool, kind: impl FnOnce(&mut Way) -> &mut Vec<Duration>, time: Duration) {
         if self.open.load(Relaxed) {
             let measured = &mut *self.measured.lock();
-            let times = kind(&mut measured.ways[usize::from(narrow)]);
+            let times = kind(&mut measured.ways[usize::from(single_threaded)]);
             // The program may run on with its trial interrupted, for as long as its caller has nothing else to do.
             if times.len() < TIMES {
                 times.push(time);
@@ -108,10 +108,10 @@ mod tests {
     /// caller is then busy for as long.
     fn ways(trial: &AbTrial, runs: u32, times: [u64; 2], busy: impl Fn(u32) -> u64) -> Vec<bool> {
         let step = |i| {
-            let narrow = trial.next();
-            trial.ran(narrow, Duration::from_micros(times[usize::from(narrow)]));
-            trial.had(narrow, Duration::from_micros(busy(i)));
-            narrow
+            let single_threaded = trial.next();
+            trial.ran(single_threaded, Duration::from_micros(times[usize::from(single_threaded)]));
+            trial.had(single_threaded, Duration::from_micros(busy(i)));
+            single_threaded
         };
         (0..runs).map(step).collect()
     }

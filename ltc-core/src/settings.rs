@@ -113,7 +113,7 @@ pub const SETTINGS: &[Setting] = &[
         "0",
         "Bytes a program may have alive at once, as far as the order of its steps can help; 0 for no budget.",
     ),
-    setting("LTC_NARROW", Switch, "on", "Run on one thread what is too small for several."),
+    setting("LTC_SINGLE_THREAD_SMALL", Switch, "on", "Run on one thread what is too small for several."),
     setting(
         "LTC_SITES",
         SwitchOr(&["ask"]),
@@ -155,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Variables that had another name: the former one, and today's. The former works for one release, with a warning.
-pub const FORMER: &[(&str, &str)] = &[("LTC_PARTS", "LTC_SLICE_PARAMS")];
+pub const FORMER: &[(&str, &str)] = &[("LTC_NARROW", "LTC_SINGLE_THREAD_SMALL"), ("LTC_PARTS", "LTC_SLICE_PARAMS")];
 
 /// A variable says what makes no sense.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

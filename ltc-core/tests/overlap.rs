@@ -8,7 +8,7 @@ use std::{
 };
 
 use ltc_backend::{
-    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, Narrows, OutputSink, RunCost,
+    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, RunCost, SingleThread,
 };
 use ltc_core::{Config, Error, LazyTensor, Session};
 use ltc_ir::{Graph, LayoutRef};
@@ -18,20 +18,20 @@ use parking_lot::Mutex;
 type Log = Arc<Mutex<Vec<(bool, ThreadId)>>>;
 
 /// A backend without numerics whose programs could take every processor.
-struct Wide {
+struct MultiThreaded {
     log: Log,
-    narrows: Narrows,
+    single_thread: SingleThread,
 }
 
 struct Program {
     log: Log,
-    narrows: Narrows,
+    single_thread: SingleThread,
     outputs: usize,
 }
 
-impl Backend for Wide {
+impl Backend for MultiThreaded {
     fn name(&self) -> &str {
-        "wide"
+        "multi_threaded"
     }
 
     fn device_count(&self) -> usize {
@@ -40,7 +40,7 @@ impl Backend for Wide {
 
     fn compile(&self, _: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
         let (log, outputs) = (self.log.clone(), graph.outputs().len());
-        Ok(Arc::new(Program { log, narrows: self.narrows, outputs }))
+        Ok(Arc::new(Program { log, single_thread: self.single_thread, outputs }))
     }
 
     fn upload(&self, _: DeviceIndex, _: &HostTensor) -> Result<Buffer, BackendError> {
@@ -55,12 +55,12 @@ impl Backend for Wide {
 impl Executable for Program {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         work(RUN);
-        self.log.lock().push((inputs.narrow, thread::current().id()));
+        self.log.lock().push((inputs.single_threaded, thread::current().id()));
         (0..self.outputs).for_each(|i| sink.output(i, Ok(Buffer::new(()))));
     }
 
     fn cost(&self) -> Option<RunCost> {
-        Some(RunCost { time: Duration::from_millis(1), threads: 1 << 20, narrows: self.narrows })
+        Some(RunCost { time: Duration::from_millis(1), threads: 1 << 20, single_thread: self.single_thread })
     }
 
     fn text(&self) -> String {
@@ -93,9 +93,9 @@ enum Then {
 }
 
 /// How the programs of 64 equal steps ran, and how many overlapped as the metrics have it.
-fn run(narrows: Narrows, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId)>, u64), Error> {
+fn run(single_thread: SingleThread, config: Config, then: Then) -> Result<(Vec<(bool, ThreadId)>, u64), Error> {
     let log = Log::default();
-    let session = Session::new(Arc::new(Wide { log: log.clone(), narrows }), config)?;
+    let session = Session::new(Arc::new(MultiThreaded { log: log.clone(), single_thread }), config)?;
     let dev = session.device(0)?;
     let mut x = LazyTensor::from_slice(dev, &[1.0f32, 2.0], &[2])?;
     for _ in 0..64 {
@@ -114,8 +114,8 @@ fn run(narrows: Narrows, config: Config, then: Then) -> Result<(Vec<(bool, Threa
 }
 
 /// Programs whose bits depend on it, off which several threads take so much.
-const fn other_bits(saves: Duration) -> Narrows {
-    Narrows::OtherBits { saves }
+const fn other_bits(saves: Duration) -> SingleThread {
+    SingleThread::OtherBits { saves }
 }
 
 #[test]
@@ -124,21 +124,21 @@ fn both_ways_are_tried_beside_a_busy_caller_only() -> Result<(), Error> {
     let several = processors() > 1;
     let mut off = Config::default();
     off.overlap = false;
-    for (narrows, config, then) in [
-        (Narrows::SameBits, Config::default(), Then::Works),
-        (Narrows::Never, Config::default(), Then::Works),
+    for (single_thread, config, then) in [
+        (SingleThread::SameBits, Config::default(), Then::Works),
+        (SingleThread::Never, Config::default(), Then::Works),
         (other_bits(RUN), Config::default(), Then::Works),
-        (Narrows::SameBits, off, Then::Works),
-        (Narrows::SameBits, Config::default(), Then::Reads),
+        (SingleThread::SameBits, off, Then::Works),
+        (SingleThread::SameBits, Config::default(), Then::Reads),
     ] {
-        let may = several && narrows == Narrows::SameBits && config.overlap && then == Then::Works;
-        let (ran, counted) = run(narrows, config, then)?;
-        let overlapped = ran.iter().filter(|(narrow, _)| *narrow).count();
+        let may = several && single_thread == SingleThread::SameBits && config.overlap && then == Then::Works;
+        let (ran, counted) = run(single_thread, config, then)?;
+        let overlapped = ran.iter().filter(|(single_threaded, _)| *single_threaded).count();
         assert_eq!(overlapped as u64, counted);
         assert_eq!(overlapped > 0, may, "{overlapped} of {}", ran.len());
-        assert!(ran.iter().any(|(narrow, _)| !narrow), "the first ones are not");
+        assert!(ran.iter().any(|(single_threaded, _)| !single_threaded), "the first ones are not");
         // On another thread if on one, else here.
-        assert!(ran.iter().all(|(narrow, at)| *narrow == (*at != here)), "{ran:?}");
+        assert!(ran.iter().all(|(single_threaded, at)| *single_threaded == (*at != here)), "{ran:?}");
     }
     Ok(())
 }
@@ -154,11 +154,17 @@ fn where_bits_depend_on_it_what_is_recorded_decides_and_no_clock() -> Result<(),
         (little, Then::Records(0), false),
         (little, Then::Reads, false),
     ] {
-        let how =
-            || Ok::<_, Error>(run(other_bits(saves), Config::default(), then)?.0.into_iter().map(|(narrow, _)| narrow));
+        let how = || {
+            Ok::<_, Error>(
+                run(other_bits(saves), Config::default(), then)?
+                    .0
+                    .into_iter()
+                    .map(|(single_threaded, _)| single_threaded),
+            )
+        };
         let ways: Vec<bool> = how()?.collect();
         // What follows a program is known once the next one was sent.
-        assert!(ways.iter().skip(2).all(|&narrow| narrow == (may && several)), "{ways:?}");
+        assert!(ways.iter().skip(2).all(|&single_threaded| single_threaded == (may && several)), "{ways:?}");
         assert_eq!(ways, how()?.collect::<Vec<_>>(), "the same in each run");
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ltc_backend::{
-    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, Narrows, OutputSink, RunCost,
+    Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, Inputs, OutputSink, RunCost, SingleThread,
 };
 use ltc_core::{Config, Error, LazyTensor, Session};
 use ltc_ir::{Graph, LayoutRef};
@@ -61,7 +61,7 @@ impl Executable for Program {
         (self.nodes > 1).then_some(RunCost {
             time: Duration::from_millis(1),
             threads: 1 << 20,
-            narrows: Narrows::Never,
+            single_thread: SingleThread::Never,
         })
     }
 

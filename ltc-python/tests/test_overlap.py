@@ -33,7 +33,7 @@ torch.testing.assert_close(x.cpu(), t)
 print(torch_ltc.metrics.counter_value("OverlappedComputation") or 0)
 """
 
-HOWS = ["busy", "records", "deterministic", "awaited", "LTC_OVERLAP=0", "LTC_NARROW=0", "LTC_FUSION=exact"]
+HOWS = ["busy", "records", "deterministic", "awaited", "LTC_OVERLAP=0", "LTC_SINGLE_THREAD_SMALL=0", "LTC_FUSION=exact"]
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: nothing could run beside anything")

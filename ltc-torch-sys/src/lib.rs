@@ -45,7 +45,7 @@ pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limi
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
 pub use register::{forced_changed, register};
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
-pub use team::{Narrow, on_one_thread, parallel_for};
+pub use team::{OneThread, on_one_thread, parallel_for};
 pub use tensor::{
     Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_sole_holder,
     lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,

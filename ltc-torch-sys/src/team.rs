@@ -14,7 +14,7 @@ use crate::{
 
 /// What starts no threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Narrow {
+pub enum OneThread {
     /// Matrix products, if this libtorch computes them by oneMKL.
     Products,
     /// Those, and all other kernels.
@@ -22,7 +22,7 @@ pub enum Narrow {
 }
 
 /// Runs `f`, in which what this thread calls uses no other threads.
-pub fn on_one_thread<R>(what: Narrow, f: impl FnOnce() -> R) -> R {
+pub fn on_one_thread<R>(what: OneThread, f: impl FnOnce() -> R) -> R {
     struct Restore(ffi::LtcThreads);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -30,7 +30,7 @@ pub fn on_one_thread<R>(what: Narrow, f: impl FnOnce() -> R) -> R {
             unsafe { ffi::ltc_threads(self.0) };
         }
     }
-    let kernels = if what == Narrow::Kernels { 1 } else { -1 };
+    let kernels = if what == OneThread::Kernels { 1 } else { -1 };
     // SAFETY: sets numbers of this thread's, and returns what they were.
     let _restore = Restore(unsafe { ffi::ltc_threads(ffi::LtcThreads { kernels, products: 1 }) });
     f()

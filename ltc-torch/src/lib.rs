@@ -84,9 +84,9 @@ pub struct Options {
     /// Bytes a program may have alive at once, if the order of its steps and making cheap values again can keep to it.
     /// `LTC_MEMORY_BUDGET`, 0 for no budget; none.
     pub budget_bytes: usize,
-    /// Run on one thread what is too small for several, though libtorch would start them ([`TsConfig::narrow`]).
-    /// `LTC_NARROW`; on.
-    pub narrow: bool,
+    /// Run on one thread what is too small for several, though libtorch would start them
+    /// ([`TsConfig::single_thread_small`]). `LTC_SINGLE_THREAD_SMALL`; on.
+    pub single_thread_small: bool,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
@@ -114,7 +114,7 @@ impl Options {
             rewrites: vars.text("LTC_REWRITES").map(rewrites).transpose()?.unwrap_or_default(),
             pool_bytes: vars.number("LTC_POOL_BYTES").unwrap_or(1 << 30),
             budget_bytes: vars.number("LTC_MEMORY_BUDGET").unwrap_or(0),
-            narrow: switch("LTC_NARROW"),
+            single_thread_small: switch("LTC_SINGLE_THREAD_SMALL"),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
@@ -189,7 +189,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         rewrites: options.rewrites.clone(),
         pool_bytes: options.pool_bytes,
         budget_bytes: options.budget_bytes,
-        narrow: options.narrow,
+        single_thread_small: options.single_thread_small,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

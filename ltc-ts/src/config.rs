@@ -52,9 +52,9 @@ pub struct TsConfig {
     pub budget_bytes: usize,
     /// Run on one thread what is too small for several, though libtorch would start them: programs of small kernels,
     /// and small matrix products in others; and programs beside which their caller is at work, if that asks for it
-    /// ([`ltc_backend::Inputs::narrow`]). Only with [`Fusion::Full`], as sums may have other bits then; which they have
-    /// follows from the program, never from measured times.
-    pub narrow: bool,
+    /// ([`ltc_backend::Inputs::single_threaded`]). Only with [`Fusion::Full`], as sums may have other bits then; which
+    /// they have follows from the program, never from measured times.
+    pub single_thread_small: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
@@ -69,14 +69,14 @@ impl Default for TsConfig {
             rewrites: Switches::default(),
             pool_bytes: 1 << 30,
             budget_bytes: 0,
-            narrow: true,
+            single_thread_small: true,
             threads: None,
         }
     }
 }
 
 impl TsConfig {
-    pub(crate) fn narrows(&self) -> bool {
-        self.narrow && self.fusion == Fusion::Full
+    pub(crate) fn may_use_one_thread(&self) -> bool {
+        self.single_thread_small && self.fusion == Fusion::Full
     }
 }

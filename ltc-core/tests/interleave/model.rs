@@ -10,7 +10,8 @@ use std::{
 };
 
 use ltc_backend::{
-    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, Narrows, OutputSink, RunCost,
+    Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink, RunCost,
+    SingleThread,
 };
 use ltc_core::{Config, Device, Error, Session, TraceValue};
 use ltc_ir::{ArgWriter, DType, ErrorClass, Graph, Layout, LayoutRef, Op, Operands, Props, Scalar, Signature, SiteId};
@@ -130,7 +131,11 @@ impl Executable for Program {
     fn cost(&self) -> Option<RunCost> {
         // Those of two operations take every processor, so their callers run them. Times never decide.
         let time = std::time::Duration::from_millis(1);
-        (self.graph.nodes().len() == 2).then_some(RunCost { time, threads: 1 << 20, narrows: Narrows::Never })
+        (self.graph.nodes().len() == 2).then_some(RunCost {
+            time,
+            threads: 1 << 20,
+            single_thread: SingleThread::Never,
+        })
     }
 
     fn text(&self) -> String {

@@ -5,9 +5,9 @@ use std::{
     time::Instant,
 };
 
-use ltc_backend::{BackendError, ExecError, Executable, Inputs, Narrows, OutputSink, RunCost};
+use ltc_backend::{BackendError, ExecError, Executable, Inputs, OutputSink, RunCost, SingleThread};
 use ltc_ir::{ErrorClass, Graph, SiteId, passes::Switches};
-use ltc_torch_sys::{Narrow, Pooled, came_along, on_one_thread};
+use ltc_torch_sys::{OneThread, Pooled, came_along, on_one_thread};
 use parking_lot::Mutex;
 
 use super::{
@@ -80,8 +80,8 @@ impl TsExecutable {
     }
 
     /// Whether it may run on one thread where libtorch would use several.
-    fn narrows(&self) -> bool {
-        self.config.narrows() && self.program.parallel_regions() == 0
+    fn may_use_one_thread(&self) -> bool {
+        self.config.may_use_one_thread() && self.program.parallel_regions() == 0
     }
 
     /// The lowered graph.
@@ -98,11 +98,11 @@ impl TsExecutable {
 impl Executable for TsExecutable {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         // Taken out for the run: no lock is held while libtorch runs, and a second run at once would make its own.
-        let (mut frame, wide) = {
+        let (mut frame, multi_threaded) = {
             let mut state = self.state.lock();
-            (std::mem::take(&mut state.frame), state.cost.wide)
+            (std::mem::take(&mut state.frame), state.cost.multi_threaded)
         };
-        let (guards_hold, narrow) = (self.program.guards_hold(&inputs.numbers), inputs.narrow);
+        let (guards_hold, single_threaded) = (self.program.guards_hold(&inputs.numbers), inputs.single_threaded);
         let program = if guards_hold { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let run = || match program {
@@ -119,9 +119,10 @@ impl Executable for TsExecutable {
                 RunStats { runs: 1, guard_misses: 1, ..RunStats::default() }
             }
         };
-        let narrow = (narrow || guards_hold && !wide) && self.narrows() || came_along();
-        let mut stats = if narrow { on_one_thread(Narrow::Kernels, run) } else { run() };
-        stats.narrow += u64::from(narrow);
+        let single_threaded =
+            (single_threaded || guards_hold && !multi_threaded) && self.may_use_one_thread() || came_along();
+        let mut stats = if single_threaded { on_one_thread(OneThread::Kernels, run) } else { run() };
+        stats.single_threaded += u64::from(single_threaded);
         let blocks = pooled.leave();
         (stats.blocks_reused, stats.blocks_new) =
             (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
@@ -146,12 +147,12 @@ impl Executable for TsExecutable {
 
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
-        let threads = if cost.wide { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
+        let threads = if cost.multi_threaded { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
         // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
         // others.
         let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
-        let narrows = if self.narrows() { cost.narrows(threads) } else { Narrows::Never };
-        is_same.then_some(RunCost { time: cost.time, threads, narrows })
+        let single_thread = if self.may_use_one_thread() { cost.single_thread(threads) } else { SingleThread::Never };
+        is_same.then_some(RunCost { time: cost.time, threads, single_thread })
     }
 
     fn text(&self) -> String {

@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use ltc_backend::{Buffer, ExecError, Input, OutputSink};
 use ltc_ir::{ErrorClass, SiteId, ValueId};
 use ltc_kernels::Ran;
-use ltc_torch_sys::{Held, Narrow, TorchError, empty_host, on_one_thread};
+use ltc_torch_sys::{Held, OneThread, TorchError, empty_host, on_one_thread};
 use smallvec::SmallVec;
 
 use super::{
@@ -45,7 +45,7 @@ pub struct RunStats {
     /// Matrix products that were too small for several threads.
     pub small_products: u64,
     /// Executions with nothing that gains by several threads.
-    pub narrow: u64,
+    pub single_threaded: u64,
     /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
     pub guard_misses: u64,
     /// Large blocks of memory that had been kept from earlier runs.
@@ -68,7 +68,7 @@ impl std::ops::AddAssign for RunStats {
         self.compiled += o.compiled;
         self.tiered_up += o.tiered_up;
         self.small_products += o.small_products;
-        self.narrow += o.narrow;
+        self.single_threaded += o.single_threaded;
         self.guard_misses += o.guard_misses;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
@@ -275,7 +275,7 @@ impl Run<'_> {
             | InstrKind::CopySlice(plan) => plan.run(&held, &reusable, numbers),
             InstrKind::Product(plan) => {
                 self.stats.small_products += 1;
-                on_one_thread(Narrow::Products, || plan.run(&held, &reusable, numbers))
+                on_one_thread(OneThread::Products, || plan.run(&held, &reusable, numbers))
             }
             InstrKind::Bernoulli(plan) => match f64::from_bits(numbers[0]) {
                 p @ 0.0..=1.0 => run_bernoulli(p, held[0], self.program.instr_results(instr)),

@@ -22,7 +22,10 @@ const STEPS: usize = 512;
 pub(crate) fn plan(program: &Program) -> Vec<ParallelRegion> {
     let costs: Vec<cost::Of> = program.instrs.iter().map(|s| cost::instr(program, s)).collect();
     let total: u64 = costs.iter().map(|c| c.nanoseconds).sum();
-    if total < 2 * GAIN || costs.iter().any(|c| c.wide) || program.instrs.iter().any(|s| reads_much(program, s)) {
+    if total < 2 * GAIN
+        || costs.iter().any(|c| c.multi_threaded)
+        || program.instrs.iter().any(|s| reads_much(program, s))
+    {
         return Vec::new();
     }
     let mut parallel_regions = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ltc_backend::Narrows;
+use ltc_backend::SingleThread;
 use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass};
 
 use super::{Instr, InstrKind, Program};
@@ -25,7 +25,7 @@ pub(crate) struct Cost {
     /// Rough time of one run.
     pub(crate) time: Duration,
     /// Some kernel may use several threads.
-    pub(crate) wide: bool,
+    pub(crate) multi_threaded: bool,
     /// What steps that use several threads take on one, by sizes alone.
     shared: Duration,
     /// No bit depends on how many threads there are.
@@ -34,12 +34,12 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// Whether the program may run on one thread instead of so many.
-    pub(crate) fn narrows(&self, threads: usize) -> Narrows {
+    pub(crate) fn single_thread(&self, threads: usize) -> SingleThread {
         if self.same_bits {
-            return Narrows::SameBits;
+            return SingleThread::SameBits;
         }
         let more = EACH_THREAD * (threads.max(1) - 1) as f64;
-        Narrows::OtherBits { saves: self.shared.mul_f64(more / (1.0 + more)) }
+        SingleThread::OtherBits { saves: self.shared.mul_f64(more / (1.0 + more)) }
     }
 }
 
@@ -53,20 +53,23 @@ pub(crate) struct Of {
     /// Rough time, on one thread.
     pub(crate) nanoseconds: u64,
     /// It may use several threads, and gain by them.
-    pub(crate) wide: bool,
+    pub(crate) multi_threaded: bool,
 }
 
 /// Estimated cost of one run.
 pub(crate) fn of(program: &Program) -> Cost {
-    let wide = program.lowered.params().iter().any(|layout| layout.numel() > ELEMENTS);
+    let multi_threaded = program.lowered.params().iter().any(|layout| layout.numel() > ELEMENTS);
     let all = program.instrs.iter().map(|s| instr(program, s));
-    let add = |sum: Of, of: Of| Of { nanoseconds: sum.nanoseconds + of.nanoseconds, wide: sum.wide || of.wide };
-    let Of { nanoseconds, wide } = all.fold(Of { nanoseconds: 0, wide }, add);
-    let wide = wide || program.instrs.iter().any(|s| is_threaded_product(program, s));
-    let shared = program.instrs.iter().filter(|s| instr(program, s).wide || is_threaded_product(program, s));
+    let add = |sum: Of, of: Of| Of {
+        nanoseconds: sum.nanoseconds + of.nanoseconds,
+        multi_threaded: sum.multi_threaded || of.multi_threaded,
+    };
+    let Of { nanoseconds, multi_threaded } = all.fold(Of { nanoseconds: 0, multi_threaded }, add);
+    let multi_threaded = multi_threaded || program.instrs.iter().any(|s| is_threaded_product(program, s));
+    let shared = program.instrs.iter().filter(|s| instr(program, s).multi_threaded || is_threaded_product(program, s));
     let shared = Duration::from_nanos(shared.map(|s| by_sizes(program, s)).sum());
     let same_bits = program.instrs.iter().all(|s| has_same_bits(program, s));
-    Cost { time: Duration::from_nanos(nanoseconds), wide, shared, same_bits }
+    Cost { time: Duration::from_nanos(nanoseconds), multi_threaded, shared, same_bits }
 }
 
 /// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements.
@@ -150,10 +153,10 @@ fn is_threaded_product(program: &Program, instr: &Instr) -> bool {
 pub(crate) fn instr(program: &Program, instr: &Instr) -> Of {
     let node = &program.lowered.nodes()[instr.node as usize];
     let results = program.instr_results(instr);
-    let wide = results.iter().any(|r| r.layout.numel() > ELEMENTS);
+    let multi_threaded = results.iter().any(|r| r.layout.numel() > ELEMENTS);
     let elements: u64 = results.iter().map(|r| r.layout.numel() as u64).sum();
     if let InstrKind::Fused(fused) = &instr.kind {
-        return Of { nanoseconds: 500 + 200 * results.len() as u64 + fused.kernel.nanoseconds(), wide };
+        return Of { nanoseconds: 500 + 200 * results.len() as u64 + fused.kernel.nanoseconds(), multi_threaded };
     }
     let class = node.op().spec().class;
     let of_class = match class {
@@ -169,5 +172,5 @@ pub(crate) fn instr(program: &Program, instr: &Instr) -> Of {
         OpClass::Pointwise | OpClass::Factory | OpClass::Movement => 1000 + elements,
         _ => 2000 + 4 * elements,
     };
-    Of { nanoseconds, wide: wide || of_class }
+    Of { nanoseconds, multi_threaded: multi_threaded || of_class }
 }

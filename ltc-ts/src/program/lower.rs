@@ -235,7 +235,9 @@ impl Lowering<'_> {
                 let plan = reused.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
                 match () {
                     () if self.draws(node) => InstrKind::Bernoulli(plan),
-                    () if self.config.narrows() && cost::is_small_product(self.graph, node) => InstrKind::Product(plan),
+                    () if self.config.may_use_one_thread() && cost::is_small_product(self.graph, node) => {
+                        InstrKind::Product(plan)
+                    }
                     () => InstrKind::Boxed(plan),
                 }
             }

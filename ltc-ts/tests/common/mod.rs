@@ -163,10 +163,10 @@ impl Rig {
         self.execute_on(params, false)
     }
 
-    /// `narrow`: on one thread.
-    pub(crate) fn execute_on(&self, params: Vec<Input>, narrow: bool) -> Told {
+    /// `single_threaded`: on one thread.
+    pub(crate) fn execute_on(&self, params: Vec<Input>, single_threaded: bool) -> Told {
         let mut told = Told::default();
-        self.program.execute(Inputs { narrow, ..Inputs::new(params, self.numbers.clone()) }, &mut told);
+        self.program.execute(Inputs { single_threaded, ..Inputs::new(params, self.numbers.clone()) }, &mut told);
         assert_eq!(told.0.len(), self.program.program().graph().outputs().len(), "every output is told");
         told
     }

@@ -5,7 +5,7 @@ mod common;
 use std::thread;
 
 use common::*;
-use ltc_backend::{Executable as _, Narrows};
+use ltc_backend::{Executable as _, SingleThread};
 use ltc_ir::ArgWriter;
 use ltc_ts::{Fusion, RunStats, TsConfig};
 use tch::{Device, Kind, Tensor};
@@ -22,7 +22,7 @@ struct Ran {
     started: Option<usize>,
     /// As many as it may use, as it says itself, and what its thread was left with.
     cost: usize,
-    narrows: Narrows,
+    single_thread: SingleThread,
     left: i32,
 }
 
@@ -42,8 +42,8 @@ fn run(config: TsConfig, a: &Tensor, b: &Tensor, asked: bool) -> Ran {
         let value = rig.execute_on(inputs.into(), asked).tensor(0);
         let started = threads().zip(before).map(|(now, before)| now - before);
         let cost = rig.program.cost().expect("a program of the CPU");
-        let (cost, narrows) = (cost.threads, cost.narrows);
-        Ran { value, stats: rig.stats(), started, cost, narrows, left: tch::get_num_threads() }
+        let (cost, single_thread) = (cost.threads, cost.single_thread);
+        Ran { value, stats: rig.stats(), started, cost, single_thread, left: tch::get_num_threads() }
     })
     .join()
     .expect("it runs")
@@ -55,16 +55,16 @@ fn small_programs_start_no_threads_and_small_products_none_in_any() {
     let normal = |sizes: &[i64]| Tensor::randn(sizes, (Kind::Float, Device::Cpu));
     let (a, b) = (normal(&[32, 64]), normal(&[64, 48]));
     let expected = a.mm(&b).softmax(1, Kind::Float);
-    let with = |fusion, narrow| TsConfig { fusion, narrow, ..TsConfig::default() };
-    for (fusion, narrow, is_narrow) in
+    let with = |fusion, single_thread_small| TsConfig { fusion, single_thread_small, ..TsConfig::default() };
+    for (fusion, single_threaded, is_single) in
         [(Fusion::Full, true, true), (Fusion::Full, false, false), (Fusion::Exact, true, false)]
     {
-        let ran = run(with(fusion, narrow), &a, &b, false);
-        let stats = (ran.stats.narrow, ran.stats.small_products);
-        assert_eq!(stats, if is_narrow { (1, 1) } else { (0, 0) }, "{fusion:?}");
-        assert_eq!((ran.cost, ran.left), (if is_narrow { 1 } else { 2 }, 2), "{fusion:?}");
+        let ran = run(with(fusion, single_threaded), &a, &b, false);
+        let stats = (ran.stats.single_threaded, ran.stats.small_products);
+        assert_eq!(stats, if is_single { (1, 1) } else { (0, 0) }, "{fusion:?}");
+        assert_eq!((ran.cost, ran.left), (if is_single { 1 } else { 2 }, 2), "{fusion:?}");
         if let Some(started) = ran.started {
-            assert_eq!(started == 0, is_narrow, "{fusion:?}: {started} threads");
+            assert_eq!(started == 0, is_single, "{fusion:?}: {started} threads");
         }
         assert!(ran.value.allclose(&expected, 1e-5, 1e-6, false));
         if fusion == Fusion::Exact {
@@ -74,17 +74,21 @@ fn small_programs_start_no_threads_and_small_products_none_in_any() {
     // Where several threads gain something they are used.
     let (a, b) = (normal(&[128, 128]), normal(&[128, 128]));
     let ran = run(with(Fusion::Full, true), &a, &b, false);
-    assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 0, 2));
+    assert_eq!((ran.stats.single_threaded, ran.stats.small_products, ran.cost), (0, 0, 2));
     assert!(ran.started.is_none_or(|n| n > 0));
     // Unless they are asked not to be, and bits may differ.
     let expected = a.mm(&b).softmax(1, Kind::Float);
-    for (fusion, narrow, may) in
+    for (fusion, single_threaded, may) in
         [(Fusion::Full, true, true), (Fusion::Full, false, false), (Fusion::Exact, true, false)]
     {
-        let ran = run(with(fusion, narrow), &a, &b, true);
-        assert_eq!((ran.narrows != Narrows::Never, ran.stats.narrow, ran.left), (may, u64::from(may), 2), "{fusion:?}");
+        let ran = run(with(fusion, single_threaded), &a, &b, true);
+        assert_eq!(
+            (ran.single_thread != SingleThread::Never, ran.stats.single_threaded, ran.left),
+            (may, u64::from(may), 2),
+            "{fusion:?}"
+        );
         // Bits of a product depend on threads, so a model decides: 2^21 multiplications take some 100 us.
-        let saves = if let Narrows::OtherBits { saves } = ran.narrows { saves.as_micros() } else { 0 };
+        let saves = if let SingleThread::OtherBits { saves } = ran.single_thread { saves.as_micros() } else { 0 };
         assert_eq!((10..200).contains(&saves), may, "{saves} us");
         assert!(ran.started.is_none_or(|n| (n == 0) == may), "{fusion:?}: {:?} threads", ran.started);
         assert!(ran.value.allclose(&expected, 1e-5, 1e-6, false));
@@ -92,5 +96,5 @@ fn small_programs_start_no_threads_and_small_products_none_in_any() {
     // A small product in a program that uses several threads elsewhere is the same product.
     let (a, b) = (normal(&[1024, 2]), normal(&[2, 64]));
     let ran = run(with(Fusion::Full, true), &a, &b, false);
-    assert_eq!((ran.stats.narrow, ran.stats.small_products, ran.cost), (0, 1, 2));
+    assert_eq!((ran.stats.single_threaded, ran.stats.small_products, ran.cost), (0, 1, 2));
 }
