@@ -138,7 +138,7 @@ pub trait Executable: Send + Sync {
     /// strides and integer arguments, and sizes are one or zero where they were. All that depends on these integers is
     /// to be made anew; what does not is kept, which is why this is much cheaper than compiling. `None` where too
     /// little can be kept: the graph is compiled then.
-    fn resized(&self, _graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+    fn respecialised(&self, _graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
         None
     }
 

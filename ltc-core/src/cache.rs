@@ -17,15 +17,15 @@ pub(crate) struct Program {
     pub(crate) graph: Arc<Graph>,
     pub(crate) executable: Arc<dyn Executable>,
     /// Made from a program for other sizes.
-    pub(crate) resized: bool,
+    pub(crate) respecialised: bool,
     pub(crate) times: RunTimes,
     bytes: usize,
 }
 
 impl Program {
-    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, resized: bool) -> Self {
+    pub(crate) fn new(graph: Arc<Graph>, executable: Arc<dyn Executable>, respecialised: bool) -> Self {
         let bytes = graph.heap_bytes() + executable.heap_bytes();
-        Program { graph, executable, resized, times: RunTimes::default(), bytes }
+        Program { graph, executable, respecialised, times: RunTimes::default(), bytes }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, HostTensor};
 use ltc_ir::{
-    ArgWriter, Canonical, FallbackReason, Graph, LayoutRef, NumberWords, Op, Operands, Props, Scalar, Signature,
+    ArgWriter, Canonical, FallbackReason, Graph, LayoutRef, Op, Operands, Props, RuntimeScalars, Scalar, Signature,
     SignatureRef, SiteId,
 };
 use smallvec::SmallVec;
@@ -104,7 +104,7 @@ impl Device {
         &self,
         signature: &SignatureRef,
         operands: Operands<Arc<DataCell>>,
-        numbers: NumberWords,
+        numbers: RuntimeScalars,
         site: SiteId,
     ) -> TraceValue {
         let mut pending = self.0.pending_ops.lock();
@@ -146,7 +146,7 @@ impl Device {
         &self,
         signature: &SignatureRef,
         operands: Operands<Arc<DataCell>>,
-        numbers: NumberWords,
+        numbers: RuntimeScalars,
         site: SiteId,
     ) -> SmallVec<[TraceValue; 2]> {
         let count = signature.results().len();
@@ -500,8 +500,8 @@ impl Device {
         if let Some(program) = found {
             metrics::add(&session.counters.cache_hits, 1);
             session.events.push(|| Event::CacheHit { hash: trace.hash() });
-            // A resized program keeps decisions of the sizes it was compiled for: its text may differ.
-            if session.config.check_cache && !program.resized {
+            // A respecialised program keeps decisions of the sizes it was compiled for: its text may differ.
+            if session.config.check_cache && !program.respecialised {
                 let again = session.backend.compile(self.0.index, &Arc::new(trace.to_graph()))?;
                 if again.text() != program.executable.text() {
                     return Err(BackendError::Device("cache check: a hit compiles to another program".into()));
@@ -514,13 +514,13 @@ impl Device {
         Ok(program)
     }
 
-    /// A program of this graph: one for other sizes, resized, or a new one.
+    /// A program of this graph: one for other sizes, respecialised, or a new one.
     pub(crate) fn compile(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
         let session = &self.0.session;
         let Some(sizes) = session.config.symbolic.then(|| Sizes::of(self.0.index, graph)) else {
             return self.compile_anew(graph);
         };
-        if let Some(program) = shape_family::resize(session, &sizes) {
+        if let Some(program) = shape_family::respecialise(session, &sizes) {
             return Ok(program);
         }
         let program = self.compile_anew(graph)?;

@@ -54,8 +54,8 @@ pub enum Event {
         /// Operations.
         nodes: usize,
     },
-    /// A program compiled for other sizes was resized to these; counts as a cache hit.
-    Resize {
+    /// A program compiled for other sizes was respecialised to these; counts as a cache hit.
+    Respecialise {
         /// Structural hash.
         hash: Hash128,
     },
@@ -64,7 +64,7 @@ pub enum Event {
         /// Symbols, where they are read, and what must hold ([`ltc_ir::Symbolic::summary`]).
         assumptions: String,
     },
-    /// A program for other sizes could not be resized: this did not hold. It was compiled.
+    /// A program for other sizes could not be respecialised: this did not hold. It was compiled.
     Guard {
         /// What.
         failed: String,
@@ -106,7 +106,7 @@ impl fmt::Display for Event {
             }
             Event::CacheHit { .. } => f.write_str("cache hit"),
             Event::Compile { nodes, .. } => write!(f, "compile: {nodes} nodes"),
-            Event::Resize { .. } => f.write_str("resize"),
+            Event::Respecialise { .. } => f.write_str("respecialise"),
             Event::Symbolic { assumptions } => write!(f, "symbolic: {assumptions}"),
             Event::Guard { failed } => write!(f, "guard failed: {failed}"),
             Event::Execute { inline: false, .. } => f.write_str("execute"),

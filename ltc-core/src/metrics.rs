@@ -19,7 +19,7 @@ pub(crate) struct Counters {
     pub(crate) syncs: AtomicU64,
     pub(crate) auto_syncs: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
-    pub(crate) resizes: AtomicU64,
+    pub(crate) respecialised: AtomicU64,
     pub(crate) guard_failures: AtomicU64,
     pub(crate) compiles: AtomicU64,
     pub(crate) executions: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Counters {
     pub(crate) sliced_inputs: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) canonicalize: Timing,
-    pub(crate) resize: Timing,
+    pub(crate) respecialise: Timing,
     pub(crate) compile: Timing,
     pub(crate) execute: Timing,
     pub(crate) wait: Timing,
@@ -111,8 +111,8 @@ pub struct Metrics {
     pub auto_syncs: u64,
     /// Programs found in the cache, those for other sizes included.
     pub cache_hits: u64,
-    /// Programs found that were resized.
-    pub resizes: u64,
+    /// Programs found that were respecialised.
+    pub respecialised: u64,
     /// Assumptions of programs for other sizes that did not hold, so that a graph was compiled.
     pub guard_failures: u64,
     /// Programs compiled.
@@ -137,8 +137,8 @@ pub struct Metrics {
     pub failures: u64,
     /// Time from trace to canonical form.
     pub canonicalize: TimingSummary,
-    /// Time to find and resize programs for other sizes.
-    pub resize: TimingSummary,
+    /// Time to find and respecialise programs for other sizes.
+    pub respecialise: TimingSummary,
     /// Time in the backend's compiler.
     pub compile: TimingSummary,
     /// Time programs ran.
@@ -157,7 +157,7 @@ impl Metrics {
             ("RecordedOperations", self.recorded),
             ("IrNodeReused", self.reused_nodes),
             ("CachedCompile", self.cache_hits),
-            ("ResizedCompile", self.resizes),
+            ("RespecialisedCompile", self.respecialised),
             ("FailedGuards", self.guard_failures),
             ("UncachedCompile", self.compiles),
             ("ExecuteComputation", self.executions),
@@ -200,7 +200,7 @@ impl Counters {
             syncs: get(&self.syncs),
             auto_syncs: get(&self.auto_syncs),
             cache_hits: get(&self.cache_hits),
-            resizes: get(&self.resizes),
+            respecialised: get(&self.respecialised),
             guard_failures: get(&self.guard_failures),
             compiles: get(&self.compiles),
             executions: get(&self.executions),
@@ -213,7 +213,7 @@ impl Counters {
             sliced_inputs: get(&self.sliced_inputs),
             failures: get(&self.failures),
             canonicalize: self.canonicalize.summary(),
-            resize: self.resize.summary(),
+            respecialise: self.respecialise.summary(),
             compile: self.compile.summary(),
             execute: self.execute.summary(),
             wait: self.wait.summary(),
@@ -228,7 +228,7 @@ impl Counters {
             &self.syncs,
             &self.auto_syncs,
             &self.cache_hits,
-            &self.resizes,
+            &self.respecialised,
             &self.guard_failures,
             &self.compiles,
             &self.executions,
@@ -243,7 +243,7 @@ impl Counters {
         ] {
             c.store(0, Relaxed);
         }
-        for t in [&self.canonicalize, &self.resize, &self.compile, &self.execute, &self.wait] {
+        for t in [&self.canonicalize, &self.respecialise, &self.compile, &self.execute, &self.wait] {
             t.reset();
         }
         self.fallbacks.lock().clear();
@@ -259,7 +259,7 @@ impl fmt::Display for Metrics {
             ("syncs", self.syncs),
             ("syncs by a limit", self.auto_syncs),
             ("cache hits", self.cache_hits),
-            ("programs resized", self.resizes),
+            ("programs respecialised", self.respecialised),
             ("guards failed", self.guard_failures),
             ("compiles", self.compiles),
             ("executions", self.executions),
@@ -276,7 +276,7 @@ impl fmt::Display for Metrics {
         }
         let timings = [
             ("canonicalize", self.canonicalize),
-            ("resize", self.resize),
+            ("respecialise", self.respecialise),
             ("compile", self.compile),
             ("execute", self.execute),
             ("wait", self.wait),

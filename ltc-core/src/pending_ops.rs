@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ltc_ir::{NumberWords, Operands, RecycledNode, SignatureRef, SiteId, WeakValue};
+use ltc_ir::{Operands, RecycledNode, RuntimeScalars, SignatureRef, SiteId, WeakValue};
 
 use crate::{Config, DataCell, TraceValue, lock::Lock};
 
@@ -86,7 +86,7 @@ impl PendingOps {
         &mut self,
         signature: &SignatureRef,
         operands: Operands<Arc<DataCell>>,
-        numbers: NumberWords,
+        numbers: RuntimeScalars,
         site: SiteId,
     ) -> TraceValue {
         let recycled = self.recycled.get_mut(self.entries.len()).and_then(Option::take);

@@ -1,10 +1,10 @@
 //! Shape families: programs that differ in nothing but sizes share what one of them cost to compile.
 //!
 //! The first program of a skeleton is compiled for the sizes at hand. When a graph of the same skeleton comes with
-//! other sizes, what both have in common is written down as a symbolic graph, and the program is resized. From then on
-//! any sizes that meet the symbolic graph's assumptions are served so. Where an expression turns out too narrow (two
-//! sizes were equal by chance) it is widened by the sizes seen since; where a size became one, or the program cannot
-//! follow, the graph is compiled and founds a family of its own.
+//! other sizes, what both have in common is written down as a symbolic graph, and the program is respecialised. From
+//! then on any sizes that meet the symbolic graph's assumptions are served so. Where an expression turns out too narrow
+//! (two sizes were equal by chance) it is widened by the sizes seen since; where a size became one, or the program
+//! cannot follow, the graph is compiled and founds a family of its own.
 
 use std::{
     sync::{Arc, Weak},
@@ -52,7 +52,7 @@ struct ShapeFamily {
     program: Weak<Program>,
 }
 
-/// A program to resize, and how the family must change for it.
+/// A program to respecialise, and how the family must change for it.
 struct Candidate {
     number: u64,
     program: Arc<Program>,
@@ -148,7 +148,7 @@ impl ShapeFamilies {
 }
 
 /// A program for these sizes, made from one for others.
-pub(crate) fn resize(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>> {
+pub(crate) fn respecialise(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>> {
     let start = Instant::now();
     let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
     let other_sizes =
@@ -162,18 +162,18 @@ pub(crate) fn resize(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>>
     // Those whose assumptions hold as they are come first.
     candidates.sort_by_key(|o| o.widened.is_some());
     for candidate in candidates {
-        let Some(Ok(executable)) = candidate.program.executable.resized(sizes.graph) else {
+        let Some(Ok(executable)) = candidate.program.executable.respecialised(sizes.graph) else {
             refusals.push("the program has no place for these sizes".into());
             continue;
         };
         let program = Arc::new(Program::new(sizes.graph.clone(), executable, true));
-        session.counters.resize.add(start.elapsed());
+        session.counters.respecialise.add(start.elapsed());
         metrics::add(&session.counters.cache_hits, 1);
-        metrics::add(&session.counters.resizes, 1);
+        metrics::add(&session.counters.respecialised, 1);
         if let Some((symbolic, _)) = &candidate.widened {
             session.events.push(|| Event::Symbolic { assumptions: symbolic.summary() });
         }
-        session.events.push(|| Event::Resize { hash: sizes.graph.hash() });
+        session.events.push(|| Event::Respecialise { hash: sizes.graph.hash() });
         session.families.lock().accept(sizes, candidate, &program);
         return Some(program);
     }

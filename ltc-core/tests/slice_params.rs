@@ -70,11 +70,11 @@ fn batches_of_one_data_set_run_one_program() {
             let expected: Vec<String> =
                 ["compile 1 nodes".into()].into_iter().chain([0, 8, 16, 24].into_iter().flat_map(of)).collect();
             assert_eq!(log, expected);
-            assert_eq!((m.compiles, m.cache_hits, m.resizes, m.sliced_inputs, m.donated), (1, 3, 0, 4, 0));
+            assert_eq!((m.compiles, m.cache_hits, m.respecialised, m.sliced_inputs, m.donated), (1, 3, 0, 4, 0));
         } else {
             assert_eq!(m.sliced_inputs, 0);
             assert!(log.iter().all(|l| !l.starts_with("slice")), "{log:?}");
-            assert!(m.compiles + m.resizes == 4, "each offset is a graph of its own: {m:?}");
+            assert!(m.compiles + m.respecialised == 4, "each offset is a graph of its own: {m:?}");
         }
     }
 }

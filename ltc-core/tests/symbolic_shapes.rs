@@ -23,7 +23,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 
 /// Events that tell of sizes.
 fn story(session: &Session) -> Vec<String> {
-    let words = ["compile", "resize", "symbolic", "guard"];
+    let words = ["compile", "respecialise", "symbolic", "guard"];
     let told = session.take_events().into_iter().map(|e| e.to_string());
     told.filter(|e| words.iter().any(|w| e.starts_with(w)))
         .map(|e| e.split([':', ' ']).next().unwrap_or(&e).into())
@@ -42,12 +42,12 @@ fn models_compile_at_most_twice_for_any_batch() -> Result<(), Error> {
         // One more program reads the weights in the end.
         let programs = sizes.len();
         assert!(count("compile") <= 2, "{model:?}: {story:?}");
-        assert_eq!(count("compile") + count("resize"), programs, "{model:?}: {story:?}");
-        assert_eq!((on.metrics().resizes, off.metrics().resizes), (count("resize") as u64, 0));
+        assert_eq!(count("compile") + count("respecialise"), programs, "{model:?}: {story:?}");
+        assert_eq!((on.metrics().respecialised, off.metrics().respecialised), (count("respecialise") as u64, 0));
         assert!(off.metrics().compiles as usize >= programs);
         // Sizes seen before cost nothing.
         assert_eq!(train(&on, model, &sizes)?.len(), values.len());
-        assert!(on.metrics().resizes <= 2 * programs as u64);
+        assert!(on.metrics().respecialised <= 2 * programs as u64);
     }
     Ok(())
 }
@@ -104,15 +104,15 @@ fn sizes_are_symbols_and_one_is_not() -> Result<(), Error> {
     };
     for (n, m, expected) in [
         (4, 4, vec!["compile"]),
-        (6, 6, vec!["symbolic", "resize"]),
-        (9, 9, vec!["resize"]),
+        (6, 6, vec!["symbolic", "respecialise"]),
+        (9, 9, vec!["respecialise"]),
         (4, 4, vec![]),
         // A size of one broadcasts: its program is another.
         (1, 9, vec!["guard", "compile"]),
-        (1, 5, vec!["guard", "symbolic", "resize"]),
+        (1, 5, vec!["guard", "symbolic", "respecialise"]),
         (1, 1, vec!["guard", "guard", "compile"]),
         (0, 0, vec!["guard", "guard", "guard", "compile"]),
-        (20, 20, vec!["resize"]),
+        (20, 20, vec!["respecialise"]),
     ] {
         let values = run(n, m)?;
         let at = |i: i64| {
@@ -124,7 +124,7 @@ fn sizes_are_symbols_and_one_is_not() -> Result<(), Error> {
         let story = story(&session);
         assert_eq!(story.last(), expected.last().map(|s| (*s).to_string()).as_ref(), "{n}, {m}: {story:?}");
         let kinds = |w: &str| story.iter().filter(|e| *e == w).count();
-        for kind in ["compile", "resize", "symbolic"] {
+        for kind in ["compile", "respecialise", "symbolic"] {
             let wanted = expected.iter().filter(|e| **e == kind).count();
             assert_eq!(kinds(kind), wanted, "{kind} of {n}, {m}: {story:?}");
         }
@@ -151,7 +151,7 @@ fn sizes_that_were_equal_by_chance_are_told_apart() -> Result<(), Error> {
         let wanted: Vec<f32> = (0..n).chain(0..m).map(|i| -(i as f32)).collect();
         assert_eq!(run(n, m)?, wanted);
     }
-    assert_eq!(story(&session), ["compile", "symbolic", "resize", "symbolic", "resize", "resize"]);
+    assert_eq!(story(&session), ["compile", "symbolic", "respecialise", "symbolic", "respecialise", "respecialise"]);
     let texts = session.symbolic_graphs();
     assert!(texts.iter().any(|t| t.contains("f32[s0 + s1]")), "{texts:?}");
     Ok(())
@@ -179,6 +179,6 @@ fn a_backend_that_cannot_resize_compiles() -> Result<(), Error> {
         ramp(dev, &[n])?.neg()?.to_host()?;
     }
     let m = session.metrics();
-    assert_eq!((m.compiles, m.resizes), (3, 0));
+    assert_eq!((m.compiles, m.respecialised), (3, 0));
     Ok(())
 }

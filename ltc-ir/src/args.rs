@@ -23,10 +23,10 @@ pub use check::{Consumed, Malformed, check};
 use crate::dtype::DType;
 
 /// Structural words of all arguments.
-pub type ArgWords = SmallVec<[u64; 8]>;
+pub type EncodedArgs = SmallVec<[u64; 8]>;
 
 /// Runtime numbers, as bits (`i64`, `f64::to_bits`, `bool as u64`; complex takes two).
-pub type NumberWords = SmallVec<[u64; 2]>;
+pub type RuntimeScalars = SmallVec<[u64; 2]>;
 
 /// Kind of one argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,15 +116,15 @@ impl ArgFlags {
 
 /// How many number words a dtype takes.
 #[inline]
-pub fn number_words(dtype: DType) -> usize {
+pub fn scalar_words(dtype: DType) -> usize {
     if dtype.is_complex() { 2 } else { 1 }
 }
 
 /// Builds argument blobs.
 #[derive(Clone, Debug, Default)]
 pub struct ArgWriter {
-    words: ArgWords,
-    numbers: NumberWords,
+    words: EncodedArgs,
+    numbers: RuntimeScalars,
 }
 
 impl ArgWriter {
@@ -168,7 +168,7 @@ impl ArgWriter {
     /// A 0-dim host tensor, or with [`ArgFlags::WRAPPED`] a number, of any dtype where the schema says tensor. `bits`
     /// as [`crate::Scalar::from_words`] reads them; the second word counts for complex dtypes only.
     pub fn host_scalar(&mut self, dtype: DType, bits: [u64; 2], flags: ArgFlags) -> &mut Self {
-        self.numbers.extend_from_slice(&bits[..number_words(dtype)]);
+        self.numbers.extend_from_slice(&bits[..scalar_words(dtype)]);
         self.head(Tag::HostScalar, flags, dtype as u8, 0)
     }
 
@@ -277,13 +277,13 @@ impl ArgWriter {
 
     /// The runtime numbers alone.
     #[inline]
-    pub fn take_numbers(&mut self) -> NumberWords {
+    pub fn take_numbers(&mut self) -> RuntimeScalars {
         std::mem::take(&mut self.numbers)
     }
 
     /// The blob and the runtime numbers.
     #[inline]
-    pub fn finish(&mut self) -> (ArgWords, NumberWords) {
+    pub fn finish(&mut self) -> (EncodedArgs, RuntimeScalars) {
         (std::mem::take(&mut self.words), std::mem::take(&mut self.numbers))
     }
 }
@@ -412,7 +412,7 @@ impl<'a> ArgReader<'a> {
 
     fn take_numbers(&mut self, dtype: DType) -> usize {
         let at = self.numbers;
-        self.numbers += number_words(dtype);
+        self.numbers += scalar_words(dtype);
         at
     }
 

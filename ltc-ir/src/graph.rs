@@ -9,7 +9,7 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::{
-    args::{ArgReader, ArgWords},
+    args::{ArgReader, EncodedArgs},
     hash::{Domain, Hash128, Hasher},
     layout::LayoutRef,
     op::Op,
@@ -296,7 +296,7 @@ impl GraphBuilder {
     pub fn node(
         &mut self,
         op: Op,
-        words: ArgWords,
+        words: EncodedArgs,
         operands: &[ValueId],
         number_count: usize,
         results: Results,

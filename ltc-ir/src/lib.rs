@@ -35,7 +35,7 @@ pub mod trace;
 pub mod verify;
 pub mod view;
 
-pub use args::{Arg, ArgFlags, ArgReader, ArgWords, ArgWriter, NumberWords, Tag, view_offset};
+pub use args::{Arg, ArgFlags, ArgReader, ArgWriter, EncodedArgs, RuntimeScalars, Tag, view_offset};
 pub use canonicalize::{Canonical, ParamBinding, canonicalize, canonicalize_for, reachable, slice_offset};
 pub use dot::dot;
 pub use dtype::DType;

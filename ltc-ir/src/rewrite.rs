@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use crate::{
-    args::{Arg, ArgWriter, number_words},
+    args::{Arg, ArgWriter, scalar_words},
     graph::{Graph, GraphBuilder, GraphNode, ValueId},
     layout::LayoutRef,
     op::{Op, Props},
@@ -230,10 +230,10 @@ pub fn default_numbers(node: &GraphNode) -> Option<Vec<(u32, u64)>> {
         };
         let default: i64 = spec.default.filter(|_| spec.kind == ArgKind::Scalar)?.parse().ok()?;
         let scalar = if dtype.is_floating() { Scalar::Float(default as f64) } else { Scalar::Int(default) };
-        if number_words(dtype) != 1 || dtype.is_complex() {
+        if scalar_words(dtype) != 1 || dtype.is_complex() {
             return None;
         }
-        let mut word = crate::args::NumberWords::new();
+        let mut word = crate::args::RuntimeScalars::new();
         scalar.push_words(&mut word);
         words.push((node.first_number + number as u32, *word.first()?));
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::{args::NumberWords, dtype::DType};
+use crate::{args::RuntimeScalars, dtype::DType};
 
 /// A number given by the host program.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Scalar {
 
     /// Appends the bits: one word, two for complex.
     #[inline]
-    pub fn push_words(self, words: &mut NumberWords) {
+    pub fn push_words(self, words: &mut RuntimeScalars) {
         match self {
             Scalar::Bool(b) => words.push(b as u64),
             Scalar::Int(i) => words.push(i as u64),

@@ -12,7 +12,7 @@ use std::{
 use smallvec::SmallVec;
 
 use crate::{
-    args::{ArgReader, ArgWords, ArgWriter},
+    args::{ArgReader, ArgWriter, EncodedArgs},
     hash::{Domain, Hash128, Hasher},
     layout::LayoutRef,
     op::Op,
@@ -27,7 +27,7 @@ pub type SignatureRef = Arc<Signature>;
 /// Operator, structural arguments and result layouts of a call, with their hash. Immutable.
 pub struct Signature {
     op: Op,
-    words: ArgWords,
+    words: EncodedArgs,
     results: Results,
     hash: Hash128,
     parts: OnceLock<Box<[SignatureRef]>>,
@@ -36,7 +36,7 @@ pub struct Signature {
 impl Signature {
     /// `words` must be a well-formed blob (see [`crate::args`]). `results`: written arguments first, in argument order,
     /// then new results, then generator states.
-    pub fn new(op: Op, words: ArgWords, results: Results) -> SignatureRef {
+    pub fn new(op: Op, words: EncodedArgs, results: Results) -> SignatureRef {
         let mut h = Hasher::new(Domain::Node);
         h.hash(op.hash128());
         h.words(&words);

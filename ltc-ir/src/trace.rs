@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::{
-    args::NumberWords,
+    args::RuntimeScalars,
     hash::Hash128,
     layout::LayoutRef,
     op::Op,
@@ -36,7 +36,7 @@ pub type Operands<D> = SmallVec<[Value<D>; 4]>;
 
 /// What a node still has to compute, or the data that stands for it.
 enum State<D> {
-    Pending { operands: Operands<D>, numbers: NumberWords },
+    Pending { operands: Operands<D>, numbers: RuntimeScalars },
     Data(D),
 }
 
@@ -71,7 +71,7 @@ pub struct RecycledNode<D>(Arc<Node<D>>);
 impl<D> Value<D> {
     /// Records an operation that consumes `operands` and `numbers` in the order its arguments name them.
     #[inline]
-    pub fn record(signature: SignatureRef, operands: Operands<D>, numbers: NumberWords, site: SiteId) -> Self {
+    pub fn record(signature: SignatureRef, operands: Operands<D>, numbers: RuntimeScalars, site: SiteId) -> Self {
         Value(Arc::new(Node {
             signature,
             site,
@@ -289,7 +289,7 @@ impl<D> RecycledNode<D> {
         self,
         signature: &SignatureRef,
         operands: Operands<D>,
-        numbers: NumberWords,
+        numbers: RuntimeScalars,
         site: SiteId,
     ) -> Value<D> {
         let same = self.had(signature);

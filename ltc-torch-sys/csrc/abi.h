@@ -101,8 +101,8 @@ typedef struct LtcRecord {
   int32_t device;
 } LtcRecord;
 
-typedef struct LtcCall LtcCall;    // an eager call in progress (C++)
-typedef struct LtcHold LtcHold;    // keeps a storage or generator alive (C++)
+typedef struct LtcCall LtcCall;  // an eager call in progress (C++)
+typedef struct LtcHold LtcHold;  // keeps a storage or generator alive (C++)
 
 // ---- implemented in Rust ----
 typedef struct LtcVTable {

@@ -34,7 +34,7 @@ struct Reader {  // the blob, as ltc-ir/src/args.rs describes it
     return q;
   }
 };
-uint32_t number_words(uint8_t dtype) { return c10::isComplexType((ScalarType)dtype) ? 2 : 1; }
+uint32_t scalar_words(uint8_t dtype) { return c10::isComplexType((ScalarType)dtype) ? 2 : 1; }
 double to_double(uint64_t w) {
   double d;
   memcpy(&d, &w, 8);
@@ -172,7 +172,7 @@ void LtcPlan::parse(Reader r) {
       case LTC_HOST_SCALAR:
       case LTC_NUMBER:
         fill = true;
-        r.numbers += number_words(dtype);
+        r.numbers += scalar_words(dtype);
         break;
       case LTC_FLOAT:
         fill = true;
@@ -214,7 +214,7 @@ void LtcPlan::parse(Reader r) {
         auto* p = r.take(len);
         for (uint32_t i = 0; i < len; i++) {
           f.dtypes.push_back((uint8_t)p[i]);
-          r.numbers += number_words(f.dtypes.back());
+          r.numbers += scalar_words(f.dtypes.back());
         }
         break;
       }
@@ -352,7 +352,7 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
         auto* w = numbers + f.number;
         for (uint8_t d : f.dtypes) {
           l.push_back(scalar_of(d, w));
-          w += number_words(d);
+          w += scalar_words(d);
         }
         v = l;
         break;

@@ -321,7 +321,7 @@ fn a_norm_written_out_is_one_kernel() {
 
 /// A program for other sizes is made anew where libtorch's kernel is better than the one it has.
 #[test]
-fn kernels_that_are_not_worth_it_are_not_resized() {
+fn kernels_that_are_not_worth_it_are_not_respecialised() {
     let sum = |rows| {
         let mut g = G::default();
         let x = g.param(&f32s(&[rows, 64]));
@@ -329,6 +329,6 @@ fn kernels_that_are_not_worth_it_are_not_resized() {
         g.finish(&[sum])
     };
     let rig = Rig::with(config(Fusion::Full, Jit::Off), sum(16));
-    assert!(rig.program.resized(&sum(32).0).is_some(), "as small");
-    assert!(rig.program.resized(&sum(4096).0).is_none(), "large");
+    assert!(rig.program.respecialised(&sum(32).0).is_some(), "as small");
+    assert!(rig.program.respecialised(&sum(4096).0).is_none(), "large");
 }

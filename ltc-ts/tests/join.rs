@@ -146,13 +146,13 @@ fn other_sizes_take_the_program_over() {
     assert_eq!(joins(&rig), 1);
     for n in [512, 3] {
         let (graph, numbers) = build(n);
-        let resized = rig.program.resized(&graph).expect("sizes do not matter").expect("it lowers");
+        let respecialised = rig.program.respecialised(&graph).expect("sizes do not matter").expect("it lowers");
         let (x, y) = (ramp(&[n, 512]).sin(), ramp(&[n, 512]).cos());
         let mut told = Told::default();
-        resized.execute(Inputs::new(vec![keep(rig.buffer(&x)), keep(rig.buffer(&y))], numbers), &mut told);
+        respecialised.execute(Inputs::new(vec![keep(rig.buffer(&x)), keep(rig.buffer(&y))], numbers), &mut told);
         let all = Tensor::cat(&[-&x, y.shallow_clone(), y.relu()], 1);
         assert_same(&told.tensor(0), &(&all + &all));
-        assert_eq!(resized.text().contains("alloc for"), n == 512, "small ones are not worth it");
+        assert_eq!(respecialised.text().contains("alloc for"), n == 512, "small ones are not worth it");
     }
 }
 

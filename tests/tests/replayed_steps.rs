@@ -116,7 +116,7 @@ fn batches_that_are_slices_are_replayed() {
         let _ = w.g_add_(&x[0].sum_dim_intlist(0i64, false, Kind::Float));
         vec![(&x[0] * &x[1]).sum(Kind::Float), x[1].select(0, 0)]
     });
-    let programs = || ltc_torch::metrics().map(|m| m.compiles + m.resizes).expect("metrics");
+    let programs = || ltc_torch::metrics().map(|m| m.compiles + m.respecialised).expect("metrics");
     for batch in 0..9 {
         let x = [data.narrow(0, batch * 2, 2), data.narrow(0, batch * 2 + 1, 2)];
         ltc_torch::sync().expect("a sync");

@@ -95,8 +95,8 @@ fn models_of_tch_compile_at_most_twice() {
         }
         let told: Vec<String> = events.iter().map(Event::to_string).collect();
         let compiles = told.iter().filter(|e| e.starts_with("compile")).count();
-        let resizes = told.iter().filter(|e| *e == "resize").count();
-        assert!(compiles <= 2 && compiles + resizes >= 16, "{name}: {told:?}");
+        let respecialised = told.iter().filter(|e| *e == "respecialise").count();
+        assert!(compiles <= 2 && compiles + respecialised >= 16, "{name}: {told:?}");
     }
 }
 
@@ -118,7 +118,10 @@ fn native_models_compile_at_most_twice() -> Result<(), ltc_core::Error> {
             assert_eq!(bits(&a), bits(&b), "{model:?} {fusion:?}");
             let (m, plain) = (on.metrics(), off.metrics());
             assert!(m.compiles <= 2, "{model:?} {fusion:?}: {m}");
-            assert!(m.resizes >= 14 && plain.resizes == 0 && plain.compiles >= 16, "{model:?} {fusion:?}: {m}{plain}");
+            assert!(
+                m.respecialised >= 14 && plain.respecialised == 0 && plain.compiles >= 16,
+                "{model:?} {fusion:?}: {m}{plain}"
+            );
         }
     }
     Ok(())
@@ -163,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn random_programs_are_resized_at_all() {
+fn random_programs_are_respecialised_at_all() {
     let _alone = alone();
     let lazy = Lazy::new();
     ltc_torch::reset_metrics().expect("metrics");
@@ -181,12 +184,12 @@ fn random_programs_are_resized_at_all() {
         agree(&program(n), &lazy).unwrap_or_else(|d| panic!("{n}: {d}"));
     }
     let m = ltc_torch::metrics().expect("metrics");
-    assert!(m.resizes > 0 && m.resizes > m.compiles, "{m}");
+    assert!(m.respecialised > 0 && m.respecialised > m.compiles, "{m}");
 }
 
-/// A resized program is the one a compiler would have made, where no decision depends on how large things are.
+/// A respecialised program is the one a compiler would have made, where no decision depends on how large things are.
 #[test]
-fn a_resized_program_is_the_compiled_one() {
+fn a_respecialised_program_is_the_compiled_one() {
     let graph = |n: i64| -> Arc<Graph> {
         let text = format!(
             "graph(%p0: f32[{n}, 3], %p1: f32[3], %p2: f32[3, 4]) {{
@@ -207,7 +210,7 @@ fn a_resized_program_is_the_compiled_one() {
     let mut last: Arc<dyn Executable> = small;
     for n in [6, 17, 100, 2] {
         assert_eq!(s.instantiate(&[n]).as_ref(), Some(&*graph(n)));
-        last = last.resized(&graph(n)).expect("the same steps").unwrap_or_else(|e| panic!("{e}"));
+        last = last.respecialised(&graph(n)).expect("the same steps").unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(last.text(), compile(&graph(n)).text(), "{n}");
     }
 }

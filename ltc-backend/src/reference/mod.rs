@@ -300,7 +300,7 @@ impl Executable for Program {
     }
 
     /// Steps hold no sizes: kernels read them from the graph.
-    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+    fn respecialised(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
         Some(Ok(Arc::new(Program { graph: graph.clone(), instrs: self.instrs.clone() })))
     }
 

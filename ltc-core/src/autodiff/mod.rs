@@ -20,7 +20,7 @@ use std::{
     },
 };
 
-use ltc_ir::{NumberWords, OpCode, SignatureRef};
+use ltc_ir::{OpCode, RuntimeScalars, SignatureRef};
 use smallvec::SmallVec;
 
 pub use backward::{GradOptions, grad};
@@ -58,7 +58,7 @@ struct Node {
     id: u64,
     code: OpCode,
     signature: SignatureRef,
-    numbers: NumberWords,
+    numbers: RuntimeScalars,
     inputs: Inputs,
     results: SmallVec<[TraceValue; 2]>,
     /// Itself, for the edges of its results.
@@ -94,7 +94,7 @@ pub fn is_enabled() -> bool {
 pub(crate) fn attach(
     code: OpCode,
     signature: SignatureRef,
-    numbers: NumberWords,
+    numbers: RuntimeScalars,
     inputs: Inputs,
     results: Tensors,
 ) -> Tensors {

@@ -7,7 +7,7 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use ltc_ir::{
-    ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, LayoutRef, NumberWords, OpClass, OpCode, Operands,
+    ArgFlags, ArgWriter, DType, EncodedArgs, ErrorClass, Layout, LayoutRef, OpClass, OpCode, Operands, RuntimeScalars,
     Scalar, ShapeError, Signature, SignatureRef, SiteId, rules::Call, table::ArgKind,
 };
 use rustc_hash::FxHashMap;
@@ -27,9 +27,9 @@ const REMEMBERED: usize = 1 << 16;
 /// A call seen before.
 struct Seen {
     code: OpCode,
-    words: ArgWords,
+    words: EncodedArgs,
     /// Factories' shapes depend on numbers.
-    numbers: NumberWords,
+    numbers: RuntimeScalars,
     operands: SmallVec<[LayoutRef; 3]>,
     signature: SignatureRef,
     /// Which of the schema's results exist.

@@ -29,7 +29,7 @@ impl ArgWriter {
                 self.head(Tag::Numbers, ArgFlags::NONE, 0, dtypes.len());
                 for &code in dtypes {
                     self.words.push(code);
-                    let words = u8::try_from(code).ok().and_then(DType::from_code).map_or(1, super::number_words);
+                    let words = u8::try_from(code).ok().and_then(DType::from_code).map_or(1, super::scalar_words);
                     self.numbers.extend(std::iter::repeat_n(0, words));
                 }
                 self
@@ -46,7 +46,7 @@ impl ArgWriter {
 
     fn number_of(&mut self, dtype: DType) -> &mut Self {
         self.head(Tag::Number, ArgFlags::NONE, dtype as u8, 0);
-        self.numbers.extend(std::iter::repeat_n(0, super::number_words(dtype)));
+        self.numbers.extend(std::iter::repeat_n(0, super::scalar_words(dtype)));
         self
     }
 }

@@ -3,7 +3,7 @@
 //! Each integer has a *column*: its value in every graph seen. Columns are explained in order of position, by what was
 //! explained before: as an equal, a stride as the next size times its stride, a multiple, a quotient, a product, a sum.
 //! What nothing explains is a symbol of its own. An explanation that later graphs contradict costs a new fit, never a
-//! wrong value: programs are resized to the graph at hand.
+//! wrong value: programs are respecialised to the graph at hand.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -5,7 +5,7 @@
 use std::{fmt, sync::OnceLock};
 
 use crate::{
-    args::{ArgWords, Tag},
+    args::{EncodedArgs, Tag},
     graph::{Graph, GraphBuilder, ValueId},
     hash::{Domain, Hash128, Hasher},
     layout::{Dims, Layout, LayoutRef},
@@ -65,7 +65,7 @@ pub(super) fn with_integers(graph: &Graph, all: &[i64]) -> Graph {
     }
     for node in graph.nodes() {
         let results = node.results().iter().map(|l| with_dims(l, &mut rest)).collect();
-        let mut words: ArgWords = node.words().into();
+        let mut words: EncodedArgs = node.words().into();
         int_positions(node.words(), |_, at| words[at] = rest.next().unwrap_or_default() as u64);
         b.node(node.op(), words, &node.operands, node.number_count as usize, results, node.site);
     }

@@ -12,7 +12,7 @@
 //! - all other integers are what they were.
 //!
 //! [`Symbolic::admit`] asks whether a graph meets all of that. A program compiled for one admitted graph can then be
-//! resized to another (see `Executable::resized` in `ltc-backend`).
+//! respecialised to another (see `Executable::respecialised` in `ltc-backend`).
 
 mod dim;
 mod fit;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::{
-    args::{ArgFlags, ArgWords, ArgWriter},
+    args::{ArgFlags, ArgWriter, EncodedArgs},
     dtype::DType,
     graph::{Graph, GraphBuilder, ValueId},
     hash::Hash128,
@@ -551,7 +551,7 @@ impl<'t> Parser<'t> {
 #[derive(Default)]
 struct Arguments {
     writer: ArgWriter,
-    words: ArgWords,
+    words: EncodedArgs,
     operands: SmallVec<[ValueId; 4]>,
     number_count: usize,
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    args::{self, Arg, ArgFlags, number_words},
+    args::{self, Arg, ArgFlags, scalar_words},
     dtype::DType,
     graph::{Graph, GraphNode, ValueId},
     layout::LayoutRef,
@@ -203,7 +203,7 @@ fn write_arg(
                 let dtype = DType::from_code(code as u8).ok_or(fmt::Error)?;
                 write!(f, "{dtype}")?;
                 write_number(f, dtype, at, numbers)?;
-                at += number_words(dtype);
+                at += scalar_words(dtype);
                 Ok(())
             })
         }

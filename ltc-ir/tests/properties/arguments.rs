@@ -41,8 +41,8 @@ fn agrees(written: &AnyArg, read: &Arg<'_>, numbers: &[u64]) -> bool {
             dtypes.len() == v.len()
                 && dtypes.iter().zip(v).all(|(&code, n)| {
                     let dtype = DType::from_code(code as u8).expect("a writer's code");
-                    at += args::number_words(dtype);
-                    scalar(dtype, at - args::number_words(dtype)) == Some(*n)
+                    at += args::scalar_words(dtype);
+                    scalar(dtype, at - args::scalar_words(dtype)) == Some(*n)
                 })
         }
         _ => false,

@@ -77,7 +77,7 @@ proptest! {
             s.push_words(&mut words);
             words
         };
-        prop_assert_eq!(words(a).len(), ltc_ir::args::number_words(a.dtype()));
+        prop_assert_eq!(words(a).len(), ltc_ir::args::scalar_words(a.dtype()));
         prop_assert_eq!(Scalar::from_words(a.dtype(), &words(a)), Some(a));
         prop_assert_eq!(Scalar::from_words(a.dtype(), &words(a)[1..]), None);
         prop_assert_eq!(a == b, a.dtype() == b.dtype() && words(a) == words(b));

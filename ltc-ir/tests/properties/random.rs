@@ -1,8 +1,8 @@
 //! Random layouts, arguments and graphs.
 
 use ltc_ir::{
-    ArgFlags, ArgWords, ArgWriter, DType, Graph, GraphBuilder, Layout, LayoutRef, Op, Props, Results, Scalar, SiteId,
-    ValueId,
+    ArgFlags, ArgWriter, DType, EncodedArgs, Graph, GraphBuilder, Layout, LayoutRef, Op, Props, Results, Scalar,
+    SiteId, ValueId,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -249,7 +249,7 @@ pub(crate) fn write_plain(w: &mut ArgWriter, arg: &AnyArg) {
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) params: Vec<LayoutRef>,
-    pub(crate) nodes: Vec<(Op, ArgWords, Vec<ValueId>, usize, Results)>,
+    pub(crate) nodes: Vec<(Op, EncodedArgs, Vec<ValueId>, usize, Results)>,
     pub(crate) outputs: Vec<ValueId>,
 }
 

@@ -136,8 +136,8 @@ impl Executable for TsExecutable {
         *self.total.lock() += stats;
     }
 
-    fn resized(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
-        let program = match self.program.resized(graph, &self.config)? {
+    fn respecialised(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        let program = match self.program.respecialised(graph, &self.config)? {
             Ok(program) => program,
             Err(error) => return Some(Err(error)),
         };

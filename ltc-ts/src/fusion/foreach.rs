@@ -3,7 +3,7 @@
 //! `_foreach_add_.List` of seven tensors means seven times `add_.Tensor`. On its own each can be fused with what else
 //! happens to its tensor: an optimiser's step over lists becomes one pass over each parameter and its state.
 
-use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::number_words, table};
+use ltc_ir::{Arg, ArgFlags, ArgWriter, DType, Graph, GraphNode, Op, Props, Signature, args::scalar_words, table};
 use smallvec::SmallVec;
 
 use super::{node_compute::NodeCompute, rows};
@@ -59,7 +59,7 @@ fn part(node: &GraphNode, op: Op, i: usize) -> Option<GraphNode> {
     let mut operands: SmallVec<[_; 4]> = SmallVec::new();
     // The words of a call's numbers lie one after the other; at most one argument may bring some.
     let mut numbers: Option<(usize, usize)> = None;
-    let mut take = |at: usize, dtype: DType| numbers.replace((at, number_words(dtype))).is_none().then_some(());
+    let mut take = |at: usize, dtype: DType| numbers.replace((at, scalar_words(dtype))).is_none().then_some(());
     for arg in node.args() {
         match arg {
             Arg::Tensors { len, mask, first_operand, flags } if i < len => {
@@ -79,7 +79,7 @@ fn part(node: &GraphNode, op: Op, i: usize) -> Option<GraphNode> {
             }
             Arg::Numbers { dtypes, first_number } => {
                 let dtype = |j: usize| DType::from_code(*dtypes.get(j)? as u8);
-                let before = (0..i).map(|j| dtype(j).map(number_words)).sum::<Option<usize>>()?;
+                let before = (0..i).map(|j| dtype(j).map(scalar_words)).sum::<Option<usize>>()?;
                 take(first_number + before, dtype(i)?)?;
                 args.number(ltc_ir::Scalar::from_words(dtype(i)?, &[0, 0])?);
             }

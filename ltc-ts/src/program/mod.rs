@@ -10,7 +10,7 @@ mod lower;
 mod memory_budget;
 mod pooling;
 mod print;
-mod resize;
+mod respecialise;
 mod torchscript;
 
 use std::{ops::Range, sync::Arc};

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, ops::Range};
 
-use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::number_words};
+use ltc_ir::{Arg, ArgFlags, DType, GraphNode, args::scalar_words};
 
 use super::{Instr, InstrKind, InstrResult, MemoryPlan, Program};
 use crate::fusion::liveness::OperandUse;
@@ -180,8 +180,8 @@ fn arguments(node: &GraphNode, operands: &[OperandUse], first_number: u32) -> St
         Arg::Numbers { dtypes, first_number: mut at } => {
             let entry = |&code: &u64| {
                 let dtype = DType::from_code(code as u8).unwrap_or(DType::F64);
-                at += number_words(dtype);
-                number(at - number_words(dtype), dtype)
+                at += scalar_words(dtype);
+                number(at - scalar_words(dtype), dtype)
             };
             list(dtypes.iter().map(entry).collect())
         }

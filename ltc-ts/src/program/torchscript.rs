@@ -78,7 +78,7 @@ fn number_inputs(node: &GraphNode, inputs: &mut Vec<(usize, &'static str)>) -> R
                 let mut at = base + first_number;
                 for dtype in dtypes.iter().filter_map(|&d| DType::from_code(d as u8)) {
                     inputs.push((at, number_type(dtype)?));
-                    at += ltc_ir::args::number_words(dtype);
+                    at += ltc_ir::args::scalar_words(dtype);
                 }
             }
             _ => {}
@@ -381,7 +381,7 @@ impl Printer<'_> {
                     let (mut items, mut at) = (Vec::new(), first_number);
                     for dtype in dtypes.iter().filter_map(|&d| DType::from_code(d as u8)) {
                         items.push(number(at));
-                        at += ltc_ir::args::number_words(dtype);
+                        at += ltc_ir::args::scalar_words(dtype);
                     }
                     self.list("Scalar[]", &items)
                 }

@@ -1,7 +1,7 @@
 //! Makes the tensors of a sample, asks the rule, runs the kernel, compares.
 
 use ltc_ir::{
-    ArgFlags, ArgWords, ArgWriter, DType, ErrorClass, Layout, NumberWords, Scalar, ShapeError,
+    ArgFlags, ArgWriter, DType, EncodedArgs, ErrorClass, Layout, RuntimeScalars, Scalar, ShapeError,
     rules::Call,
     table::{ArgKind, ArgSpec, Row},
 };
@@ -14,9 +14,9 @@ use super::sample::{Fill, TensorSpec, Value};
 #[derive(Debug)]
 pub struct Made {
     /// Argument blob.
-    pub words: ArgWords,
+    pub words: EncodedArgs,
     /// Runtime numbers.
-    pub numbers: NumberWords,
+    pub numbers: RuntimeScalars,
     /// Tensors, in order.
     pub operands: Vec<Tensor>,
 }

@@ -15,7 +15,7 @@ use crate::{
 impl Program {
     /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
     /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
-    pub(crate) fn resized(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
+    pub(crate) fn respecialised(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
         // What is made in pieces was one node, which stood where the last of them is.
         let slot_of = |s: &Instr| self.instr_results(s).last().map(|r| r.slot);
         let joins: FxHashMap<Option<u32>, u32> = self
