@@ -1,6 +1,6 @@
 //! A kernel of either kind.
 
-use super::{Jit, Kernel, RowKernel};
+use super::{Jit, Kernel, KernelIr, RowKernel};
 
 /// A kernel of either kind.
 #[derive(Debug)]
@@ -26,6 +26,14 @@ impl FusedKernel {
         match self {
             FusedKernel::Flat(kernel) => kernel.calls(),
             FusedKernel::Rows(kernel) => kernel.calls(),
+        }
+    }
+
+    /// What it computes for one element, whatever its runtime numbers are.
+    pub fn ir(&self) -> &KernelIr {
+        match self {
+            FusedKernel::Flat(kernel) => kernel.ir(),
+            FusedKernel::Rows(kernel) => kernel.ir(),
         }
     }
 

@@ -29,6 +29,7 @@ mod loops;
 mod math;
 mod ops;
 mod pool;
+mod print;
 mod random;
 mod reduce;
 mod space;

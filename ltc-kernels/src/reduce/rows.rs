@@ -291,6 +291,10 @@ impl Staged {
 }
 
 impl RowKernel {
+    pub(crate) fn ir(&self) -> &KernelIr {
+        &self.general.0
+    }
+
     /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume
     /// ones, `general` computes the same assuming nothing.
     ///

@@ -129,6 +129,10 @@ pub(crate) fn with_scratch<R>(bytes: usize, f: impl FnOnce(*mut u8) -> R) -> R {
 }
 
 impl Kernel {
+    pub(crate) fn ir(&self) -> &KernelIr {
+        &self.general.0
+    }
+
     /// A kernel over `space`, whose operands are the outputs, then the inputs, of these dtypes. `usual` may assume
     /// ones, `general` computes the same assuming nothing. Outputs in `staged` may share their memory with an input.
     ///

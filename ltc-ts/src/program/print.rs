@@ -26,7 +26,8 @@ impl Program {
         out
     }
 
-    fn listing(&self) -> String {
+    /// The program without its TorchScript form ([`Program::text`]).
+    pub fn listing(&self) -> String {
         let mut out = String::new();
         let graph = &self.lowered;
         let _ = writeln!(
@@ -59,6 +60,17 @@ impl Program {
         }
         for instr in &self.instrs {
             self.write_instr(&mut out, instr);
+        }
+        out
+    }
+
+    /// What each fused kernel computes for one element, in order.
+    pub fn kernels(&self) -> String {
+        let mut out = String::new();
+        for instr in &self.instrs {
+            if let InstrKind::Fused(fused) = &instr.kind {
+                let _ = write!(out, "# {}\n{}", self.instr_name(instr), fused.kernel.ir());
+            }
         }
         out
     }

@@ -10,6 +10,8 @@ mod methods;
 mod native;
 mod schema;
 mod table;
+#[cfg(test)]
+mod tests;
 
 /// The parser of scalar expressions, shared with the crate that evaluates them.
 #[path = "../../../ltc-ir/src/expr.rs"]
