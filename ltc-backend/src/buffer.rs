@@ -20,6 +20,9 @@ impl Buffer {
     }
 
     /// The backend's own buffer by value, if it is of this type and this is the only handle.
+    ///
+    /// # Errors
+    /// Gives the buffer back where somebody else holds it too, or it is of another type.
     pub fn into_inner<T: Any + Send + Sync>(self) -> Result<T, Buffer> {
         match self.0.downcast::<T>() {
             Ok(arc) => Arc::try_unwrap(arc).map_err(|arc| Buffer(arc)),

@@ -160,9 +160,15 @@ pub trait Backend: Send + Sync {
     fn device_count(&self) -> usize;
 
     /// Compiles a graph.
+    ///
+    /// # Errors
+    /// [`BackendError::CannotLower`] for what this backend does not run.
     fn compile(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError>;
 
     /// Copies a host tensor to the device.
+    ///
+    /// # Errors
+    /// Fails where bytes and layout do not fit together, or the device has no room.
     fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError>;
 
     /// Whether [`Backend::slice`] is there. Then a parameter of a graph may stand for a slice of a value, which begins
@@ -173,6 +179,9 @@ pub trait Backend: Send + Sync {
 
     /// What this layout, which is dense, shows of a buffer's memory from element `offset` on. It may share that memory:
     /// nobody writes to either while both are there.
+    ///
+    /// # Errors
+    /// Fails where the slice ends outside of the buffer, or this backend makes none.
     fn slice(
         &self,
         _device: DeviceIndex,
@@ -184,6 +193,9 @@ pub trait Backend: Send + Sync {
     }
 
     /// Copies a buffer of this layout to the host.
+    ///
+    /// # Errors
+    /// Fails for a buffer of another backend or layout, or where the device is lost.
     fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError>;
 
     /// What of the calling thread's state its programs run under, such as a number of threads, as a word. Asked where a
@@ -197,6 +209,9 @@ pub trait Backend: Send + Sync {
     fn attach_executor_thread(&self, _device: DeviceIndex, _state: u64) {}
 
     /// Waits until the device has finished what `execute` started asynchronously.
+    ///
+    /// # Errors
+    /// Fails where the device is lost.
     fn synchronize(&self, _device: DeviceIndex) -> Result<(), BackendError> {
         Ok(())
     }

@@ -75,6 +75,9 @@ impl DataCell {
     }
 
     /// Waits for the data.
+    ///
+    /// # Errors
+    /// Fails with what the program that makes the data failed with.
     pub fn wait(&self) -> Result<Buffer, Arc<ExecError>> {
         let mut state = self.state.lock();
         loop {

@@ -76,6 +76,9 @@ impl Default for Config {
 impl Config {
     /// The defaults, changed by `LTC_*` environment variables ([`crate::settings`]). One that makes no sense is an
     /// error.
+    ///
+    /// # Errors
+    /// Fails where a variable says what it may not; names it, its value, and what it may say.
     pub fn from_env() -> Result<Self, BadSetting> {
         Vars::from_env().map(|vars| Self::from_vars(&vars))
     }

@@ -11,7 +11,7 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError, HostTensor};
+use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError};
 use ltc_ir::{
     ArgWriter, Canonical, FallbackReason, Graph, LayoutRef, Op, Operands, Props, RuntimeScalars, Scalar, Signature,
     SignatureRef, SiteId,
@@ -222,18 +222,18 @@ impl Device {
         }
     }
 
-    /// Copies a host tensor to the device.
-    pub fn upload(&self, host: &HostTensor) -> Result<TraceValue, Error> {
-        let buffer = self.0.session.backend.upload(self.0.index, host)?;
-        Ok(self.import(host.layout.clone(), buffer))
-    }
-
     /// Sends everything pending to the device (LTC: `mark_step`). Does not wait for it.
+    ///
+    /// # Errors
+    /// Fails where the program does not compile, or a wait for room in the queue is interrupted.
     pub fn sync(&self) -> Result<(), Error> {
         self.sync_for(SyncReason::Explicit)
     }
 
     /// Sends what these values need to the device, and nothing else. Does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Device::sync`].
     pub fn sync_values(&self, values: &[TraceValue]) -> Result<(), Error> {
         self.sync_some(values, SyncReason::Explicit)
     }

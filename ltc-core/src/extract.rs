@@ -150,6 +150,9 @@ impl Extracted {
     }
 
     /// The backend's text of the compiled program; compiles it when it was not yet.
+    ///
+    /// # Errors
+    /// Fails where the program does not compile.
     pub fn backend_text(&self) -> Result<String, Error> {
         Ok(self.program()?.executable.text())
     }
@@ -169,6 +172,10 @@ impl Extracted {
 
     /// Runs it on other data, without waiting. `inputs`: of the parameters' layouts, or slices that are. `results`:
     /// from [`Extracted::placeholders`], one run each.
+    ///
+    /// # Errors
+    /// Fails where inputs are not as many as the parameters. What does not compile, or fails while it runs, is told by
+    /// the results.
     pub fn run(&self, inputs: Arguments, results: &[TraceValue]) -> Result<(), Error> {
         self.run_with(inputs, SmallVec::from_slice(&self.numbers), results, None)
     }
@@ -181,6 +188,9 @@ impl Extracted {
     /// Runs it with other runtime numbers, as many as it was recorded with; otherwise as [`Extracted::run`]. `before`:
     /// results take the place of values in the storages they took it of when it was recorded, and get what was there if
     /// the run fails; this is what was there where it is asked for ([`Extracted::asks_for`]).
+    ///
+    /// # Errors
+    /// As [`Extracted::run`].
     pub fn run_with(
         &self,
         inputs: Arguments,
@@ -210,6 +220,9 @@ impl Extracted {
     }
 
     /// Compiles the program if that was not done yet.
+    ///
+    /// # Errors
+    /// Fails where the program does not compile.
     pub fn compile(&self) -> Result<(), Error> {
         self.program().map(drop)
     }

@@ -245,6 +245,44 @@ mod tests {
         assert_eq!(place(None, 1, |_| false), RunOn::Worker, "another device's work");
     }
 
+    /// A program of one thread that is taken to run half a millisecond.
+    #[derive(Debug)]
+    struct Half;
+
+    impl ltc_backend::Executable for Half {
+        fn execute(&self, _: ltc_backend::Inputs, _: &mut dyn ltc_backend::OutputSink) {}
+
+        fn cost(&self) -> Option<RunCost> {
+            Some(RunCost { time: Duration::from_micros(500), threads: 1, single_thread: SingleThread::Never })
+        }
+
+        fn text(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn a_program_goes_to_the_worker_where_its_caller_has_other_work() {
+        let graph = ltc_ir::Graph::parse("graph() { return }").expect("a graph");
+        let program = Arc::new(Program::new(Arc::new(graph), Arc::new(Half), false));
+        let (handover, config, begin) = (Handover::default(), Config::default(), Instant::now());
+        let on = |awaited| handover.place(&program, awaited, &config, false);
+        let mut steps = 0..;
+        for (other_work, expected) in [
+            (Duration::from_micros(5), RunOn::CallerIfIdle),
+            (Duration::from_millis(20), RunOn::Worker),
+            (Duration::from_micros(5), RunOn::CallerIfIdle),
+        ] {
+            for step in steps.by_ref().take(60) {
+                let sent = begin + Duration::from_secs(step);
+                handover.sent(&program, false, sent..sent, 0);
+                handover.needed(sent + other_work, 0);
+            }
+            assert_eq!(on(false), expected, "{other_work:?} of other work");
+            assert_eq!(on(true), RunOn::CallerIfIdle, "somebody waits already");
+        }
+    }
+
     #[test]
     fn one_slow_wake_does_not_end_hand_overs() {
         let handover = Handover::default();

@@ -83,7 +83,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session over a backend. Fails when the backend has no device.
+    /// A session over a backend.
+    ///
+    /// # Errors
+    /// Fails where the backend has no device.
     pub fn new(backend: Arc<dyn Backend>, config: Config) -> Result<Session, Error> {
         let count = backend.device_count();
         if count == 0 {
@@ -106,6 +109,9 @@ impl Session {
     }
 
     /// A device by index.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     pub fn device(&self, index: u16) -> Result<&Device, Error> {
         self.devices.get(usize::from(index)).ok_or_else(|| {
             let backend = self.inner.backend.name().to_owned();

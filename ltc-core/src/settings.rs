@@ -207,6 +207,9 @@ pub struct Vars {
 
 impl Vars {
     /// Of this process. Values are in lower case and without spaces around; empty ones say nothing.
+    ///
+    /// # Errors
+    /// Fails where a variable says what it may not; names it, its value, and what it may say.
     pub fn from_env() -> Result<Vars, BadSetting> {
         Vars::of(
             env::vars_os()
@@ -215,6 +218,9 @@ impl Vars {
     }
 
     /// Of these variables.
+    ///
+    /// # Errors
+    /// Fails where a variable says what it may not; names it, its value, and what it may say.
     pub fn of(vars: impl IntoIterator<Item = (String, String)>) -> Result<Vars, BadSetting> {
         let (mut known, mut warnings) = (Vec::new(), Vec::new());
         let mut vars: Vec<_> = vars.into_iter().collect();

@@ -170,6 +170,9 @@ impl Func {
 
 impl Expr {
     /// The expression of a text over these names.
+    ///
+    /// # Errors
+    /// Fails where the text is no expression, or names what is neither an argument nor a function.
     pub fn parse(text: &str, names: &[&str]) -> Result<Expr, ExprError> {
         let mut p = Parser { text, at: 0, names, parts: Vec::new(), depth: 0 };
         while let Some(name) = p.named() {
@@ -185,6 +188,9 @@ impl Expr {
     }
 
     /// Computes the expression: `input` and `number` make values, `apply` combines them. Stops at the first error.
+    ///
+    /// # Errors
+    /// Fails with what the arithmetic given fails with.
     pub fn evaluate<V, E>(
         &self,
         input: &mut impl FnMut(usize) -> Result<V, E>,

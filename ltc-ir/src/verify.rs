@@ -177,6 +177,9 @@ pub enum Fault {
 }
 
 /// Checks the whole graph; the first mistake, parameters before nodes before outputs.
+///
+/// # Errors
+/// Fails with the first fault, and where it is.
 pub fn verify(graph: &Graph) -> Result<(), VerifyError> {
     for (i, layout) in graph.params().iter().enumerate() {
         at(Location::Param(i), check_layout(layout))?;

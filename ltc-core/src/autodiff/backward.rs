@@ -22,6 +22,9 @@ pub struct GradOptions {
 }
 
 /// Gradients of the sum of `outputs` for `inputs`; `None` for inputs they were not computed from.
+///
+/// # Errors
+/// Fails where an operator between them has no gradient, with its name.
 pub fn grad(
     outputs: &[&LazyTensor],
     inputs: &[&LazyTensor],

@@ -171,11 +171,18 @@ impl LazyTensor {
     }
 
     /// Adds the gradients of this tensor, which has one element, to the leaves it was computed from.
+    ///
+    /// # Errors
+    /// Fails for a tensor of more than one element, for one that requires no gradient, and where an operator on the way
+    /// has none.
     pub fn backward(&self) -> Result<(), Error> {
         backward::run(self, None)
     }
 
     /// As [`LazyTensor::backward`], for a tensor of any size and the gradient that comes from outside.
+    ///
+    /// # Errors
+    /// Fails where the gradient has another shape, and as [`LazyTensor::backward`] does.
     pub fn backward_with(&self, gradient: &LazyTensor) -> Result<(), Error> {
         backward::run(self, Some(gradient))
     }

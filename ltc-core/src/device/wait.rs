@@ -1,4 +1,4 @@
-//! Reading what a device computes: sync points and waits.
+//! What goes between host and device: copies, sync points and waits.
 
 use std::{sync::Arc, time::Instant};
 
@@ -15,6 +15,9 @@ use crate::{
 impl Device {
     /// The data of a value: a sync point for everything pending, so that a loop that reads its loss each step runs one
     /// program per step, and a wait for just this value.
+    ///
+    /// # Errors
+    /// Fails with what the program that makes the value failed with, or where the wait is interrupted.
     pub fn value(&self, value: &TraceValue) -> Result<Buffer, Error> {
         if value.is_pending() {
             if let Some(slice) = self.slice_of_data(value) {
@@ -36,6 +39,9 @@ impl Device {
     }
 
     /// The data of values: sends what they need and nothing else, and waits for them.
+    ///
+    /// # Errors
+    /// Fails with what the program that makes the value failed with, or where the wait is interrupted.
     pub fn values_alone(&self, values: &[TraceValue]) -> Result<Vec<Buffer>, Error> {
         if values.iter().any(TraceValue::is_pending) {
             self.sync_some(values, SyncReason::Fallback)?;
@@ -64,7 +70,19 @@ impl Device {
         }
     }
 
+    /// Copies a host tensor to the device.
+    ///
+    /// # Errors
+    /// Fails where bytes and layout do not fit together, or the device has no room.
+    pub fn upload(&self, host: &HostTensor) -> Result<TraceValue, Error> {
+        let buffer = self.0.session.backend.upload(self.0.index, host)?;
+        Ok(self.import(host.layout.clone(), buffer))
+    }
+
     /// Copies a value to the host.
+    ///
+    /// # Errors
+    /// Fails with what the program that makes the value failed with, or where the wait is interrupted.
     pub fn download(&self, value: &TraceValue) -> Result<HostTensor, Error> {
         let buffer = self.value(value)?;
         Ok(self.0.session.backend.download(self.0.index, &buffer, value.layout())?)
@@ -72,6 +90,9 @@ impl Device {
 
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
     /// reported yet.
+    ///
+    /// # Errors
+    /// Fails with the first failure that nobody was told of, or where the wait is interrupted.
     pub fn wait(&self) -> Result<(), Error> {
         let done = self.0.executor.wait_idle(self.recorded(), &|| self.0.session.is_interrupted());
         done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;

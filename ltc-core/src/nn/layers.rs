@@ -19,6 +19,9 @@ pub struct Linear {
 
 impl Linear {
     /// Drawn as libtorch draws them: uniformly within one over the root of the width.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, inputs: i64, outputs: i64) -> Result<Linear, Error> {
         let bound = 1.0 / (inputs.max(1) as f64).sqrt();
         Ok(Linear {
@@ -28,6 +31,9 @@ impl Linear {
     }
 
     /// Applies the layer.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor) -> Result<LazyTensor, Error> {
         x.linear(&self.weight, Some(&self.bias))
     }
@@ -62,6 +68,9 @@ pub struct Conv2d {
 
 impl Conv2d {
     /// A square kernel.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, inputs: i64, outputs: i64, kernel: i64, config: Conv2dConfig) -> Result<Conv2d, Error> {
         let each = inputs / config.groups.max(1);
         let bound = 1.0 / ((each * kernel * kernel).max(1) as f64).sqrt();
@@ -73,6 +82,9 @@ impl Conv2d {
     }
 
     /// Applies the layer.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor) -> Result<LazyTensor, Error> {
         let c = &self.config;
         let options = Conv2dOptions {
@@ -98,12 +110,18 @@ pub struct LayerNorm {
 
 impl LayerNorm {
     /// Over dimensions of these sizes.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, shape: &[i64]) -> Result<LayerNorm, Error> {
         let (weight, bias) = (vars.full("weight", shape, 1.0)?, vars.full("bias", shape, 0.0)?);
         Ok(LayerNorm { weight, bias, shape: shape.into() })
     }
 
     /// Applies the layer.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor) -> Result<LazyTensor, Error> {
         x.layer_norm(&self.shape, Some(&self.weight), Some(&self.bias), 1e-5)
     }
@@ -121,12 +139,18 @@ pub struct GroupNorm {
 
 impl GroupNorm {
     /// Of so many channels.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, groups: i64, channels: i64) -> Result<GroupNorm, Error> {
         let (weight, bias) = (vars.full("weight", &[channels], 1.0)?, vars.full("bias", &[channels], 0.0)?);
         Ok(GroupNorm { weight, bias, groups })
     }
 
     /// Applies the layer.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor) -> Result<LazyTensor, Error> {
         x.group_norm(self.groups, Some(&self.weight), Some(&self.bias), 1e-5)
     }
@@ -150,6 +174,9 @@ const MOMENTUM: f64 = 0.1;
 
 impl BatchNorm2d {
     /// Of so many channels.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, channels: i64) -> Result<BatchNorm2d, Error> {
         let (device, sizes) = (vars.device(), [channels]);
         Ok(BatchNorm2d {
@@ -161,6 +188,9 @@ impl BatchNorm2d {
     }
 
     /// Applies the layer; in training, by the batch's own statistics, which the running ones follow.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor, train: bool) -> Result<LazyTensor, Error> {
         let (weight, bias) = (Some(&self.weight), Some(&self.bias));
         if !train {
@@ -189,11 +219,17 @@ pub struct Embedding {
 
 impl Embedding {
     /// Drawn from a standard normal distribution.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, rows: i64, width: i64) -> Result<Embedding, Error> {
         Ok(Embedding { weight: vars.normal("weight", &[rows, width], 1.0)? })
     }
 
     /// Rows by number.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         self.weight.embedding(indices)
     }
@@ -210,6 +246,9 @@ pub struct Attention {
 
 impl Attention {
     /// `width` must be divisible by `heads`; `causal` hides later positions.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn new(vars: &Vars, width: i64, heads: i64, causal: bool) -> Result<Attention, Error> {
         Ok(Attention {
             project: Linear::new(&vars.at("project"), width, 3 * width)?,
@@ -220,6 +259,9 @@ impl Attention {
     }
 
     /// Applies the layer.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn forward(&self, x: &LazyTensor) -> Result<LazyTensor, Error> {
         let (batch, length, width) = (x.size(0)?, x.size(1)?, x.size(2)?);
         let split = |t: &LazyTensor| t.reshape(&[batch, length, self.heads, width / self.heads])?.transpose(1, 2);

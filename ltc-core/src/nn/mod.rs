@@ -46,17 +46,26 @@ impl Vars {
     }
 
     /// Adds a variable drawn uniformly from `[-bound, bound)`.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn uniform(&self, name: &str, sizes: &[i64], bound: f64) -> Result<LazyTensor, Error> {
         let values = LazyTensor::rand(&self.device, sizes, DType::F32)?.mul(2.0 * bound)?.sub(bound)?;
         Ok(self.var(name, &values))
     }
 
     /// Adds a variable drawn from a normal distribution around 0.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn normal(&self, name: &str, sizes: &[i64], std: f64) -> Result<LazyTensor, Error> {
         Ok(self.var(name, &LazyTensor::randn(&self.device, sizes, DType::F32)?.mul(std)?))
     }
 
     /// Adds a variable of equal values.
+    ///
+    /// # Errors
+    /// Fails for sizes that libtorch refuses, in its words.
     pub fn full(&self, name: &str, sizes: &[i64], value: f64) -> Result<LazyTensor, Error> {
         Ok(self.var(name, &LazyTensor::full(&self.device, sizes, value, DType::F32)?))
     }

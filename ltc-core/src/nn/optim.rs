@@ -6,12 +6,18 @@ use crate::{Error, LazyTensor, no_grad};
 /// Moves variables against their gradients.
 pub trait Optimizer {
     /// One step by the gradients collected so far; variables without one stay.
+    ///
+    /// # Errors
+    /// Fails where a gradient does not fit its variable.
     fn step(&mut self) -> Result<(), Error>;
 
     /// The variables it moves.
     fn vars(&self) -> &Vars;
 
     /// Forgets old gradients, differentiates a loss, and steps.
+    ///
+    /// # Errors
+    /// As [`LazyTensor::backward`] and [`Optimizer::step`] do.
     fn backward_step(&mut self, loss: &LazyTensor) -> Result<(), Error> {
         self.vars().zero_grad();
         loss.backward()?;

@@ -62,6 +62,9 @@ fn count(sizes: &[i64], given: usize) -> Result<(), Error> {
 
 impl LazyTensor {
     /// A tensor of these numbers, row-major.
+    ///
+    /// # Errors
+    /// Fails where the sizes do not hold as many elements as there are, or the device has no room.
     pub fn from_slice<T: Element>(device: &Device, data: &[T], sizes: &[i64]) -> Result<LazyTensor, Error> {
         count(sizes, data.len())?;
         let mut bytes = Vec::with_capacity(data.len() * T::DTYPE.size_of());
@@ -70,21 +73,33 @@ impl LazyTensor {
     }
 
     /// A tensor with no dimensions.
+    ///
+    /// # Errors
+    /// Fails where the device has no room.
     pub fn scalar<T: Element>(device: &Device, value: T) -> Result<LazyTensor, Error> {
         LazyTensor::from_slice(device, &[value], &[])
     }
 
     /// A tensor of host memory.
+    ///
+    /// # Errors
+    /// Fails where bytes and layout do not fit together, or the device has no room.
     pub fn from_host(device: &Device, host: &HostTensor) -> Result<LazyTensor, Error> {
         Ok(LazyTensor::of(device.clone(), device.upload(host)?))
     }
 
     /// The values on the host: a sync point, and a wait for this value.
+    ///
+    /// # Errors
+    /// Fails with what the program that makes the value failed with, or where the wait is interrupted.
     pub fn to_host(&self) -> Result<HostTensor, Error> {
         self.device().download(&self.detach().contiguous()?.value())
     }
 
-    /// The values in row-major order: a sync point, and a wait for this value. Fails for another element type.
+    /// The values in row-major order: a sync point, and a wait for this value.
+    ///
+    /// # Errors
+    /// Fails for another element type, and with what the program that makes the value failed with.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         if T::DTYPE != self.dtype() {
             let message = format!("expected a tensor of {}, but it holds {}", T::DTYPE, self.dtype());
@@ -94,6 +109,9 @@ impl LazyTensor {
     }
 
     /// The values as `f64`, whatever real dtype they have.
+    ///
+    /// # Errors
+    /// Fails for complex tensors, and with what the program that makes the value failed with.
     pub fn to_f64_vec(&self) -> Result<Vec<f64>, Error> {
         let host = self.to_host()?;
         read_f64(self.dtype(), &host.bytes)
@@ -101,6 +119,10 @@ impl LazyTensor {
     }
 
     /// The value of a tensor with one element, as `f64`.
+    ///
+    /// # Errors
+    /// Fails for a tensor of more or fewer elements than one, and with what the program that makes the value failed
+    /// with.
     pub fn item(&self) -> Result<f64, Error> {
         match self.to_f64_vec()?[..] {
             [x] => Ok(x),
@@ -148,6 +170,9 @@ fn half_to_f64(bits: u16) -> f64 {
 #[cfg(feature = "ndarray")]
 impl LazyTensor {
     /// A tensor of an array's elements.
+    ///
+    /// # Errors
+    /// Fails where the device has no room.
     pub fn from_ndarray<T: Element, S, D>(
         device: &Device,
         array: &ndarray::ArrayBase<S, D>,
@@ -162,6 +187,9 @@ impl LazyTensor {
     }
 
     /// The values as an array: a sync point, and a wait for this value.
+    ///
+    /// # Errors
+    /// Fails for another element type, and with what the program that makes the value failed with.
     pub fn to_ndarray<T: Element>(&self) -> Result<ndarray::ArrayD<T>, Error> {
         let shape: Vec<usize> = self.sizes().iter().map(|&s| s as usize).collect();
         ndarray::ArrayD::from_shape_vec(shape, self.to_vec()?).map_err(|e| ShapeError::runtime(e.to_string()).into())

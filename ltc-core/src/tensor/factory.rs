@@ -7,6 +7,9 @@ use crate::{Device, Error};
 
 impl LazyTensor {
     /// A tensor of memory nobody wrote yet.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn empty(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         let layout: LayoutRef = Layout::contiguous(dtype, sizes).into();
         ltc_ir::rules::factory::check_sizes(sizes)?;
@@ -14,6 +17,9 @@ impl LazyTensor {
     }
 
     /// `full(size, fill_value, dtype)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn full(device: &Device, sizes: &[i64], value: impl Into<Scalar>, dtype: DType) -> Result<LazyTensor, Error> {
         let mut c = Recording::on(OpCode::Full, device);
         c.ints(sizes);
@@ -24,16 +30,25 @@ impl LazyTensor {
     }
 
     /// `zeros(size, dtype)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn zeros(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         LazyTensor::full(device, sizes, 0i64, dtype)
     }
 
     /// `ones(size, dtype)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn ones(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         LazyTensor::full(device, sizes, 1i64, dtype)
     }
 
     /// `arange(start, end, step, dtype)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn arange(
         device: &Device,
         start: impl Into<Scalar>,
@@ -51,6 +66,9 @@ impl LazyTensor {
     }
 
     /// `eye(n, m, dtype)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn eye(device: &Device, n: i64, m: i64, dtype: DType) -> Result<LazyTensor, Error> {
         let mut c = Recording::on(OpCode::EyeM, device);
         c.int(n);
@@ -61,16 +79,25 @@ impl LazyTensor {
     }
 
     /// Uniform draws from `[0, 1)`.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn rand(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         drawn(OpCode::Rand, device, sizes, dtype)
     }
 
     /// Standard normal draws.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randn(device: &Device, sizes: &[i64], dtype: DType) -> Result<LazyTensor, Error> {
         drawn(OpCode::Randn, device, sizes, dtype)
     }
 
     /// `randint(low, high, size)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randint(device: &Device, low: i64, high: i64, sizes: &[i64]) -> Result<LazyTensor, Error> {
         let mut c = Recording::on(OpCode::RandintLow, device);
         c.int(low);
@@ -82,6 +109,9 @@ impl LazyTensor {
     }
 
     /// `randperm(n)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randperm(device: &Device, n: i64) -> Result<LazyTensor, Error> {
         let mut c = Recording::on(OpCode::Randperm, device);
         c.int(n);
@@ -91,6 +121,9 @@ impl LazyTensor {
     }
 
     /// The same values in another element type; the tensor itself where it has it.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn to_dtype(&self, dtype: DType) -> Result<LazyTensor, Error> {
         if dtype == self.dtype() {
             return Ok(self.clone());
@@ -99,6 +132,9 @@ impl LazyTensor {
     }
 
     /// A copy in memory of its own.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn copy(&self) -> Result<LazyTensor, Error> {
         self.copied(None)
     }
@@ -117,6 +153,9 @@ impl LazyTensor {
     }
 
     /// Row-major, at the start of memory of its own where it is not already.
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn contiguous(&self) -> Result<LazyTensor, Error> {
         if self.is_contiguous() {
             return Ok(self.clone());

@@ -110,6 +110,9 @@ impl LazyTensor {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn i<'a>(&self, index: impl IndexOp<'a>) -> Result<LazyTensor, Error> {
         let mut x = self.clone();
         let mut dim = 0;

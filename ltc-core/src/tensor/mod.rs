@@ -49,6 +49,11 @@ use memory::Memory;
 use crate::{Device, Error, Storage, TraceValue, autodiff::Edge};
 
 /// A tensor whose operators are recorded. Cloning shares memory, as in libtorch; `Send` and `Sync`.
+///
+/// # Errors
+/// Operators refuse arguments that libtorch refuses, at the call, with its words and the class of its exception
+/// ([`crate::Error`]). What fails on values (an index out of range) fails where a value is read, with the operator and
+/// its line.
 pub struct LazyTensor {
     device: Device,
     memory: Memory,
@@ -129,6 +134,9 @@ impl LazyTensor {
     }
 
     /// Size of one dimension; negative ones count from the end.
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not.
     pub fn size(&self, dim: i64) -> Result<i64, Error> {
         let d = ltc_ir::rules::wrap_dim(dim, self.dim())?;
         Ok(self.sizes().get(d).copied().unwrap_or(1))
@@ -181,8 +189,9 @@ impl LazyTensor {
 
     /// Writes a tensor's values into this one's memory, cast and broadcast as `copy_` does; every alias sees them.
     ///
-    /// Fails for a tensor that gradients flow through: what they need would be overwritten. Optimisers write under
-    /// [`crate::no_grad`].
+    /// # Errors
+    /// Fails where shapes do not broadcast, and for a tensor that gradients flow through: what they need would be
+    /// overwritten. Optimisers write under [`crate::no_grad`].
     pub fn assign(&self, source: &LazyTensor) -> Result<(), Error> {
         if self.requires_grad() && crate::autodiff::is_enabled() {
             return Err(Error::InPlaceGradient);
@@ -217,6 +226,9 @@ impl LazyTensor {
     }
 
     /// Sends what this tensor needs to the device, without waiting.
+    ///
+    /// # Errors
+    /// Fails where the program does not compile, or a wait for room in the queue is interrupted.
     pub fn sync(&self) -> Result<(), Error> {
         self.device.sync_values(&[self.value()])
     }

@@ -43,6 +43,9 @@ pub struct Consumed {
 }
 
 /// Checks a blob; says what it consumes.
+///
+/// # Errors
+/// Fails where a tag, a flag, a type or a length is unknown or cut short; says at which argument.
 pub fn check(words: &[u64]) -> Result<Consumed, Malformed> {
     let mut reader = ArgReader::new(words);
     let mut rest = words;

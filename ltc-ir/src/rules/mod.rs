@@ -2,6 +2,10 @@
 //!
 //! A rule answers what eager libtorch on the CPU would: dtype, sizes and strides of each new result, or its error.
 //! Rules are total: whatever the arguments, they return.
+//!
+//! # Errors
+//! Every rule fails with a [`ShapeError`] for arguments that libtorch refuses: its words, and the class of its
+//! exception.
 
 mod checks;
 pub mod conv;

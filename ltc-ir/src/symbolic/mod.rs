@@ -164,6 +164,9 @@ impl Symbolic {
     }
 
     /// Whether a graph of this skeleton with these [`integers`] meets all assumptions; the symbols' values then.
+    ///
+    /// # Errors
+    /// Fails with the assumption that these integers do not meet.
     pub fn admit(&self, integers: &[i64]) -> Result<Vec<i64>, Refusal> {
         if integers.len() != self.base.len() {
             return Err(Refusal::OtherSkeleton);
@@ -202,6 +205,9 @@ impl Symbolic {
     }
 
     /// Checks that the graph makes sense at its first sizes and at some others that meet the assumptions.
+    ///
+    /// # Errors
+    /// Fails with the first thing that no graph of any sizes could be.
     pub fn verify(&self) -> Result<(), SymbolicFault> {
         self.admit(&self.base)?;
         let first = self.first_values();

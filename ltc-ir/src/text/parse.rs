@@ -59,6 +59,9 @@ impl Graph {
     /// assert_eq!(error.to_string(), "1:12: expected a dtype, found `f99`");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// Fails where the text is no graph; says where, and what was expected.
     pub fn parse(text: &str) -> Result<Graph, ParseError> {
         let mut p = Parser::new(text);
         p.graph().map_err(|Unexpected { at, expected }| p.error(at, expected))

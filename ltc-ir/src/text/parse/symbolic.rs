@@ -20,6 +20,9 @@ impl Symbolic {
     /// assert_eq!(Symbolic::parse(&symbolic.to_string())?, symbolic);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// Fails where the text is no symbolic graph; says where, and what was expected.
     pub fn parse(text: &str) -> Result<Symbolic, ParseError> {
         let mut p = Parser::new(text);
         p.symbolic().map_err(|Unexpected { at, expected }| p.error(at, expected))
