@@ -105,7 +105,9 @@ pub fn agree_after_failure(
         let failed = bad(op, &other.tensors[target]);
         let mut waited = failed.is_err();
         let failed = failed.ok();
-        let lost = failed.as_ref().map(|t| t.f_neg().unwrap_or_else(|_| t.shallow_clone()));
+        // Something of its own, also of booleans: what overwrites the result itself leaves nothing to fail.
+        let lost =
+            failed.as_ref().map(|t| t.f_neg().or_else(|_| t.f_logical_not()).unwrap_or_else(|_| t.shallow_clone()));
         after.push(lost.as_ref().unwrap_or(&other.tensors[target]).shallow_clone());
         shapes.push(shapes.tensors[target].copy());
         for s in program[at..rest].iter().filter(|s| keeps_shapes(s)) {
