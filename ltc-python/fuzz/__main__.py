@@ -55,7 +55,12 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                     small = shrink(text, again, ask, shrinking)
                     last = ask(small)
                     finding = (kind(again), last["what"] if "what" in last else again["what"], small)
-                    why = next((w for pattern, w in open_ if re.search(pattern, f"{small}{finding[1]}")), None)
+                    pattern, why = next((row for row in open_ if re.search(row[0], f"{small}{finding[1]}")), ("", None))
+                    if "LTC_FUSION: 1" in pattern:
+                        # What is expected of fused kernels alone is not there without them.
+                        exact = small.replace("# LTC_FUSION: 1", "# LTC_FUSION: exact")
+                        _, without = child(exact).ask({"program": exact, "plant": plant})
+                        why = why if without["outcome"] == "same" else None
                     if why and plant is None:
                         totals["known"] += 1
                         totals[f"known: {why}"] += 1
