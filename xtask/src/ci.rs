@@ -16,6 +16,9 @@ const CPP: &str = "ltc-torch-sys/csrc";
 /// What the clang-format says that `.clang-format` is written for.
 const CLANG_FORMAT: &str = "version 23.";
 
+/// What the ruff says that `ltc-python/pyproject.toml` is written for.
+const RUFF: &str = "ruff 0.17.";
+
 /// Which steps to run.
 #[derive(clap::Args)]
 pub(crate) struct Scope {
@@ -38,6 +41,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     if !scope.tests {
         cargo("format", &[&["fmt", "--all", "--check"]])?;
         cpp_format(root)?;
+        python_format(root)?;
         timed("tidy", || crate::tidy::run(root))?;
         timed("generated files", || crate::codegen::run(root, &crate::codegen::Options::checking()))?;
         cargo(
@@ -73,24 +77,36 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     done(start)
 }
 
-/// Checks the formatting of the C++, where the version of clang-format is there that `.clang-format` is written for:
-/// others format differently.
-fn cpp_format(root: &Path) -> Result<()> {
-    let of_venv = root.join(".venv/bin/clang-format");
-    let program = if of_venv.is_file() { &*of_venv.to_string_lossy() } else { "clang-format" };
-    let version = Command::new(program).arg("--version").output();
-    let version = version.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
-    if !version.contains(CLANG_FORMAT) {
-        println!("==> format of the C++: not checked, there is no clang-format of {CLANG_FORMAT}");
-        return Ok(());
+/// A formatter of `.venv` or of the path, where it is there in the version that its settings are written for: others
+/// format differently.
+fn formatter(root: &Path, name: &str, version: &str) -> Option<String> {
+    let of_venv = root.join(".venv/bin").join(name);
+    let program = if of_venv.is_file() { of_venv.to_string_lossy().into_owned() } else { name.to_owned() };
+    let told = Command::new(&program).arg("--version").output();
+    if told.is_ok_and(|told| String::from_utf8_lossy(&told.stdout).contains(version)) {
+        return Some(program);
     }
+    println!("==> {name}: not run, there is none that says `{version}` (`make python` installs it)");
+    None
+}
+
+/// Checks the formatting of the C++.
+fn cpp_format(root: &Path) -> Result<()> {
+    let Some(program) = formatter(root, "clang-format", CLANG_FORMAT) else { return Ok(()) };
     let folder = fs::read_dir(root.join(CPP)).with_context(|| CPP.to_owned())?;
     let mut args = vec!["--dry-run".to_owned(), "-Werror".to_owned()];
     for entry in folder {
         args.push(format!("{CPP}/{}", entry?.file_name().to_string_lossy()));
     }
     args[2..].sort_unstable();
-    step(root, "format of the C++", program, &args.iter().map(String::as_str).collect::<Vec<_>>())
+    step(root, "format of the C++", &program, &args.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Checks the formatting of the Python, and what can be told to be wrong with it without running it.
+fn python_format(root: &Path) -> Result<()> {
+    let Some(program) = formatter(root, "ruff", RUFF) else { return Ok(()) };
+    step(root, "format of the Python", &program, &["format", "--check", "--no-cache", "ltc-python"])?;
+    step(root, "lint of the Python", &program, &["check", "--no-cache", "ltc-python"])
 }
 
 /// `flag crate` for each pure crate.
@@ -105,6 +121,8 @@ fn step(root: &Path, name: &str, program: &str, args: &[&str]) -> Result<()> {
             .args(args)
             .current_dir(root)
             .env("RUSTDOCFLAGS", "-D warnings")
+            // What rustc keeps to compile a changed crate again is 15 GB for the workspace, and no step changes any.
+            .env("CARGO_INCREMENTAL", "0")
             // Random programs resize `out=` arguments on purpose: no warning for each.
             .env("TORCH_CPP_LOG_LEVEL", "ERROR")
             .status();
