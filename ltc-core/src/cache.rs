@@ -10,7 +10,7 @@ use ltc_backend::{DeviceIndex, Executable};
 use ltc_ir::{Canonical, Graph, Hash128};
 use smallvec::SmallVec;
 
-use crate::handover::RunTimes;
+use crate::run_times::RunTimes;
 
 /// A compiled graph.
 pub(crate) struct Program {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ltc_backend::{Buffer, ExecError};
 
 use crate::{
-    executor::{GiveUp, wait_while},
     sync::{
         Condvar, Mutex,
         atomic::{AtomicU64, Ordering},
     },
+    wait::{GiveUp, wait_while},
 };
 
 /// The data behind a trace value that needs no more computing: in flight, ready, or failed.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::settings::{BadSetting, Vars};
+use crate::settings::{BadSetting, Environment};
 
 /// Settings of a session. Every optimisation has its switch here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +80,11 @@ impl Config {
     /// # Errors
     /// Fails where a variable says what it may not; names it, its value, and what it may say.
     pub fn from_env() -> Result<Self, BadSetting> {
-        Vars::from_env().map(|vars| Self::from_vars(&vars))
+        Environment::from_env().map(|vars| Self::from_vars(&vars))
     }
 
     /// The defaults, changed by these variables.
-    pub fn from_vars(vars: &Vars) -> Self {
+    pub fn from_vars(vars: &Environment) -> Self {
         let d = Config::default();
         let number = |name: &str, default: usize| vars.number(name).unwrap_or(default);
         let switch = |name: &str, default: bool| vars.switch(name).unwrap_or(default);

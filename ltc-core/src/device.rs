@@ -11,7 +11,7 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use ltc_backend::{BackendError, Buffer, DeviceIndex, ExecError};
+use ltc_backend::{BackendError, Buffer, DeviceIndex};
 use ltc_ir::{
     ArgWriter, Canonical, FallbackReason, Graph, LayoutRef, Op, Operands, Props, RuntimeScalars, Scalar, Signature,
     SignatureRef, SiteId,
@@ -19,25 +19,26 @@ use ltc_ir::{
 use smallvec::SmallVec;
 
 use crate::{
-    Argument, DataCell, TraceValue,
+    TraceValue,
+    argument::Argument,
     cache::Program,
+    cell::DataCell,
+    compile,
     error::Error,
     event::{Event, SyncReason},
     executor::{self, Executor, Job},
-    extract::Moment,
     handover::{Hold, RunOn},
     lock::{Lock, Locked},
     metrics,
-    outcome::Refused,
+    moment::Moment,
     pending_ops::{PendingOps, SyncSet},
-    session::Inner,
-    shape_family::{self, Sizes},
-    storage::Storage,
+    runtime::Runtime,
     sync::{
         Mutex, MutexGuard,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
     undo::{Chain, Drawn, Journal, Log, Raises, Undo},
+    wait::NEVER,
 };
 
 /// A device of a session. Cheap to clone; recording and syncing may happen on any thread.
@@ -45,7 +46,7 @@ use crate::{
 pub struct Device(Arc<State>);
 
 pub(crate) struct State {
-    session: Arc<Inner>,
+    runtime: Arc<Runtime>,
     index: DeviceIndex,
     pending_ops: Lock<PendingOps>,
     syncing: Lock<SyncState>,
@@ -69,18 +70,18 @@ struct SyncState {
 }
 
 impl Device {
-    pub(crate) fn new(session: Arc<Inner>, index: DeviceIndex) -> Self {
-        let c = &session.config;
+    pub(crate) fn new(runtime: Arc<Runtime>, index: DeviceIndex) -> Self {
+        let c = &runtime.config;
         let executor = Executor::new(
-            session.backend.clone(),
+            runtime.backend.clone(),
             index,
-            session.counters.clone(),
-            session.events.clone(),
+            runtime.counters.clone(),
+            runtime.events.clone(),
             c.queue_depth,
         );
         let pending_ops = Lock::new(PendingOps::new(c));
         Device(Arc::new(State {
-            session,
+            runtime,
             index,
             pending_ops,
             syncing: Lock::default(),
@@ -117,7 +118,7 @@ impl Device {
     /// How many operations that can fail were recorded, with one of this signature.
     #[inline]
     fn count_raises(&self, signature: &SignatureRef) -> u32 {
-        self.0.raises.count(!signature.op().has(Props::TOTAL) || self.0.session.config.assume_faults)
+        self.0.raises.count(!signature.op().has(Props::TOTAL) || self.0.runtime.config.assume_faults)
     }
 
     /// How many operations that can fail were recorded since the last sync.
@@ -177,7 +178,7 @@ impl Device {
     #[cold]
     fn check_node_limit(&self) {
         if self.0.pending_ops.lock().over_node_limit() {
-            metrics::add(&self.0.session.counters.auto_syncs, 1);
+            metrics::add(&self.0.runtime.counters.auto_syncs, 1);
             self.sync_reporting_later(SyncReason::NodeLimit);
         }
     }
@@ -191,16 +192,16 @@ impl Device {
     }
 
     pub(crate) fn await_room_whatever_happens(&self) {
-        self.0.executor.await_room(executor::NEVER);
+        self.0.executor.await_room(NEVER);
     }
 
     /// A leaf for a buffer that is on the device already.
     pub fn import(&self, layout: LayoutRef, buffer: Buffer) -> TraceValue {
         let bytes = layout.storage_bytes();
-        let session = &self.0.session;
-        metrics::add(&session.counters.uploads, 1);
-        metrics::add(&session.counters.upload_bytes, bytes as u64);
-        session.events.push(|| Event::Upload { bytes });
+        let runtime = &self.0.runtime;
+        metrics::add(&runtime.counters.uploads, 1);
+        metrics::add(&runtime.counters.upload_bytes, bytes as u64);
+        runtime.events.push(|| Event::Upload { bytes });
         let value = TraceValue::data(layout, DataCell::ready(buffer));
         if self.0.pending_ops.lock().arrived(bytes) {
             self.check_byte_limit();
@@ -215,10 +216,10 @@ impl Device {
             self.0.pending_ops.lock().over_byte_limit(self.next_epoch())
         };
         if over {
-            metrics::add(&self.0.session.counters.auto_syncs, 1);
+            metrics::add(&self.0.runtime.counters.auto_syncs, 1);
             self.sync_reporting_later(SyncReason::ByteLimit);
             // What it holds shall be gone before as much comes again.
-            self.0.executor.finish(executor::NEVER);
+            self.0.executor.finish(NEVER);
         }
     }
 
@@ -239,20 +240,15 @@ impl Device {
     }
 
     pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
-        self.0.session.describe_site(site)
+        self.0.runtime.describe_site(site)
     }
 
     /// Counts an operator that ran eagerly.
     pub fn note_fallback(&self, op: &str, reason: FallbackReason) {
-        let session = &self.0.session;
-        session.counters.note_fallback(op, reason);
-        session.events.push(|| Event::Fallback { op: op.to_owned(), reason });
+        let runtime = &self.0.runtime;
+        runtime.counters.note_fallback(op, reason);
+        runtime.events.push(|| Event::Fallback { op: op.to_owned(), reason });
         tracing::debug!(op, reason = reason.as_str(), "eager fallback");
-    }
-
-    /// Sets a generator's state by seed: recorded, so draws before and after keep their order.
-    pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
-        generator.set(self, self.seeded(seed, site));
     }
 
     pub(crate) fn seeded(&self, seed: u64, site: SiteId) -> TraceValue {
@@ -265,12 +261,25 @@ impl Device {
     /// Seeds the generator that native tensors of this device draw from.
     pub fn manual_seed(&self, seed: u64) {
         let state = self.seeded(seed, SiteId::default());
-        self.generator().go_on(self, state);
+        self.draw_on(&mut self.generator(), state);
     }
 
     /// What native tensors draw from; whoever holds it draws alone.
     pub(crate) fn generator(&self) -> MutexGuard<'_, Drawn> {
         self.0.generator.lock()
+    }
+
+    /// The state to draw from next.
+    pub(crate) fn drawn_state<'g>(&self, generator: &'g mut Drawn) -> &'g TraceValue {
+        generator.state(|| self.seeded(0, SiteId::default()))
+    }
+
+    /// The state after a draw.
+    pub(crate) fn draw_on(&self, generator: &mut Drawn, next: TraceValue) {
+        let new = next.clone();
+        if let Some((log, old)) = generator.go_on(next) {
+            drop(self.note(log, old, &new));
+        }
     }
 
     fn next_epoch(&self) -> u32 {
@@ -289,7 +298,7 @@ impl Device {
     /// Waits while too many programs are queued. No lock is held here: an interrupted wait asks the language binding,
     /// which may want a lock of its own.
     fn await_room(&self) -> Result<(), Error> {
-        let has_room = self.0.executor.await_room(&|| self.0.session.is_interrupted());
+        let has_room = self.0.executor.await_room(&|| self.0.runtime.is_interrupted());
         if has_room { Ok(()) } else { Err(Error::Interrupted) }
     }
 
@@ -309,9 +318,9 @@ impl Device {
         self.0.syncs.fetch_add(1, Ordering::Relaxed);
         self.send(trace, std::mem::take(&mut set.nodes), reason, journal, false);
         set.nodes = trace.release();
-        let session = &self.0.session;
-        metrics::add(&session.counters.reused_nodes, set.reused);
-        if !session.reuse_nodes.load(Ordering::Relaxed) {
+        let runtime = &self.0.runtime;
+        metrics::add(&runtime.counters.reused_nodes, set.reused);
+        if !runtime.reuse_nodes.load(Ordering::Relaxed) {
             set.nodes.clear();
         }
         set.recycle_into(&self.0.pending_ops);
@@ -359,37 +368,37 @@ impl Device {
         if set.is_empty() {
             return;
         }
-        let session = &self.0.session;
+        let runtime = &self.0.runtime;
         let start = Instant::now();
         trace.fill(set, self.next_epoch(), self.takes_slices(), keepers);
-        if !session.config.donation {
+        if !runtime.config.donation {
             trace.params.iter_mut().for_each(|p| p.donated = false);
         }
-        session.counters.canonicalize.add(start.elapsed());
+        runtime.counters.canonicalize.add(start.elapsed());
         if trace.outputs.is_empty() {
             return;
         }
         let donated = trace.params.iter().filter(|p| p.donated).count();
-        metrics::add(&session.counters.syncs, 1);
-        metrics::add(&session.counters.recorded, trace.node_count() as u64);
+        metrics::add(&runtime.counters.syncs, 1);
+        metrics::add(&runtime.counters.recorded, trace.node_count() as u64);
         let slices = trace.params.iter().filter(|p| p.slice_at.is_some()).count();
-        metrics::add(&session.counters.donated, donated as u64);
-        metrics::add(&session.counters.sliced_inputs, slices as u64);
-        session.events.push(|| Event::Sync {
+        metrics::add(&runtime.counters.donated, donated as u64);
+        metrics::add(&runtime.counters.sliced_inputs, slices as u64);
+        runtime.events.push(|| Event::Sync {
             reason,
             nodes: trace.node_count(),
             params: trace.params.len(),
             donated,
             outputs: trace.outputs.len(),
         });
-        let (program, undo) = match self.program(trace) {
+        let (program, undo) = match compile::program(runtime, self.0.index, trace) {
             Ok(program) => {
                 let undo = Undo::of(&journal, trace, &program.graph);
                 (program, undo)
             }
             Err(error) => {
                 let undo = Undo::all(journal.chains(trace), trace.params.len());
-                (self.refused(Arc::new(trace.to_graph()), &error), Some(undo))
+                (self.refused(&Arc::new(trace.to_graph()), &error), Some(undo))
             }
         };
         // What only the notes keep may be written over, and is memory for the next step.
@@ -399,52 +408,43 @@ impl Device {
         self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
     }
 
+    /// A program of this graph, which may be one for other sizes, respecialised.
+    pub(crate) fn compile(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
+        compile::compile(&self.0.runtime, self.0.index, graph)
+    }
+
     /// A program that fails at the operator that cannot be compiled.
-    pub(crate) fn refused(&self, graph: Arc<Graph>, error: &BackendError) -> Arc<Program> {
-        let backend = &self.0.session.backend;
-        let compiles = |nodes: usize| {
-            let values: Vec<_> = graph.nodes()[..nodes].iter().flat_map(|n| n.result_ids()).collect();
-            backend.compile(self.0.index, &Arc::new(graph.part(&values).0)).is_ok()
-        };
-        // The first so many nodes compile, so many more do not.
-        let (mut fine, mut not) = (0, graph.nodes().len());
-        while not > fine + 1 {
-            let half = fine.midpoint(not);
-            *(if compiles(half) { &mut fine } else { &mut not }) = half;
-        }
-        let op = graph.nodes().get(fine).map_or("compile", |n| n.op().name());
-        let (op, class, message) = (op.to_owned(), ltc_ir::ErrorClass::Runtime, error.to_string());
-        let error = ExecError { op, class, message, node: fine, site: SiteId::default() };
-        Arc::new(Program::new(graph.clone(), Arc::new(Refused::new(graph, error)), false))
+    pub(crate) fn refused(&self, graph: &Arc<Graph>, error: &BackendError) -> Arc<Program> {
+        compile::refused(&*self.0.runtime.backend, self.0.index, graph, error)
     }
 
     /// Runs a job here if that is faster than handing it over, or if the caller is going to wait for it anyway.
     pub(crate) fn submit(&self, mut job: Job, awaited: bool) {
-        let session = &self.0.session;
-        let config = &session.config;
-        metrics::add(&session.counters.executions, 1);
+        let runtime = &self.0.runtime;
+        let config = &runtime.config;
+        metrics::add(&runtime.counters.executions, 1);
         let hash = job.program.graph.hash();
-        let event = |inline| session.events.push(|| Event::Execute { hash, inline });
+        let event = |inline| runtime.events.push(|| Event::Execute { hash, inline });
         let program = job.program.clone();
         let handover = &self.0.executor.handover;
         let mut single_threaded = false;
-        let interrupts = session.interrupts();
+        let interrupts = runtime.interrupts();
         let mut here = || match handover.place(&program, awaited, config, interrupts) {
             RunOn::Worker => false,
             RunOn::WorkerOneThread => {
                 single_threaded = true;
-                metrics::add(&session.counters.overlapped_executions, 1);
+                metrics::add(&runtime.counters.overlapped_executions, 1);
                 false
             }
             RunOn::CallerIfIdle => self.0.executor.is_idle(),
-            RunOn::Caller => self.0.executor.finish(if interrupts { &|| true } else { executor::NEVER }),
+            RunOn::Caller => self.0.executor.finish(if interrupts { &|| true } else { NEVER }),
         };
         let time = if !config.async_execution {
             event(true);
             self.0.executor.run_inline(job)
         } else if config.inline_execution && here() {
             event(true);
-            metrics::add(&session.counters.inline_executions, 1);
+            metrics::add(&runtime.counters.inline_executions, 1);
             self.0.executor.run_inline(job)
         } else {
             event(false);
@@ -490,53 +490,7 @@ impl Device {
 
     /// Whether parameters of programs may be slices of data.
     pub(crate) fn takes_slices(&self) -> bool {
-        self.0.session.config.slice_params && self.0.session.backend.has_slices()
-    }
-
-    /// The one place where a cache miss can happen.
-    fn program(&self, trace: &Canonical<Arc<DataCell>>) -> Result<Arc<Program>, BackendError> {
-        let session = &self.0.session;
-        let found = session.cache.lock().get(self.0.index, trace);
-        if let Some(program) = found {
-            metrics::add(&session.counters.cache_hits, 1);
-            session.events.push(|| Event::CacheHit { hash: trace.hash() });
-            // A respecialised program keeps decisions of the sizes it was compiled for: its text may differ.
-            if session.config.check_cache && !program.respecialised {
-                let again = session.backend.compile(self.0.index, &Arc::new(trace.to_graph()))?;
-                if again.text() != program.executable.text() {
-                    return Err(BackendError::Device("cache check: a hit compiles to another program".into()));
-                }
-            }
-            return Ok(program);
-        }
-        let program = self.compile(&Arc::new(trace.to_graph()))?;
-        session.cache.lock().insert(self.0.index, program.clone());
-        Ok(program)
-    }
-
-    /// A program of this graph: one for other sizes, respecialised, or a new one.
-    pub(crate) fn compile(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
-        let session = &self.0.session;
-        let Some(sizes) = session.config.symbolic.then(|| Sizes::of(self.0.index, graph)) else {
-            return self.compile_anew(graph);
-        };
-        if let Some(program) = shape_family::respecialise(session, &sizes) {
-            return Ok(program);
-        }
-        let program = self.compile_anew(graph)?;
-        session.families.lock().insert(&sizes, &program);
-        Ok(program)
-    }
-
-    fn compile_anew(&self, graph: &Arc<Graph>) -> Result<Arc<Program>, BackendError> {
-        let session = &self.0.session;
-        let start = Instant::now();
-        let executable = session.backend.compile(self.0.index, graph)?;
-        session.counters.compile.add(start.elapsed());
-        metrics::add(&session.counters.compiles, 1);
-        session.events.push(|| Event::Compile { hash: graph.hash(), nodes: graph.nodes().len() });
-        tracing::debug!(hash = %graph.hash(), nodes = graph.nodes().len(), "compiled");
-        Ok(Arc::new(Program::new(graph.clone(), executable, false)))
+        self.0.runtime.config.slice_params && self.0.runtime.backend.has_slices()
     }
 
     /// Turns outputs into placeholders and gathers what the program runs on.
@@ -554,15 +508,15 @@ impl Device {
     /// Sends everything pending and waits until it has run, without asking how that went: before a fork.
     pub fn quiesce(&self) {
         self.sync_reporting_later(SyncReason::Explicit);
-        self.0.executor.finish(executor::NEVER);
+        self.0.executor.finish(NEVER);
     }
 
     /// Takes what other threads could hold of it.
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> HeldDevice<'_> {
         let syncing = self.0.syncing.lock();
         let executor = self.0.executor.hold();
         let handover = self.0.executor.handover.hold();
-        Held { executor, _rest: (syncing, handover, self.0.pending_ops.lock()) }
+        HeldDevice { executor, _rest: (syncing, handover, self.0.pending_ops.lock()) }
     }
 
     /// How many operations are pending and alive.
@@ -579,12 +533,12 @@ impl Device {
 type Rest<'a> = (Locked<'a, SyncState>, Hold<'a>, Locked<'a, PendingOps>);
 
 /// A device that only this thread can use, with nothing in flight.
-pub(crate) struct Held<'a> {
-    executor: executor::Held<'a>,
+pub(crate) struct HeldDevice<'a> {
+    executor: executor::HeldExecutor<'a>,
     _rest: Rest<'a>,
 }
 
-impl Held<'_> {
+impl HeldDevice<'_> {
     /// In a forked child: the next program starts a thread.
     pub(crate) fn begin_anew(&mut self) {
         self.executor.begin_anew();
@@ -593,6 +547,6 @@ impl Held<'_> {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({}:{})", self.0.session.backend.name(), self.0.index.0)
+        write!(f, "Device({}:{})", self.0.runtime.backend.name(), self.0.index.0)
     }
 }

@@ -13,20 +13,21 @@ use ltc_ir::{ErrorClass, LayoutRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{
+    argument::{Argument, Arguments},
     cache::Program,
     cell::DataCell,
     event::{Event, EventLog},
-    extract::{Argument, Arguments},
     handover::Handover,
     lock::{Lock, Locked},
     metrics::{self, Counters},
     outcome::Sink,
     sync::{
-        Condvar, Mutex, MutexGuard,
+        Condvar, Mutex,
         thread::{self, JoinHandle, Thread},
         unpark,
     },
     undo::Undo,
+    wait::{GiveUp, NEVER, wait_while},
 };
 
 /// One program with everything it runs on.
@@ -48,12 +49,12 @@ const UNREPORTED: usize = 64;
 /// A job, and the [`Backend::thread_state`] of who hands it over.
 type Handed = (Job, u64);
 
-/// What the executor shares with its device.
-pub(crate) struct Shared {
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) device: DeviceIndex,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) events: Arc<EventLog>,
+/// What the executor's thread shares with its handle.
+struct Shared {
+    backend: Arc<dyn Backend>,
+    device: DeviceIndex,
+    counters: Arc<Counters>,
+    events: Arc<EventLog>,
     progress: Mutex<Progress>,
     /// The thread, once it runs. It sleeps by itself, in no list of `parking_lot`'s: in a forked child its place in one
     /// would be memory that the next thread is given.
@@ -85,30 +86,6 @@ pub(crate) struct Executor {
     queue_depth: usize,
     thread: Lock<Option<JoinHandle<()>>>,
 }
-
-/// How long a wait sleeps before it asks whether it is still wanted.
-pub(crate) const TICK: Duration = Duration::from_millis(50);
-
-/// Asked now and then by a wait: whether to give up.
-pub(crate) type GiveUp<'a> = &'a dyn Fn() -> bool;
-
-/// Waits while a condition holds; false if the wait was given up. No lock is held while it asks.
-pub(crate) fn wait_while<T>(
-    changed: &Condvar,
-    state: &mut MutexGuard<'_, T>,
-    mut condition: impl FnMut(&mut T) -> bool,
-    give_up: GiveUp<'_>,
-) -> bool {
-    while changed.wait_while_for(state, &mut condition, TICK).timed_out() && condition(state) {
-        if MutexGuard::unlocked(state, give_up) {
-            return false;
-        }
-    }
-    true
-}
-
-/// Nothing interrupts this wait.
-pub(crate) const NEVER: GiveUp<'static> = &|| false;
 
 impl Executor {
     pub(crate) fn new(
@@ -173,12 +150,12 @@ impl Executor {
     }
 
     /// All that another thread could hold while this one forks; taken once nothing is in flight.
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> HeldExecutor<'_> {
         let thread = self.thread.lock();
         let shared = self.shared.lock();
         wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, NEVER);
         let sent = shared.progress.lock().sent;
-        Held { shared, thread, sent }
+        HeldExecutor { shared, thread, sent }
     }
 
     /// How many programs were sent so far.
@@ -237,13 +214,13 @@ impl Executor {
 }
 
 /// An executor with nothing in flight, which nobody else can use.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldExecutor<'a> {
     shared: Locked<'a, Arc<Shared>>,
     thread: Locked<'a, Option<JoinHandle<()>>>,
     sent: u64,
 }
 
-impl Held<'_> {
+impl HeldExecutor<'_> {
     /// In a forked child: the thread did not come along.
     pub(crate) fn begin_anew(&mut self) {
         // Dropping the handle of a thread that does not exist would detach it.
@@ -338,7 +315,9 @@ impl Shared {
         let _turn = self.turn.lock();
         let start = Instant::now();
         let number = outputs.first().map_or(0, |cell| cell.made_by());
-        let mut sink = Sink::new(self, &program.graph, (&outputs, &sites), number, undo, &params);
+        let keeps = |error: &Arc<ExecError>| self.note(number, error.clone());
+        let backend = (&*self.backend, self.device);
+        let mut sink = Sink::new(backend, &keeps, &program.graph, (&outputs, &sites), undo, &params);
         let again = if sink.wants_numbers() { numbers.clone() } else { SmallVec::new() };
         let run =
             AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, single_threaded }, &mut sink));
@@ -380,7 +359,7 @@ impl Shared {
     }
 
     /// Keeps an error of a program to be told.
-    pub(crate) fn note(&self, program: u64, error: Arc<ExecError>) {
+    fn note(&self, program: u64, error: Arc<ExecError>) {
         let mut progress = self.progress.lock();
         if progress.unreported.len() < UNREPORTED && !progress.unreported.iter().any(|(_, e)| Arc::ptr_eq(e, &error)) {
             progress.unreported.push_back((program, error.clone()));

@@ -6,74 +6,20 @@
 use std::sync::{Arc, OnceLock};
 
 use ltc_backend::BackendError;
-use ltc_ir::{Canonical, Graph, Hash128, LayoutRef, ParamBinding, Signature, SignatureRef, SiteId};
+use ltc_ir::{Graph, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{
-    DataCell, TraceValue,
+    TraceValue,
+    argument::{Argument, Arguments},
     cache::Program,
+    cell::DataCell,
     device::Device,
     error::Error,
     executor::Job,
-    undo::{Before, Chain, Repeated, Version},
+    moment::Moment,
+    undo::{Before, Repeated},
 };
-
-/// What a parameter stands for in a run.
-#[derive(Clone, Debug)]
-pub struct Argument {
-    /// The data, or what it is a slice of.
-    pub data: Arc<DataCell>,
-    /// The caller gives up its hold, which must then be the last one; not for slices.
-    pub donated: bool,
-    /// It is the slice that the parameter's layout shows from this element of the data's memory on.
-    pub slice_at: Option<i64>,
-}
-
-/// One argument per parameter.
-pub type Arguments = SmallVec<[Argument; 4]>;
-
-impl Argument {
-    /// All of the data, which the caller keeps.
-    pub fn whole(data: Arc<DataCell>) -> Self {
-        Argument { data, donated: false, slice_at: None }
-    }
-}
-
-impl From<ParamBinding<Arc<DataCell>>> for Argument {
-    fn from(binding: ParamBinding<Arc<DataCell>>) -> Self {
-        let ParamBinding { data, donated, slice_at, .. } = binding;
-        Argument { data, donated, slice_at }
-    }
-}
-
-/// A moment in what a device was sent to run ([`Device::moment`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    syncs: u64,
-    sent: u64,
-}
-
-impl Moment {
-    pub(crate) fn new(syncs: u64, sent: u64) -> Self {
-        Moment { syncs, sent }
-    }
-
-    /// How often all that was pending had been sent.
-    pub(crate) fn syncs(self) -> u64 {
-        self.syncs
-    }
-
-    /// Whether data comes from a program that was sent later.
-    pub fn precedes(self, data: &DataCell) -> bool {
-        data.made_by() > self.sent
-    }
-
-    /// Whether some of what a computation is made from comes from later.
-    pub(crate) fn precedes_part_of(self, trace: &Canonical<Arc<DataCell>>, before: &[Chain]) -> bool {
-        let is_later = |v: &Version| matches!(v, Version::Data(data, _) if self.precedes(data));
-        trace.params.iter().any(|p| self.precedes(&p.data)) || before.iter().flat_map(|c| &c.versions).any(is_later)
-    }
-}
 
 /// A computation over data leaves. Cheap to share; running it does not change it.
 #[derive(Debug)]
@@ -210,7 +156,7 @@ impl Extracted {
         // Results are handed out already: what cannot be compiled fails as what cannot run.
         let program = match self.program() {
             Ok(program) => program.clone(),
-            Err(error) => self.device.refused(self.graph.clone(), &BackendError::Device(error.to_string())),
+            Err(error) => self.device.refused(&self.graph, &BackendError::Device(error.to_string())),
         };
         let job = Job { program, params: inputs, numbers, outputs, sites, single_threaded: false, undo };
         self.device.submit(job, false);

@@ -19,10 +19,7 @@
 use std::{
     num::NonZero,
     ops::Range,
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::{Arc, OnceLock, Weak},
     thread,
     time::{Duration, Instant},
 };
@@ -33,61 +30,8 @@ use crate::{
     Config,
     cache::Program,
     lock::{Lock, Locked},
-    overlap::AbTrial,
+    run_times::Mean,
 };
-
-/// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the
-/// thread had to wait for a processor) counts as twice as long.
-#[derive(Debug, Default)]
-pub(crate) struct Mean(AtomicU64);
-
-impl Mean {
-    pub(crate) fn note(&self, time: Duration) {
-        let new = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let old = self.0.load(Relaxed);
-        // A lost update loses one sample.
-        self.0.store(if old == 0 { new } else { (3 * old + new.min(2 * old)).div_ceil(4) }, Relaxed);
-    }
-
-    fn get(&self) -> Option<Duration> {
-        Some(self.0.load(Relaxed)).filter(|&n| n > 0).map(Duration::from_nanos)
-    }
-}
-
-/// What is known of a program.
-#[derive(Debug, Default)]
-pub(crate) struct RunTimes {
-    /// How long it runs, on as many threads as it takes.
-    pub(crate) run: Mean,
-    /// How long its caller goes on before somebody waits, or the next program comes.
-    until_needed: Mean,
-    /// How many operations its caller recorded meanwhile, the last time and the time before.
-    recorded: [AtomicU64; 2],
-    pub(crate) overlap: AbTrial,
-}
-
-impl RunTimes {
-    /// Whether the caller has so much to do beside the program that it could be worth it to leave it all processors but
-    /// one: several threads seldom take off a program all that they could.
-    fn has_company(&self, processors: usize) -> bool {
-        let several = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
-        let enough = |run: Duration, until_needed: Duration| until_needed >= (run / 4).saturating_mul(several);
-        several > 0
-            && self.run.get().zip(self.until_needed.get()).is_some_and(|(run, until_needed)| enough(run, until_needed))
-    }
-
-    fn note_recorded(&self, operations: u64) {
-        let [last, before] = &self.recorded;
-        before.store(last.swap(operations, Relaxed), Relaxed);
-    }
-
-    /// Whether the caller records for longer than several threads take off the program. Counted, not timed. The better
-    /// of two times counts: a caller who stops now and then has as much to do otherwise.
-    fn records_longer_than(&self, saves: Duration, each: Duration) -> bool {
-        let operations = self.recorded.iter().map(|n| n.load(Relaxed)).max().unwrap_or(0);
-        each.saturating_mul(u32::try_from(operations).unwrap_or(u32::MAX)) > saves
-    }
-}
 
 /// What is known of one device's hand-overs.
 #[derive(Debug, Default)]
@@ -289,18 +233,5 @@ mod tests {
         handover.woke(Duration::from_millis(5));
         let (run, until_needed) = (Duration::from_micros(300), Duration::from_micros(600));
         assert!(is_gain(run, handover.wake(), Some(until_needed)), "{:?}", handover.wake());
-    }
-
-    #[test]
-    fn a_mean_follows_its_samples_and_is_never_nothing_again() {
-        let mean = Mean::default();
-        assert_eq!(mean.get(), None);
-        mean.note(Duration::ZERO);
-        assert!(mean.get().is_some());
-        (0..100).for_each(|_| mean.note(Duration::from_micros(40)));
-        let near = mean.get().expect("noted");
-        assert!(near > Duration::from_micros(39) && near <= Duration::from_micros(40), "{near:?}");
-        mean.note(Duration::MAX);
-        assert!(mean.get().expect("noted") <= Duration::from_micros(50), "one outlier counts little");
     }
 }

@@ -9,9 +9,11 @@
 //! Re-implements `torch/csrc/lazy/core` (`lazy_graph_executor`, `tensor`, `cache`, `metrics`, `multi_wait`, `config`).
 #![forbid(unsafe_code)]
 
+mod argument;
 mod autodiff;
 mod cache;
 mod cell;
+mod compile;
 mod config;
 mod device;
 mod error;
@@ -21,10 +23,13 @@ mod extract;
 mod handover;
 mod lock;
 mod metrics;
+mod moment;
 pub mod nn;
 mod outcome;
 mod overlap;
 mod pending_ops;
+mod run_times;
+mod runtime;
 mod session;
 pub mod settings;
 mod shape_family;
@@ -32,16 +37,20 @@ mod storage;
 mod sync;
 pub mod tensor;
 mod undo;
+mod wait;
 
+pub use argument::{Argument, Arguments};
 pub use autodiff::{GradOptions, NoGradGuard, grad, is_enabled as is_grad_enabled, no_grad};
 pub use cell::DataCell;
 pub use config::Config;
 pub use device::Device;
 pub use error::Error;
 pub use event::{Event, SyncReason};
-pub use extract::{Argument, Arguments, Extracted, Moment};
+pub use extract::Extracted;
 pub use metrics::{Metrics, TimingSummary};
-pub use session::{Held, Interrupt, Session, SiteResolver};
+pub use moment::Moment;
+pub use runtime::{Interrupt, SiteResolver};
+pub use session::{HeldSession, Session};
 pub use storage::Storage;
 #[cfg(feature = "interleave")]
 pub use sync::faults;

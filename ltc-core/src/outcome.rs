@@ -6,13 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use ltc_backend::{Buffer, ExecError, Executable, Input, Inputs, OutputSink};
+use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Executable, Input, Inputs, OutputSink};
 use ltc_ir::{ErrorClass, Graph, GraphBuilder, LayoutRef, Op, Signature, SiteId, ValueId};
 use smallvec::SmallVec;
 
 use crate::{
     cell::DataCell,
-    executor::Shared,
     undo::{self, Undo, Version},
 };
 
@@ -43,12 +42,13 @@ impl Executable for Refused {
 
 /// Receives the outputs of one run.
 pub(crate) struct Sink<'a> {
-    shared: &'a Shared,
+    backend: &'a dyn Backend,
+    device: DeviceIndex,
+    /// Keeps a failure to be told to whoever waits next.
+    keep: &'a dyn Fn(&Arc<ExecError>),
     graph: &'a Graph,
     outputs: &'a [Arc<DataCell>],
     sites: &'a [SiteId],
-    /// Number of the program.
-    number: u64,
     undo: Option<Arc<Undo>>,
     /// What is kept of the parameters.
     kept: Vec<(u32, Buffer)>,
@@ -62,10 +62,10 @@ pub(crate) struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(
-        shared: &'a Shared,
+        (backend, device): (&'a dyn Backend, DeviceIndex),
+        keep: &'a dyn Fn(&Arc<ExecError>),
         graph: &'a Graph,
         (outputs, sites): (&'a [Arc<DataCell>], &'a [SiteId]),
-        number: u64,
         undo: Option<Arc<Undo>>,
         inputs: &[Input],
     ) -> Self {
@@ -75,11 +75,12 @@ impl<'a> Sink<'a> {
         });
         let failed = inputs.iter().enumerate().filter(|(_, i)| i.buffer.is_err()).map(|(p, _)| p as u32);
         Sink {
-            shared,
+            backend,
+            device,
+            keep,
             graph,
             outputs,
             sites,
-            number,
             kept: kept.collect(),
             undo,
             failed_params: failed.collect(),
@@ -107,7 +108,7 @@ impl<'a> Sink<'a> {
             // A failure of this program gets the site of this very step's recording.
             let site = self.sites.get(*node).copied().unwrap_or_default();
             *error = Arc::new(ExecError { site, node: ExecError::ELSEWHERE, ..(**error).clone() });
-            self.shared.note(self.number, error.clone());
+            (self.keep)(error);
         }
         let (lost, first) = (std::mem::take(&mut self.lost), self.first.clone());
         let failed_at = first.as_ref().map_or(usize::MAX, |(node, _)| *node);
@@ -129,7 +130,7 @@ impl<'a> Sink<'a> {
                     let source = self.before(output, (failed_at, false), &tainted, &mut again);
                     if source.is_some() {
                         // A storage does not get what was computed from another program's failure: that is said again.
-                        self.shared.note(self.number, error.clone());
+                        (self.keep)(&error);
                     }
                     (error, source)
                 }
@@ -148,7 +149,7 @@ impl<'a> Sink<'a> {
                     Source::Memory => self.memory(&is)?,
                 };
                 let wanted = self.graph.layout(self.graph.outputs()[output]);
-                undo::same_bytes(&*self.shared.backend, self.shared.device, buffer, (&is, wanted))
+                undo::same_bytes(self.backend, self.device, buffer, (&is, wanted))
             });
             self.outputs[output].set(given.ok_or(error));
         }
@@ -227,7 +228,7 @@ impl<'a> Sink<'a> {
     /// What a graph computes, as far as it does.
     fn run(&self, graph: Graph, inputs: Inputs) -> Vec<Option<Buffer>> {
         let mut found = Found(vec![None; graph.outputs().len()]);
-        let executable = self.shared.backend.compile(self.shared.device, &Arc::new(graph));
+        let executable = self.backend.compile(self.device, &Arc::new(graph));
         if let Ok(executable) = executable {
             let run = AssertUnwindSafe(|| executable.execute(inputs, &mut found));
             // What was told before a panic is right.

@@ -118,7 +118,8 @@ pub const SETTINGS: &[Setting] = &[
         "LTC_SITES",
         SwitchOr(&["ask"]),
         "on",
-        "Remember where operations were recorded, for error messages; ask: in Python, only by the interpreter's own functions.",
+        "Remember where operations were recorded, for error messages; ask: in Python, only by the interpreter's own \
+         functions.",
     ),
     setting(
         "LTC_EXPECT_CALLS",
@@ -200,18 +201,18 @@ impl Kind {
 
 /// What the environment says, checked.
 #[derive(Clone, Debug, Default)]
-pub struct Vars {
+pub struct Environment {
     known: Vec<(&'static Setting, String)>,
     warnings: Vec<String>,
 }
 
-impl Vars {
+impl Environment {
     /// Of this process. Values are in lower case and without spaces around; empty ones say nothing.
     ///
     /// # Errors
     /// Fails where a variable says what it may not; names it, its value, and what it may say.
-    pub fn from_env() -> Result<Vars, BadSetting> {
-        Vars::of(
+    pub fn from_env() -> Result<Environment, BadSetting> {
+        Environment::of(
             env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))),
         )
@@ -221,7 +222,7 @@ impl Vars {
     ///
     /// # Errors
     /// Fails where a variable says what it may not; names it, its value, and what it may say.
-    pub fn of(vars: impl IntoIterator<Item = (String, String)>) -> Result<Vars, BadSetting> {
+    pub fn of(vars: impl IntoIterator<Item = (String, String)>) -> Result<Environment, BadSetting> {
         let (mut known, mut warnings) = (Vec::new(), Vec::new());
         let mut vars: Vec<_> = vars.into_iter().collect();
         // A former name comes after today's, which counts if both are set: the first of a name is found.
@@ -250,7 +251,7 @@ impl Vars {
             }
             known.push((setting, text));
         }
-        Ok(Vars { known, warnings })
+        Ok(Environment { known, warnings })
     }
 
     /// What a variable says, if anything.
@@ -298,9 +299,12 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The table, for people.
 pub fn markdown() -> String {
-    let mut text = "# Settings\n\nEnvironment variables, read when the device is set up. One that says what it may not is an error there, \
-                    one that is\nunknown a warning. Written by `LTC_TEST_BLESS=1 cargo test -p ltc-core --test settings` from \
-                    `ltc-core/src/settings.rs`.\n\n| variable | values | default | |\n|---|---|---|---|\n"
+    let mut text = "# Settings\n\n\
+                    Environment variables, read when the device is set up. One that says what it may not is an error \
+                    there, one that is\n\
+                    unknown a warning. Written by `LTC_TEST_BLESS=1 cargo test -p ltc-core --test settings` from \
+                    `ltc-core/src/settings.rs`.\n\n\
+                    | variable | values | default | |\n|---|---|---|---|\n"
         .to_owned();
     for Setting { name, kind, default, doc } in SETTINGS {
         let _ = writeln!(text, "| `{name}` | {} | {default} | {doc} |", kind.allowed());

@@ -6,10 +6,7 @@
 //! (two sizes were equal by chance) it is widened by the sizes seen since; where a size became one, or the program
 //! cannot follow, the graph is compiled and founds a family of its own.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Instant,
-};
+use std::sync::{Arc, Weak};
 
 use hashlink::LruCache;
 use ltc_backend::DeviceIndex;
@@ -18,7 +15,7 @@ use ltc_ir::{
     symbolic::{has_same_skeleton, integers, skeleton},
 };
 
-use crate::{cache::Program, event::Event, metrics, session::Inner};
+use crate::cache::Program;
 
 /// Families of one skeleton; the oldest goes.
 const MAX_FAMILIES: usize = 8;
@@ -37,6 +34,10 @@ impl<'a> Sizes<'a> {
     pub(crate) fn of(device: DeviceIndex, graph: &'a Arc<Graph>) -> Self {
         Sizes { device, graph, skeleton: skeleton(graph), integers: integers(graph) }
     }
+
+    pub(crate) fn graph(&self) -> &'a Arc<Graph> {
+        self.graph
+    }
 }
 
 /// Programs of one skeleton that were made from one another.
@@ -53,10 +54,21 @@ struct ShapeFamily {
 }
 
 /// A program to respecialise, and how the family must change for it.
-struct Candidate {
+pub(crate) struct Candidate {
     number: u64,
     program: Arc<Program>,
     widened: Option<(Arc<Symbolic>, Vec<Vec<i64>>)>,
+}
+
+impl Candidate {
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the family covers then, if that is more.
+    pub(crate) fn widened(&self) -> Option<&Symbolic> {
+        self.widened.as_ref().map(|(symbolic, _)| &**symbolic)
+    }
 }
 
 impl ShapeFamily {
@@ -126,8 +138,24 @@ impl ShapeFamilies {
         }
     }
 
+    /// Programs to respecialise for these sizes, those whose assumptions hold as they are first; and why others are
+    /// none.
+    pub(crate) fn candidates(&mut self, sizes: &Sizes<'_>) -> (Vec<Candidate>, Vec<String>) {
+        let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
+        let other_sizes =
+            |f: &&ShapeFamily| has_same_skeleton(&f.graph, sizes.graph) && f.graph.hash() != sizes.graph.hash();
+        for family in self.of(sizes).iter().filter(other_sizes) {
+            match family.candidate(sizes) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        candidates.sort_by_key(|c| c.widened.is_some());
+        (candidates, refusals)
+    }
+
     /// The program a candidate led to.
-    fn accept(&mut self, sizes: &Sizes<'_>, candidate: Candidate, program: &Arc<Program>) {
+    pub(crate) fn accept(&mut self, sizes: &Sizes<'_>, candidate: Candidate, program: &Arc<Program>) {
         let families = self.by_skeleton.get_mut(&(sizes.device, sizes.skeleton));
         if let Some(family) = families.and_then(|f| f.iter_mut().find(|f| f.number == candidate.number)) {
             family.program = Arc::downgrade(program);
@@ -145,41 +173,4 @@ impl ShapeFamilies {
     pub(crate) fn clear(&mut self) {
         self.by_skeleton.clear();
     }
-}
-
-/// A program for these sizes, made from one for others.
-pub(crate) fn respecialise(session: &Inner, sizes: &Sizes<'_>) -> Option<Arc<Program>> {
-    let start = Instant::now();
-    let (mut candidates, mut refusals) = (Vec::new(), Vec::new());
-    let other_sizes =
-        |f: &&ShapeFamily| has_same_skeleton(&f.graph, sizes.graph) && f.graph.hash() != sizes.graph.hash();
-    for family in session.families.lock().of(sizes).iter().filter(other_sizes) {
-        match family.candidate(sizes) {
-            Ok(candidate) => candidates.push(candidate),
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
-    // Those whose assumptions hold as they are come first.
-    candidates.sort_by_key(|o| o.widened.is_some());
-    for candidate in candidates {
-        let Some(Ok(executable)) = candidate.program.executable.respecialised(sizes.graph) else {
-            refusals.push("the program has no place for these sizes".into());
-            continue;
-        };
-        let program = Arc::new(Program::new(sizes.graph.clone(), executable, true));
-        session.counters.respecialise.add(start.elapsed());
-        metrics::add(&session.counters.cache_hits, 1);
-        metrics::add(&session.counters.respecialised, 1);
-        if let Some((symbolic, _)) = &candidate.widened {
-            session.events.push(|| Event::Symbolic { assumptions: symbolic.summary() });
-        }
-        session.events.push(|| Event::Respecialise { hash: sizes.graph.hash() });
-        session.families.lock().accept(sizes, candidate, &program);
-        return Some(program);
-    }
-    metrics::add(&session.counters.guard_failures, refusals.len() as u64);
-    for failed in refusals {
-        session.events.push(|| Event::Guard { failed });
-    }
-    None
 }

@@ -99,6 +99,29 @@ impl State {
     }
 }
 
+impl Device {
+    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there
+    /// before gives it back to this storage only. A value that is shared is one that nothing can undo.
+    pub(crate) fn own(&self, value: TraceValue, site: SiteId) -> (TraceValue, bool) {
+        if value.is_pending() && value.holders() == 1 {
+            return (value, true);
+        }
+        // The node's lock is let go before the cell's is taken.
+        let data = || value.inspect(|_, _| None, |cell| Some(cell.clone()));
+        let lasts = self.raises() == 0 && data().is_none_or(|cell| cell.is_good());
+        if lasts || value.layout().dtype() == DType::RngState {
+            return (value, false);
+        }
+        let layout = value.layout().clone();
+        (read_view(self, value, layout, 0, site), true)
+    }
+
+    /// Sets a generator's state by seed: recorded, so draws before and after keep their order.
+    pub fn seed(&self, generator: &Storage, seed: u64, site: SiteId) {
+        generator.set(self, self.seeded(seed, site));
+    }
+}
+
 fn empty(dev: &Device, layout: LayoutRef, site: SiteId) -> TraceValue {
     let signature = Signature::new(Op::empty(), SmallVec::new(), SmallVec::from_iter([layout]));
     dev.record(&signature, Operands::new(), SmallVec::new(), site)

@@ -14,13 +14,13 @@
 use std::sync::Arc;
 
 use ltc_backend::Buffer;
-use ltc_ir::{Canonical, DType, Graph, Kept, LayoutRef, SiteId, ValueId, WeakValue};
+use ltc_ir::{Canonical, Graph, Kept, LayoutRef, ValueId, WeakValue};
 use smallvec::SmallVec;
 
 use crate::{
-    Arguments, DataCell, TraceValue,
-    device::Device,
-    storage,
+    TraceValue,
+    argument::Arguments,
+    cell::DataCell,
     sync::{
         Mutex,
         atomic::{AtomicU32, Ordering},
@@ -341,24 +341,6 @@ pub(crate) fn same_bytes(
     })
 }
 
-impl Device {
-    /// A value for a storage to hold instead of another; whether nobody else has it, so that giving back what was there
-    /// before gives it back to this storage only. A value that is shared is one that nothing can undo.
-    pub(crate) fn own(&self, value: TraceValue, site: SiteId) -> (TraceValue, bool) {
-        if value.is_pending() && value.holders() == 1 {
-            return (value, true);
-        }
-        // The node's lock is let go before the cell's is taken.
-        let data = || value.inspect(|_, _| None, |cell| Some(cell.clone()));
-        let lasts = self.raises() == 0 && data().is_none_or(|cell| cell.is_good());
-        if lasts || value.layout().dtype() == DType::RngState {
-            return (value, false);
-        }
-        let layout = value.layout().clone();
-        (storage::read_view(self, value, layout, 0, site), true)
-    }
-}
-
 /// The generator native tensors draw from; it is no storage's.
 #[derive(Default)]
 pub(crate) struct Drawn {
@@ -367,16 +349,14 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// The state to draw from next.
-    pub(crate) fn state(&mut self, dev: &Device) -> &TraceValue {
-        self.state.get_or_insert_with(|| dev.seeded(0, SiteId::default()))
+    /// The state to draw from next; `seeded` where there is none yet.
+    pub(crate) fn state(&mut self, seeded: impl FnOnce() -> TraceValue) -> &TraceValue {
+        self.state.get_or_insert_with(seeded)
     }
 
-    /// The state after a draw.
-    pub(crate) fn go_on(&mut self, dev: &Device, next: TraceValue) {
-        let new = next.clone();
-        if let Some(old) = self.state.replace(next) {
-            drop(dev.note(&mut self.log, old, &new));
-        }
+    /// The state after a draw; the one before with its log, to be noted.
+    pub(crate) fn go_on(&mut self, next: TraceValue) -> Option<(&mut Log, TraceValue)> {
+        let old = self.state.replace(next)?;
+        Some((&mut self.log, old))
     }
 }

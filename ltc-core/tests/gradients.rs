@@ -65,8 +65,8 @@ fn of_pointwise_operators() {
         };
     }
     unary!(-2.0..2.0: abs asinh atan cos cosh deg2rad erf erfc exp exp2 expm1 gelu hardshrink hardsigmoid hardswish
-        log_sigmoid leaky_relu mish neg relu sigmoid sign silu sin sinc sinh softplus softshrink square tan tanh trunc elu selu celu
-        hardtanh frac floor rad2deg);
+        log_sigmoid leaky_relu mish neg relu sigmoid sign silu sin sinc sinh softplus softshrink square tan tanh trunc
+        elu selu celu hardtanh frac floor rad2deg);
     unary!(0.2..0.9: acos asin atanh erfinv log log10 log1p log2 logit reciprocal rsqrt sqrt);
     unary!(1.2..3.0: acosh);
     let two = [points(dev, &[2, 3], 0.6, 2.0), points(dev, &[3], 0.7, 1.9)];

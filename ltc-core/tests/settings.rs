@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use ltc_core::{
     Config,
-    settings::{BadSetting, FORMER, SETTINGS, Vars, markdown},
+    settings::{BadSetting, Environment, FORMER, SETTINGS, markdown},
 };
 
-fn vars(of: &[(&str, &str)]) -> Result<Vars, BadSetting> {
-    Vars::of(of.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())))
+fn vars(of: &[(&str, &str)]) -> Result<Environment, BadSetting> {
+    Environment::of(of.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())))
 }
 
 #[test]

@@ -20,13 +20,26 @@ use smallvec::SmallVec;
 
 pub use check::{Consumed, Malformed, check};
 
-use crate::dtype::DType;
+use crate::{dtype::DType, scalar::Scalar};
 
 /// Structural words of all arguments.
 pub type EncodedArgs = SmallVec<[u64; 8]>;
 
 /// Runtime numbers, as bits (`i64`, `f64::to_bits`, `bool as u64`; complex takes two).
 pub type RuntimeScalars = SmallVec<[u64; 2]>;
+
+impl Scalar {
+    /// Appends the bits: one word, two for complex.
+    #[inline]
+    pub fn push_words(self, words: &mut RuntimeScalars) {
+        match self {
+            Scalar::Bool(b) => words.push(b as u64),
+            Scalar::Int(i) => words.push(i as u64),
+            Scalar::Float(f) => words.push(f.to_bits()),
+            Scalar::Complex(re, im) => words.extend([re.to_bits(), im.to_bits()]),
+        }
+    }
+}
 
 /// Kind of one argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,7 +172,7 @@ impl ArgWriter {
 
     /// A number where the schema says tensor, promoted as a number.
     #[inline]
-    pub fn wrapped(&mut self, n: crate::scalar::Scalar) -> &mut Self {
+    pub fn wrapped(&mut self, n: Scalar) -> &mut Self {
         self.head(Tag::HostScalar, ArgFlags::WRAPPED, n.dtype() as u8, 0);
         n.push_words(&mut self.numbers);
         self
@@ -194,7 +207,7 @@ impl ArgWriter {
 
     /// A schema `Scalar` (runtime number).
     #[inline]
-    pub fn number(&mut self, n: crate::scalar::Scalar) -> &mut Self {
+    pub fn number(&mut self, n: Scalar) -> &mut Self {
         self.head(Tag::Number, ArgFlags::NONE, n.dtype() as u8, 0);
         n.push_words(&mut self.numbers);
         self
@@ -244,7 +257,7 @@ impl ArgWriter {
     }
 
     /// A list of runtime numbers.
-    pub fn number_list(&mut self, v: &[crate::scalar::Scalar]) -> &mut Self {
+    pub fn number_list(&mut self, v: &[Scalar]) -> &mut Self {
         self.head(Tag::Numbers, ArgFlags::NONE, 0, v.len());
         for n in v {
             self.words.push(n.dtype() as u64);

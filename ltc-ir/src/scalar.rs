@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::{args::RuntimeScalars, dtype::DType};
+use crate::dtype::DType;
 
 /// A number given by the host program.
 #[derive(Clone, Copy, Debug)]
@@ -28,17 +28,6 @@ impl Scalar {
             Scalar::Int(_) => DType::I64,
             Scalar::Float(_) => DType::F64,
             Scalar::Complex(..) => DType::C128,
-        }
-    }
-
-    /// Appends the bits: one word, two for complex.
-    #[inline]
-    pub fn push_words(self, words: &mut RuntimeScalars) {
-        match self {
-            Scalar::Bool(b) => words.push(b as u64),
-            Scalar::Int(i) => words.push(i as u64),
-            Scalar::Float(f) => words.push(f.to_bits()),
-            Scalar::Complex(re, im) => words.extend([re.to_bits(), im.to_bits()]),
         }
     }
 

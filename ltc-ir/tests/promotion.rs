@@ -43,10 +43,14 @@ const DIM_AND_ZERO_DIM: &str = "\
     c128: c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
     bool: u8 i8 i16 i32 i64 f16 f32 f64 c32 c64 c128 bool bf16 - - - - - - -
     bf16: bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 c64 c64 c64 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16
-    f8e5m2: f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 - - - f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2
-    f8e4m3fn: f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn - - - f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn
-    f8e5m2fnuz: f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - - - f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz
-    f8e4m3fnuz: f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - - - f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz
+    f8e5m2: f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 - - - \
+        f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2 f8e5m2
+    f8e4m3fn: f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn - - - \
+        f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn f8e4m3fn
+    f8e5m2fnuz: f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - - - \
+        f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz
+    f8e4m3fnuz: f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - - - \
+        f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz
     u16: u16 u16 u16 u16 u16 f16 f32 f64 c32 c64 c128 u16 bf16 - - - - u16 u16 u16
     u32: u32 u32 u32 u32 u32 f16 f32 f64 c32 c64 c128 u32 bf16 - - - - u32 u32 u32
     u64: u64 u64 u64 u64 u64 f16 f32 f64 c32 c64 c128 u64 bf16 - - - - u64 u64 u64";
@@ -68,9 +72,12 @@ const WRAPPED: &str = "\
     bool: bool i64 f32 c64 | bool i64 f64 c128 | bool i64 bf16 c64 | bool i64 f16 c32
     bf16: bf16 bf16 bf16 c64 | bf16 bf16 bf16 c64 | bf16 bf16 bf16 c64 | bf16 bf16 bf16 c64
     f8e5m2: f8e5m2 f8e5m2 f8e5m2 - | f8e5m2 f8e5m2 f8e5m2 - | f8e5m2 f8e5m2 f8e5m2 - | f8e5m2 f8e5m2 f8e5m2 -
-    f8e4m3fn: f8e4m3fn f8e4m3fn f8e4m3fn - | f8e4m3fn f8e4m3fn f8e4m3fn - | f8e4m3fn f8e4m3fn f8e4m3fn - | f8e4m3fn f8e4m3fn f8e4m3fn -
-    f8e5m2fnuz: f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz -
-    f8e4m3fnuz: f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz -
+    f8e4m3fn: f8e4m3fn f8e4m3fn f8e4m3fn - | f8e4m3fn f8e4m3fn f8e4m3fn - \
+        | f8e4m3fn f8e4m3fn f8e4m3fn - | f8e4m3fn f8e4m3fn f8e4m3fn -
+    f8e5m2fnuz: f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - \
+        | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz - | f8e5m2fnuz f8e5m2fnuz f8e5m2fnuz -
+    f8e4m3fnuz: f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - \
+        | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz - | f8e4m3fnuz f8e4m3fnuz f8e4m3fnuz -
     u16: u16 u16 f32 c64 | u16 u16 f64 c128 | u16 u16 bf16 c64 | u16 u16 f16 c32
     u32: u32 u32 f32 c64 | u32 u32 f64 c128 | u32 u32 bf16 c64 | u32 u32 f16 c32
     u64: u64 u64 f32 c64 | u64 u64 f64 c128 | u64 u64 bf16 c64 | u64 u64 f16 c32

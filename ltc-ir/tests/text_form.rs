@@ -56,18 +56,22 @@ fn everything() -> (Graph, Vec<u64>) {
     (b.finish(vec![sum, x, ValueId::result(2), sum]), numbers.concat())
 }
 
-const EVERYTHING: &str = r#"graph(%p0: f32[2, 3], %p1: bf16[2, 3]{1, 2}, %p2: rng[]) {
+const EVERYTHING: &str = concat!(
+    r#"graph(%p0: f32[2, 3], %p1: bf16[2, 3]{1, 2}, %p2: rng[]) {
   %0: f32[2, 3] = aten::add.Tensor(%p0, %p1, number i64)
   %1: f32[2], %2: i64[2] = aten::max.dim(%0, int 1, bool false)
   %3: f32[2, 3], %4: rng[] = aten::normal_(mut %p0, float, float, generator %p2)
   %5: f32[2, 3] = aten::fill_.Tensor(fresh, wrapped f64, host c64, none, device)
   aten::strings("none", "a \"b\"\\\n\r\t\x01é\xc2\x85", "\xffx\xc3", "")
-  %6: bool[] = aten::lists(ints [-9223372036854775808, 0, 9223372036854775807], ints [], bools [true, false], floats [-0.0, 0.1, 1e300, 5e-324, inf, -inf, nan, nan(0xffffffffffffffff)])
-  %7: f32[2, 3], %8: f32[2, 3] = "odd name!"(tensors [%p0, none, %0], tensors [], mut tensors [%0], fresh tensors [none, fresh], numbers [i64, c128, bool])
+  %6: bool[] = aten::lists(ints [-9223372036854775808, 0, 9223372036854775807], ints [], bools [true, false], "#,
+    r#"floats [-0.0, 0.1, 1e300, 5e-324, inf, -inf, nan, nan(0xffffffffffffffff)])
+  %7: f32[2, 3], %8: f32[2, 3] = "odd name!"(tensors [%p0, none, %0], tensors [], mut tensors [%0], "#,
+    r#"fresh tensors [none, fresh], numbers [i64, c128, bool])
   "return" raw [0x1, 0xff](%p0, %p1) 3
   return %0, %p0, %2, %0
 }
-"#;
+"#
+);
 
 #[test]
 fn every_form_prints_and_reads_back() {

@@ -122,8 +122,8 @@ macro_rules! names {
 }
 
 names! {
-    Copy Neg Abs Not BoolNot Sqrt Floor Ceil Trunc Round Exp Exp2 Expm1 Log Log2 Log10 Log1p Sin Cos Tan Sinh Cosh Tanh Erf
-    RoundBf16 RoundF16 FMod CopySign
+    Copy Neg Abs Not BoolNot Sqrt Floor Ceil Trunc Round Exp Exp2 Expm1 Log Log2 Log10 Log1p Sin Cos Tan Sinh Cosh Tanh
+    Erf RoundBf16 RoundF16 FMod CopySign
     Add Sub Mul Div Max Min And Or Xor Eq Ne Lt Le Fma Select CastTo NonZero
 }
 

@@ -9,7 +9,7 @@ use ltc_ts::HeldThreads;
 use crate::{RUNTIME, Runtime};
 
 struct Held {
-    session: ltc_core::Held<'static>,
+    session: ltc_core::HeldSession<'static>,
     threads: HeldThreads,
 }
 

@@ -43,7 +43,7 @@ use ltc_backend::{DeviceIndex, MemoryInfo};
 pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{
     Session, Storage,
-    settings::{BadSetting, Vars},
+    settings::{BadSetting, Environment},
 };
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
@@ -100,11 +100,11 @@ impl Options {
     /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]). One that makes no sense is an
     /// error.
     pub fn from_env() -> Result<Self, Error> {
-        Options::from_vars(&Vars::from_env()?)
+        Options::from_vars(&Environment::from_env()?)
     }
 
     /// The defaults, changed by these variables.
-    pub fn from_vars(vars: &Vars) -> Result<Self, Error> {
+    pub fn from_vars(vars: &Environment) -> Result<Self, Error> {
         let switch = |name: &str| vars.switch(name).unwrap_or(true);
         Ok(Options {
             config: Config::from_vars(vars),
@@ -167,7 +167,7 @@ pub fn init_telling(warn: impl Fn(&str), change: impl FnOnce(&mut Options)) -> R
     if RUNTIME.get().is_some() {
         return Ok(());
     }
-    let vars = Vars::from_env()?;
+    let vars = Environment::from_env()?;
     vars.warnings().iter().for_each(|warning| warn(warning));
     let mut options = Options::from_vars(&vars)?;
     change(&mut options);

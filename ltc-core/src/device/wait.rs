@@ -34,7 +34,7 @@ impl Device {
         let base = value.inspect(|operands, _| operands.first().cloned(), |_| None);
         let base = base.filter(|b| self.raises() == 0 && !b.is_pending())?;
         let offset = ltc_ir::slice_offset(value, &base).filter(|_| self.takes_slices())?;
-        let slice = |whole| Ok(self.0.session.backend.slice(self.0.index, &whole, value.layout(), offset)?);
+        let slice = |whole| Ok(self.0.runtime.backend.slice(self.0.index, &whole, value.layout(), offset)?);
         Some(self.wait_for(&base).and_then(slice))
     }
 
@@ -52,15 +52,15 @@ impl Device {
     fn wait_for(&self, value: &TraceValue) -> Result<Buffer, Error> {
         let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
         let cell = cell.expect("invariant: a sync leaves no value pending that somebody holds");
-        let session = &self.0.session;
-        metrics::add(&session.counters.downloads, 1);
-        session.events.push(|| Event::Download);
+        let runtime = &self.0.runtime;
+        metrics::add(&runtime.counters.downloads, 1);
+        runtime.events.push(|| Event::Download);
         let start = Instant::now();
         self.0.executor.handover.needed(start, self.recorded());
         let ready = cell.is_ready();
-        let result = cell.wait_unless(&|| session.is_interrupted());
+        let result = cell.wait_unless(&|| runtime.is_interrupted());
         if !ready {
-            session.counters.wait.add(start.elapsed());
+            runtime.counters.wait.add(start.elapsed());
         }
         let result = result.ok_or(Error::Interrupted)?;
         // A failure before it comes first, as it would have in eager execution.
@@ -75,7 +75,7 @@ impl Device {
     /// # Errors
     /// Fails where bytes and layout do not fit together, or the device has no room.
     pub fn upload(&self, host: &HostTensor) -> Result<TraceValue, Error> {
-        let buffer = self.0.session.backend.upload(self.0.index, host)?;
+        let buffer = self.0.runtime.backend.upload(self.0.index, host)?;
         Ok(self.import(host.layout.clone(), buffer))
     }
 
@@ -85,7 +85,7 @@ impl Device {
     /// Fails with what the program that makes the value failed with, or where the wait is interrupted.
     pub fn download(&self, value: &TraceValue) -> Result<HostTensor, Error> {
         let buffer = self.value(value)?;
-        Ok(self.0.session.backend.download(self.0.index, &buffer, value.layout())?)
+        Ok(self.0.runtime.backend.download(self.0.index, &buffer, value.layout())?)
     }
 
     /// Waits until the device has done everything sent to it. Returns the first execution error that no read has
@@ -94,14 +94,14 @@ impl Device {
     /// # Errors
     /// Fails with the first failure that nobody was told of, or where the wait is interrupted.
     pub fn wait(&self) -> Result<(), Error> {
-        let done = self.0.executor.wait_idle(self.recorded(), &|| self.0.session.is_interrupted());
+        let done = self.0.executor.wait_idle(self.recorded(), &|| self.0.runtime.is_interrupted());
         done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;
-        Ok(self.0.session.backend.synchronize(self.0.index)?)
+        Ok(self.0.runtime.backend.synchronize(self.0.index)?)
     }
 
     fn exec_error(&self, error: Arc<ExecError>) -> Error {
         self.0.executor.reported(&error);
-        let site = self.0.session.describe_origin(error.site);
+        let site = self.0.runtime.describe_origin(error.site);
         Error::Exec { error, site }
     }
 }

@@ -102,7 +102,8 @@ impl LazyTensor {
     /// ```
     /// # use ltc_core::{Config, Index, LazyTensor, Session};
     /// # fn main() -> Result<(), ltc_core::Error> {
-    /// # let session = Session::new(std::sync::Arc::new(ltc_backend::testing::RecordingBackend::default()), Config::default())?;
+    /// # let backend = std::sync::Arc::new(ltc_backend::testing::RecordingBackend::default());
+    /// # let session = Session::new(backend, Config::default())?;
     /// # let x = LazyTensor::from_slice(session.device(0)?, &[0i64; 24], &[2, 3, 4])?;
     /// assert_eq!(x.i(1)?.sizes(), [3, 4]);
     /// assert_eq!(x.i((.., -1, 1..3))?.sizes(), [2, 2]);

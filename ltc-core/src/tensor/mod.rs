@@ -9,7 +9,8 @@
 //! ```
 //! # use ltc_core::{Config, LazyTensor, Session};
 //! # fn main() -> Result<(), ltc_core::Error> {
-//! # let session = Session::new(std::sync::Arc::new(ltc_backend::testing::RecordingBackend::default()), Config::default())?;
+//! # let backend = std::sync::Arc::new(ltc_backend::testing::RecordingBackend::default());
+//! # let session = Session::new(backend, Config::default())?;
 //! let device = session.device(0)?;
 //! let x = LazyTensor::from_slice(device, &[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
 //! let y = (&x * 2.0 + 1.0).relu()?.sum_dim(Some(&[1]))?; // recorded

@@ -206,7 +206,7 @@ impl Recording {
         let mut generator = None;
         if self.draws {
             let drawn = generator.insert(device.generator());
-            self.operands.push(drawn.state(device).clone());
+            self.operands.push(device.drawn_state(drawn).clone());
         }
         Ok((find(self.code, &self.args, &self.operands)?, generator))
     }
@@ -244,7 +244,7 @@ impl Recording {
         let mut values = device.record_results(&seen.signature, self.operands, numbers, SiteId::default()).into_iter();
         let new: Tensors = values.by_ref().take(count).map(|v| LazyTensor::of(device.clone(), v)).collect();
         if let (Some(generator), Some(state)) = (&mut generator, values.next()) {
-            generator.go_on(device, state);
+            device.draw_on(generator, state);
         }
         drop(generator);
         let new = match remember {

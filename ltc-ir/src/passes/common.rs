@@ -13,7 +13,7 @@ use crate::{
     args::{Arg, ArgFlags},
     graph::{Graph, GraphNode, ValueId},
     hash::Hash128,
-    op::{OpClass, Props},
+    props::{OpClass, Props},
     rewrite::{Rewriting, Rewritten, default_numbers},
 };
 

@@ -4,7 +4,7 @@
 use crate::{
     args::{Arg, ArgWriter},
     graph::{Graph, GraphNode},
-    op::OpClass,
+    props::OpClass,
     rewrite::{Rewriting, Rewritten, numbers_of, results_from},
     signature::{Results, Signature, SignatureRef},
     table::ArgKind,

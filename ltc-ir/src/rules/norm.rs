@@ -68,7 +68,8 @@ pub fn layer_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             && p.sizes() != &shape[..]
         {
             return Err(ShapeError::runtime(format!(
-                "Expected {what} to be of same shape as normalized_shape, but got {what} of shape {:?} and normalized_shape = {:?}",
+                "Expected {what} to be of same shape as normalized_shape, but got {what} of shape {:?} and \
+                 normalized_shape = {:?}",
                 p.sizes(),
                 &shape[..]
             )));

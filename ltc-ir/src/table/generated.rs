@@ -2,7 +2,7 @@
 
 use super::{ArgKind as K, Compute, Over, Reduce, Row, arg as a};
 use crate::{
-    op::{OpClass as C, Props as P},
+    props::{OpClass as C, Props as P},
     rules as r,
 };
 

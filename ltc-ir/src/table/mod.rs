@@ -5,12 +5,10 @@
 
 mod generated;
 
-use std::sync::OnceLock;
-
 pub use generated::OpCode;
 
 use crate::{
-    op::{Op, OpClass, Props},
+    props::{OpClass, Props},
     rules::Rule,
 };
 
@@ -223,17 +221,7 @@ impl OpCode {
     pub fn row(self) -> &'static Row {
         &rows()[self as usize]
     }
-
-    /// The interned operator; interned once, so this is a load.
-    #[inline]
-    pub fn op(self) -> Op {
-        static OPS: [OnceLock<Op>; MAX_ROWS] = [const { OnceLock::new() }; MAX_ROWS];
-        *OPS[self as usize].get_or_init(|| Op::intern(self.row().name, Props::NONE))
-    }
 }
-
-/// Room for the handles of all rows.
-const MAX_ROWS: usize = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -243,11 +231,9 @@ mod tests {
     #[test]
     fn rows_are_sorted_and_their_codes_are_their_places() {
         assert!(rows().windows(2).all(|w| w[0].name < w[1].name));
-        assert!(rows().len() <= MAX_ROWS);
         for (i, row) in rows().iter().enumerate() {
             assert_eq!(row.code as usize, i, "{}", row.name);
             assert!(find(row.name).is_some_and(|f| f.name == row.name));
-            assert!(std::ptr::eq(row.code.op().spec(), Op::intern(row.name, Props::NONE).spec()));
         }
         assert!(generated::VARIANTS.windows(2).all(|w| w[0].0 < w[1].0));
         assert_eq!(functional("aten::mul_.Tensor"), Some(OpCode::MulTensor));

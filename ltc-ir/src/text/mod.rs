@@ -42,7 +42,8 @@
 //! one, and expressions where an integer may stand:
 //!
 //! ```text
-//! symbolic = "symbols" "(" [ "s0" "=" int { "," "s1" "=" int } ] ")" [ "where" expr ">" "1" { "," expr ">" "1" } ] graph
+//! symbolic = "symbols" "(" [ "s0" "=" int { "," "s1" "=" int } ] ")" [ "where" expr ">" "1" { "," expr ">" "1" } ]
+//!            graph
 //! expr     = [ "-" ] term { ( "+" | "-" ) term } | "(" expr ")" "/" digits | term "/" digits
 //! term     = factor { "*" factor }
 //! factor   = digits | "s" digits

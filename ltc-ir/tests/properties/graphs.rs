@@ -117,11 +117,19 @@ proptest! {
         call in 0..CALLS.len(),
         edits in prop::collection::vec((any::<usize>(), 0..BITS.len(), 0..3u8), 1..8),
     ) {
-        const PARAMS: &str = "graph(%p0: f32[4], %p1: f32[2, 2], %p2: i64[3], %p3: f32[2, 3, 8, 8], %p4: bool[2, 2], %p5: f32[3, 3, 3, 3])";
+        const PARAMS: &str = "graph(%p0: f32[4], %p1: f32[2, 2], %p2: i64[3], %p3: f32[2, 3, 8, 8], \
+                              %p4: bool[2, 2], %p5: f32[3, 3, 3, 3])";
         let mut text = CALLS[call].to_owned();
         for (at, bit, how) in edits {
             // Words of the text: damage that is still a graph is what the rules see.
-            let words: Vec<(usize, &str)> = text.split(' ').scan(0, |at, w| { let here = *at; *at += w.len() + 1; Some((here, w)) }).collect();
+            let words: Vec<(usize, &str)> = text
+                .split(' ')
+                .scan(0, |at, w| {
+                    let here = *at;
+                    *at += w.len() + 1;
+                    Some((here, w))
+                })
+                .collect();
             let (start, word) = words[at % words.len()];
             let end = start + word.len();
             let new = match how {

@@ -243,7 +243,9 @@ proptest! {
         let m = Machine::run(&program);
         let c = canonicalize(m.pending(), 1);
         let retained = ltc_ir::canonicalize::retained_bytes(&m.pending(), 2);
-        let donated: usize = c.params.iter().zip(c.to_graph().params()).filter(|(p, _)| p.donated).map(|(_, l)| l.storage_bytes()).sum();
+        let graph = c.to_graph();
+        let donated = c.params.iter().zip(graph.params()).filter(|(p, _)| p.donated);
+        let donated: usize = donated.map(|(_, l)| l.storage_bytes()).sum();
         prop_assert_eq!(retained, donated);
         for value in &c.outputs {
             value.resolve(77);

@@ -86,10 +86,14 @@ macro_rules! plain {
 plain! {
     Sum of f64: 0.0, |a, x| a + x, u64, f64::to_bits, f64::from_bits;
     Sum of i64: 0, |a, x| a.wrapping_add(x), u64, |t| t as u64, |b| b as i64;
-    Largest of f32: f32::NEG_INFINITY, |a, x| if x > a || x.is_nan() { x } else { a }, u32, f32::to_bits, f32::from_bits;
-    Largest of f64: f64::NEG_INFINITY, |a, x| if x > a || x.is_nan() { x } else { a }, u64, f64::to_bits, f64::from_bits;
-    Smallest of f32: f32::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a }, u32, f32::to_bits, f32::from_bits;
-    Smallest of f64: f64::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a }, u64, f64::to_bits, f64::from_bits;
+    Largest of f32: f32::NEG_INFINITY, |a, x| if x > a || x.is_nan() { x } else { a },
+        u32, f32::to_bits, f32::from_bits;
+    Largest of f64: f64::NEG_INFINITY, |a, x| if x > a || x.is_nan() { x } else { a },
+        u64, f64::to_bits, f64::from_bits;
+    Smallest of f32: f32::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a },
+        u32, f32::to_bits, f32::from_bits;
+    Smallest of f64: f64::INFINITY, |a, x| if x < a || x.is_nan() { x } else { a },
+        u64, f64::to_bits, f64::from_bits;
 }
 
 /// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler

@@ -20,7 +20,7 @@ use crate::{
 const LONG_STRETCH: usize = 512;
 
 /// What all threads of a run share.
-pub(crate) struct Shared<'a> {
+pub(crate) struct ReduceArgs<'a> {
     pub(crate) outputs: &'a [*mut u8],
     pub(crate) inputs: &'a [*const u8],
     /// Per input and output whether its address suits vectors of its dtype.
@@ -31,7 +31,7 @@ pub(crate) struct Shared<'a> {
 }
 
 // SAFETY: threads read inputs and numbers, and write disjoint elements of the outputs and partials.
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for ReduceArgs<'_> {}
 
 /// Where the elements of a block's buffer begin.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ impl Source {
 pub(crate) struct WorkerRun<'a> {
     pub(crate) kernel: &'a RowKernel,
     pub(crate) staged: &'a Staged,
-    pub(crate) shared: &'a Shared<'a>,
+    pub(crate) shared: &'a ReduceArgs<'a>,
     /// Scratch memory of [`Staged::scratch`] bytes.
     pub(crate) scratch: *mut u8,
 }
@@ -490,7 +490,7 @@ impl RowKernel {
         let reducers = staged.stages.last().map_or(0, |s| s.reducers.len());
         let mut partials = vec![0u64; if chunks > 1 { row_tiles * chunks * reducers * staged.row_tile } else { 0 }];
         let even = |address: usize, buffer: &RowArg| address.is_multiple_of(buffer.dtype.size_of());
-        let shared = Shared {
+        let shared = ReduceArgs {
             outputs,
             inputs,
             even: (

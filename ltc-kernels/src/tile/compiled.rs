@@ -10,7 +10,7 @@ use super::{
         jit::Compiled,
         space::{Access, MAX_BLOCK, Way},
     },
-    BufferArg, Kernel, Shared, with_scratch,
+    BufferArg, Kernel, TileArgs, with_scratch,
 };
 
 /// Shorter rows are copied to blocks.
@@ -21,7 +21,7 @@ impl Kernel {
     ///
     /// # Safety
     /// As [`Kernel::run`]; uniforms are prepared for the code.
-    pub(crate) unsafe fn compiled(&self, code: &Compiled, shared: Shared<'_>, range: Range<usize>) {
+    pub(crate) unsafe fn compiled(&self, code: &Compiled, shared: TileArgs<'_>, range: Range<usize>) {
         // As the code has its buffers: inputs first. In the space, outputs are.
         let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
         let buffers = || self.inputs.iter().chain(&self.outputs);
@@ -81,12 +81,12 @@ impl Kernel {
     ///
     /// # Safety
     /// As [`Kernel::compiled`].
-    unsafe fn leave_to_loops(&self, code: &Compiled, shared: Shared<'_>, left: Range<usize>) -> usize {
+    unsafe fn leave_to_loops(&self, code: &Compiled, shared: TileArgs<'_>, left: Range<usize>) -> usize {
         let mut uniforms: SmallVec<[u64; 64]> = SmallVec::from_slice(shared.uniforms);
         code.restore(&mut uniforms);
         let end = left.end.min(left.start + MAX_BLOCK);
         // SAFETY: by this function's contract; the uniforms are those of the usual IR, as its loops want them.
-        unsafe { self.stretch(&self.usual, Shared { uniforms: &uniforms, ..shared }, left.start..end) };
+        unsafe { self.stretch(&self.usual, TileArgs { uniforms: &uniforms, ..shared }, left.start..end) };
         end
     }
 }

@@ -255,7 +255,7 @@ impl Kernel {
         if let Some(compiled) = compiled {
             compiled.prepare(&mut uniforms);
         }
-        let shared = Shared { outputs, inputs, uniforms: &uniforms };
+        let shared = TileArgs { outputs, inputs, uniforms: &uniforms };
         if let Some(compiled) = compiled {
             // SAFETY: by this function's contract; uniforms are prepared; ranges are disjoint.
             parallel(n, &|range: Range<usize>| unsafe { self.compiled(compiled, shared.get(), range) });
@@ -277,7 +277,7 @@ impl Kernel {
                     compiled.prepare(&mut uniforms);
                     // SAFETY: as above; uniforms are prepared.
                     unsafe {
-                        self.compiled(compiled, Shared { uniforms: &uniforms, ..shared.get() }, start..range.end)
+                        self.compiled(compiled, TileArgs { uniforms: &uniforms, ..shared.get() }, start..range.end)
                     };
                     tiered_up.store(true, Relaxed);
                     return;
@@ -350,7 +350,7 @@ impl Kernel {
     ///
     /// # Safety
     /// As [`Kernel::run`].
-    pub(crate) unsafe fn stretch(&self, code: &Loops, shared: Shared<'_>, range: Range<usize>) {
+    pub(crate) unsafe fn stretch(&self, code: &Loops, shared: TileArgs<'_>, range: Range<usize>) {
         let register = (code.block * code.width).next_multiple_of(64);
         with_scratch(code.registers * register, |base| {
             let (i, o) = (self.inputs.len(), self.outputs.len());
@@ -391,18 +391,18 @@ impl Kernel {
 
 /// What all threads of a run share.
 #[derive(Clone, Copy)]
-pub(crate) struct Shared<'a> {
+pub(crate) struct TileArgs<'a> {
     pub(crate) outputs: &'a [*mut u8],
     pub(crate) inputs: &'a [*const u8],
     pub(crate) uniforms: &'a [u64],
 }
 
 // SAFETY: threads read inputs and uniforms, and write disjoint elements of the outputs.
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for TileArgs<'_> {}
 
-impl<'a> Shared<'a> {
+impl<'a> TileArgs<'a> {
     /// The whole, so that closures capture it and not its parts.
-    fn get(&self) -> Shared<'a> {
+    fn get(&self) -> TileArgs<'a> {
         *self
     }
 }

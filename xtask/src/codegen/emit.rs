@@ -63,9 +63,9 @@ pub(crate) fn rows(rows: &[Row]) -> String {
     let mut out = format!(
         "//! The operator table. {HEAD}\n\nuse super::{{ArgKind as K, Compute, Over, Reduce, Row, arg as a}};\n"
     );
-    out += "use crate::{\n    op::{OpClass as C, Props as P},\n    rules as r,\n};\n\n";
-    out += "/// Operators with a row, for matching.\n#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]\n";
-    out += "#[repr(u16)]\npub enum OpCode {\n";
+    out += "use crate::{\n    props::{OpClass as C, Props as P},\n    rules as r,\n};\n\n";
+    out += "/// Operators with a row, for matching.\n";
+    out += "#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]\n#[repr(u16)]\npub enum OpCode {\n";
     for row in rows {
         let _ = writeln!(out, "    /// `{}`\n    {},", row.schema.name, variant(&row.schema));
     }
@@ -81,8 +81,9 @@ pub(crate) fn rows(rows: &[Row]) -> String {
         let tensors = row.schema.returns.iter().filter(|r| r.ty.base == "Tensor").count();
         let _ = writeln!(
             out,
-            "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, overrides: {}, expr: {:?}, \
-             compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, gradients: &[{}], arguments: {arguments}, results: {tensors}, schema: {:?} }},",
+            "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, \
+             overrides: {}, expr: {:?}, compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, gradients: &[{}], \
+             arguments: {arguments}, results: {tensors}, schema: {:?} }},",
             row.schema.name,
             variant(&row.schema),
             row.class,
@@ -97,8 +98,8 @@ pub(crate) fn rows(rows: &[Row]) -> String {
             row.schema.to_string(),
         );
     }
-    out += "];\n\n/// In-place and out variants, sorted by name, with the code of their functional operator.\n#[rustfmt::skip]\n";
-    out += "pub(super) static VARIANTS: &[(&str, OpCode)] = &[\n";
+    out += "];\n\n/// In-place and out variants, sorted by name, with the code of their functional operator.\n";
+    out += "#[rustfmt::skip]\npub(super) static VARIANTS: &[(&str, OpCode)] = &[\n";
     let mut variants: Vec<_> =
         rows.iter().flat_map(|r| r.variants.iter().map(move |v| (v.name.to_string(), variant(&r.schema)))).collect();
     variants.sort();
@@ -111,9 +112,9 @@ pub(crate) fn rows(rows: &[Row]) -> String {
 /// `docs/ops.md`.
 pub(crate) fn docs(rows: &[Row]) -> String {
     let mut out = format!(
-        "# Operators\n\n<!-- {HEAD} -->\n\n{} operators have a row in `ltc-ir/ops.toml`; every other ATen operator is recorded \
-         from its dispatcher schema. *Gradient* says whether native tensors differentiate it by the table; others have a rule in \
-         `ltc-core/src/autodiff`, or none.\n",
+        "# Operators\n\n<!-- {HEAD} -->\n\n{} operators have a row in `ltc-ir/ops.toml`; every other ATen operator is \
+         recorded from its dispatcher schema. *Gradient* says whether native tensors differentiate it by the table; \
+         others have a rule in `ltc-core/src/autodiff`, or none.\n",
         rows.len()
     );
     let mut sections: Vec<&str> = rows.iter().map(|r| r.section).collect();

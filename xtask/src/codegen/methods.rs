@@ -216,7 +216,8 @@ impl<'a> Method<'a> {
             let options = format!("{}Options", camel(name));
             let _ = writeln!(
                 out,
-                "{document}, with defaults\n    pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{\n        {}{name}_with({}{options}::default())\n    }}\n",
+                "{document}, with defaults\n    pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{\n        \
+                 {}{name}_with({}{options}::default())\n    }}\n",
                 self.receiver(),
                 self.parameters(),
                 if self.is_list { "Self::" } else { "self." },
@@ -237,7 +238,8 @@ impl<'a> Method<'a> {
         if end == "one" && !self.is_list && self.row.in_place {
             let _ = writeln!(
                 out,
-                "    /// [`LazyTensor::{name}`], written into this tensor\n    pub fn {name}_{generics}(&self, {}) -> Result<(), Error> {{\n        \
+                "    /// [`LazyTensor::{name}`], written into this tensor\n    \
+                 pub fn {name}_{generics}(&self, {}) -> Result<(), Error> {{\n        \
                  self.store(&self.{name}({})?)\n    }}\n",
                 self.parameters(),
                 self.names()
@@ -250,7 +252,8 @@ impl<'a> Method<'a> {
 pub(crate) fn emit(rows: &[Row]) -> Result<String> {
     let mut out = String::from(
         "//! Methods of native tensors. Written by `cargo xtask codegen` from `ltc-ir/ops.toml`; do not edit.\n\n\
-         use ltc_ir::{DType, OpCode, Scalar};\n\nuse super::{LazyTensor, Operand, record::Recording};\nuse crate::Error;\n\n",
+         use ltc_ir::{DType, OpCode, Scalar};\n\n\
+         use super::{LazyTensor, Operand, record::Recording};\nuse crate::Error;\n\n",
     );
     let methods: Vec<Method<'_>> =
         rows.iter().filter_map(|r| r.method.as_deref().map(|name| Method::new(r, name))).collect::<Result<_>>()?;

@@ -248,7 +248,8 @@ impl Check<'_> {
         if !self.rules.contains(&rule) {
             let (file, function) = rule.split_once("::").unwrap_or(("mod", &rule));
             self.complain(format!(
-                "there is no shape rule `{rule}`; name another with `rule = \"...\"`, or add to ltc-ir/src/rules/{file}.rs\n        \
+                "there is no shape rule `{rule}`; name another with `rule = \"...\"`, or add to \
+                 ltc-ir/src/rules/{file}.rs\n        \
                  pub fn {function}(call: &Call<'_>) -> Result<NewResults, ShapeError>"
             ));
         }
@@ -267,7 +268,8 @@ impl Check<'_> {
         }
         if section != "pointwise" && w.samples.is_empty() && w.skip.is_none() {
             self.complain(
-                "no samples: add `samples = [\"...\"]` with the positional arguments of a call each, or `skip` with a reason",
+                "no samples: add `samples = [\"...\"]` with the positional arguments of a call each, or `skip` with \
+                 a reason",
             );
         }
         if [&w.skip, &w.unchecked, &w.no_fuse, &w.inexact].into_iter().flatten().any(|reason| reason.trim().is_empty())
@@ -325,7 +327,8 @@ impl Check<'_> {
         if found.is_none() {
             let known: Vec<_> = COMPUTE.iter().map(|c| c.0).collect();
             self.complain(format!(
-                "the rule `{rule}` does not say what the expression is computed in; add `compute = \"...\"` with one of {}",
+                "the rule `{rule}` does not say what the expression is computed in; add `compute = \"...\"` with \
+                 one of {}",
                 known.join(", ")
             ));
         }

@@ -1,0 +1,130 @@
+"""How far from the truth training ends: convolutional networks with batch norm, trained for a few steps of SGD eagerly
+in single precision, recorded with exact kernels and with fused ones; each beside the same training in double precision,
+from the same parameters and batches.
+
+Batch norm over few pictures enlarges every rounding, and where a value lies so near to zero that ReLU sees another
+sign, a gradient jumps; so several seeds run, the geometric mean of their distances counts, and `--smooth` takes SiLU
+for every ReLU."""
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+NETWORKS = {
+    "resnet18": {},
+    "efficientnet_b0": {"dropout": 0.0, "stochastic_depth_prob": 0.0},  # draws differ between devices: none are made
+    "densenet121": {},
+    "shufflenet_v2_x1_0": {},
+}
+WAYS = ("eager", "exact", "full")
+
+
+def trained(network, seed, batch, size, steps, dtype, device):
+    """The losses of the steps, in double precision, and how the first step and all of them moved the parameters, each as
+    one vector."""
+    import torchvision
+
+    torch.manual_seed(seed)
+    model = getattr(torchvision.models, network)(**NETWORKS[network])
+    images = torch.randn(steps, batch, 3, size, size).to(device, dtype)
+    labels = torch.randint(0, 1000, (steps, batch)).to(device)
+    model.to(device, dtype).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses, seen = [], [parameters(model)]
+    for step, (image, label) in enumerate(zip(images, labels)):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(image), label)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+        if step in (0, steps - 1):
+            seen.append(parameters(model))
+    start, first, last = seen
+    return torch.stack(losses).cpu().double(), first - start, last - start
+
+
+def parameters(model):
+    """All of them as one vector in double precision."""
+    return torch.cat([p.detach().cpu().double().flatten() for p in model.parameters()])
+
+
+def child(options):
+    """Trains one network from every seed, in the way that the environment says, and saves what came of it."""
+    if options.smooth:
+        F.relu = F.silu
+    if options.way == "eager":
+        device = "cpu"
+    else:
+        import torch_ltc  # noqa: F401, makes the device
+
+        device = "ltc"
+    dtype = torch.float64 if options.double else torch.float32
+    settings = options.batch, options.size, options.steps, dtype, device
+    torch.save([trained(options.network, seed, *settings) for seed in range(options.seeds)], options.save)
+
+
+def measured(options, network, way, folder, double=False):
+    """What a process of its own trained in this way, seed by seed."""
+    path = Path(folder) / f"{way}{double}.pt"
+    names = ("batch", "size", "steps", "seeds")
+    numbers = [f"--{name}={getattr(options, name)}" for name in names]
+    command = [sys.executable, "-W", "ignore", __file__, "--way", way, "--network", network, "--save", path, *numbers]
+    fusion = {} if way == "eager" else {"LTC_FUSION": "exact" if way == "exact" else "1"}
+    subprocess.run(command + ["--double"] * double + ["--smooth"] * options.smooth, check=True, env=os.environ | fusion)
+    return torch.load(path)
+
+
+def distances(found, truth):
+    """Per seed: how far the losses are from the true ones at most, and each way of the parameters from the true one, in
+    lengths of that."""
+    for (losses, *ways), (true_losses, *true_ways) in zip(found, truth):
+        off = (losses - true_losses).abs().max().item()
+        yield off, *(((way - true).norm() / true.norm()).item() for way, true in zip(ways, true_ways))
+
+
+def mean(values):
+    """The geometric mean."""
+    return math.exp(sum(math.log(max(value, 1e-300)) for value in values) / len(values))
+
+
+def main():
+    """Prints a row per network and way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--size", type=int, default=64, help="of a picture's side, in pixels")
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--smooth", action="store_true", help="SiLU in the place of every ReLU")
+    parser.add_argument("--network", choices=NETWORKS)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--double", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--save", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        return child(options)
+    print(
+        "| network | way | losses | first step | of eager's | last step | of eager's |\n|---|---|---|---|---|---|---|",
+        flush=True,
+    )
+    for network in [options.network] if options.network else NETWORKS:
+        with tempfile.TemporaryDirectory() as folder:
+            truth = measured(options, network, "eager", folder, double=True)
+            eager = None
+            for way in WAYS:
+                off = distances(measured(options, network, way, folder), truth)
+                losses, *steps = (mean(column) for column in zip(*off))
+                eager = eager or steps
+                columns = (f"{step:.1e} | {step / base:.2f}" for step, base in zip(steps, eager))
+                print(f"| {network} | {way} | {losses:.1e} | {' | '.join(columns)} |", flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()
