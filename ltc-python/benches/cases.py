@@ -1,6 +1,7 @@
 """What is measured: the examples' models, an MLP, a PINN, and chains of operators.
 
-A case is `build(device, prepare)`: it returns a function that runs one step and returns a tensor that depends on all of it.
+A case is `build(device, prepare)`: it returns a function that runs one step and returns a tensor that depends on all of
+it.
 """
 
 import importlib
@@ -26,7 +27,9 @@ def _sgd(parameters):
 
 def mlp(device, prepare, optimiser=_adam, batch=32, width=64):
     """Three small layers, so recording is most of the step."""
-    model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)).to(device)
+    model = nn.Sequential(
+        nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+    ).to(device)
     forward = prepare(model)
     opt = optimiser(model.parameters())
     x, y = torch.randn(batch, width).to(device), torch.randint(0, 10, (batch,)).to(device)
@@ -43,7 +46,13 @@ def mlp(device, prepare, optimiser=_adam, batch=32, width=64):
 
 def pinn(device, prepare, points=256, width=32):
     """The heat equation u_t = u_xx by a network of tanh layers: second derivatives inside the step."""
-    model = nn.Sequential(nn.Linear(2, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1)).to(device)
+    model = nn.Sequential(
+        nn.Linear(2, width),
+        nn.Tanh(),
+        nn.Linear(width, width),
+        nn.Tanh(),
+        nn.Linear(width, 1),
+    ).to(device)
     forward = prepare(model)
     opt = torch.optim.Adam(model.parameters(), lr=1e-3)
     x, t = (torch.rand(points, 1).to(device).requires_grad_() for _ in range(2))
@@ -64,7 +73,8 @@ def pinn(device, prepare, points=256, width=32):
 
 
 def filtered(device, prepare, batch=64):
-    """Outliers are masked away and classes counted before a tiny network learns: little work between shapes that depend on data."""
+    """Outliers are masked away and classes counted before a tiny network learns: little work between shapes that depend
+    on data."""
     generator = torch.Generator().manual_seed(1)
     centres = 2 * torch.randn(5, 8, generator=generator)
     model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5)).to(device)

@@ -54,11 +54,11 @@ def main():
                 torch_ltc.mark_step(wait=True)
                 return result
 
-            eager = _microseconds(lambda: formula(a, b), times)  # noqa: B023
+            eager = _microseconds(lambda: formula(a, b), times)
             inductor = torch.compile(formula)
-            rival = _microseconds(lambda: inductor(a, b), times)  # noqa: B023
-            recorded = _microseconds(lambda: waited(formula), times)  # noqa: B023
-            replayed = _microseconds(lambda: waited(compiled), times)  # noqa: B023
+            rival = _microseconds(lambda: inductor(a, b), times)
+            recorded = _microseconds(lambda: waited(formula), times)
+            replayed = _microseconds(lambda: waited(compiled), times)
             torch.testing.assert_close(waited(compiled).cpu(), formula(a, b), rtol=1e-5, atol=1e-5)
             figures = " | ".join(f"{t:.1f}" for t in (eager, rival, recorded, replayed))
             print(f"| {name} | {n} | {figures} | {recorded / eager:.2f} | {recorded / rival:.2f} |", flush=True)

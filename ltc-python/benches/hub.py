@@ -1,4 +1,5 @@
-"""Models as people download them (`transformers`, `torchvision`), small, with random weights: a training step with AdamW each.
+"""Models as people download them (`transformers`, `torchvision`), small, with random weights: a training step with
+AdamW each.
 
 They are cases of `paired.py` by name only: `pip install -r ltc-python/benches/requirements.txt` brings the packages.
 """
@@ -23,7 +24,11 @@ _LANGUAGE = {
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", {"vocab_size": VOCABULARY, "n_embd": 128, "n_layer": 4, "n_head": 4}),
     "llama": ("LlamaForCausalLM", "LlamaConfig", _SIZES | {"num_key_value_heads": 2}),
     "mixtral": ("MixtralForCausalLM", "MixtralConfig", _SIZES | {"num_key_value_heads": 2, "num_local_experts": 4}),
-    "mamba": ("MambaForCausalLM", "MambaConfig", {"vocab_size": VOCABULARY, "hidden_size": 128, "num_hidden_layers": 2}),
+    "mamba": (
+        "MambaForCausalLM",
+        "MambaConfig",
+        {"vocab_size": VOCABULARY, "hidden_size": 128, "num_hidden_layers": 2},
+    ),
     "t5": (
         "T5ForConditionalGeneration",
         "T5Config",
@@ -35,7 +40,9 @@ _LANGUAGE = {
 _TORCHVISION = ("resnet18", "mobilenet_v3_small", "efficientnet_b0", "swin_t")
 #: After the name of a language model: sentences of another length at each step.
 _ANY = ", any length"
-NAMES = tuple(f"hub {name}" for name in (*_LANGUAGE, "vit", *_TORCHVISION, *(f"{name}{_ANY}" for name in ("gpt2", "llama"))))
+NAMES = tuple(
+    f"hub {name}" for name in (*_LANGUAGE, "vit", *_TORCHVISION, *(f"{name}{_ANY}" for name in ("gpt2", "llama")))
+)
 
 
 def _words():

@@ -1,4 +1,5 @@
-"""The cases that need no more than arrays, written for JAX: whole steps under `jax.jit`, parameters donated where they train."""
+"""The cases that need no more than arrays, written for JAX: whole steps under `jax.jit`, parameters donated where they
+train."""
 
 import jax
 import jax.numpy as jnp
@@ -112,7 +113,9 @@ CASES = {
     **{f"tanh gelu by hand, {n}": _chain(_gelu_by_hand, (n,)) for n in (4096, 1_000_000)},
     "normalise rows, 512x512": _chain(_normalise, (512, 512)),
     "softmax, 512x512": _chain(lambda x: jax.nn.softmax(x, -1), (512, 512)),
-    "linear gelu, 256": _chain(lambda x, w, b: jax.nn.gelu(x @ w + b, approximate=False), (256, 256), (256, 256), (256,)),
+    "linear gelu, 256": _chain(
+        lambda x, w, b: jax.nn.gelu(x @ w + b, approximate=False), (256, 256), (256, 256), (256,)
+    ),
     "one add, 16": _chain(lambda x: x + x, (16,)),
     "one matmul, 512": _chain(jnp.matmul, (512, 512), (512, 512)),
 }

@@ -1,4 +1,5 @@
-"""Small programs that fuse into one kernel, without gradients, from 16 to 16 Mi elements: cases of `paired.py` by name."""
+"""Small programs that fuse into one kernel, without gradients, from 16 to 16 Mi elements: cases of `paired.py` by
+name."""
 
 import inspect
 

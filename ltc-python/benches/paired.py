@@ -1,10 +1,11 @@
 """Eager PyTorch against each lazy or compiled way of running the same step, measured side by side.
 
-For every case and way a process of its own runs both: first each one's first step, then blocks of steps in turn, so that
-whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1: faster than
-eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile, `ltc` is this device,
-`ltc.compile` its compiled steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that does not work here is reported
-with its reason. First steps are one sample; of `ltc`, whose next process has no cache to find on disk, the median of several.
+For every case and way a process of its own runs both: first each one's first step, then blocks of steps in turn, so
+that whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1:
+faster than eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile,
+`ltc` is this device, `ltc.compile` its compiled steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that
+does not work here is reported with its reason. First steps are one sample; of `ltc`, whose next process has no cache to
+find on disk, the median of several.
 """
 
 import argparse
@@ -21,7 +22,8 @@ HERE = Path(__file__).parent
 
 
 class Runner:
-    """A way of running a case: `block(n)` runs `n` steps to their end and returns seconds; `read`: and reads each's number."""
+    """A way of running a case: `block(n)` runs `n` steps to their end and returns seconds; `read`: and reads each's
+    number."""
 
     def __init__(self, case, way, read=False):
         import cases
@@ -86,8 +88,8 @@ class Runner:
 
 
 def _block_size(runner):
-    """Steps of a block: enough that what the other way's left behind (caches, threads that still spin) and the wait at the end
-    are a small part of it."""
+    """Steps of a block: enough that what the other way's left behind (caches, threads that still spin) and the wait at
+    the end are a small part of it."""
     return max(10, min(1000, int(0.05 / (runner.block(5) / 5))))
 
 
@@ -134,14 +136,19 @@ def _fallbacks(way):
 
 def in_child(case, way, options, seconds):
     """`measure` in a process of its own, or {"error": why}."""
-    command = [sys.executable, __file__, "--child", case, way, "--seconds", str(seconds), "--threads", str(options.threads)]
+    command = [
+        *(sys.executable, __file__, "--child", case, way),
+        *("--seconds", str(seconds), "--threads", str(options.threads)),
+    ]
     command += ["--read"] * options.read
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "PYTHONWARNINGS": "ignore"}
     if way == "jax":
         environment |= {"JAX_PLATFORMS": "cpu", "NPROC": str(options.threads)}
         environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(options.threads > 1).lower()}"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout, cwd=HERE, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=options.timeout, cwd=HERE, env=environment
+        )
     except subprocess.TimeoutExpired:
         return {"error": f"not done in {options.timeout:.0f} s"}
     if done.returncode == 0:
@@ -165,7 +172,8 @@ def row_of(case, way, options):
 
 def table(case, rows):
     """The table of one case, times in milliseconds."""
-    columns = f"  {'way':<12}{'first step':>12}{'eager first':>12}{'step':>10}{'eager step':>12}{'ratio':>8}{'fallbacks/step':>16}"
+    columns = f"  {'way':<12}{'first step':>12}{'eager first':>12}{'step':>10}{'eager step':>12}"
+    columns += f"{'ratio':>8}{'fallbacks/step':>16}"
     lines = [f"\n{case}", columns]
     for way, r in rows.items():
         if "error" in r:
@@ -185,7 +193,9 @@ def main():
     p.add_argument("--ways", default=",".join(WAYS), help="comma-separated")
     p.add_argument("--seconds", type=float, default=3.0, help="time per row for the steady state")
     p.add_argument("--threads", type=int, default=os.cpu_count(), help="of each way; default: all processors")
-    p.add_argument("--read", action="store_true", help="read a number of each step's result, as loops do that print their loss")
+    p.add_argument(
+        "--read", action="store_true", help="read a number of each step's result, as loops do that print their loss"
+    )
     p.add_argument("--firsts", type=int, default=3, help="processes whose first steps are measured, for `ltc`")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds after which a row is given up")
     p.add_argument("--json", type=Path, help="also write the rows here, after each case")

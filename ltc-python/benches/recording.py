@@ -1,4 +1,5 @@
-"""What recording an operator costs from Python, against eager CPU tensors computing it: microseconds, best of many, in one run."""
+"""What recording an operator costs from Python, against eager CPU tensors computing it: microseconds, best of many, in
+one run."""
 
 import time
 

@@ -1,5 +1,5 @@
-"""Whether training ends with the same bits in every run of a program: hashes of the parameters after some steps, each run in a process
-of its own on two threads, recorded, compiled, and eagerly on the CPU, which does."""
+"""Whether training ends with the same bits in every run of a program: hashes of the parameters after some steps, each
+run in a process of its own on two threads, recorded, compiled, and eagerly on the CPU, which does."""
 
 import argparse
 import collections
@@ -56,7 +56,9 @@ def _mlp():
 
 def _resnet():
     blocks = [_Residual(16) for _ in range(2)]
-    net = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+    net = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+    )
     return net, lambda: (torch.randn(16, 3, 32, 32), torch.randint(0, 10, (16,)))
 
 

@@ -1,5 +1,6 @@
-"""Data augmentation with shapes that depend on data: digits are shifted, relit and partly erased on the device; those with
-too little ink left are dropped, classes are weighed by how often they came, and nothing is learnt from easy ones."""
+"""Data augmentation with shapes that depend on data: digits are shifted, relit and partly erased on the device; those
+with too little ink left are dropped, classes are weighed by how often they came, and nothing is learnt from easy
+ones."""
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,8 @@ from torch import nn
 
 
 def augmented(x):
-    """Pictures [n, 1, 28, 28], each shifted by up to two pixels, with other light and noise, and a square of it erased."""
+    """Pictures [n, 1, 28, 28], each shifted by up to two pixels, with other light and noise, and a square of it
+    erased."""
     n = len(x)
     place = torch.arange(28, device=x.device)
     shift = torch.randint(-2, 3, (2, n, 1), device=x.device)

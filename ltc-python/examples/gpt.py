@@ -6,10 +6,10 @@ from harness import as_is, run, train
 from torch import nn
 
 TEXT = (
-    "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife. "
-    "However little known the feelings or views of such a man may be on his first entering a neighbourhood, this truth is so "
-    "well fixed in the minds of the surrounding families, that he is considered the rightful property of some one or other of "
-    "their daughters. "
+    "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a "
+    "wife. However little known the feelings or views of such a man may be on his first entering a neighbourhood, this "
+    "truth is so well fixed in the minds of the surrounding families, that he is considered the rightful property of "
+    "some one or other of their daughters. "
 ) * 4
 
 
@@ -19,7 +19,9 @@ class Block(nn.Module):
         self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x, mask):

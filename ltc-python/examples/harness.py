@@ -1,9 +1,10 @@
 """What the examples share: the command line, the training loop, the printed losses.
 
-Every example has `build(device, prepare, compiled)`, which returns a function that runs one training step and returns its loss,
-still on the device, and `main(device, steps)`, which trains and returns the losses. `prepare` is what is done with the model
-before it trains (a benchmark compiles it), `compiled` what is done with the part of the step that follows from its batch
-(`torch_ltc.compile` replays it; drawing the batch stays outside). Seeds are fixed: the losses on ltc equal those on the CPU.
+Every example has `build(device, prepare, compiled)`, which returns a function that runs one training step and returns
+its loss, still on the device, and `main(device, steps)`, which trains and returns the losses. `prepare` is what is done
+with the model before it trains (a benchmark compiles it), `compiled` what is done with the part of the step that
+follows from its batch (`torch_ltc.compile` replays it; drawing the batch stays outside). Seeds are fixed: the losses on
+ltc equal those on the CPU.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""A small residual network with batch norm, a strided shortcut and a cosine schedule, on generated pictures of stripes."""
+"""A small residual network with batch norm, a strided shortcut and a cosine schedule, on generated pictures of
+stripes."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
-"""A diffusion model: a U-Net with timestep embedding, group norm, SiLU and attention learns to remove noise from discs."""
+"""A diffusion model: a U-Net with timestep embedding, group norm, SiLU and attention learns to remove noise from
+discs."""
 
 import math
 

@@ -15,7 +15,19 @@ FOLDER = Path(__file__).parent / "regressions"
 KNOWN = Path(__file__).parent / "known.txt"
 
 
-def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=10, say=print, count=None, shrinking=60.0, children=None):
+def campaign(
+    seconds,
+    seed,
+    mode=None,
+    plant=None,
+    limit=60.0,
+    keep=None,
+    most=10,
+    say=print,
+    count=None,
+    shrinking=60.0,
+    children=None,
+):
     """Runs programs until the time is over or `most` were found; totals, and the findings as ``(kind, what, text)``."""
     end, begin = time.monotonic() + seconds, time.monotonic()
     totals, findings, told = Counter(), [], begin
@@ -38,7 +50,9 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
             totals["programs"] += 1
             totals[got["outcome"]] += 1
             totals.update(got.get("counts", {}))
-            why = next((w for pattern, w in open_ if got["outcome"] == "different" and re.search(pattern, got["what"])), None)
+            why = next(
+                (w for pattern, w in open_ if got["outcome"] == "different" and re.search(pattern, got["what"])), None
+            )
             if why and plant is None:
                 totals["known"] += 1
                 totals[f"known: {why}"] += 1
@@ -46,7 +60,7 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                 say("\n".join(filter(None, [f"program {number}: {got['outcome']}: {got['what']}", got.get("where")])))
                 before = [*child(text).ran]
                 fresh = Child(child(text).environment, limit if got["outcome"] != "hang" else min(limit, 20.0))
-                ask = lambda t: fresh.ask({"program": t, "plant": plant})[1]  # noqa: E731
+                ask = lambda t: fresh.ask({"program": t, "plant": plant})[1]
                 again = ask(text)
                 if again["outcome"] in ("same", "undefined"):
                     findings.append(("seen once", got["what"], text))
@@ -71,7 +85,9 @@ def campaign(seconds, seed, mode=None, plant=None, limit=60.0, keep=None, most=1
                     say(f"  shrunk to\n{small}  {finding[1]}")
                     if keep and not why:
                         keep.mkdir(parents=True, exist_ok=True)
-                        (keep / f"found-{number}.txt").write_text(f"## {finding[1].splitlines()[0]}\n{small}".replace("\n## ", "\n"))
+                        (keep / f"found-{number}.txt").write_text(
+                            f"## {finding[1].splitlines()[0]}\n{small}".replace("\n## ", "\n")
+                        )
                 fresh.close()
             number += 1
             if time.monotonic() - told > 30:
@@ -110,7 +126,20 @@ def expected():
 
 
 def _line(totals):
-    keys = ("programs", "statements", "errors", "late", "calls", "replayed", "calls at once", "replayed at once", "refused", "threads", "undefined", "known")
+    keys = (
+        "programs",
+        "statements",
+        "errors",
+        "late",
+        "calls",
+        "replayed",
+        "calls at once",
+        "replayed at once",
+        "refused",
+        "threads",
+        "undefined",
+        "known",
+    )
     return ", ".join(f"{totals[k]} {k}" for k in keys)
 
 
@@ -128,7 +157,7 @@ def main():
     options = parser.parse_args()
     if options.programs:
         return replay(options.programs, options.limit)
-    say = lambda *text: print(*text, flush=True)  # noqa: E731
+    say = lambda *text: print(*text, flush=True)
     totals, findings = campaign(
         options.seconds, options.seed, options.mode, options.plant, options.limit, options.keep, options.most, say
     )

@@ -27,8 +27,14 @@ class Child:
         environment = {**os.environ, "RUST_BACKTRACE": "0", **self.environment}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.worker", str(write)],
-            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(write,), text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(write,),
+            text=True,
+        )
         os.close(write)
         self.read, self.rest, self.ran = read, b"", []
         if (self._row(_START) or {}).get("outcome") != "ready":

@@ -1,4 +1,5 @@
-"""Programs from seeds. Each statement is tried on the CPU while the program is made, so most are valid, and few are errors."""
+"""Programs from seeds. Each statement is tried on the CPU while the program is made, so most are valid, and few are
+errors."""
 
 import random
 
@@ -9,7 +10,10 @@ from .program import STEPS, THREADS, Program, Statement
 from .world import Undefined, World, quiet
 
 _DTYPES = ["float32"] * 8 + ["float64", "bfloat16", "float16", "int64", "int64", "int32", "uint8", "bool", "complex64"]
-_SHAPES = [(), (1,), (3,), (5,), (0,), (2, 3), (3, 2), (3, 3), (1, 3), (3, 1), (2, 1, 3), (2, 3, 4), (0, 3), (2, 0), (4, 4), (1,), (17,), (33, 9)]
+_SHAPES = [
+    *((), (1,), (3,), (5,), (0,), (2, 3), (3, 2), (3, 3), (1, 3), (3, 1)),
+    *((2, 1, 3), (2, 3, 4), (0, 3), (2, 0), (4, 4), (1,), (17,), (33, 9)),
+]
 _INT_CASTS = "({0}.nan_to_num(0,9,-9).clamp(-50,50)).to(torch.{1})"
 
 
@@ -69,9 +73,9 @@ class Maker:
         """One statement."""
         r = self.r
         kinds = {
-            "new": 4, "unary": 8, "reduce": 5, "view": 14, "copy": 5, "binary": 12, "inplace": 8, "write": 8, "scalar": 6, "cast": 4,
-            "factory": 2, "draw": 5, "layer": 3, "backward": 3, "grad": 2, "hook": 1, "optimiser": 2, "ambient": 1, "barrier": 3, "observe": 2,
-            "fail": 1, "del": 1, "seed": 0.5, "generator": 1,
+            "new": 4, "unary": 8, "reduce": 5, "view": 14, "copy": 5, "binary": 12, "inplace": 8, "write": 8,
+            "scalar": 6, "cast": 4, "factory": 2, "draw": 5, "layer": 3, "backward": 3, "grad": 2, "hook": 1,
+            "optimiser": 2, "ambient": 1, "barrier": 3, "observe": 2, "fail": 1, "del": 1, "seed": 0.5, "generator": 1,
         }  # fmt: skip
         if self.part == "step":
             for k in ("new", "ambient", "barrier", "observe", "fail", "del", "seed", "generator", "optimiser", "hook"):
@@ -100,7 +104,10 @@ class Maker:
         return self._from(table.UNARY_PLAIN + ([] if self.plain else table.UNARY + table.INTS), [self.pick()])
 
     def _reduce(self):
-        return self._from(table.REDUCE_PLAIN[: -6 if self.part == "step" else None] + ([] if self.plain else table.REDUCE), [self.pick()])
+        return self._from(
+            table.REDUCE_PLAIN[: -6 if self.part == "step" else None] + ([] if self.plain else table.REDUCE),
+            [self.pick()],
+        )
 
     def _view(self):
         # The bits of a NaN are not defined, and which calls of a step make one is not known here.
@@ -114,14 +121,17 @@ class Maker:
     def _layer(self):
         if self.plain:
             return False
-        templates = [t.replace("w({0},", "torch.full_like({0}.flatten()[:1],0.5).expand(").replace("expand((", "expand(*(") for t in table.LAYERS]
+        templates = [
+            t.replace("w({0},", "torch.full_like({0}.flatten()[:1],0.5).expand(").replace("expand((", "expand(*(")
+            for t in table.LAYERS
+        ]
         templates = [t for t in templates if "idx" not in t] if self.part == "step" else templates
         return self._from(templates, [self.pick(lambda t: t.is_floating_point() and t.numel())])
 
     def _binary(self):
         a = self.pick()
         t = self.world.names.get(a)
-        like = lambda u: u.shape == t.shape and u.dtype == t.dtype  # noqa: E731
+        like = lambda u: u.shape == t.shape and u.dtype == t.dtype
         b = self.pick(like) if t is not None and self.r.random() < 0.4 else self.pick()
         return self._from(table.BINARY_PLAIN + ([] if self.plain else table.BINARY), [a, b])
 
@@ -129,7 +139,11 @@ class Maker:
         a = self.pick()
         templates = table.INPLACE_PLAIN + ([] if self.plain else table.INPLACE)
         if self.part == "step":
-            templates = [t for t in templates if "idx" not in t and "set_" not in t and "requires_grad" not in t and "resize" not in t]
+            templates = [
+                t
+                for t in templates
+                if "idx" not in t and "set_" not in t and "requires_grad" not in t and "resize" not in t
+            ]
         return self._from(templates, [a], assigns=False, writes=[a])
 
     def _write(self):
@@ -141,7 +155,9 @@ class Maker:
         tame = tame and not (y.is_complex() and not x.is_complex())
         templates = [t for t in table.WRITES_PLAIN if tame or "copy" not in t and "]={1}" not in t]
         if self.part == "step":
-            templates = [t for t in templates if "idx" not in t and "set_" not in t and ".data=" not in t and "grad=" not in t]
+            templates = [
+                t for t in templates if "idx" not in t and "set_" not in t and ".data=" not in t and "grad=" not in t
+            ]
         return self._from(templates, [a, b], assigns=False, writes=[a, b] if "foreach" in templates else [a])
 
     def _scalar(self):
@@ -156,7 +172,11 @@ class Maker:
         source = self.world.names[name]
         if source.is_complex() and dtype != "complex64":
             return False
-        to_int = not getattr(torch, dtype).is_floating_point and dtype not in ("bool", "complex64") and source.is_floating_point
+        to_int = (
+            not getattr(torch, dtype).is_floating_point
+            and dtype not in ("bool", "complex64")
+            and source.is_floating_point
+        )
         if to_int and source.is_floating_point():
             clamp = _INT_CASTS.replace("clamp(-50,50)", "clamp(0,50)") if dtype == "uint8" else _INT_CASTS
             return self.put(f"{self.fresh()} = " + clamp.format(name, dtype))
@@ -195,7 +215,9 @@ class Maker:
         if self.counts["o"] and r.random() < 0.7:
             o = f"o{r.randrange(self.counts['o'])}"
             if o in self.world.names:
-                return self.put(r.choice([f"{o}.step()", f"{o}.step()", f"{o}.zero_grad()", f"{o}.zero_grad(set_to_none=False)"]))
+                return self.put(
+                    r.choice([f"{o}.step()", f"{o}.step()", f"{o}.zero_grad()", f"{o}.zero_grad(set_to_none=False)"])
+                )
         leaves = [n for n, t in self.world.tensors() if _meets(t, lambda t: t.is_leaf and t.requires_grad)]
         if not leaves or self.plain:
             return False
@@ -219,13 +241,26 @@ class Maker:
 
     def _autocast(self):
         a, b = self.pick(lambda t: t.dtype == torch.float32), self.pick(lambda t: t.is_floating_point())
-        return self._from(["{0}@{1}.mT", "F.linear({0},{1})", "{0}+{1}", "{0}*{1}", "{0}.relu()", "torch.mm({0},{1}.t())", "{0}-{1}"], [a, b])
+        return self._from(
+            ["{0}@{1}.mT", "F.linear({0},{1})", "{0}+{1}", "{0}*{1}", "{0}.relu()", "torch.mm({0},{1}.t())", "{0}-{1}"],
+            [a, b],
+        )
 
     def _barrier(self):
         return self.put(self.r.choice(["bar()", "bar()", "bar(True)"]))
 
     def _observe(self):
-        return self._from(["obs({0})", "obs({0}.flatten()[:2].tolist())", "obs({0}.sum().item())", "obs(bool(({0}>0).any()))", "obs({0}.shape)"], [self.pick()], assigns=False)
+        return self._from(
+            [
+                "obs({0})",
+                "obs({0}.flatten()[:2].tolist())",
+                "obs({0}.sum().item())",
+                "obs(bool(({0}>0).any()))",
+                "obs({0}.shape)",
+            ],
+            [self.pick()],
+            assigns=False,
+        )
 
     def _fail(self):
         a, b = self.pick(), self.pick(lambda t: t.is_floating_point() and not t.requires_grad and t.numel())
@@ -234,7 +269,11 @@ class Maker:
         text = self.r.choice(table.FAILS).format(a)
         if text.startswith(a) and not self.world.names[a].numel():
             return False
-        behind = f", {b + '.mul_(2)'!r}" if b is not None and self.r.random() < 0.6 and not self.world.names[b].is_inference() else ""
+        behind = (
+            f", {b + '.mul_(2)'!r}"
+            if b is not None and self.r.random() < 0.6 and not self.world.names[b].is_inference()
+            else ""
+        )
         return self.put(f"fail({text!r}{behind})")
 
     def _del(self):
@@ -250,7 +289,11 @@ class Maker:
         g = f"g{self.counts['g'] - 1}"
         if g not in self.world.names:
             return False
-        draws = ["torch.rand(3,device=dev,generator={0})", "torch.randint(9,(2,),device=dev,generator={0})", "torch.randn(5,device=dev,generator={0})"]
+        draws = [
+            "torch.rand(3,device=dev,generator={0})",
+            "torch.randint(9,(2,),device=dev,generator={0})",
+            "torch.randn(5,device=dev,generator={0})",
+        ]
         return self.put(f"{self.fresh()} = " + self.r.choice(draws).format(g))
 
 
@@ -274,8 +317,16 @@ def _compiled(r, environment, plain, mode):
     if optimiser:
         for _ in range(4):
             maker.put(f"{maker.fresh()} = leaf('float32', {r.choice([(3,), (2, 3), (3, 3)])}, {r.randrange(50)})")
-        leaves = [n for n, t in maker.world.tensors() if _meets(t, lambda t: t.is_leaf and t.requires_grad) and t.dtype == torch.float32]
-        text = r.choice(table.OPTIMISERS).format(f"[{', '.join(leaves[-3:])}]")[:-1] + r.choice([", foreach=True", ", foreach=False"]) + ")"
+        leaves = [
+            n
+            for n, t in maker.world.tensors()
+            if _meets(t, lambda t: t.is_leaf and t.requires_grad) and t.dtype == torch.float32
+        ]
+        text = (
+            r.choice(table.OPTIMISERS).format(f"[{', '.join(leaves[-3:])}]")[:-1]
+            + r.choice([", foreach=True", ", foreach=False"])
+            + ")"
+        )
         maker.put(f"o{maker.counts['o']} = torch.optim.{text}")
         maker.counts["o"] += 1
     # What is returned may be gone back through outside.
@@ -293,7 +344,11 @@ def _compiled(r, environment, plain, mode):
     start = set(dict(maker.world.tensors()))
     if optimiser:
         o = f"o{maker.counts['o'] - 1}"
-        loss = " + ".join(f"({n} * {r.choice(['x0.float().sum()', n, '0.5'])}).{r.choice(['sum()', 'sigmoid().sum()', 'square().mean()'])}" for n in leaves[-3:])
+        loss = " + ".join(
+            f"({n} * {r.choice(['x0.float().sum()', n, '0.5'])})"
+            f".{r.choice(['sum()', 'sigmoid().sum()', 'square().mean()'])}"
+            for n in leaves[-3:]
+        )
         maker.put(f"{o}.zero_grad({r.choice(['', 'set_to_none=False'])})")
         _some(maker, r.randint(1, 5))
         maker.put(f"{maker.fresh()} = {loss}")
@@ -309,7 +364,9 @@ def _compiled(r, environment, plain, mode):
     for _ in range(r.choice([0, 0, 1, 1, 2]) if mode == "compiled" else 0):
         maker.part = f"after {r.randint(2, calls - 4)}"
         _event(maker, r, optimiser)
-    return Program(mode, tuple(maker.statements), environment, calls, r.choice(["globals", "object", "dict", "closure"]))
+    return Program(
+        mode, tuple(maker.statements), environment, calls, r.choice(["globals", "object", "dict", "closure"])
+    )
 
 
 def _event(maker, r, optimiser):
@@ -317,12 +374,35 @@ def _event(maker, r, optimiser):
     a = maker.pick(lambda t: t.is_leaf)
     outside = [n for n, _ in maker.world.tensors() if any(s.made == n and s.part == "setup" for s in maker.statements)]
     a = r.choice(outside) if outside else a
-    choices = ["torch.set_default_dtype(torch.float64)", "torch.set_grad_enabled(False)", "bar()", "torch.manual_seed(3)", "enter('no_grad')", "fail('torch.ones(2,device=dev)[idx([5])]')"]
+    choices = [
+        "torch.set_default_dtype(torch.float64)",
+        "torch.set_grad_enabled(False)",
+        "bar()",
+        "torch.manual_seed(3)",
+        "enter('no_grad')",
+        "fail('torch.ones(2,device=dev)[idx([5])]')",
+    ]
     if a is not None:
-        choices += [f"{a}.zero_()", f"{a}.mul_(2)", f"{a}.requires_grad_(False)", f"{a}.data = {a}.data * 3", f"{a}.grad = None", f"obs({a})", f"{a}.set_({a}.detach().clone())", f"{a} = {a}.detach().clone()"]
+        choices += [
+            f"{a}.zero_()",
+            f"{a}.mul_(2)",
+            f"{a}.requires_grad_(False)",
+            f"{a}.data = {a}.data * 3",
+            f"{a}.grad = None",
+            f"obs({a})",
+            f"{a}.set_({a}.detach().clone())",
+            f"{a} = {a}.detach().clone()",
+        ]
     if optimiser:
         o = f"o{maker.counts['o'] - 1}"
-        choices += [f"{o}.param_groups[0]['lr'] = 0.5", f"{o}.param_groups[0]['lr'] *= 0.5", f"{o}.zero_grad()", f"{o}.state.clear()", f"{o}.param_groups[0]['weight_decay'] = 0.1", f"{o}.load_state_dict({o}.state_dict())"] * 2
+        choices += [
+            f"{o}.param_groups[0]['lr'] = 0.5",
+            f"{o}.param_groups[0]['lr'] *= 0.5",
+            f"{o}.zero_grad()",
+            f"{o}.state.clear()",
+            f"{o}.param_groups[0]['weight_decay'] = 0.1",
+            f"{o}.load_state_dict({o}.state_dict())",
+        ] * 2
     maker.put(r.choice(choices))
 
 

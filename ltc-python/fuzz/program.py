@@ -78,6 +78,14 @@ def parse(text):
             continue
         line, _, writes = line.partition("  # writes ")
         part = re.match(r"^(in|step|after \d+|thread \d+): ", line)
-        statements.append(Statement(line[part.end() :] if part else line, part.group(1) if part else "setup", tuple(writes.split())))
+        statements.append(
+            Statement(line[part.end() :] if part else line, part.group(1) if part else "setup", tuple(writes.split()))
+        )
     environment = {k: v for k, v in settings.items() if k.startswith("LTC_")}
-    return Program(settings["mode"], tuple(statements), environment, int(settings.get("calls", 0)), settings.get("style", "globals"))
+    return Program(
+        settings["mode"],
+        tuple(statements),
+        environment,
+        int(settings.get("calls", 0)),
+        settings.get("style", "globals"),
+    )

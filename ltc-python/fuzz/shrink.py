@@ -13,7 +13,9 @@ def kind(answer):
     if answer["outcome"] != "different":
         return answer["outcome"]
     what = answer["what"].split(", on the CPU")[0]
-    told = re.search(r": (?:the )?(version|strides|offset|requires_grad|is_leaf|dtype|shape|value)\b|(Panic|did not fail)", what)
+    told = re.search(
+        r": (?:the )?(version|strides|offset|requires_grad|is_leaf|dtype|shape|value)\b|(Panic|did not fail)", what
+    )
     return told.group(1) or told.group(2) if told else "error"
 
 
@@ -56,7 +58,8 @@ def _drop(current, fails):
 
 
 def _simplify(current, fails):
-    """Simpler statements: what is made is another tensor as it is, data of one plain kind, fewer calls, a plainer style."""
+    """Simpler statements: what is made is another tensor as it is, data of one plain kind, fewer calls, a plainer
+    style."""
     for i in range(len(current().statements)):
         if i >= len(current().statements):
             break
@@ -64,7 +67,9 @@ def _simplify(current, fails):
         earlier = [x.made for x in current().statements[:i] if x.made]
         options = []
         if s.made and s.made[0] == "t" and NAME.search(s.text.partition("=")[2]):
-            options += [f"{s.made} = {n}" for n in s.names if n != s.made and n in earlier and s.text != f"{s.made} = {n}"]
+            options += [
+                f"{s.made} = {n}" for n in s.names if n != s.made and n in earlier and s.text != f"{s.made} = {n}"
+            ]
         if s.made and s.made[0] == "t" and not s.text.startswith(f"{s.made} = new(") and s.part != "step":
             options += [f"{s.made} = new('float32', {shape}, 1)" for shape in ("(3,)", "(2, 3)")]
         options += [re.sub(r"new\('float32', \([^)]*\), \d+\)", "new('float32', (3,), 1)", s.text)]

@@ -1,5 +1,6 @@
-"""Training for minutes: sizes that change, compiled and recorded steps, two threads, and calls that fail. What is kept (resident
-memory, device memory, pending nodes, programs, fallbacks' logs) has to stay bounded: ``python -m fuzz.soak --seconds 600``."""
+"""Training for minutes: sizes that change, compiled and recorded steps, two threads, and calls that fail. What is kept
+(resident memory, device memory, pending nodes, programs, fallbacks' logs) has to stay bounded:
+``python -m fuzz.soak --seconds 600``."""
 
 import argparse
 import gc
@@ -11,11 +12,11 @@ import time
 
 # Few programs are kept, so that what grows shows soon.
 os.environ.setdefault("LTC_CACHE_ENTRIES", "64")
-import torch  # noqa: E402
-import torch_ltc  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
-from torch_ltc import _ltc  # noqa: E402
+import torch
+import torch_ltc
+from torch import nn
+from torch.nn import functional as F
+from torch_ltc import _ltc
 
 
 def resident():
@@ -29,7 +30,9 @@ class Trainer:
 
     def __init__(self, seed):
         torch.manual_seed(seed)
-        self.net = nn.Sequential(nn.Embedding(50, 16), nn.Flatten(), nn.Linear(64, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 5)).to("ltc")
+        self.net = nn.Sequential(
+            nn.Embedding(50, 16), nn.Flatten(), nn.Linear(64, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 5)
+        ).to("ltc")
         kind = [torch.optim.SGD, torch.optim.RMSprop, torch.optim.AdamW][seed % 3]
         self.optimiser = kind(self.net.parameters(), 1e-3)
         self.compiled = torch_ltc.compile(self.step)
@@ -118,7 +121,10 @@ def soak(seconds, say=print, threads=2):
         rows.append(row)
         counts = [sum(x) for x in zip(*[t.compiled.counts for t in trainers])]
         steps, errors = sum(t.steps for t in trainers), sum(t.errors for t in trainers)
-        say(f"{time.monotonic() - begin:.0f} s: {steps} steps, {errors} failed, {counts} replayed and recorded of the last models; {row}")
+        say(
+            f"{time.monotonic() - begin:.0f} s: {steps} steps, {errors} failed, "
+            f"{counts} replayed and recorded of the last models; {row}"
+        )
     stop.set()
     for worker in workers:
         worker.join(60)
@@ -130,7 +136,8 @@ def soak(seconds, say=print, threads=2):
 
 
 def growth(rows):
-    """By how much resident memory is larger in the last quarter than it was behind the first third, in MiB, and what else grew."""
+    """By how much resident memory is larger in the last quarter than it was behind the first third, in MiB, and what
+    else grew."""
     early = max(r["resident MiB"] for r in rows[len(rows) // 3 : len(rows) // 2])
     late = max(r["resident MiB"] for r in rows[-(len(rows) // 4) :])
     return late - early

@@ -19,7 +19,8 @@ _PRODUCTS = re.compile(r"@|linear|dot|mm\(|mv\(|einsum|conv|cdist|attention|oute
 
 
 def has_products(program):
-    """Whether last bits of sums may differ: fused ones add in an order of their own, of which only drawn numbers tell."""
+    """Whether last bits of sums may differ: fused ones add in an order of their own, of which only drawn numbers
+    tell."""
     fused = program.environment.get("LTC_FUSION") != "exact"
     return any(_PRODUCTS.search(s.text) or (fused and _DRAWS.search(s.text)) for s in program.statements)
 
@@ -37,7 +38,8 @@ class Undefined(Exception):
 
 
 def values(dtype, shape, seed):
-    """A CPU tensor of numbers that follow from the seed; floats have NaN, infinities and zeros of both signs among them."""
+    """A CPU tensor of numbers that follow from the seed; floats have NaN, infinities and zeros of both signs among
+    them."""
     r = random.Random(f"{dtype} {shape} {seed}")
     n = 1
     for size in shape:
@@ -167,15 +169,16 @@ class World:
         self.device, self.is_lazy = device, device != "cpu"
         self.log = []
         #: Whether version counters are compared, and whether views are leaves, which follows from them: not after a
-        #failure that came late, as nothing takes back what it counted.
+        # failure that came late, as nothing takes back what it counted.
         self.versions = True
         #: The version of each tensor when it was made: how often an operator writes its own result is its affair.
         self.first = {}
         self.stack = contextlib.ExitStack()
         self.plant = plant if self.is_lazy else None
         self.names = {
-            "torch": torch, "F": F, "dev": device, "new": self._new, "idx": self._index, "obs": self._observe, "bar": self._barrier,
-            "fail": self._fail, "enter": self._enter, "leave": self._leave, "call": 0, "leaf": self._leaf, "math": __import__("math"),
+            "torch": torch, "F": F, "dev": device, "new": self._new, "idx": self._index, "obs": self._observe,
+            "bar": self._barrier, "fail": self._fail, "enter": self._enter, "leave": self._leave, "call": 0,
+            "leaf": self._leaf, "math": __import__("math"),
         }  # fmt: skip
         self.hidden = set(self.names) | {"__builtins__"}
 
@@ -221,24 +224,25 @@ class World:
         self.stack = contextlib.ExitStack()
 
     def _fail(self, text, behind=None):
-        """A call that fails on values. Lazily, `behind` is recorded after it: it has not happened either when the error comes."""
+        """A call that fails on values. Lazily, `behind` is recorded after it: it has not happened either when the error
+        comes."""
         made = None
         refused = False
         try:
-            made = eval(text, self.names)  # noqa: S307  (programs are code)
+            made = eval(text, self.names)  # programs are code
             if not self.is_lazy:
                 raise Undefined(f"{text} does not fail")
             if behind:
                 # It may be refused at the call, which the CPU does not come to, or be told of what failed before it.
                 try:
                     exec(behind, self.names)
-                except Exception:
+                except Exception:  # noqa: BLE001  (any class: only whether it fails is asked)
                     refused = True
             self.versions = False
             torch_ltc.mark_step(wait=True)
         except (Undefined, Difference):
             raise
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001  (any class: it is what is compared)
             self.log.append(type(e).__name__)
             return
         del made
@@ -254,7 +258,7 @@ class World:
             exec(compile(statement.text, f"<{statement}>", "exec"), self.names)
         except (Undefined, Difference):
             raise
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001  (any class: it is what is compared)
             return type(e).__name__, str(e).splitlines()[0] if str(e) else ""
         made = self.names.get(statement.made)
         if isinstance(made, torch.Tensor) and made.numel() > LARGEST:
@@ -270,7 +274,9 @@ class World:
         return {**metadata(t), "version": _version(t) - self.first.get(name, 0)}
 
     def _check_writes(self, statement):
-        if ".view(torch." in statement.text and any(getattr(self.names.get(n), "dtype", None) is torch.bool for n in statement.names):
+        if ".view(torch." in statement.text and any(
+            getattr(self.names.get(n), "dtype", None) is torch.bool for n in statement.names
+        ):
             raise Undefined("bytes that are no bools")
         for name in statement.writes:
             target = self.names.get(name)
@@ -280,7 +286,11 @@ class World:
                 raise Undefined(f"{name} overlaps itself")
             for other in statement.names:
                 read = self.names.get(other)
-                if not isinstance(read, torch.Tensor) or other == name and not re.search(rf"[=,]{name}\)*$", statement.text):
+                if (
+                    not isinstance(read, torch.Tensor)
+                    or other == name
+                    and not re.search(rf"[=,]{name}\)*$", statement.text)
+                ):
                     continue
                 scatters = re.search(r"masked_scatter_|index_put_|\]=|cat\(|\.(set|data)", statement.text)
                 if (other != name and clash(target, read)) or (scatters and _meet(target, read)):

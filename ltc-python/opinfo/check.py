@@ -47,7 +47,8 @@ def fallbacks():
 
 
 def attempt(call):
-    """Calls under the fixed seed and brings the result to the CPU. `Outcome.value` pairs each leaf with its host copy."""
+    """Calls under the fixed seed and brings the result to the CPU. `Outcome.value` pairs each leaf with its host
+    copy."""
     torch.manual_seed(_SEED)
     late = False
     before = fallbacks()
@@ -61,7 +62,8 @@ def attempt(call):
 
 
 class Checker:
-    """Runs the phases for one entry; `fail(phase, dtype, sample, kind, message, repro)` and `at(text)` tell the parent."""
+    """Runs the phases for one entry; `fail(phase, dtype, sample, kind, message, repro)` and `at(text)` tell the
+    parent."""
 
     def __init__(self, op, options, at, fail):
         self.op, self.options, self.at, self.fail = op, options, at, fail
@@ -85,7 +87,7 @@ class Checker:
         grad = op.supports_autograd and self.dtype in op.supported_backward_dtypes("cpu")
         torch.manual_seed(_SEED)
         samples = op.sample_inputs("cpu", self.dtype, requires_grad=grad)
-        for self.number, sample in enumerate(itertools.islice(samples, self.options.samples)):
+        for self.number, sample in enumerate(itertools.islice(samples, self.options.samples)):  # noqa: B020
             self.repro = describe(self.name, sample)
             state = torch.get_rng_state()  # the generator of samples draws between them
             self._sample(sample, grad)
@@ -168,7 +170,7 @@ class Checker:
         if not self.op.error_inputs_func:
             return
         self.phase = "error"
-        for self.number, e in enumerate(self.op.error_inputs("cpu")):
+        for self.number, e in enumerate(self.op.error_inputs("cpu")):  # noqa: B020
             self.repro = describe(self.name, e.sample_input)
             self._phase("error")
             cpu, ltc = self._both(e.sample_input, self.op)
@@ -253,7 +255,8 @@ class Checker:
         return False
 
     def _flag(self, kind, message):
-        """Notes what is not a failure: a late error, other words, other strides, other aliasing; the first of each kind."""
+        """Notes what is not a failure: a late error, other words, other strides, other aliasing; the first of each
+        kind."""
         self.tally.flags.setdefault(kind, f"{self.phase} {self.word} {self.repro}: {message}")
 
 
@@ -272,7 +275,8 @@ class Call:
         return self.result
 
     def home(self):
-        """Where results belong: on the device, unless no argument names it or lies there (a factory without `device=`)."""
+        """Where results belong: on the device, unless no argument names it or lies there (a factory without
+        `device=`)."""
         leaves = tree_leaves(self.arguments)
         at_home = any(isinstance(t, torch.Tensor) and t.device.type == self.device for t in leaves)
         return self.device if at_home or self.arguments[2].get("device") is not None else "cpu"
@@ -291,7 +295,7 @@ def _without_grad(sample):
     from torch.testing._internal.opinfo.core import SampleInput
     from torch.utils._pytree import tree_map
 
-    detach = lambda x: x.detach() if isinstance(x, torch.Tensor) else x  # noqa: E731
+    detach = lambda x: x.detach() if isinstance(x, torch.Tensor) else x
     plain = SampleInput(tree_map(detach, sample.input), args=tree_map(detach, tuple(sample.args)))
     plain.kwargs = tree_map(detach, dict(sample.kwargs))
     return plain

@@ -1,6 +1,5 @@
 """The entries of PyTorch's operator database: names, categories, dtypes and tolerances."""
 
-import torch
 from torch.testing._internal import common_methods_invocations as db
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.opinfo import core
@@ -46,7 +45,8 @@ def category(op):
 
 
 def dtypes(op, wanted):
-    """The wanted dtypes the CPU supports for `op`; if none, one that it does support, so that no entry goes untested."""
+    """The wanted dtypes the CPU supports for `op`; if none, one that it does support, so that no entry goes
+    untested."""
     supported = op.supported_dtypes("cpu")
     chosen = [d for d in wanted if d in supported]
     return chosen or sorted(supported, key=str)[:1]

@@ -1,8 +1,9 @@
 """`python -m opinfo.modules`: PyTorch's databases of modules and of optimisers, on ltc and on the CPU, compared.
 
-Every input of the databases (modules in training and in evaluation; optimisers in each implementation, but for those of sparse gradients
-and those that call a closure) runs a few steps of training in each of three ways: recorded, as a compiled module whose gradients are asked for outside, and as a compiled step.
-Losses, results, gradients, parameters, buffers and the optimisers' states are compared with the CPU's after every step."""
+Every input of the databases (modules in training and in evaluation; optimisers in each implementation, but for those of
+sparse gradients and those that call a closure) runs a few steps of training in each of three ways: recorded, as a
+compiled module whose gradients are asked for outside, and as a compiled step. Losses, results, gradients, parameters,
+buffers and the optimisers' states are compared with the CPU's after every step."""
 
 import argparse
 import copy
@@ -87,7 +88,7 @@ def _train(net, optimiser_of, inputs, way):
 
 
 def _host(tree):
-    copied = lambda t: t.detach().cpu().clone() if isinstance(t, torch.Tensor) else t  # noqa: E731
+    copied = lambda t: t.detach().cpu().clone() if isinstance(t, torch.Tensor) else t
     return [copied(x) for x in tree_leaves(tree_map(copied, tree))]
 
 

@@ -1,4 +1,5 @@
-"""What a run found: the table by category, the list of failures, the exceptions that are due or stale, the digest by cause."""
+"""What a run found: the table by category, the list of failures, the exceptions that are due or stale, the digest by
+cause."""
 
 import json
 import re
@@ -15,7 +16,8 @@ def read(path):
 
 
 def expectations(path):
-    """The exceptions: tables with `entry` (a trailing * matches the rest), `reason`, and optionally `phases` and `dtypes`."""
+    """The exceptions: tables with `entry` (a trailing * matches the rest), `reason`, and optionally `phases` and
+    `dtypes`."""
     return _tables(path, "expect", "entry")
 
 
@@ -50,7 +52,8 @@ class Verdict:
 
 
 def judge(rows, listed, phases, dtypes, eager=(), samples=0):
-    """Sorts the failures of `rows` by what `listed` expects of a run of these phases and dtypes; `eager` may fall back."""
+    """Sorts the failures of `rows` by what `listed` expects of a run of these phases and dtypes; `eager` may fall
+    back."""
     verdict, used = Verdict(), set()
     whole = set(phases) >= set(PHASES) and "float32" in dtypes and samples >= 4
     for row in rows:
@@ -103,7 +106,9 @@ def table(rows, verdict):
         c["free"] = not row["fallbacks"]
         groups[row["category"]] += c
         total += c
-    lines.append(f"{'category':<16}{'entries':>8}{'right':>7}{'wrong':>7}{'no fallback':>13}{'checks':>9}{'bitwise values':>16}")
+    lines.append(
+        f"{'category':<16}{'entries':>8}{'right':>7}{'wrong':>7}{'no fallback':>13}{'checks':>9}{'bitwise values':>16}"
+    )
     for word, c in [*sorted(groups.items()), ("all", total)]:
         share = f"{c['bitwise']}/{c['values']}"
         lines.append(

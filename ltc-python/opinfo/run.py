@@ -44,8 +44,11 @@ class Worker:
 
     def __init__(self, options):
         read, write = os.pipe()
-        config = dict(samples=options.samples, phases=options.phases.split(","), dtypes=options.dtypes.split(","), fd=write)
-        self.errors = open(os.devnull, "w") if options.quick else open(options.results.with_suffix(".stderr"), "a")
+        config = dict(
+            samples=options.samples, phases=options.phases.split(","), dtypes=options.dtypes.split(","), fd=write
+        )
+        errors = (os.devnull, "w") if options.quick else (options.results.with_suffix(".stderr"), "a")
+        self.errors = open(*errors)  # noqa: SIM115  (as long as the process)
         self.process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker", json.dumps(config)],
             stdin=subprocess.PIPE,

@@ -19,7 +19,7 @@ def main():
         samples=wanted["samples"], phases=wanted["phases"], dtypes=[getattr(torch, d) for d in wanted["dtypes"]]
     )
     lines = os.fdopen(wanted["fd"], "w", buffering=1)
-    send = lambda **row: print(json.dumps(row), file=lines)  # noqa: E731
+    send = lambda **row: print(json.dumps(row), file=lines)
     torch.set_num_threads(1)
     entries = database.entries()
     send(ready=True)

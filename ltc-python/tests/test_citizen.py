@@ -274,7 +274,7 @@ def _double_in_child(queue):
 
 
 def _spawned(queue):
-    import torch_ltc  # noqa: F401  (a spawned process has no device yet)
+    import torch_ltc  # noqa: F401, F811  (a spawned process has no device yet)
 
     _double_in_child(queue)
 

@@ -1,4 +1,5 @@
-"""What PyTorch programs expect of any device when they train: random numbers, autograd, optimisers, extension points."""
+"""What PyTorch programs expect of any device when they train: random numbers, autograd, optimisers, extension
+points."""
 
 import copy
 
@@ -182,7 +183,7 @@ def test_func_transforms():
 
     x = torch.randn(5, 3)
     t = x.to("ltc")
-    f = lambda v: (v.sin() ** 2).sum()  # noqa: E731
+    f = lambda v: (v.sin() ** 2).sum()
     close(vmap(grad(f))(t), vmap(grad(f))(x))
     close(jacrev(torch.sin)(t[0]), jacrev(torch.sin)(x[0]))
     close(jacfwd(torch.sin)(t[0]), jacfwd(torch.sin)(x[0]))
@@ -257,7 +258,9 @@ def test_optimisers(kind, options, form):
         close(b, a)
 
 
-@pytest.mark.parametrize("kind", ["Adagrad", "RMSprop", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop", "Adafactor"])
+@pytest.mark.parametrize(
+    "kind", ["Adagrad", "RMSprop", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop", "Adafactor"]
+)
 def test_other_optimisers(kind):
     results = []
     for d in ("cpu", "ltc"):
@@ -433,7 +436,10 @@ def test_dynamo(backend):
 
 
 def test_jit_and_export():
-    same(torch.jit.trace(lambda x: x * 2 + 1, torch.ones(2, device="ltc"))(torch.ones(2, device="ltc")), torch.full((2,), 3.0))
+    same(
+        torch.jit.trace(lambda x: x * 2 + 1, torch.ones(2, device="ltc"))(torch.ones(2, device="ltc")),
+        torch.full((2,), 3.0),
+    )
 
     class Twice(nn.Module):
         def forward(self, x):

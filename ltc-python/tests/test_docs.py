@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "python.md"
 def test_the_page_runs(tmp_path):
     text = PAGE.read_text()
     names = {"path": tmp_path / "model.pt"}
-    blocks = [(m.start(), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+    blocks = [(m.start(), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
     assert len(blocks) == 8
     for start, code in blocks:
         # Lines of errors are those of the page.

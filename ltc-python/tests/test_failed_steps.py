@@ -179,7 +179,7 @@ FAILING_WITH_OUT = {
 @pytest.mark.filterwarnings("ignore")
 def test_a_call_that_fails_leaves_its_output_the_shape_that_eager_leaves(name):
     def run(device):
-        make = lambda dtype: lambda *sizes: torch.ones(sizes, dtype=dtype, device=device)  # noqa: E731
+        make = lambda dtype: lambda *sizes: torch.ones(sizes, dtype=dtype, device=device)
         out = torch.zeros(7, device=device)
         with pytest.raises(Exception) as raised:
             FAILING_WITH_OUT[name](make(torch.float32), make(torch.float64), out)

@@ -8,8 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fuzz import __main__ as fuzz  # noqa: E402
-from fuzz import program  # noqa: E402
+from fuzz import __main__ as fuzz
+from fuzz import program
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +36,38 @@ def test_kept_programs_agree(children, file):
 
 
 PLANTED = {
-    "value": ("recorded", "t0 = new('float32', (3,), 1)\nt1 = t0 * 2\nt2 = t1.cos()\nt3 = t2.relu()\nt4 = t3 - t0\n", 2),
+    "value": (
+        "recorded",
+        "t0 = new('float32', (3,), 1)\nt1 = t0 * 2\nt2 = t1.cos()\nt3 = t2.relu()\nt4 = t3 - t0\n",
+        2,
+    ),
     "version": ("recorded", "t0 = new('float32', (3,), 1)\nt1 = t0 * 2\nt0.mul_(2)\nt2 = t0 + t1\n", 2),
     "error": ("recorded", "t0 = new('float32', (3,), 1)\nt1 = t0 + 1\nt2 = t1.neg()\nbar()\nt3 = t1 * t0\n", 2),
-    "stale": ("compiled", "t0 = new('float32', (3,), 1)\nt1 = t0 * 2\nin: x0 = new('float32', (3,), 1)\nstep: t2 = t0 + x0\n"
-                          "step: t3 = t2 * 2\nstep: R.append(t2)\nstep: R.append(t3)\nafter 4: t0.mul_(2)\nafter 6: bar()\n", 5),
+    "stale": (
+        "compiled",
+        (
+            "t0 = new('float32', (3,), 1)\nt1 = t0 * 2\nin: x0 = new('float32', (3,), 1)\nstep: t2 = t0 + x0\n"
+            "step: t3 = t2 * 2\nstep: R.append(t2)\nstep: R.append(t3)\nafter 4: t0.mul_(2)\nafter 6: bar()\n"
+        ),
+        5,
+    ),
     "crash": ("recorded", "t0 = new('float32', (3,), 1)\nt2 = t0.sigmoid()\n", 2),
     "hang": ("recorded", "t0 = new('float32', (3,), 1)\nbar()\nt2 = t0.tanh()\n", 2),
-}  # fmt: skip
+}
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("plant", PLANTED)
 def test_a_planted_mistake_is_found_and_shrunk(children, plant):
     mode, text, most = PLANTED[plant]
-    text = f"# mode: {mode}\n# LTC_FUSION: exact\n" + ("# calls: 8\n# style: object\n" if mode == "compiled" else "") + text
+    text = (
+        f"# mode: {mode}\n# LTC_FUSION: exact\n"
+        + ("# calls: 8\n# style: object\n" if mode == "compiled" else "")
+        + text
+    )
     child = children.of(text)
     child.limit = 2.0 if plant == "hang" else 60.0
-    ask = lambda t: child.ask({"program": t, "plant": plant})[1]  # noqa: E731
+    ask = lambda t: child.ask({"program": t, "plant": plant})[1]
     got = ask(text)
     assert got["outcome"] == (plant if plant in ("crash", "hang") else "different"), got
     child.limit = 60.0

@@ -56,9 +56,15 @@ def test_strides(name, layout):
 
 def _laid_out(dtype):
     """CPU tensors of one dtype whose strides say something, among them strides of sizes of 1."""
-    new = lambda *s: (torch.arange(1, 1 + math.prod(s)).reshape(s) % 5 + 1).to(dtype)  # noqa: E731
+    new = lambda *s: (torch.arange(1, 1 + math.prod(s)).reshape(s) % 5 + 1).to(dtype)
     dense = [new(4, 4), new(4, 4).t(), new(4, 6, 1, 4), new(6, 1), new(1, 4, 4).transpose(0, 2)]
-    parts = [new(4, 4).unfold(0, 1, 1).diagonal(), new(8, 8).t()[::2, ::2], new(4, 4)[:, 1:2], new(4, 4)[1:2].t(), new(6, 1)[::2]]
+    parts = [
+        new(4, 4).unfold(0, 1, 1).diagonal(),
+        new(8, 8).t()[::2, ::2],
+        new(4, 4)[:, 1:2],
+        new(4, 4)[1:2].t(),
+        new(6, 1)[::2],
+    ]
     channels = new(2, 1, 4, 5).to(memory_format=torch.channels_last)[:, :, ::2]
     return [*dense, *parts, channels, new(4, 1).expand(4, 4), new(1, 4).expand(4, 4), new(4, 1, 4).transpose(0, 2)[::2]]
 
@@ -72,7 +78,16 @@ def _moved(x):
 @pytest.mark.parametrize("first", [torch.int64, torch.bool, torch.float32, torch.float16], ids=str)
 @pytest.mark.parametrize("second", [torch.uint8, torch.float32, torch.float64], ids=str)
 def test_strides_over_operands_that_are_cast_are_the_cpus(first, second):
-    calls = [torch.add, torch.div, torch.lt, torch.pow, torch.maximum, torch.atan2, lambda x, y: torch.exp(x), lambda x, y: x + 0.5]
+    calls = [
+        torch.add,
+        torch.div,
+        torch.lt,
+        torch.pow,
+        torch.maximum,
+        torch.atan2,
+        lambda x, y: torch.exp(x),
+        lambda x, y: x + 0.5,
+    ]
     for x in _laid_out(first):
         for y in _laid_out(second):
             try:
@@ -81,7 +96,10 @@ def test_strides_over_operands_that_are_cast_are_the_cpus(first, second):
                 continue
             for call in calls:
                 expected, got = call(x, y), call(_moved(x), _moved(y))
-                assert (got.shape, got.stride(), got.dtype) == (expected.shape, expected.stride(), expected.dtype), (x.stride(), y.stride())
+                assert (got.shape, got.stride(), got.dtype) == (expected.shape, expected.stride(), expected.dtype), (
+                    x.stride(),
+                    y.stride(),
+                )
 
 
 @pytest.mark.parametrize("start", [(0,), (3,), (33, 9)], ids=str)

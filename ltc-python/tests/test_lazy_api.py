@@ -71,7 +71,9 @@ def test_counters_count_and_reset():
     torch_ltc.metrics.reset()
     x = on(torch.tensor([1.0, 0.0, 2.0]))
     assert x.nonzero().shape == (2, 1)
-    assert torch_ltc.metrics.counter_value("aten::nonzero") == 1 and "aten::nonzero" in torch_ltc.metrics.counter_names()
+    assert (
+        torch_ltc.metrics.counter_value("aten::nonzero") == 1 and "aten::nonzero" in torch_ltc.metrics.counter_names()
+    )
     assert torch_ltc.fallbacks()[0][0] == "aten::nonzero" and "where" in torch_ltc.fallbacks()[0][3]
     assert "nonzero" in torch_ltc.metrics.metrics_report()
     torch_ltc.metrics.reset()
@@ -265,7 +267,9 @@ def test_an_average_of_parameters_is_replayed_with_its_counter_on_the_host():
         model = torch.nn.Linear(3, 2)
         x = torch.randn(4, 3).to(device)
         model.to(device)
-        average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+        average = torch.optim.swa_utils.AveragedModel(
+            model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+        )
         opt = torch.optim.SGD(model.parameters(), lr=0.1)
 
         def step(x):

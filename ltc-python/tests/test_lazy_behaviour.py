@@ -1,4 +1,5 @@
-"""What PyTorch's own tests ask of lazy tensors: graphs reused from step to step, closures, aliases, generators, errors."""
+"""What PyTorch's own tests ask of lazy tensors: graphs reused from step to step, closures, aliases, generators,
+errors."""
 
 import copy
 import inspect
@@ -346,7 +347,7 @@ def test_extracted_graphs(module):
         with torch.no_grad():
             got, expected = run(*given), model(*expected_given)
         assert type(got) is type(expected)
-        flat = lambda r: r if isinstance(r, tuple) else (r,)  # noqa: E731
+        flat = lambda r: r if isinstance(r, tuple) else (r,)
         for a, b in zip([*flat(got), *given], [*flat(expected), *expected_given], strict=True):
             assert a == b if isinstance(a, int) else torch.equal(a.detach(), b)
 

@@ -1,5 +1,5 @@
-"""Errors of programs name the line that recorded the operation, whatever was recorded before; each program in a process of its own
-reads its own text, so the lines are those of comments `# here`."""
+"""Errors of programs name the line that recorded the operation, whatever was recorded before; each program in a process
+of its own reads its own text, so the lines are those of comments `# here`."""
 
 import os
 import re
@@ -104,7 +104,7 @@ x = t.clone().requires_grad_()
 Pick.apply(x).sum().backward()
 fails(x.grad.cpu)
 """,
-        "a compiled step": """
+    "a compiled step": """
 @torch_ltc.compile
 def step(i):
     return t.index_select(0, i)  # here

@@ -1,4 +1,5 @@
-"""Peak memory of training steps, next to eager's: all that libtorch's allocator was asked for, work space of kernels included."""
+"""Peak memory of training steps, next to eager's: all that libtorch's allocator was asked for, work space of kernels
+included."""
 
 import gc
 import json

@@ -15,7 +15,7 @@ import torch_ltc  # noqa: F401
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from opinfo import check, database, modules, report  # noqa: E402
+from opinfo import check, database, modules, report
 
 
 @pytest.mark.timeout(300)
@@ -141,7 +141,14 @@ def test_exceptions_are_well_formed():
 
 @pytest.mark.parametrize("way", modules.WAYS)
 def test_modules_and_optimisers_train_as_on_the_cpu(way):
-    names = ("nn.Linear/train/0", "nn.BatchNorm1d/train/0", "nn.GRUCell/train/0", "nn.Dropout/train/0", "SGD/foreach mom", "Adam/")
+    names = (
+        "nn.Linear/train/0",
+        "nn.BatchNorm1d/train/0",
+        "nn.GRUCell/train/0",
+        "nn.Dropout/train/0",
+        "SGD/foreach mom",
+        "Adam/",
+    )
     cases = [c for c in [*modules.modules(), *modules.optimisers()] if c.name.startswith(names)]
     assert len(cases) >= 8
     ran = {c.name: c.run(way) for c in cases}
@@ -154,6 +161,6 @@ def test_a_module_that_trains_otherwise_is_noticed():
         def forward(self, x):
             return super().forward(x) * (1.01 if x.device.type == "ltc" else 1.0)
 
-    sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.1)  # noqa: E731
+    sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.1)
     case = modules.Case("wrong", lambda: (Wrong(3, 2), sgd, ((torch.ones(4, 3),), {})))
     assert all("call 0" in case.run(way)[0] for way in modules.WAYS)

@@ -1,4 +1,5 @@
-"""Programs that could take every processor run on one beside their caller, each in a process of its own, with full fusion."""
+"""Programs that could take every processor run on one beside their caller, each in a process of its own, with full
+fusion."""
 
 import os
 import subprocess

@@ -13,7 +13,12 @@ pytestmark = pytest.mark.timeout(300)
 def run(code, *arguments, timeout=120, **env):
     """What a program of its own says; it must not hang."""
     done = subprocess.run(
-        [sys.executable, "-c", "import os, signal, sys, time, torch, torch_ltc\n" + textwrap.dedent(code), *map(str, arguments)],
+        [
+            sys.executable,
+            "-c",
+            "import os, signal, sys, time, torch, torch_ltc\n" + textwrap.dedent(code),
+            *map(str, arguments),
+        ],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -116,7 +121,8 @@ class Numbers(torch.utils.data.Dataset):
 def main():
     torch.ones(3, device="ltc").sum().item()
     torch.set_default_device("ltc")
-    loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=2, timeout=60, multiprocessing_context=sys.argv[1])
+    options = {"num_workers": 2, "timeout": 60, "multiprocessing_context": sys.argv[1]}
+    loader = torch.utils.data.DataLoader(Numbers(), batch_size=2, **options)
     print([(str(b.device), b.tolist()) for b in loader])
 if __name__ == "__main__": main()
 """
@@ -145,7 +151,8 @@ def test_tensors_are_sent_between_processes_by_value(context, tmp_path):
                 ctx = mp.get_context(sys.argv[1])
                 there, back = ctx.SimpleQueue(), ctx.SimpleQueue()
                 t = torch.arange(6.0, device="ltc").view(2, 3)
-                sent = [t, torch.nn.Parameter(t + 1), (t + 2).requires_grad_(), t.t()[1:], t[:0].bool(), t.untyped_storage()]
+                grown = (t + 2).requires_grad_()
+                sent = [t, torch.nn.Parameter(t + 1), grown, t.t()[1:], t[:0].bool(), t.untyped_storage()]
                 p = ctx.Process(target=child, args=(there, back)); p.start()
                 there.put(sent)
                 for s, b in zip(sent, back.get()):
@@ -183,7 +190,9 @@ def test_the_interpreter_ends_with_tensors_at_work():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("wait", ["b.sum().item()", "torch_ltc.mark_step(wait=True)", "torch.ltc.synchronize()", "queue()"])
+@pytest.mark.parametrize(
+    "wait", ["b.sum().item()", "torch_ltc.mark_step(wait=True)", "torch.ltc.synchronize()", "queue()"]
+)
 def test_a_signal_ends_a_wait_and_nothing_else(wait, threads):
     code, out, err = run(
         f"""
@@ -220,9 +229,11 @@ def test_a_signal_ends_a_wait_and_nothing_else(wait, threads):
     assert out == "ok\nok\n[2.0, 2.0, 2.0] True\n", (code, out, err)
 
 
-@pytest.mark.parametrize("value", ["LTC_FUSION=exakt", "LTC_OVERLAP=maybe", "LTC_QUEUE_DEPTH=-1", "LTC_REWRITES=no_such"])
+@pytest.mark.parametrize(
+    "value", ["LTC_FUSION=exakt", "LTC_OVERLAP=maybe", "LTC_QUEUE_DEPTH=-1", "LTC_REWRITES=no_such"]
+)
 def test_a_setting_that_makes_no_sense_is_an_error(value):
-    code, out, err = run("", **dict([value.split("=")]))
+    code, _, err = run("", **dict([value.split("=")]))
     assert code == 1 and f"ValueError: {value}: expected" in err, err
 
 
@@ -232,7 +243,7 @@ def test_an_unknown_setting_is_a_warning_with_the_nearest_name():
 
 
 def test_loops_that_neither_read_nor_mark_stay_small():
-    code, out, err = run(
+    _, out, err = run(
         """
         def used(): return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
         total = torch.zeros((), device="ltc")

@@ -66,7 +66,13 @@ def test_projections(options):
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize(
     "make",
-    [nn.LSTM, nn.GRU, nn.RNN, lambda *a, **k: nn.RNN(*a, nonlinearity="relu", **k), lambda *a, **k: nn.LSTM(*a, proj_size=3, **k)],
+    [
+        nn.LSTM,
+        nn.GRU,
+        nn.RNN,
+        lambda *a, **k: nn.RNN(*a, nonlinearity="relu", **k),
+        lambda *a, **k: nn.LSTM(*a, proj_size=3, **k),
+    ],
     ids=["lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_projected"],
 )
 def test_packed_sequences(make, bidirectional):

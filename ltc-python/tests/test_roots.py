@@ -14,11 +14,12 @@ NAN = math.nan
 
 
 def outcome(f, device):
-    """What a call gives, comparable: tensors as dtype, sizes and values (with the signs of zeros), errors as class and words."""
+    """What a call gives, comparable: tensors as dtype, sizes and values (with the signs of zeros), errors as class and
+    words."""
     try:
         leaves, structure = torch.utils._pytree.tree_flatten(f(device))
         return [plain(x) for x in leaves], str(structure)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (any class: it is what is compared)
         return type(error), str(error).splitlines()[0].split(" (raised while running")[0]
 
 
@@ -85,7 +86,10 @@ def test_what_is_recorded_keeps_the_default_dtype_it_was_recorded_in(name, first
 
 #: What takes a number, and in which dtypes libtorch computes it may depend on all there is.
 WITH_NUMBERS = {
-    **{f: lambda t, x, f=getattr(torch, f): f(t, x) for f in "add mul div remainder pow eq ne lt ge logical_and xlogy copysign isin".split()},
+    **{
+        f: lambda t, x, f=getattr(torch, f): f(t, x)  # noqa: B008  (each its own)
+        for f in "add mul div remainder pow eq ne lt ge logical_and xlogy copysign isin".split()
+    },
     "number first": lambda t, x: torch.mul(x, t),
     "div, number first": lambda t, x: torch.div(x, t),
     "gt_": lambda t, x: t.clone().gt_(x),
@@ -140,7 +144,11 @@ def test_random_numbers_come_in_the_default_dtype(restored_dtype):
         torch.manual_seed(1)
         expected = torch.rand(3), torch.randn(20), torch.bernoulli(torch.full((4,), 0.5))
         torch.manual_seed(1)
-        got = torch.rand(3, device="ltc"), torch.randn(20, device="ltc"), torch.bernoulli(torch.full((4,), 0.5, device="ltc"))
+        got = (
+            torch.rand(3, device="ltc"),
+            torch.randn(20, device="ltc"),
+            torch.bernoulli(torch.full((4,), 0.5, device="ltc")),
+        )
         assert [plain(x) for x in got] == [plain(x) for x in expected]
 
 
@@ -149,7 +157,12 @@ def test_new_memory_has_known_values_where_that_is_asked_for(dtype):
     def make(d):
         grown = torch.ones(2, dtype=dtype, device=d).resize_(5)
         like = torch.empty_like(torch.ones(2, 3, dtype=dtype, device=d))
-        return torch.empty(3, dtype=dtype, device=d), torch.empty_strided((2, 3), (1, 2), dtype=dtype, device=d), grown, like
+        return (
+            torch.empty(3, dtype=dtype, device=d),
+            torch.empty_strided((2, 3), (1, 2), dtype=dtype, device=d),
+            grown,
+            like,
+        )
 
     make("ltc")
     torch.use_deterministic_algorithms(True)
@@ -160,7 +173,7 @@ def test_new_memory_has_known_values_where_that_is_asked_for(dtype):
 
 
 def test_a_call_that_deterministic_algorithms_forbid_is_refused_after_it_was_taken():
-    f = lambda d: torch.ones(3, device=d).put_(torch.tensor([0, 0], device=d), torch.ones(2, device=d))  # noqa: E731
+    f = lambda d: torch.ones(3, device=d).put_(torch.tensor([0, 0], device=d), torch.ones(2, device=d))
     agree(f)
     torch.use_deterministic_algorithms(True)
     try:
@@ -229,7 +242,9 @@ def test_a_step_between_forward_and_backward_is_found():
         loss.backward()
 
     for d in ("cpu", "ltc"):
-        with pytest.raises(RuntimeError, match="modified by an inplace operation: .* is at version 1; expected version 0"):
+        with pytest.raises(
+            RuntimeError, match="modified by an inplace operation: .* is at version 1; expected version 0"
+        ):
             run(d)
 
 
@@ -238,7 +253,9 @@ def test_a_step_between_forward_and_backward_is_found():
 
 @pytest.mark.parametrize("cls", [nn.LSTM, nn.GRU, nn.RNN])
 @pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (0, 0, 4), (2, 3, 4)])
-@pytest.mark.parametrize("how", [{}, {"batch_first": True}, {"bidirectional": True}, {"num_layers": 2, "bias": False}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"batch_first": True}, {"bidirectional": True}, {"num_layers": 2, "bias": False}], ids=str
+)
 def test_recurrent_layers_of_nothing(cls, sizes, how):
     def run(d):
         torch.manual_seed(0)
@@ -294,14 +311,16 @@ def test_of_two_zeros_the_right_one(name, n):
         agree(lambda d: f(zeros.to(d), -0.0))
 
 
-@pytest.mark.parametrize("bounds", [(NAN, 1.0), (0.0, NAN), (NAN, NAN), (NAN, None), (None, NAN), (2.0, 1.0), (-0.5, None)], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [(NAN, 1.0), (0.0, NAN), (NAN, NAN), (NAN, None), (None, NAN), (2.0, 1.0), (-0.5, None)], ids=str
+)
 @pytest.mark.parametrize("n", [1, 7, 40])
 def test_clamp_with_bounds_that_are_no_numbers(bounds, n):
     x = torch.linspace(-2, 2, n)
     x[0] = NAN
     agree(lambda d: x.to(d).clamp(*bounds))
     agree(lambda d: (x.to(d) * 1).clamp_(*bounds) + 1)
-    of = lambda b, d: b if b is None else torch.full((n,), b, device=d)  # noqa: E731
+    of = lambda b, d: b if b is None else torch.full((n,), b, device=d)
     agree(lambda d: x.to(d).clamp(of(bounds[0], d), of(bounds[1], d)))
 
 
@@ -330,7 +349,7 @@ def test_halves_beside_integers(name, dtype):
 # ---- what the CPU's kernels allow and refuse ----
 
 L = torch.long
-EMPTY = lambda d: torch.tensor([], dtype=L, device=d)  # noqa: E731
+EMPTY = lambda d: torch.tensor([], dtype=L, device=d)
 
 
 def gradient(f):
@@ -352,18 +371,24 @@ CALLS = {
     "convolution without channels": lambda d: F.conv1d(torch.ones(2, 0, 7, device=d), torch.ones(12, 0, 3, device=d)),
     "convolution of nothing": lambda d: F.conv1d(torch.ones(0, 3, 7, device=d), torch.ones(12, 3, 3, device=d)),
     "convolution of nothing at all": lambda d: F.conv1d(torch.ones(0, 0, 7, device=d), torch.ones(12, 0, 3, device=d)),
-    "conv2d of nothing": lambda d: F.conv2d(torch.ones(0, 3, 7, 7, device=d), torch.ones(4, 3, 3, 3, device=d), padding=1),
+    "conv2d of nothing": lambda d: F.conv2d(
+        torch.ones(0, 3, 7, 7, device=d), torch.ones(4, 3, 3, 3, device=d), padding=1
+    ),
     "index_add": lambda d: torch.ones(5, device=d).index_add(0, EMPTY(d), torch.ones(0, device=d)),
     "index_add_": lambda d: torch.ones(3, 4, 5, device=d).index_add_(2, EMPTY(d), torch.ones(3, 4, 0, device=d)),
     "index_reduce": lambda d: torch.ones(5, device=d).index_reduce_(0, EMPTY(d), torch.ones(0, device=d), "prod"),
-    "index_reduce_": lambda d: torch.ones(3, 4, 0, device=d).index_reduce_(2, EMPTY(d), torch.ones(3, 4, 0, device=d), "amax"),
+    "index_reduce_": lambda d: torch.ones(3, 4, 0, device=d).index_reduce_(
+        2, EMPTY(d), torch.ones(3, 4, 0, device=d), "amax"
+    ),
     "index_copy_": lambda d: torch.ones(3, 4, 5, device=d).index_copy_(2, EMPTY(d), torch.ones(3, 4, 0, device=d)),
     "index_select backward": gradient(lambda x, d: torch.index_select(x, 0, EMPTY(d))),
     "index backward": gradient(lambda x, d: x[EMPTY(d)]),
     "embedding backward": gradient(lambda x, d: F.embedding(EMPTY(d), x)),
     "adaptive pooling to nothing": gradient(lambda x, d: F.adaptive_avg_pool2d(x[None, None], 0)),
     "layer_norm of integers": lambda d: torch.layer_norm(torch.ones(2, 3, dtype=L, device=d), [3]),
-    "addcdiv of integers": lambda d: (lambda a: torch.addcdiv(a, a, a, out=a))(torch.ones(3, dtype=torch.int32, device=d)),
+    "addcdiv of integers": lambda d: (lambda a: torch.addcdiv(a, a, a, out=a))(  # noqa: PLC3002  (one tensor)
+        torch.ones(3, dtype=torch.int32, device=d)
+    ),
     "new_empty_strided": lambda d: torch.ones(2, device=d).new_empty_strided([1], []),
     "fill_": overlapping(lambda x, d: x.fill_(3.0)),
     "zero_": overlapping(lambda x, d: x.zero_()),
@@ -374,7 +399,9 @@ CALLS = {
     "add_": overlapping(lambda x, d: x.add_(1)),
     "copy_": overlapping(lambda x, d: x.copy_(torch.ones(6, device=d))),
     "threshold_": lambda d: F.threshold(torch.ones(1, device=d).expand(3), 0.5, 0.5, inplace=True),
-    "fill_ of strides that lie upon each other": lambda d: torch.zeros(3, device=d).as_strided((2, 3), (0, 1)).fill_(7.0),
+    "fill_ of strides that lie upon each other": lambda d: (
+        torch.zeros(3, device=d).as_strided((2, 3), (0, 1)).fill_(7.0)
+    ),
     "mm of nothing": lambda d: torch.mm(torch.ones(3, 0, device=d), torch.ones(0, 2, device=d)),
     "batch norm of nothing": lambda d: F.batch_norm(torch.ones(0, 3, device=d), None, None, training=True),
     "sum of nothing": lambda d: torch.ones(0, 3, device=d).sum(0),

@@ -1,5 +1,5 @@
-"""Training ends with the same bits in every run of a program, as it does with eager PyTorch on the CPU: no clock decides any. The long
-form is `benches/same_bits.py`."""
+"""Training ends with the same bits in every run of a program, as it does with eager PyTorch on the CPU: no clock
+decides any. The long form is `benches/same_bits.py`."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benches"))
-import same_bits  # noqa: E402
+import same_bits
 
 
 @pytest.mark.parametrize("way", ["recorded", "compiled"])

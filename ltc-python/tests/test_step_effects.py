@@ -1,4 +1,5 @@
-"""A compiled step leaves what the recorded step leaves: gradients, versions, histories, the thread's state; or it says why not."""
+"""A compiled step leaves what the recorded step leaves: gradients, versions, histories, the thread's state; or it says
+why not."""
 
 import contextlib
 import copy
@@ -13,7 +14,6 @@ from steps import Holder, Slotted, X, agree
 from torch import nn
 from torch_ltc import _step
 from torch_ltc._survey import Survey
-
 
 # ---- what the step changes ----
 
@@ -161,9 +161,14 @@ MODEL_CHANGES = {
     "double and back": lambda w: w.m.double().float(),
     "forward hook": lambda w: w.m[0].register_forward_hook(lambda m, a, o: o * 2),
     "forward pre-hook": lambda w: w.m[0].register_forward_pre_hook(lambda m, a: (a[0] * 2,)),
-    "backward hook": lambda w: w.m[0].register_full_backward_hook(lambda m, gi, go: (gi[0], ) if gi[0] is not None else None),
+    "backward hook": lambda w: w.m[0].register_full_backward_hook(
+        lambda m, gi, go: (gi[0],) if gi[0] is not None else None
+    ),
     "gradient hook": lambda w: w.m[0].weight.register_hook(lambda g: g * 0),
-    "two gradient hooks": lambda w: (w.m[0].weight.register_hook(lambda g: g * 2), w.m[0].weight.register_hook(lambda g: g + 1)),
+    "two gradient hooks": lambda w: (
+        w.m[0].weight.register_hook(lambda g: g * 2),
+        w.m[0].weight.register_hook(lambda g: g + 1),
+    ),
     "hook after accumulation": lambda w: w.m[0].weight.register_post_accumulate_grad_hook(zero_gradient),
     "optimiser's hook": lambda w: w.o.register_step_pre_hook(lambda o, a, k: o.param_groups[0].__setitem__("lr", 0.0)),
     "gradients gone": lambda w: [setattr(p, "grad", None) for p in w.m.parameters()],
@@ -300,7 +305,10 @@ def test_conjugated_and_negated_views_are_recorded():
         call = torch_ltc.compile(f)
         for k in range(6):
             z = torch.tensor([1 + 2j, 3 - 1j * k])
-            assert call(z.to("ltc")).cpu().resolve_conj().resolve_neg().tolist() == f(z).resolve_conj().resolve_neg().tolist()
+            assert (
+                call(z.to("ltc")).cpu().resolve_conj().resolve_neg().tolist()
+                == f(z).resolve_conj().resolve_neg().tolist()
+            )
 
 
 # ---- the thread's state ----
@@ -363,7 +371,11 @@ def test_checked_steps_are_recorded_and_compared(monkeypatch):
     assert call.counts == (7, 3) and "4 of them recorded and compared" in call.explain()
     # A planted mistake: what the step reads is not watched.
     place = Survey._place
-    monkeypatch.setattr(Survey, "_place", lambda self, kind, o, name=None, *a: None if name == "value" else place(self, kind, o, name, *a))
+    monkeypatch.setattr(
+        Survey,
+        "_place",
+        lambda self, kind, o, name=None, *a: None if name == "value" else place(self, kind, o, name, *a),
+    )
     call = torch_ltc.compile(lambda x: x * holder.value + 1)
     for _ in range(10):
         call(X.to("ltc"))

@@ -1,4 +1,5 @@
-"""Gradients flow through what a compiled step returns, as they do through what the step itself returns; or it says why not."""
+"""Gradients flow through what a compiled step returns, as they do through what the step itself returns; or it says why
+not."""
 
 import gc
 import types
@@ -71,10 +72,16 @@ NETWORKS = {
     "linear": simple(lambda: nn.Linear(4, 3), 5, 4),
     "mlp": simple(lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 2)), 5, 4),
     "convolutions": simple(
-        lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()), 2, 3, 8, 8
+        lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+        2,
+        3,
+        8,
+        8,
     ),
     "attention": simple(Block, 2, 5, 8),
-    "recurrent": simple(lambda: nn.LSTM(4, 3, batch_first=True), 2, 5, 4, loss=lambda out: out[0].sum() + out[1][0].sum()),
+    "recurrent": simple(
+        lambda: nn.LSTM(4, 3, batch_first=True), 2, 5, 4, loss=lambda out: out[0].sum() + out[1][0].sum()
+    ),
     "softmax": simple(lambda: nn.Sequential(nn.Linear(4, 4), nn.Softmax(-1)), 5, 4, loss=lambda out: (out * out).sum()),
     "group norm": simple(lambda: nn.Sequential(nn.Linear(4, 4), nn.GroupNorm(2, 4), nn.SiLU()), 5, 4),
 }
@@ -350,7 +357,7 @@ ODD = {
     "two views of one": (lambda x: (x * 2).chunk(2), "several views"),
     "a view of the input": (lambda x: x[:2], "a view of an input"),
     "the input": (lambda x: x, None),
-    "goes back itself": (lambda x: (x * 2 + torch.autograd.grad((x * x).sum(), x)[0]), "made outside"),
+    "goes back itself": (lambda x: x * 2 + torch.autograd.grad((x * x).sum(), x)[0], "made outside"),
     "detaches a part": (detaches_part, None),
     "writes on the way": (writes_its_input, None),
     "a view of the result": (lambda x: (x * 2).view(2, 2).t(), None),
@@ -469,8 +476,8 @@ def test_nothing_of_a_replay_is_kept():
     def once():
         x = torch.ones(128, 64, device="ltc", requires_grad=True)
         h = x * 2
-        call(h).sum().backward()
-        layer.zero_grad()
+        call(h).sum().backward()  # noqa: F821  (deleted at the end)
+        layer.zero_grad()  # noqa: F821
         return weakref.ref(h)
 
     refs = [once() for _ in range(6)]

@@ -66,7 +66,10 @@ def test_a_step_that_has_its_optimiser_s_method_s_name():
     model = network()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     scope = {"model": model, "opt": opt}
-    exec("def step(x):\n  opt.zero_grad()\n  model(x).sum().backward()\n  opt.step()\n  return model(x).sum().detach()", scope)
+    exec(
+        "def step(x):\n  opt.zero_grad()\n  model(x).sum().backward()\n  opt.step()\n  return model(x).sum().detach()",
+        scope,
+    )
     call = torch_ltc.compile(scope["step"])
     for x, _ in data(8):
         call(x.to("ltc"))
@@ -89,7 +92,9 @@ def test_counting_with_a_number_that_is_a_tensor_already(dtype, number):
         expected += number
     assert count.dtype == dtype and torch.equal(count, expected) and count.signbit().equal(expected.signbit())
     converted = any(type(c) is torch.Tensor and c is not count for c in recorder._constants.values())
-    assert converted == (dtype.is_floating_point and dtype is not torch.bfloat16 and type(number) is int and number < 1 << 24)
+    assert converted == (
+        dtype.is_floating_point and dtype is not torch.bfloat16 and type(number) is int and number < 1 << 24
+    )
 
 
 def test_a_decision_that_depends_on_the_count_is_taken_again():
@@ -110,7 +115,9 @@ def test_settings_and_state_may_change_between_steps():
     both(lambda p: torch.optim.Adam(p, lr=0.01), least=5, steps=20, during=during)
 
 
-@pytest.mark.parametrize("make", [torch.optim.Adam, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)], ids=["adam", "sgd"])
+@pytest.mark.parametrize(
+    "make", [torch.optim.Adam, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)], ids=["adam", "sgd"]
+)
 def test_a_learning_rate_that_a_schedule_changes_each_step(make):
     schedules = {}
 

@@ -15,7 +15,6 @@ import torch_ltc
 from steps import Holder, Slotted, X, agree
 from torch import nn
 
-
 # ---- numbers and objects that the step reads, each in a place of its own ----
 
 
@@ -161,7 +160,8 @@ def place(name):
         return lambda x: x * world.o.value
 
     def other_class(world):
-        world.kinds = {v: type(f"K{i}", (), {"run": (lambda v: lambda self, x: x * v)(v)}) for i, v in enumerate((1.0, 2.0, -3.5))}
+        run = lambda v: lambda self, x: x * v
+        world.kinds = {v: type(f"K{i}", (), {"run": run(v)}) for i, v in enumerate((1.0, 2.0, -3.5))}
         world.o = world.kinds[1.0]()
         return lambda x: world.o.run(x)
 
@@ -176,7 +176,7 @@ def place(name):
 
     def sorted_by(world):
         world.items = [Holder(1.0), Holder(10.0)]
-        return lambda x: x * sorted(world.items, key=lambda o: -o.value)[0].value
+        return lambda x: x * sorted(world.items, key=lambda o: -o.value)[0].value  # noqa: FURB192
 
     def in_context(world):
         world.value = 1.0
@@ -195,7 +195,7 @@ def place(name):
         world.values = [1.0, 1.0]
 
         def each():
-            for v in world.values:
+            for v in world.values:  # noqa: UP028  (a generator with a variable)
                 yield v
 
         return lambda x: x * sum(each())
@@ -230,7 +230,11 @@ def place(name):
 
     def sign_of_zero(world):
         world.z = 0.0
-        return lambda x: x / torch.tensor(world.z, device=x.device) if False else x * float.__truediv__(1.0, 1.0) * (-1 if str(world.z) == "-0.0" else 1)
+        return lambda x: (
+            x / torch.tensor(world.z, device=x.device)
+            if False
+            else x * float.__truediv__(1.0, 1.0) * (-1 if str(world.z) == "-0.0" else 1)
+        )
 
     def set_of_names(world):
         world.on = set()
@@ -259,16 +263,25 @@ def place(name):
         "indexed": of_object(lambda: Indexed(1.0), lambda o: o[2]),
         "module attribute": plain(module_attribute, lambda w, v: setattr(w.m[0], "value", v)),
         "dropout-like p": of_object(lambda: nn.Dropout(0.5), lambda o: o.value),
-        "class attribute": plain(lambda w: (setattr(Shared, "value", 1.0), lambda x: x * Shared.value)[1], lambda w, v: setattr(Shared, "value", v)),
+        "class attribute": plain(
+            lambda w: (setattr(Shared, "value", 1.0), lambda x: x * Shared.value)[1],
+            lambda w, v: setattr(Shared, "value", v),
+        ),
         "inherited class attribute": plain(
-            lambda w: (setattr(Shared, "value", 1.0), lambda x: x * Derived().value)[1], lambda w, v: setattr(Shared, "value", v)
+            lambda w: (setattr(Shared, "value", 1.0), lambda x: x * Derived().value)[1],
+            lambda w, v: setattr(Shared, "value", v),
         ),
         "property of a class": plain(
-            lambda w: (setattr(WithMeta, "hidden", 1.0), lambda x: x * WithMeta.value)[1], lambda w, v: setattr(WithMeta, "hidden", v)
+            lambda w: (setattr(WithMeta, "hidden", 1.0), lambda x: x * WithMeta.value)[1],
+            lambda w, v: setattr(WithMeta, "hidden", v),
         ),
         "dict": container(dict, lambda c: c["k"], lambda c, v: c.__setitem__("k", v)),
-        "large dict": container(lambda: {str(i): 0.0 for i in range(500)}, lambda c: c["7"], lambda c, v: c.__setitem__("7", v)),
-        "default dict": container(lambda: collections.defaultdict(float), lambda c: c["k"], lambda c, v: c.__setitem__("k", v)),
+        "large dict": container(
+            lambda: {str(i): 0.0 for i in range(500)}, lambda c: c["7"], lambda c, v: c.__setitem__("7", v)
+        ),
+        "default dict": container(
+            lambda: collections.defaultdict(float), lambda c: c["k"], lambda c, v: c.__setitem__("k", v)
+        ),
         "ordered dict": container(collections.OrderedDict, lambda c: c["k"], lambda c, v: c.__setitem__("k", v)),
         "user dict": container(collections.UserDict, lambda c: c["k"], lambda c, v: c.__setitem__("k", v)),
         "list": container(lambda: [0.0], lambda c: c[0], lambda c, v: c.__setitem__(0, v)),
@@ -280,14 +293,21 @@ def place(name):
         "cell": plain(closure, lambda w, v: w.put(v)),
         "default": plain(default, lambda w, v: setattr(w.inner, "__defaults__", (v,))),
         "keyword default": plain(keyword_default, lambda w, v: w.inner.__kwdefaults__.__setitem__("factor", v)),
-        "replaced keyword defaults": plain(keyword_default, lambda w, v: setattr(w.inner, "__kwdefaults__", {"factor": v})),
+        "replaced keyword defaults": plain(
+            keyword_default, lambda w, v: setattr(w.inner, "__kwdefaults__", {"factor": v})
+        ),
         "code": plain(code, replace_code),
-        "method of an instance": plain(method, lambda w, v: setattr(w.o, "run", types.MethodType(lambda self, x: x * v, w.o))),
+        "method of an instance": plain(
+            method, lambda w, v: setattr(w.o, "run", types.MethodType(lambda self, x: x * v, w.o))
+        ),
         "method of a class": plain(patched_class, lambda w, v: setattr(w.kind, "run", lambda self, x: x * v)),
         "method hidden by an attribute": plain(patched_class, lambda w, v: setattr(w.o, "run", lambda x: x * v)),
         "class attribute hidden by another": plain(shadowed, lambda w, v: setattr(w.o, "value", v)),
         "class of an instance": plain(other_class, lambda w, v: setattr(w.o, "__class__", w.kinds[v])),
-        "namespace replaced": plain(lambda w: (setattr(w, "o", Holder(1.0)), lambda x: x * w.o.value)[1], lambda w, v: setattr(w.o, "__dict__", {"value": v})),
+        "namespace replaced": plain(
+            lambda w: (setattr(w, "o", Holder(1.0)), lambda x: x * w.o.value)[1],
+            lambda w, v: setattr(w.o, "__dict__", {"value": v}),
+        ),
         "weak reference": plain(weak, lambda w, v: setattr(w.a, "value", v)),
         "partial": plain(partial, lambda w, v: setattr(w.o, "value", v)),
         "key of a sort": plain(sorted_by, lambda w, v: setattr(w.items[1], "value", v * 7)),
@@ -302,8 +322,13 @@ def place(name):
         "sign of zero": plain(sign_of_zero, lambda w, v: setattr(w, "z", -0.0 if v < 0 else 0.0)),
         "set": plain(set_of_names, lambda w, v: w.on.add("scale") if v > 0 else w.on.clear()),
         "wrapper": plain(wrapped, lambda w, v: setattr(w.o, "value", v)),
-        "thread-local": plain(lambda w: (setattr(THREAD, "value", 1.0), lambda x: x * THREAD.value)[1], lambda w, v: setattr(THREAD, "value", v)),
-        "context variable": plain(lambda w: (VARIABLE.set(1.0), lambda x: x * VARIABLE.get())[1], lambda w, v: VARIABLE.set(v)),
+        "thread-local": plain(
+            lambda w: (setattr(THREAD, "value", 1.0), lambda x: x * THREAD.value)[1],
+            lambda w, v: setattr(THREAD, "value", v),
+        ),
+        "context variable": plain(
+            lambda w: (VARIABLE.set(1.0), lambda x: x * VARIABLE.get())[1], lambda w, v: VARIABLE.set(v)
+        ),
     }
     return places if name is None else places[name]
 

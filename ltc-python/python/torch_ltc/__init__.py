@@ -13,20 +13,22 @@ _NEEDED = "2.11.0"
 try:
     import torch
 except ModuleNotFoundError as error:
-    raise ImportError(f"torch_ltc needs torch {_NEEDED}, and there is no torch: pip install torch=={_NEEDED}") from error
+    raise ImportError(
+        f"torch_ltc needs torch {_NEEDED}, and there is no torch: pip install torch=={_NEEDED}"
+    ) from error
 if torch.__version__.split("+")[0] != _NEEDED:
     raise ImportError(
         f"torch_ltc is built for torch {_NEEDED}, but this process has torch {torch.__version__} from"
         f" {os.path.dirname(torch.__file__)}, whose C++ interface is another: pip install torch=={_NEEDED}"
     )
 
-from torch.utils import _pytree as pytree  # noqa: E402
+from torch.utils import _pytree as pytree
 
-from torch_ltc import _device, _ltc  # noqa: E402  (needs torch's libraries in the process)
+from torch_ltc import _device, _ltc  # needs torch's libraries in the process
 
 _device.register()
 
-from torch_ltc import (  # noqa: E402
+from torch_ltc import (
     closure,
     computation,
     config,
@@ -37,11 +39,11 @@ from torch_ltc import (  # noqa: E402
     tensor_factory_functions,
     ts_backend,
 )
-from torch_ltc._dynamo import backend as _backend  # noqa: E402,F401  (registers torch.compile's backend)
-from torch_ltc._runtime import on_device  # noqa: E402
-from torch_ltc._step import CompiledStep, StaleStep, compile  # noqa: E402
-from torch_ltc.closure import add_step_closure, run_step_closures  # noqa: E402
-from torch_ltc.extract_compiled_graph import extract_compiled_graph  # noqa: E402
+from torch_ltc._dynamo import backend as _backend  # noqa: F401  (registers torch.compile's backend)
+from torch_ltc._runtime import on_device
+from torch_ltc._step import CompiledStep, StaleStep, compile
+from torch_ltc.closure import add_step_closure, run_step_closures
+from torch_ltc.extract_compiled_graph import extract_compiled_graph
 
 __all__ = [
     "CompiledStep",

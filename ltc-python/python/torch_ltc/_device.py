@@ -4,7 +4,7 @@ import os
 import types
 from collections.abc import Iterable
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch.multiprocessing import reductions
@@ -20,7 +20,7 @@ class device:
         self.index = -1 if device is None else device_index(device)
         self.previous = 0
 
-    def __enter__(self) -> "device":
+    def __enter__(self) -> Self:
         if self.index > 0:
             self.previous = torch._C._accelerator_exchangeDevice(self.index)
         return self

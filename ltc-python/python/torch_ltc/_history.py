@@ -1,15 +1,15 @@
 """Steps that return tensors which gradients flow through: how to go back through a replay.
 
 While such a step is captured, hooks of saved tensors put numbered boxes into autograd's nodes instead of tensors
-(:class:`Saving`), and what the boxes held becomes part of what the captured program returns. Each replay gives its results a
-history of one node (:class:`_Back`), which keeps what that replay saved. Going back runs the captured nodes with these
-tensors in their boxes, or, from the third time on, a replay of what they did.
+(:class:`Saving`), and what the boxes held becomes part of what the captured program returns. Each replay gives its
+results a history of one node (:class:`_Back`), which keeps what that replay saved. Going back runs the captured nodes
+with these tensors in their boxes, or, from the third time on, a replay of what they did.
 """
 
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -37,7 +37,7 @@ _MAX_ATTEMPTS = 4
 class _Box:
     """What a node saved: the tensor, until its place among what replays save is known."""
 
-    __slots__ = ("tensor", "version", "place")
+    __slots__ = ("place", "tensor", "version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         # A result of the node itself would keep the node alive.
@@ -66,8 +66,8 @@ def _storage(x: torch.Tensor) -> int:
 
 
 class _Hooks:
-    """What autograd calls when its nodes save a tensor, and when they want it back. The nodes hold on to this, so it must not
-    hold on to the nodes."""
+    """What autograd calls when its nodes save a tensor, and when they want it back. The nodes hold on to this, so it
+    must not hold on to the nodes."""
 
     def __init__(self) -> None:
         self.boxes: list[_Box] = []
@@ -92,8 +92,8 @@ class _Hooks:
             # Eager checks this where there are no hooks.
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{x.type()} {list(x.shape)}] is at version {x._version}; expected version {box.version} instead. Hint: enable "
-                "anomaly detection to find the operation that failed to compute its gradient, with "
+                f"[{x.type()} {list(x.shape)}] is at version {x._version}; expected version {box.version} instead. "
+                "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
                 "torch.autograd.set_detect_anomaly(True)."
             )
         return x
@@ -108,12 +108,12 @@ class Saving:
         self._active = torch.autograd.graph.saved_tensors_hooks(self._hooks.pack, self._hooks.unpack)
         self._boxes: list[_Box] = []
 
-    def __enter__(self) -> "Saving":
+    def __enter__(self) -> Self:
         self._history = _ltc.History(self._given)
         self._active.__enter__()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._active.__exit__()
         self._boxes, self._hooks.boxes = self._hooks.boxes, []
 
@@ -122,7 +122,11 @@ class Saving:
         return {id(t) for t in self._given}.issuperset(map(id, leaves))
 
     def way(
-        self, inputs: Sequence[torch.Tensor], watched: Sequence[torch.Tensor], results: list[torch.Tensor], flow: list[int],
+        self,
+        inputs: Sequence[torch.Tensor],
+        watched: Sequence[torch.Tensor],
+        results: list[torch.Tensor],
+        flow: list[int],
         older: Callable[[Any], bool],
     ) -> "Way | str":
         """The way back from these of the results, which what was saved is added to; or why there is none."""
@@ -195,7 +199,13 @@ class Way:
     """The way back through replays of one capture."""
 
     def __init__(
-        self, saving: Saving, flow: list[int], saved: list[_Source], checked: list[_Source], given: list[_Source], reached: list[int]
+        self,
+        saving: Saving,
+        flow: list[int],
+        saved: list[_Source],
+        checked: list[_Source],
+        given: list[_Source],
+        reached: list[int],
     ) -> None:
         self._saving, self._flow, self._saved, self._checked = saving, flow, saved, checked
         self._reached = reached
@@ -207,11 +217,11 @@ class Way:
         self._recorded = 0
 
     def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> str:
-        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From there
-        on the nodes are this way's, and what was captured has no history of its own."""
+        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From
+        there on the nodes are this way's, and what was captured has no history of its own."""
         saved = [s.find(inputs, results) for s in self._saved]
         seeds = [torch.zeros_like(results[i]) for i in self._flow]
-        taken = tuple([*seeds, *saved])
+        taken = (*seeds, *saved)
         self._replays.begin(taken)
         self._saving.detach(keep=True)
         try:
@@ -260,7 +270,9 @@ class Way:
             found[place] = x
         return found
 
-    def _record(self, key: str, grads: Sequence[Any], taken: tuple[Any, ...], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def _record(
+        self, key: str, grads: Sequence[Any], taken: tuple[Any, ...], saved: list[torch.Tensor]
+    ) -> list[torch.Tensor | None]:
         with self._lock:
             self._recorded += 1
             captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(on_device, taken))

@@ -25,9 +25,9 @@ _BY_VALUE = (
 
 #: Methods that tell about a tensor without reading it.
 _METADATA = frozenset(
-    "size stride dim ndimension numel nelement element_size storage_offset is_contiguous is_floating_point is_complex is_conj"
-    " is_neg is_signed is_pinned is_shared is_set_to is_inference is_same_size is_tensor _is_view data_ptr get_device"
-    " untyped_storage __len__ __hash__".split()
+    "size stride dim ndimension numel nelement element_size storage_offset is_contiguous is_floating_point is_complex"
+    " is_conj is_neg is_signed is_pinned is_shared is_set_to is_inference is_same_size is_tensor _is_view data_ptr"
+    " get_device untyped_storage __len__ __hash__".split()
 )
 
 _VALUES, _CONSTANTS = re.compile(r"\bv\d+\b"), re.compile(r"\bc\d+\b")
@@ -114,7 +114,8 @@ def _number(value: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _with_tensor(func: Any, args: Any) -> Any:
-    """``t += 1`` with a tensor for the number: libtorch makes one at each call, which takes twice as long as the sum."""
+    """``t += 1`` with a tensor for the number: libtorch makes one at each call, which takes twice as long as the
+    sum."""
     if func is not torch.Tensor.add_ or len(args) != 2 or type(args[1]) is not int or abs(args[1]) >= 1 << 24:
         return args
     t, number = args
@@ -169,7 +170,7 @@ class HostRecorder(TorchFunctionMode):
         self._handed: list[tuple[str, float]] = []
         self._open = True
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._open = False
         super().__exit__(*exception)
 
@@ -181,7 +182,9 @@ class HostRecorder(TorchFunctionMode):
             return func(*args, **kwargs)
         hosts = [x for x in leaves if _is_host(x)]
         if any(t.requires_grad or t.is_inference() for t in hosts):
-            self.obstacle = self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
+            self.obstacle = (
+                self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
+            )
             return func(*args, **kwargs)
         versions = [t._version for t in hosts]
         out = func(*args, **kwargs)
@@ -214,7 +217,12 @@ class HostRecorder(TorchFunctionMode):
                     self._made[id(t)] = (name if t is out else f"{name}[{i}]", t)
             return out
         word = getattr(func, "__name__", "")
-        if not hosts or any(isinstance(x, torch.Tensor) for x in results) or word in _METADATA or word in ("__get__", "__set__"):
+        if (
+            not hosts
+            or any(isinstance(x, torch.Tensor) for x in results)
+            or word in _METADATA
+            or word in ("__get__", "__set__")
+        ):
             return out
         if func is torch.Tensor.item and type(out) is float:
             return self._traced(out, self._line(call))

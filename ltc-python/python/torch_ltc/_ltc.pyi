@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import torch
 
@@ -15,46 +15,46 @@ __all__ = [
     "Older",
     "Replays",
     "Watch",
-    "function_of_frame",
-    "is_capturing",
-    "without_history",
-    "init",
-    "mark_step",
-    "wait",
-    "metrics_report",
-    "counters",
-    "reset_metrics",
-    "fallbacks",
-    "fallback_count",
-    "device_count",
-    "manual_seed",
-    "initial_seed",
-    "force_fallback",
-    "set_force_fallback",
-    "record_events",
-    "take_events",
-    "memory",
-    "pending_count",
+    "before_fork",
+    "cache_dot",
     "cached_programs",
     "clear_cache",
-    "before_fork",
+    "counters",
+    "device_count",
     "empty_cache",
-    "set_reuse_nodes",
+    "fallback_count",
+    "fallbacks",
+    "force_fallback",
+    "function_of_frame",
     "generator_state",
-    "set_generator_state",
-    "value_id",
-    "sync",
-    "graph_hash",
-    "graph_data",
-    "run_graph",
-    "graph_text",
-    "graph_sites",
-    "graph_dot",
     "graph_backend",
-    "cache_dot",
-    "set_profiling",
-    "take_profile",
+    "graph_data",
+    "graph_dot",
+    "graph_hash",
+    "graph_sites",
+    "graph_text",
+    "init",
+    "initial_seed",
+    "is_capturing",
+    "manual_seed",
+    "mark_step",
+    "memory",
+    "metrics_report",
+    "pending_count",
     "raise_interrupt",
+    "record_events",
+    "reset_metrics",
+    "run_graph",
+    "set_force_fallback",
+    "set_generator_state",
+    "set_profiling",
+    "set_reuse_nodes",
+    "sync",
+    "take_events",
+    "take_profile",
+    "value_id",
+    "wait",
+    "without_history",
 ]
 
 def init() -> None: ...
@@ -98,6 +98,7 @@ def raise_interrupt() -> None: ...
 KNOWS_FRAMES: bool
 
 def function_of_frame(frame: FrameType) -> int: ...
+
 @final
 class Ambient:
     def __init__(self) -> None: ...
@@ -137,7 +138,7 @@ class Watch:
     def tensors(self) -> list[torch.Tensor]: ...
     def size(self) -> tuple[int, int, int, int]: ...
 
-_Leaves = Sequence[torch.Tensor | int]
+_Leaves: TypeAlias = Sequence[torch.Tensor | int]
 
 @final
 class Replays:

@@ -12,12 +12,13 @@ BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 
 #: Python of the standard library and of torch that reads nothing a program changes, but caches of its own.
 _QUIET_MODULES = (
-    *("typing", "typing_extensions", "abc", "_collections_abc", "functools", "warnings", "importlib", "logging", "re", "enum", "inspect", "types"),
-    *("_weakrefset", "weakref", "torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
-    *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library", "torch.utils._python_dispatch"),
-    *("torch_ltc", "sympy", "torch._subclasses", "torch._guards", "torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
+    *("typing", "typing_extensions", "abc", "_collections_abc", "functools", "warnings", "importlib", "logging"),
+    *("re", "enum", "inspect", "types", "_weakrefset", "weakref"),
+    *("torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
+    *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library"),
+    *("torch.utils._python_dispatch", "torch_ltc", "sympy", "torch._subclasses", "torch._guards"),
+    *("torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
 )
-
 
 
 class Code(NamedTuple):
@@ -38,7 +39,9 @@ _codes: dict[types.CodeType, Code] = {}
 
 def is_quiet(module: str) -> bool:
     """Whether a module's Python reads nothing that programs change."""
-    return module.startswith("namedtuple_") or any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)
+    return module.startswith("namedtuple_") or any(
+        module == name or module.startswith(name + ".") for name in _QUIET_MODULES
+    )
 
 
 def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
@@ -57,13 +60,21 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             elif step.opname == "IMPORT_NAME":
                 modules.append(step.argval)
         for constant in code.co_consts:
-            strings.update(x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier())
+            strings.update(
+                x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier()
+            )
         by_name = BY_NAME.intersection(names) or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
         whole = "__dict__" in attributes or "vars" in names
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
-            frozenset(attributes | guarded), tuple(dict.fromkeys(names)), tuple(modules), guarded, whole, quiet, len(_codes)
+            frozenset(attributes | guarded),
+            tuple(dict.fromkeys(names)),
+            tuple(modules),
+            guarded,
+            whole,
+            quiet,
+            len(_codes),
         )
     return known
 
@@ -78,7 +89,8 @@ def line_of(code: types.CodeType, name: str) -> int:
 
 @functools.lru_cache(16384)
 def has_constant_name(code: types.CodeType, at: int) -> bool:
-    """Whether the call of ``getattr`` (or its kin) at this offset names its attribute by a constant, whatever way led there."""
+    """Whether the call of ``getattr`` (or its kin) at this offset names its attribute by a constant, whatever way led
+    there."""
     before: list[dis.Instruction] = []
     for step in dis.get_instructions(code):
         if step.offset >= at:
@@ -86,14 +98,15 @@ def has_constant_name(code: types.CodeType, at: int) -> bool:
             # computed.
             last = before[-3:]
             count = step.arg if step.opname == "CALL" else 0
-            if count == 3 and not (last[-1].opname.startswith("LOAD_") and last[-1].opname not in ("LOAD_ATTR", "LOAD_METHOD")):
+            if count == 3 and not (
+                last[-1].opname.startswith("LOAD_") and last[-1].opname not in ("LOAD_ATTR", "LOAD_METHOD")
+            ):
                 return False
             name = last[-1] if count == 2 else last[-2] if count == 3 and len(last) > 1 else None
             if name is None or name.opname != "LOAD_CONST" or type(name.argval) is not str:
                 return False
             return not (step.is_jump_target or any(s.is_jump_target or "JUMP" in s.opname for s in last))
-        if step.opname == "PRECALL" and step.is_jump_target:
-            before.append(step)
-        elif step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL"):
+        is_target = step.opname == "PRECALL" and step.is_jump_target
+        if is_target or step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL"):
             before.append(step)
     return False

@@ -11,8 +11,9 @@ from torch.utils import _pytree as pytree
 from torch_ltc import _ltc
 from torch_ltc._history import Saving, Way
 from torch_ltc._host import HostProgram, HostRecorder, Traced
+from torch_ltc._places import Place
 from torch_ltc._runtime import on_device
-from torch_ltc._survey import Place, Survey
+from torch_ltc._survey import Survey
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -21,6 +22,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Whether this thread captures a step: others within it are part of it.
 capturing = threading.local()
+
 
 def by_value(x: Any) -> Any:
     """A plain value as part of a key: by type, and bit by bit."""
@@ -64,14 +66,18 @@ class Record:
             results = self._way.wrap(inputs, results)
         flat = list(self._plain)
         for place, of_input, itself, of_program in self._tensors:
-            flat[place] = itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
+            flat[place] = (
+                itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
+            )
         return pytree.tree_unflatten(flat, self._spec)
 
     def like(self, other: "Record") -> bool:
         """Whether both return the same, but for the values of tensors."""
-        return (str(self._spec), [*map(by_value, self._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in self._tensors]) == (
-            str(other._spec), [*map(by_value, other._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in other._tensors]
-        )
+        return (
+            str(self._spec),
+            [*map(by_value, self._plain)],
+            [(t[0], t[1], id(t[2]), t[3]) for t in self._tensors],
+        ) == (str(other._spec), [*map(by_value, other._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in other._tensors])
 
 
 class Making:
@@ -112,7 +118,11 @@ class Reads:
         mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in self.places}
         theirs = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in other.places}
         tensors = set(map(id, self.watch.tensors()))
-        return theirs <= mine and tensors.issuperset(map(id, other.watch.tensors())) and self.uses_grads == other.uses_grads
+        return (
+            theirs <= mine
+            and tensors.issuperset(map(id, other.watch.tensors()))
+            and self.uses_grads == other.uses_grads
+        )
 
     def leaves(self) -> list[torch.Tensor]:
         """Tensors whose gradients the step may read or leave."""
@@ -154,7 +164,8 @@ def _lent(recorder: HostRecorder, slots: list[tuple[dict[Any, Any], Any]]) -> It
 
 
 def _spent(x: torch.Tensor) -> str:
-    """What going back through a tensor's history would say where the step has done so and let it go; empty where it can be."""
+    """What going back through a tensor's history would say where the step has done so and let it go; empty where it can
+    be."""
     seen: set[Any] = set()
     ahead: list[Any] = [x.grad_fn]
     while ahead:
@@ -181,7 +192,8 @@ def _containers(x: Any) -> Iterator[Any]:
 
 
 def _forget_casts() -> None:
-    """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them itself."""
+    """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them
+    itself."""
     if torch.is_autocast_enabled("ltc"):
         torch.clear_autocast_cache()
 
@@ -190,7 +202,12 @@ class Run:
     """One recorded call with what it read, changed and returned."""
 
     def __init__(
-        self, step: "CompiledStep[..., Any]", inputs: tuple[Any, ...], before: Reads | None, making: Making | None, saves: bool
+        self,
+        step: "CompiledStep[..., Any]",
+        inputs: tuple[Any, ...],
+        before: Reads | None,
+        making: Making | None,
+        saves: bool,
     ) -> None:
         self._owner, self._inputs, self._before, self._making = step, inputs, before, making
         self.obstacle = ""
@@ -374,7 +391,10 @@ class Run:
     ) -> str:
         """How gradients flow through these results; why a replay's cannot, or nothing."""
         if survey.uses_grads or leaves_grads:
-            return "it returns a tensor with history and deals with gradients itself: return tensor.detach() where none is wanted"
+            return (
+                "it returns a tensor with history and deals with gradients itself: "
+                "return tensor.detach() where none is wanted"
+            )
         if recorder.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
@@ -387,7 +407,8 @@ class Run:
         return ""
 
     def lead_back(self) -> str:
-        """From here on gradients flow through what was captured as they do through a replay; why they cannot, or nothing."""
+        """From here on gradients flow through what was captured as they do through a replay; why they cannot, or
+        nothing."""
         if self.way is None or self.record is None:
             return ""
         why = self.way.prove(self._inputs, self._results)
@@ -411,7 +432,8 @@ class Run:
         tensors, times = [], []
         for t, is_other, written in reads.watch.effects():
             if is_other:
-                return f"it changes what a tensor of shape {list(t.shape)} is (its storage, layout, hooks or requires_grad)"
+                shape = list(t.shape)
+                return f"it changes what a tensor of shape {shape} is (its storage, layout, hooks or requires_grad)"
             if t.device.type == "ltc" and not any(t is x for x in self._inputs):
                 tensors.append(t)
                 times.append(written)

@@ -75,7 +75,8 @@ class CompiledStep(Generic[_P, _R]):
         self._threads: set[int] = set()
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Replays the step on these arguments, or records it. Within a step that is being captured it is part of that."""
+        """Replays the step on these arguments, or records it. Within a step that is being captured it is part of
+        that."""
         if getattr(capturing, "now", False):
             return self._fn(*args, **kwargs)
         inputs: tuple[Any, ...] = args
@@ -128,7 +129,9 @@ class CompiledStep(Generic[_P, _R]):
         if kind.refusal:
             return self._record(kind.refusal, args, kwargs)
         if self._captures > _MAX_CAPTURES + self.counts[0]:
-            why = self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
+            why = (
+                self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
+            )
             return self._record(why, args, kwargs)
         alone = _history.alone
         if not alone.acquire(blocking=False):
@@ -163,7 +166,11 @@ class CompiledStep(Generic[_P, _R]):
         """Floats that changed since: replays shall read them."""
         for index in reads.watch.changes():
             place = reads.places[index]
-            if place.kind == "entry" and reads.watch.float(index) is not None and type(place.holder.get(place.name)) is float:
+            if (
+                place.kind == "entry"
+                and reads.watch.float(index) is not None
+                and type(place.holder.get(place.name)) is float
+            ):
                 self._free.setdefault((id(place.holder), place.name), (place.holder, place.name))
 
     def _capture(self, number: int, kind: _Class, inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
@@ -219,7 +226,9 @@ class CompiledStep(Generic[_P, _R]):
             self._refusal = "" if self._refusal == _BUSY else self._refusal
             reads.way = run.way
             self._kept_reads_of(reads)
-            self._replays.ready(number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record)
+            self._replays.ready(
+                number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record
+            )
             out = run.again() if run.way is not None else out
         _ltc.mark_step(False)
         return out
@@ -256,7 +265,11 @@ class CompiledStep(Generic[_P, _R]):
             why = "it returns something else"
         if not why and reads is not None and run.reads is not None and not reads.covers(run.reads):
             mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in reads.places}
-            other = [p for p in run.reads.places if (p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) not in mine]
+            other = [
+                p
+                for p in run.reads.places
+                if (p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) not in mine
+            ]
             why = f"it reads {other[0] if other else 'other tensors'}, which it did not when it was captured"
         if not why:
             # Without a capture nothing was compared.
@@ -266,8 +279,8 @@ class CompiledStep(Generic[_P, _R]):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` calls so far. One that ``LTC_CHECK_STEPS`` had recorded in place of a replay, and that was
-        found to be the same, counts as replayed."""
+        """``(replayed, recorded)`` calls so far. One that ``LTC_CHECK_STEPS`` had recorded in place of a replay, and
+        that was found to be the same, counts as replayed."""
         return self._replays.replayed() + self._checked, self._recorded - self._checked
 
     @property
@@ -290,7 +303,8 @@ class CompiledStep(Generic[_P, _R]):
 
 
 class CompiledModule(torch.nn.Module):
-    """A module whose calls are replayed where that is safe; see :func:`compile`. Else it is the module that it stands for."""
+    """A module whose calls are replayed where that is safe; see :func:`compile`. Else it is the module that it stands
+    for."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
@@ -332,16 +346,16 @@ def compile(fn: Any = None) -> Any:
 
     ``fn`` may be a function, a method or a module. While it is captured (three calls), all that its Python code reads
     besides its arguments is taken down: attributes, globals, cells, containers, settings of optimisers, training flags,
-    hooks, which tensors there are and which have gradients. A replay happens only if all of that, the kind of its inputs
-    and the thread's state (autocast, grad mode, defaults) are as they were; else the call is recorded, and captured anew.
-    A module comes back as a module. Gradients flow through what a replay returns: going back replays, too.
-    Numbers that change from call to call (a learning rate) are read by replays. Steps that cannot be replayed are
+    hooks, which tensors there are and which have gradients. A replay happens only if all of that, the kind of its
+    inputs and the thread's state (autocast, grad mode, defaults) are as they were; else the call is recorded, and
+    captured anew. A module comes back as a module. Gradients flow through what a replay returns: going back replays,
+    too. Numbers that change from call to call (a learning rate) are read by replays. Steps that cannot be replayed are
     recorded each time, which is always right: :meth:`CompiledStep.explain` says why, with the line.
 
     What a replay leaves is what the step leaves: results, gradients, tensors written in place and their versions. What
-    ``fn`` does to CPU tensors, and computes from them and from numbers that change, is repeated on the host. Steps within
-    steps are captured as parts of the outer one. ``LTC_CHECK_STEPS=n`` records every n-th call that could be replayed, and
-    raises :class:`StaleStep` where the replay would have done something else.
+    ``fn`` does to CPU tensors, and computes from them and from numbers that change, is repeated on the host. Steps
+    within steps are captured as parts of the outer one. ``LTC_CHECK_STEPS=n`` records every n-th call that could be
+    replayed, and raises :class:`StaleStep` where the replay would have done something else.
     """
     if fn is None:
         return compile

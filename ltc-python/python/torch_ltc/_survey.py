@@ -1,10 +1,10 @@
 """What the Python code of a step reads, found while it runs.
 
-A replay is right only if everything that the captured Python read is as it was. :class:`Survey` sees every Python frame and
-every call of a C function (``sys.setprofile``). From what a frame can reach by the names in its code (locals, cells,
-globals, then attributes, members of containers, class attributes) it takes down what is older than the step: places to
-watch, which ``_ltc.Watch`` compares at each call. What cannot be watched, and C functions that are not known to depend on
-their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
+A replay is right only if everything that the captured Python read is as it was. :class:`Survey` sees every Python frame
+and every call of a C function (``sys.setprofile``). From what a frame can reach by the names in its code (locals,
+cells, globals, then attributes, members of containers, class attributes) it takes down what is older than the step:
+places to watch, which ``_ltc.Watch`` compares at each call. What cannot be watched, and C functions that are not known
+to depend on their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
 """
 
 import functools
@@ -19,12 +19,13 @@ import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, NamedTuple, cast
+from typing import Any, Self, cast
 
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet, line_of
+from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
+from torch_ltc._places import Place, owners
 
 #: Values that never change, and are compared by value where they are read.
 _ATOMS: frozenset[type] = frozenset(
@@ -32,8 +33,8 @@ _ATOMS: frozenset[type] = frozenset(
         *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
         *(types.CodeType, types.MappingProxyType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
-        *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType),
-        *(property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
+        *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType),
+        *(types.ClassMethodDescriptorType, property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
         *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
     )
 )
@@ -44,58 +45,30 @@ _ITERATORS: tuple[type, ...] = (
     *(zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType),
 )
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+#: Containers that hold nothing but their members.
+_CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque)
 #: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
 _OPEN_BASES = frozenset(
     (
-        *(object, dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict, int, float, str, bytes, complex, type),
+        *(object, *_CONTAINERS, int, float, str, bytes, complex, type),
         *(types.ModuleType, BaseException, Exception, torch._C.TensorBase, torch._C._FunctionBase, torch.Generator),
     )
 )
 
 #: Modules whose functions depend on their arguments (and on what the key of a capture holds) only.
-_PURE_MODULES = (
-    *("math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc", "_weakref", "_struct", "_thread"),
-    *("_contextvars", "_sre", "_string", "_warnings", "_bisect", "_heapq", "_stat", "_codecs", "atexit", "gc"),
+_PURE_MODULES = frozenset(
+    """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
+    _warnings _bisect _heapq _stat _codecs atexit gc""".split()
 )
 _IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
-_IMPURE_TORCH = frozenset("manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split())
+_IMPURE_TORCH = frozenset(
+    "manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split()
+)
+_CLASS_METHODS = frozenset(
+    "__new__ fromkeys fromhex mro __prepare__ __subclasses__ __subclasscheck__ __instancecheck__".split()
+)
 #: How Python gives a tensor hooks: histories that begin there have them, too.
 _HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
-
-
-class Place(NamedTuple):
-    """Somewhere the step reads: ``kind`` says how, as ``_ltc.Watch`` knows it."""
-
-    kind: str
-    holder: Any
-    name: Any
-    reader: types.CodeType | None
-
-    def __str__(self) -> str:
-        what = _title(self.holder, self.name)
-        if self.reader is None:
-            return what
-        return f"{what} (read in {self.reader.co_qualname}, {self.reader.co_filename}:{line_of(self.reader, self.name)})"
-
-
-def _title(holder: Any, name: Any) -> str:
-    if type(holder) is types.FunctionType:
-        return f"the function {holder.__qualname__}"
-    if type(holder) is types.CellType:
-        return f"the variable {name}" if name else "a variable of an enclosing function"
-    if isinstance(holder, type):
-        return f"{holder.__qualname__}.{name}"
-    owner = _owners.get(id(holder)) if isinstance(holder, dict) else None
-    if isinstance(holder, dict) and "__name__" in holder and "__builtins__" in holder:
-        return f"the global {name}"
-    if owner is not None and name is not None:
-        return f"{owner}.{name}"
-    kind = type(holder).__qualname__
-    return f"an entry {name!r} of a {kind}" if name is not None else f"the contents of a {kind}"
-
-
-#: Names of the classes whose instances own these dicts, for messages.
-_owners: dict[int, str] = {}
 
 
 def _namespace(x: Any) -> dict[str, Any] | None:
@@ -114,7 +87,8 @@ def _is_open(kind: Any) -> bool:
             continue
         module = sys.modules.get(base.__module__)
         source = getattr(module, "__file__", None) or ""
-        if not (base.__module__ == "__main__" or source.endswith((".py", ".pyc")) or (module is None and base.__flags__ & 1 << 9)):
+        in_python = base.__module__ == "__main__" or source.endswith((".py", ".pyc"))
+        if not (in_python or (module is None and base.__flags__ & 1 << 9)):
             return False
     return True
 
@@ -141,11 +115,11 @@ class Survey:
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
-    def __enter__(self) -> "Survey":
+    def __enter__(self) -> Self:
         if sys.getprofile() is not None:
             self.obstacle = "a profile function is installed (sys.setprofile)"
             return self
-        _owners.clear()  # of objects that may be gone by now
+        owners.clear()  # of objects that may be gone by now
         # Finalisers of other objects would run within the step.
         self._collects = gc.isenabled()
         gc.disable()
@@ -153,7 +127,7 @@ class Survey:
         sys.setprofile(self._see)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         if sys.getprofile() == self._see:
             sys.setprofile(None)
         elif not self.obstacle:
@@ -259,14 +233,16 @@ class Survey:
                 self.refuse(f"it calls {name}()", frame)
             elif name == "run_backward" or name in _HOOKING:
                 self.uses_grads = True
-        elif not (module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
+        elif not (
+            module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"
+        ):
             self.refuse(f"it calls {module}.{name}()", frame)
 
     def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
         kind = type(owner)
         if isinstance(owner, type):
             # A class's own constructor and class methods: of classes that hold nothing hidden.
-            if name in ("__new__", "fromkeys", "fromhex", "mro", "__prepare__", "__subclasses__", "__subclasscheck__", "__instancecheck__"):
+            if name in _CLASS_METHODS:
                 return
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
@@ -276,9 +252,7 @@ class Survey:
         elif kind in _ATOMS or _is_open(cast(Any, kind)) or kind in _ITERATORS or kind in _VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
-        elif kind.__module__ in _PURE_MODULES or kind in (weakref.ref, ContextVar, functools.partial):
-            pass
-        elif kind.__module__ == "builtins":
+        elif kind.__module__ in ("builtins", *_PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
             pass
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
@@ -355,12 +329,12 @@ class Survey:
             if old and not ("__name__" in x and "__builtins__" in x):
                 self._place("dict", x, None, code)
             inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
-            return inside if kind in (dict, OrderedDict, defaultdict) else [*inside, *self._instance(x, kind, info, code, old)]
+            return inside if kind in _CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
                 self._place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
-            return inside if kind in (list, tuple, set, frozenset, deque) else [*inside, *self._instance(x, kind, info, code, old)]
+            return inside if kind in _CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if kind is types.FunctionType:
             return self._function(x, info, code, old)
         if kind is types.MethodType:
@@ -396,7 +370,8 @@ class Survey:
         if kind in _VIEWS:
             return gc.get_referents(x)
         if kind in _ITERATORS and not kind.__flags__ & 1 << 14:
-            self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))  # whose it is shows who holds it afterwards
+            # Whose it is shows who holds it afterwards.
+            self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
         if kind in _ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
@@ -457,7 +432,7 @@ class Survey:
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
-                _owners[id(space)] = kind.__qualname__
+                owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
                     self._place("namespace", x, None, code)
             if info.all_attributes:
@@ -509,19 +484,19 @@ class Survey:
             value = self._lookup(kind, name)
             if value is not _NOTHING or name in info.may_lack:
                 self._place("lookup", kind, name, code)
-            if value is not _NOTHING:
-                # What a descriptor written in Python reads, its frames show.
-                if not hasattr(type(value), "__get__"):
-                    found.append(value)
+            # What a descriptor written in Python reads, its frames show.
+            if value is not _NOTHING and not hasattr(type(value), "__get__"):
+                found.append(value)
         return found
 
     def _look_at_functions(self) -> None:
         """The functions behind the frames that ran: their code, defaults and cells."""
-        if self._older is None:
+        older = self._older
+        if older is None:
             return
         codes = {code for code, _ in self._frames}
         # Where frames do not tell which function they ran, it may have been any of this code.
-        known = self._older.at([at for _, at in self._frames]) if _ltc.KNOWS_FRAMES else self._older.of_class(types.FunctionType)
+        known = older.at([at for _, at in self._frames]) if _ltc.KNOWS_FRAMES else older.of_class(types.FunctionType)
         for function in known:
             if type(function) is types.FunctionType and function.__code__ in codes:
                 code = function.__code__
@@ -552,12 +527,12 @@ def _lookup(kind: type, name: str) -> Any:
 
 #: Looked up on classes without being named; one that comes later counts too.
 _SPECIAL = frozenset(
-    """__call__ __getattr__ __getattribute__ __setattr__ __delattr__ __init__ __new__ __enter__ __exit__ __iter__ __next__ __len__
-    __contains__ __getitem__ __setitem__ __delitem__ __missing__ __bool__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __str__
-    __repr__ __format__ __float__ __int__ __index__ __round__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__ __iadd__ __sub__
-    __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__ __truediv__ __rtruediv__ __itruediv__ __floordiv__
-    __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__ __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__
-    __instancecheck__ __torch_function__""".split()
+    """__call__ __getattr__ __getattribute__ __setattr__ __delattr__ __init__ __new__ __enter__ __exit__ __iter__
+    __next__ __len__ __contains__ __getitem__ __setitem__ __delitem__ __missing__ __bool__ __eq__ __ne__ __lt__ __le__
+    __gt__ __ge__ __hash__ __str__ __repr__ __format__ __float__ __int__ __index__ __round__ __neg__ __pos__ __abs__
+    __invert__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__
+    __truediv__ __rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__
+    __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__""".split()
 )
 
 
@@ -568,12 +543,12 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
         return
     space = _namespace(module) or {}
     survey._place("namespace", module, None, frame.f_code)
-    _owners[id(space)] = type(module).__qualname__
+    owners[id(space)] = type(module).__qualname__
     for kind in ("_parameters", "_buffers", "_modules"):
         survey._place("entry", space, kind)
         members = space.get(kind)
         if members is not None:
-            _owners[id(members)] = type(module).__qualname__
+            owners[id(members)] = type(module).__qualname__
             survey._place("entry", members, name)
             if name in members:
                 caller = frame.f_back

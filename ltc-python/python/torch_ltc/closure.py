@@ -68,8 +68,8 @@ class AsyncClosureHandler(ClosureHandler):
 def add_step_closure(closure: Callable[..., object], args: Sequence[Any] = (), run_async: bool = False) -> None:
     """Calls ``closure(*args)`` at the end of the step (:func:`torch_ltc.mark_step`).
 
-    With ``run_async`` it runs on another thread, in order, while the next step is recorded. Tensors in ``args`` are those
-    of this step: pass ``loss.detach()``, not the graph.
+    With ``run_async`` it runs on another thread, in order, while the next step is recorded. Tensors in ``args`` are
+    those of this step: pass ``loss.detach()``, not the graph.
     """
     context = get_device_context()
     closures = context.async_step_closures if run_async else context.step_closures

@@ -35,9 +35,9 @@ def _reads() -> int:
 def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Traces ``model`` once on ltc and returns a callable that runs the compiled graph on new CPU inputs.
 
-    The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes in
-    place, and returns what the model returns. A model with operators that run eagerly is refused: what follows from their values
-    would be part of the graph.
+    The callable takes inputs of the same shapes and dtypes as ``example_inputs``, updates those that the model changes
+    in place, and returns what the model returns. A model with operators that run eagerly is refused: what follows from
+    their values would be part of the graph.
     """
     lazy_args = [x.to("ltc") if isinstance(x, torch.Tensor) else x for x in example_inputs]
     arg_ids = {torch_ltc.get_tensor_id(x): i for i, x in enumerate(lazy_args) if isinstance(x, torch.Tensor)}
@@ -48,7 +48,9 @@ def extract_compiled_graph(model: fx.GraphModule, example_inputs: Sequence[Any])
     out = lazy_model(*lazy_args)
     eager = sorted(name for name, count in _fallbacks().items() if count > before.get(name, 0))
     if eager:
-        raise RuntimeError(f"Fail to extract the compiled graph because of operators that run eagerly: {', '.join(eager)}")
+        raise RuntimeError(
+            f"Fail to extract the compiled graph because of operators that run eagerly: {', '.join(eager)}"
+        )
     if _reads() > reads:
         raise RuntimeError("Fail to extract the compiled graph because the model reads a value, by `item` or the like")
     single = isinstance(out, torch.Tensor)

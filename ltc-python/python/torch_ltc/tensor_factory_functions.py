@@ -1,4 +1,5 @@
-"""Factory functions whose device a graph that is moved to ltc has to change (``torch._lazy.tensor_factory_functions``)."""
+"""Factory functions whose device a graph that is moved to ltc has to change
+(``torch._lazy.tensor_factory_functions``)."""
 
 from collections.abc import Callable
 
