@@ -225,8 +225,8 @@ LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
 typedef struct LtcAmbient {
   uint64_t keys_included, keys_excluded;  // dispatch keys
   uint64_t autograd, anomaly, autocast;
-  uint64_t
-      modes;  // how many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms
+  // How many Python modes and hooks of saved tensors there are, and whether there are functorch's transforms.
+  uint64_t modes;
   uint64_t mode_objects;  // and which
   uint64_t default_dtype, determinism, numerics, threads;
 } LtcAmbient;

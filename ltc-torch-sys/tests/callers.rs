@@ -121,7 +121,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn callers_are_those_that_unwinding_finds(ways in prop::collection::vec(prop::collection::vec(call(), 0..8), 1..6), again in 1usize..4) {
+    fn callers_are_those_that_unwinding_finds(
+        ways in prop::collection::vec(prop::collection::vec(call(), 0..8), 1..6),
+        again in 1usize..4,
+    ) {
         let way = RefCell::new(World::default());
         for _ in 0..again {
             for calls in &ways {

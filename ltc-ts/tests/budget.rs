@@ -174,7 +174,8 @@ proptest! {
         fusion in prop::sample::select(vec![Fusion::Off, Fusion::Exact, Fusion::Full]),
     ) {
         let _turn = turn();
-        let (l, square, turned) = (f32s(&[64]), f32s(&[8, 8]), Layout::strided(ltc_ir::DType::F32, &[8, 8], &[1, 8]).into());
+        let (l, square) = (f32s(&[64]), f32s(&[8, 8]));
+        let turned = Layout::strided(ltc_ir::DType::F32, &[8, 8], &[1, 8]).into();
         let mut g = G::default();
         let mut values = vec![g.param(&l), g.param(&l)];
         for (kind, a, b) in &shape {

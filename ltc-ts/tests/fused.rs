@@ -416,11 +416,12 @@ enum Action {
 fn action() -> impl Strategy<Value = Action> {
     let v = 0usize..100;
     let number = prop_oneof![Just(1.01), Just(-0.5), Just(2.0), Just(0.0), -3.0..3.0f64];
+    let unary = prop::sample::select(vec!["relu", "neg", "abs", "clone"]);
     let binary = prop::sample::select(vec!["add", "sub", "mul", "div"]);
     prop_oneof![
         4 => (binary.clone(), v.clone(), v.clone()).prop_map(|(op, a, b)| Action::Binary(op, a, b)),
         3 => (binary, v.clone(), number.clone()).prop_map(|(op, a, n)| Action::Number(op, a, n)),
-        2 => (prop::sample::select(vec!["relu", "neg", "abs", "clone"]), v.clone()).prop_map(|(op, a)| Action::Unary(op, a)),
+        2 => (unary, v.clone()).prop_map(|(op, a)| Action::Unary(op, a)),
         1 => (v.clone(), v.clone(), number).prop_map(|(a, b, n)| Action::Lerp(a, b, n)),
         1 => (v.clone(), v.clone()).prop_map(|(a, b)| Action::InPlace(a, b)),
         1 => v.clone().prop_map(Action::Transposed),
@@ -493,13 +494,14 @@ proptest! {
         let square: LayoutRef = Layout::contiguous(dtype, &[SIDE, SIDE]).into();
         let mut ids = vec![g.param(&square), g.param(&square)];
         actions.iter().for_each(|a| record(a, dtype, &mut g, &mut ids));
-        let outputs: Vec<ValueId> = (2..ids.len()).filter(|&i| wanted[i - 2] || i + 1 == ids.len()).map(|i| ids[i]).collect();
+        let outputs = (2..ids.len()).filter(|&i| wanted[i - 2] || i + 1 == ids.len());
+        let outputs: Vec<ValueId> = outputs.map(|i| ids[i]).collect();
         let graph = g.finish(&outputs);
         let inputs = [ramp(&[SIDE, SIDE]).to_kind(kind), (ramp(&[SIDE, SIDE]).cos() * 3.0).to_kind(kind)];
         let run = |fusion: bool| {
             let jit = if wanted[0] { Jit::Now } else { Jit::On };
             let rig = Rig::with(TsConfig { jit, ..config(fusion) }, graph.clone());
-            let given = inputs.iter().map(|t| if donated { donate(rig.buffer(t)) } else { keep(rig.buffer(t)) }).collect();
+            let given = inputs.iter().map(|t| rig.buffer(t)).map(if donated { donate } else { keep }).collect();
             let told = rig.execute(given);
             (rig.stats().kernels, (0..outputs.len()).map(|i| told.tensor(i)).collect::<Vec<_>>())
         };
@@ -532,7 +534,8 @@ proptest! {
         let (maxima, positions) = expected.expect("checked");
         let mut g = G::default();
         let p = g.param(&f32s(&x.size()));
-        let args = ArgWriter::new().tensor().ints(&[ky, kx]).ints(&[sy, sx]).ints(&[py, px]).ints(&[1, 1]).bool(ceil).clone();
+        let mut args = ArgWriter::new();
+        args.tensor().ints(&[ky, kx]).ints(&[sy, sx]).ints(&[py, px]).ints(&[1, 1]).bool(ceil);
         let results = [f32s(&maxima.size()), Layout::contiguous(DType::I64, &maxima.size()).into()];
         let ids = g.call("aten::max_pool2d_with_indices", &args, &[p], &results);
         let rig = Rig::with(config(true), g.finish(&ids));

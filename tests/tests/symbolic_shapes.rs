@@ -158,7 +158,9 @@ proptest! {
     fn random_programs_of_any_size_agree_with_eager(program in strategy::programs(24)) {
         let _alone = alone();
         let lazy = Lazy::new();
-        for sizes in [[2, 3, 5], [4, 3, 5], [4, 6, 7], [3, 3, 3], [9, 2, 4], [1, 3, 5], [3, 1, 2], [2, 0, 5], [8, 12, 20]] {
+        for sizes in [
+            [2, 3, 5], [4, 3, 5], [4, 6, 7], [3, 3, 3], [9, 2, 4], [1, 3, 5], [3, 1, 2], [2, 0, 5], [8, 12, 20],
+        ] {
             let program = sized(&program, sizes);
             agree(&program, &lazy).map_err(|d| TestCaseError::fail(format!("{sizes:?}: {d}\n{program:?}")))?;
         }

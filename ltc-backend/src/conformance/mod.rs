@@ -58,7 +58,8 @@ macro_rules! conformance_tests {
             #[test]
             fn $check() {
                 let exceptions: &[(&str, &str)] = &$except;
-                $crate::conformance::run(&$backend, stringify!($check), exceptions, $crate::conformance::checks::$check);
+                let check = $crate::conformance::checks::$check;
+                $crate::conformance::run(&$backend, stringify!($check), exceptions, check);
             }
         )*
     };

@@ -96,7 +96,10 @@ impl Formula {
                 _ => None,
             },
             Formula::Apply(op, arguments) => {
-                let absent = |f: &Formula| matches!(f, Formula::Argument(i) if matches!(operands.get(*i), Some(Operand::Absent)));
+                let absent = |f: &Formula| match f {
+                    Formula::Argument(i) => matches!(operands.get(*i), Some(Operand::Absent)),
+                    _ => false,
+                };
                 if let (KernelOp::Add | KernelOp::Mul, [x, y]) = (op, &arguments[..])
                     && (absent(x) || absent(y))
                 {

@@ -299,7 +299,8 @@ mod tests {
             for group in &groups {
                 for &n in group {
                     prop_assert!(group.len() == 1 || fusable[n as usize]);
-                    for producer in graph.nodes()[n as usize].operands.iter().filter_map(|&o| graph.definition_index(o)) {
+                    let operands = graph.nodes()[n as usize].operands.iter();
+                    for producer in operands.filter_map(|&o| graph.definition_index(o)) {
                         prop_assert!(done[producer] || group.contains(&(producer as u32)));
                     }
                 }

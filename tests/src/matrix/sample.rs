@@ -2,7 +2,8 @@
 //!
 //! | schema | text |
 //! |---|---|
-//! | `Tensor` | `[2,3]`, with dtype `i64[2,3]`, values below 5 `i64<5[2]`, strides `[2,3]{1,2}`; `unit[..]` has values in (0, 1), `spd[..]` positive definite matrices; `none` |
+//! | `Tensor` | `[2,3]`, with dtype `i64[2,3]`, values below 5 `i64<5[2]`, strides `[2,3]{1,2}`; `none` |
+//! | `Tensor` of certain values | `unit[..]` has values in (0, 1), `spd[..]` positive definite matrices |
 //! | `Tensor[]`, `Tensor?[]` | `{[2] [3] none}` |
 //! | numbers, `bool` | `2`, `2.5`, `true` |
 //! | lists | `(1,2)`, `(true,false)`, `()`, `none` |

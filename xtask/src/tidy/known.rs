@@ -19,8 +19,7 @@ pub(super) struct Known {
     pub(super) twice: Vec<Twice>,
     /// Functions that are long or nested deeply.
     pub(super) function: Vec<Function>,
-    /// Files with lines that are too wide, and how many: may fall, but not rise. One reason holds for all: they are
-    /// being wrapped.
+    /// Files with lines that are too wide, and how many: may fall, but not rise.
     pub(super) wide: BTreeMap<String, usize>,
     /// `LTC_...` names that are no setting of users.
     pub(super) variable: Vec<Variable>,
