@@ -31,6 +31,7 @@ mod error;
 mod reference;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod trial;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ use ltc_ir::{Graph, LayoutRef};
 #[cfg(feature = "reference")]
 pub use reference::ReferenceBackend;
 use smallvec::SmallVec;
+pub use trial::AbTrial;
 
 /// Index of a device of one backend, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::overlap::AbTrial;
+use crate::overlap::Overlap;
 
 /// A running mean of times, of which the last few weigh most; nothing until the first. One that took far longer (the
 /// thread had to wait for a processor) counts as twice as long.
@@ -34,7 +34,7 @@ pub(crate) struct RunTimes {
     pub(crate) until_needed: Mean,
     /// How many operations its caller recorded meanwhile, the last time and the time before.
     recorded: [AtomicU64; 2],
-    pub(crate) overlap: AbTrial,
+    pub(crate) overlap: Overlap,
 }
 
 impl RunTimes {

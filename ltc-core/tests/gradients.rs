@@ -1,4 +1,4 @@
-//! Gradients against differences: every formula of the table and every rule, in double precision over the reference
+//! Gradients against differences: every expression of the table and every rule, in double precision over the reference
 //! backend.
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ for every ReLU."""
 import argparse
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,8 +28,8 @@ WAYS = ("eager", "exact", "full")
 
 
 def trained(network, seed, batch, size, steps, dtype, device):
-    """The losses of the steps, in double precision, and how the first step and all of them moved the parameters, each as
-    one vector."""
+    """The losses of the steps, in double precision, and how the first step and all of them moved the parameters, each
+    as one vector."""
     import torchvision
 
     torch.manual_seed(seed)
@@ -91,16 +92,24 @@ def distances(found, truth):
 
 def mean(values):
     """The geometric mean."""
-    return math.exp(sum(math.log(max(value, 1e-300)) for value in values) / len(values))
+    return math.exp(statistics.fmean(math.log(max(value, 1e-300)) for value in values))
+
+
+def of(values, base):
+    """How many times the base's values these are in the geometric mean, and the factor by which that may be off: e to
+    the standard error of the logarithms."""
+    logarithms = [math.log(value / by) for value, by in zip(values, base)]
+    error = statistics.stdev(logarithms) / math.sqrt(len(logarithms)) if len(logarithms) > 1 else math.inf
+    return f"{math.exp(statistics.fmean(logarithms)):.2f} (within {math.exp(error):.2f}x)"
 
 
 def main():
     """Prints a row per network and way."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--size", type=int, default=64, help="of a picture's side, in pixels")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--size", type=int, default=32, help="of a picture's side, in pixels")
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--smooth", action="store_true", help="SiLU in the place of every ReLU")
     parser.add_argument("--network", choices=NETWORKS)
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
@@ -109,20 +118,17 @@ def main():
     options = parser.parse_args()
     if options.way:
         return child(options)
-    print(
-        "| network | way | losses | first step | of eager's | last step | of eager's |\n|---|---|---|---|---|---|---|",
-        flush=True,
-    )
+    titles = ["network", "way", "losses", "first step", "of eager's", "last step", "of eager's"]
+    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|", flush=True)
     for network in [options.network] if options.network else NETWORKS:
         with tempfile.TemporaryDirectory() as folder:
             truth = measured(options, network, "eager", folder, double=True)
             eager = None
             for way in WAYS:
-                off = distances(measured(options, network, way, folder), truth)
-                losses, *steps = (mean(column) for column in zip(*off))
+                losses, *steps = zip(*distances(measured(options, network, way, folder), truth))
                 eager = eager or steps
-                columns = (f"{step:.1e} | {step / base:.2f}" for step, base in zip(steps, eager))
-                print(f"| {network} | {way} | {losses:.1e} | {' | '.join(columns)} |", flush=True)
+                columns = (f"{mean(step):.1e} | {of(step, base)}" for step, base in zip(steps, eager))
+                print(f"| {network} | {way} | {mean(losses):.1e} | {' | '.join(columns)} |", flush=True)
     return None
 
 

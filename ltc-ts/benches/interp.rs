@@ -44,6 +44,20 @@ fn program(backend: &TsBackend, name: &str, written: bool, binary: bool, n: i64)
     (backend.compile_program(DeviceIndex(0), &graph).expect("compiles"), all)
 }
 
+/// As many calls of the operator, through `tch`.
+fn eager(host: &Tensor, zeros: &Tensor, written: bool, binary: bool) -> Tensor {
+    let _guard = tch::no_grad_guard();
+    let mut y = host.copy();
+    for _ in 0..STEPS {
+        y = match (written, binary) {
+            (false, false) => y.relu(),
+            (false, true) => &y + zeros,
+            _ => y.g_add_(zeros),
+        };
+    }
+    y
+}
+
 fn steps(c: &mut Criterion) {
     tch::set_num_threads(1);
     let backend = TsBackend::new(1);
@@ -64,18 +78,7 @@ fn steps(c: &mut Criterion) {
                 });
             });
             group.bench_function(BenchmarkId::new(format!("{name} tch"), n), |b| {
-                b.iter(|| {
-                    let _guard = tch::no_grad_guard();
-                    let mut y = host.copy();
-                    for _ in 0..STEPS {
-                        y = match (written, binary) {
-                            (false, false) => y.relu(),
-                            (false, true) => &y + &zeros,
-                            _ => y.g_add_(&zeros),
-                        };
-                    }
-                    black_box(y)
-                });
+                b.iter(|| black_box(eager(&host, &zeros, written, binary)));
             });
         }
     }

@@ -88,19 +88,19 @@ fn arguments(name: &str) -> Vec<Vec<A>> {
 }
 
 /// Rows that are not computed bit for bit as libtorch does, with the distance allowed: relative, in last places.
-fn last_places(formula: &str, dtype: DType) -> f64 {
-    let names = formula.split(|c: char| !c.is_ascii_alphanumeric());
+fn last_places(expr: &str, dtype: DType) -> f64 {
+    let names = expr.split(|c: char| !c.is_ascii_alphanumeric());
     let inexact = |word: &str| {
         let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
         ["exp", "expm", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "pow", "sigmoid"]
             .contains(&plain)
             || word == "log1p"
     };
-    let arithmetic = [" + ", " - ", " * ", " / ", "fma("].map(|f| formula.matches(f).count());
+    let arithmetic = [" + ", " - ", " * ", " / ", "fma("].map(|f| expr.matches(f).count());
     match () {
         () if names.into_iter().any(inexact) => 8.0,
         // Square roots are correctly rounded here; libtorch's, from a vector library, are not always.
-        () if formula.contains("sqrt(") => 1.0,
+        () if expr.contains("sqrt(") => 1.0,
         // Of several roundings to half, libtorch does some per operation and some at the end, kernel by kernel.
         () if matches!(dtype, DType::F16 | DType::BF16) && arithmetic.iter().sum::<usize>() > 1 => 2.0,
         () => 0.0,
@@ -223,9 +223,9 @@ fn assert_near(what: &str, got: &Tensor, expected: &Tensor, dtype: DType, near: 
 #[test]
 fn every_row_is_libtorch_s() {
     let (mut in_machine_code, mut wrong) = (0, Vec::new());
-    for (name, formula) in ltc_ts::fusable_operators() {
+    for (name, expr) in ltc_ts::fusable_operators() {
         // All that is wrong is told at once.
-        match std::panic::catch_unwind(|| every_call_of(name, formula)) {
+        match std::panic::catch_unwind(|| every_call_of(name, expr)) {
             Ok(compiled) => in_machine_code += compiled,
             Err(_) => wrong.push(name),
         }
@@ -235,7 +235,7 @@ fn every_row_is_libtorch_s() {
 }
 
 /// Compares a row; says how many of its kernels ran as machine code.
-fn every_call_of(name: &str, formula: &str) -> u64 {
+fn every_call_of(name: &str, expr: &str) -> u64 {
     let (mut compared, mut in_machine_code) = (0, 0);
     for arguments in arguments(name) {
         for (dtype, kind) in KINDS {
@@ -266,7 +266,7 @@ fn every_call_of(name: &str, formula: &str) -> u64 {
                         doubles(&Rig::with(config(false), graph).run(&inputs).tensor(0))[0]
                     })
                 };
-                let near = Near { places: last_places(formula, result), operands: &tensors, alone: &alone };
+                let near = Near { places: last_places(expr, result), operands: &tensors, alone: &alone };
                 assert_near(&text, &got, &tensor(expected), result, &near);
                 assert_close(&text, &compiled.run(&inputs).tensor(0), &got, result, 0.0, &[]);
                 in_machine_code += compiled.stats().compiled;

@@ -9,7 +9,7 @@ use ltc_ir::ShapeError;
 use smallvec::SmallVec;
 
 use super::{
-    Edge, Node, Source, formula, no_grad, rules,
+    Edge, Node, Source, expr, no_grad, rules,
     saved::{Gradients, Saved, sum_to},
 };
 use crate::{Error, LazyTensor};
@@ -136,7 +136,7 @@ fn same(a: &Arc<Source>, b: &Arc<Source>) -> bool {
 /// Gradients of a node's operands.
 fn gradients(node: &Node, given: &Given) -> Result<Gradients, Error> {
     let saved = Saved::new(node, given);
-    if node.code.row().gradients.is_empty() { rules::gradients(&saved) } else { formula::gradients(&saved) }
+    if node.code.row().gradients.is_empty() { rules::gradients(&saved) } else { expr::gradients(&saved) }
 }
 
 /// Summed over the dimensions the operand was broadcast along, in its dtype.

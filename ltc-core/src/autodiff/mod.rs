@@ -3,11 +3,11 @@
 //! Operators on tensors that gradients reach leave a [`Node`] behind: the call, its operands' values and its results'.
 //! Values are SSA, so nothing that is written later can spoil what was saved. [`LazyTensor::backward`] walks the nodes
 //! from the last recorded to the first and records gradients as ordinary lazy operators: of pointwise operators by the
-//! formulas of the operator table ([`formula`]), of the others by [`rules`]. Gradients of gradients are the same thing
+//! expressions of the operator table ([`expr`]), of the others by [`rules`]. Gradients of gradients are the same thing
 //! again, wherever the operators a gradient is made of have gradients themselves.
 
 mod backward;
-mod formula;
+mod expr;
 mod rules;
 mod saved;
 

@@ -251,12 +251,7 @@ impl WorkerRun<'_> {
             with_scratch(compiled.map_or(0, Compiled::scratch), |spills| match staged.traversal {
                 Traversal::PackedRows => {
                     let n = rows.len() * space.each;
-                    for (i, input) in stage.stage.inputs.iter().enumerate() {
-                        if matches!(input, StageInput::Row(_)) {
-                            let to = self.piece(staged.inputs_at, i);
-                            repeat(values[i], to, rows.len(), space.each, stage.bytes[i]);
-                        }
-                    }
+                    self.repeat_values(stage, &values, rows.len());
                     self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
                 // Several rows that are only reduced, from where they lie, are one block.
@@ -299,16 +294,38 @@ impl WorkerRun<'_> {
                     }
                 }
                 Traversal::ColumnMajor => {
-                    let (n, lines) = (rows.len(), staged.lines);
-                    if lines > 1 {
-                        self.repeat_lines(stage, &values, (n, lines));
+                    if staged.lines > 1 {
+                        self.repeat_lines(stage, &values, (rows.len(), staged.lines));
                     }
-                    for i in part.clone().step_by(lines) {
-                        let (at, count) = (i * space.row_count + rows.start, n * lines.min(part.end - i));
-                        self.block(on, (compiled, spills), &uniforms, (at, i * n), (0..n, count));
-                    }
+                    self.columns(on, (compiled, spills), &uniforms, rows, part);
                 }
             });
+        }
+    }
+
+    /// The blocks of stages whose rows lie side by side, some lines each.
+    unsafe fn columns(
+        &self,
+        on: (&StageLoops, &[Source]),
+        code: (Option<&Compiled>, *mut u8),
+        uniforms: &[u64],
+        rows: &Range<usize>,
+        part: Range<usize>,
+    ) {
+        let (n, lines) = (rows.len(), self.staged.lines);
+        for i in part.clone().step_by(lines) {
+            let (at, count) = (i * self.kernel.space.row_count + rows.start, n * lines.min(part.end - i));
+            // SAFETY: see above.
+            unsafe { self.block(on, code, uniforms, (at, i * n), (0..n, count)) };
+        }
+    }
+
+    /// Copies each row's values beside its elements, of `rows` whole rows that are one block.
+    unsafe fn repeat_values(&self, stage: &StageLoops, values: &[*const u8], rows: usize) {
+        for (i, _) in stage.stage.inputs.iter().enumerate().filter(|(_, input)| matches!(input, StageInput::Row(_))) {
+            let to = self.piece(self.staged.inputs_at, i);
+            // SAFETY: see above; a piece has room for a block, which these rows are.
+            unsafe { repeat(values[i], to, rows, self.kernel.space.each, stage.bytes[i]) };
         }
     }
 

@@ -44,24 +44,19 @@ impl Kernel {
                 // elements.
                 unsafe {
                     at.clear();
-                    let mut next = scratch.add(code.scratch());
+                    let mut block = scratch.add(code.scratch());
                     let bases = shared.inputs.iter().map(|p| p.cast_mut()).chain(shared.outputs.iter().copied());
                     for (i, (base, buffer)) in bases.zip(buffers()).enumerate() {
-                        let bytes = buffer.dtype.size_of();
-                        at.push(match buffer.access {
-                            Access::Dense => base.add(start * bytes),
-                            Access::Uniform => std::ptr::null_mut(),
-                            Access::Strided if !copied[i] => {
-                                base.offset(self.space.locate(operand(i), start).0 * bytes as isize)
-                            }
-                            Access::Strided => {
-                                if i < inputs {
-                                    self.space.transfer_sized(Way::In, bytes, operand(i), base, next, start..start + n);
-                                }
-                                next = next.add(MAX_BLOCK * 8);
-                                next.sub(MAX_BLOCK * 8)
-                            }
-                        });
+                        if !copied[i] {
+                            at.push(self.place_of(operand(i), buffer, base, start));
+                            continue;
+                        }
+                        if i < inputs {
+                            let bytes = buffer.dtype.size_of();
+                            self.space.transfer_sized(Way::In, bytes, operand(i), base, block, start..start + n);
+                        }
+                        at.push(block);
+                        block = block.add(MAX_BLOCK * 8);
                     }
                     let done = code.run(&at, shared.uniforms, n, scratch);
                     for (o, buffer) in self.outputs.iter().enumerate().filter(|(o, _)| copied[inputs + o]) {
@@ -75,6 +70,22 @@ impl Kernel {
                 }
             }
         });
+    }
+
+    /// Where element `start` of an operand that is used where it lies is; null for one with the same for all.
+    ///
+    /// # Safety
+    /// The element lies within the memory that begins at `base`.
+    unsafe fn place_of(&self, operand: usize, buffer: &BufferArg, base: *mut u8, start: usize) -> *mut u8 {
+        let bytes = buffer.dtype.size_of();
+        // SAFETY: by this function's contract.
+        unsafe {
+            match buffer.access {
+                Access::Dense => base.add(start * bytes),
+                Access::Uniform => std::ptr::null_mut(),
+                Access::Strided => base.offset(self.space.locate(operand, start).0 * bytes as isize),
+            }
+        }
     }
 
     /// The first of these elements, which the code leaves to tier 0, and some after it; gives the next one.

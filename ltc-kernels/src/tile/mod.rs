@@ -488,6 +488,17 @@ impl Places<'_> {
     }
 }
 
+/// Per value the one that uses it last; their number for outputs.
+fn last_uses(ir: &KernelIr) -> Vec<usize> {
+    let count = ir.values.len();
+    let mut last_use = vec![0; count];
+    for i in 0..count {
+        ir.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
+    }
+    ir.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
+    last_use
+}
+
 impl Loops {
     pub(crate) fn new(ir: &KernelIr, inputs: &[BufferArg], outputs: &[BufferArg], staged: &[bool]) -> Option<Loops> {
         let count = ir.values.len();
@@ -497,17 +508,12 @@ impl Loops {
         if first_uniform + count + outputs.len() > usize::from(u16::MAX) {
             return None;
         }
-        let mut last_use: Vec<usize> = vec![0; count];
-        for i in 0..count {
-            ir.operands(Val(i as u32)).iter().for_each(|o| last_use[o.0 as usize] = i);
-        }
-        ir.outputs.iter().for_each(|o| last_use[o.0 as usize] = count);
         let mut p = Places {
             ir,
             inputs,
             place: vec![0; count],
             uniform,
-            last_use,
+            last_use: last_uses(ir),
             first: first_uniform + uniform_count,
             registers: 0,
             free: Vec::new(),
@@ -545,11 +551,8 @@ impl Loops {
             let (place, bytes) = (p.place[v.0 as usize], ir.ty(*v).bytes());
             let uniform = p.uniform[v.0 as usize];
             if buffer.is_direct() && !staged[o] {
-                calls.push(Call {
-                    run: loops::copy(bytes, uniform),
-                    target: (inputs.len() + o) as u16,
-                    operands: [place; 3],
-                });
+                let target = (inputs.len() + o) as u16;
+                calls.push(Call { run: loops::copy(bytes, uniform), target, operands: [place; 3] });
             } else if uniform || usize::from(place) < inputs.len() {
                 // An input's own memory may be an output's too, written before this output is.
                 let register = p.register();
@@ -561,16 +564,7 @@ impl Loops {
         }
         let blocks = p.registers + inputs.len() + outputs.len();
         let block = (BLOCK_BYTES / (blocks * widest).max(1)).clamp(MIN_BLOCK, MAX_BLOCK) & !63;
-        Some(Loops {
-            numbers,
-            preamble,
-            calls,
-            loads,
-            stores,
-            uniform_count,
-            registers: p.registers,
-            width: widest,
-            block,
-        })
+        let (registers, width) = (p.registers, widest);
+        Some(Loops { numbers, preamble, calls, loads, stores, uniform_count, registers, width, block })
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use ltc_backend::{BackendError, ExecError, Executable, Inputs, OutputSink, RunCost, SingleThread};
+use ltc_backend::{AbTrial, BackendError, ExecError, Executable, Inputs, OutputSink, RunCost, SingleThread};
 use ltc_ir::{ErrorClass, Graph, SiteId, passes::Switches};
 use ltc_torch_sys::{OneThread, Pooled, came_along, on_one_thread};
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use super::{
     memory_meter::Meter,
     profile::Profile,
     run::{self, Frame},
-    worker::{Trial, WorkerThread},
+    worker::WorkerThread,
 };
 use crate::{
     config::TsConfig,
@@ -32,7 +32,7 @@ pub struct TsExecutable {
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
     /// Whether parallel regions pay.
-    trial: Trial,
+    trial: AbTrial<1>,
     meter: Arc<Meter>,
     state: Mutex<State>,
     profile: Arc<Profile>,
@@ -60,7 +60,7 @@ impl TsExecutable {
         let (frame, stats) = (Frame::default(), RunStats::default());
         TsExecutable {
             state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
-            trial: Trial::default(),
+            trial: AbTrial::default(),
             program: Arc::new(program),
             config,
             as_recorded: OnceLock::new(),
@@ -108,10 +108,11 @@ impl Executable for TsExecutable {
         let run = || match program {
             Ok(program) => {
                 let in_parallel = program.parallel_regions() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
-                let worker = (in_parallel && self.trial.next()).then(WorkerThread::take).flatten();
+                let forks = in_parallel && self.trial.next(|[[alone], [forked]]| forked < alone);
+                let worker = forks.then(WorkerThread::take).flatten();
                 let (with_worker, start) = (worker.is_some(), in_parallel.then(Instant::now));
                 let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, worker);
-                start.into_iter().for_each(|start| self.trial.took(with_worker, start.elapsed()));
+                start.into_iter().for_each(|start| self.trial.note(with_worker, 0, start.elapsed()));
                 RunStats { guard_misses: u64::from(!guards_hold), ..stats }
             }
             Err(error) => {

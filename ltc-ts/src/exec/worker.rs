@@ -1,9 +1,8 @@
-//! A second thread for one side of a parallel region, and whether these pay.
+//! A second thread for one side of a parallel region.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
-    time::Duration,
 };
 
 use ltc_kernels::Paused;
@@ -56,45 +55,6 @@ impl WorkerThread {
     }
 }
 
-/// Runs measured with parallel regions and without, in turn, before the better way is kept.
-const TRIALS: u32 = 16;
-/// Runs after which they are measured again: soon, when kernels have become machine code, then now and then.
-const AGAIN: [u32; 2] = [64, 2048];
-
-/// Whether a program runs faster with its parallel regions: by its own measured times.
-#[derive(Debug, Default)]
-pub(crate) struct Trial(Mutex<Measured>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Measured {
-    runs: u32,
-    /// They were measured before.
-    again: bool,
-    /// Shortest time without and with parallel regions.
-    best: [Option<Duration>; 2],
-}
-
-impl Trial {
-    /// Whether the next run should use parallel regions.
-    pub(crate) fn next(&self) -> bool {
-        let mut measured = self.0.lock();
-        measured.runs += 1;
-        if measured.runs > AGAIN[usize::from(measured.again)] {
-            *measured = Measured { runs: 1, again: true, ..Measured::default() };
-        }
-        match (measured.runs <= TRIALS, measured.best) {
-            (false, [Some(alone), Some(forked)]) => forked < alone,
-            _ => measured.runs % 2 == 1,
-        }
-    }
-
-    /// Says how long it took.
-    pub(crate) fn took(&self, forked: bool, time: Duration) {
-        let best = &mut self.0.lock().best[usize::from(forked)];
-        *best = Some(best.map_or(time, |b| b.min(time)));
-    }
-}
-
 /// The threads of this crate, idle, and kept so: for the time of a fork.
 pub struct HeldThreads {
     compiler: Paused,
@@ -118,21 +78,6 @@ impl HeldThreads {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_faster_way_is_kept() {
-        for (alone, forked, expected) in [(100, 60, true), (60, 100, false)] {
-            let trial = Trial::default();
-            let mut used = 0;
-            for _ in 0..TRIALS {
-                let forks = trial.next();
-                used += u32::from(forks);
-                trial.took(forks, Duration::from_micros(if forks { forked } else { alone }));
-            }
-            assert_eq!(used, TRIALS / 2, "both are measured");
-            assert!((0..40).all(|_| trial.next() == expected));
-        }
-    }
 
     #[test]
     fn work_runs_on_the_other_thread_and_a_panic_closes_its_channel() {

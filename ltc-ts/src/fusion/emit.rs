@@ -1,13 +1,13 @@
-//! Formulas: what kernels compute of a node, an expression of the operator table with what is known of the call put in
-//! (`expression.rs`).
+//! Kernel expressions: what kernels compute of a node, an expression of the operator table with what is known of the
+//! call put in (`expression.rs`).
 //!
 //! An argument left out (`None`) drops out of the sum or product it stands in.
 
 use ltc_kernels::{Builder, ComputeType, KernelOp, Val};
 
-/// A formula.
+/// An expression of operations that kernels have.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Formula {
+pub(super) enum KernelExpr {
     /// The argument.
     Argument(usize),
     /// The argument, a number that is nearly always one.
@@ -17,10 +17,10 @@ pub(super) enum Formula {
     /// How many elements a row has.
     Count,
     /// An operation.
-    Apply(KernelOp, Vec<Formula>),
+    Apply(KernelOp, Vec<KernelExpr>),
 }
 
-/// What a letter stands for.
+/// What an argument stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operand {
     /// Left out.
@@ -31,21 +31,21 @@ pub(super) enum Operand {
     Number(u32, ltc_ir::DType, Option<KernelOp>),
 }
 
-impl Formula {
+impl KernelExpr {
     /// Whether this argument is a number that is nearly always one.
     pub(super) fn takes_one(&self, argument: usize) -> bool {
         match self {
-            Formula::One(i) => *i == argument,
-            Formula::Apply(_, arguments) => arguments.iter().any(|f| f.takes_one(argument)),
-            Formula::Argument(_) | Formula::Number(_) | Formula::Count => false,
+            KernelExpr::One(i) => *i == argument,
+            KernelExpr::Apply(_, arguments) => arguments.iter().any(|f| f.takes_one(argument)),
+            KernelExpr::Argument(_) | KernelExpr::Number(_) | KernelExpr::Count => false,
         }
     }
 
     /// Whether it is a number that is nearly always one, or its opposite.
     fn is_usually_one(&self) -> bool {
         match self {
-            Formula::One(_) => true,
-            Formula::Apply(KernelOp::Neg, x) => x[0].is_usually_one(),
+            KernelExpr::One(_) => true,
+            KernelExpr::Apply(KernelOp::Neg, x) => x[0].is_usually_one(),
             _ => false,
         }
     }
@@ -53,8 +53,10 @@ impl Formula {
     /// How many operations it has; a product and a sum are two, though they may be rounded as one.
     pub(super) fn operations(&self) -> usize {
         match self {
-            Formula::Apply(KernelOp::Fma, arguments) => 2 + arguments.iter().map(Formula::operations).sum::<usize>(),
-            Formula::Apply(_, arguments) => 1 + arguments.iter().map(Formula::operations).sum::<usize>(),
+            KernelExpr::Apply(KernelOp::Fma, arguments) => {
+                2 + arguments.iter().map(KernelExpr::operations).sum::<usize>()
+            }
+            KernelExpr::Apply(_, arguments) => 1 + arguments.iter().map(KernelExpr::operations).sum::<usize>(),
             _ => 0,
         }
     }
@@ -68,17 +70,17 @@ impl Formula {
             op => op.is_function(),
         };
         match self {
-            Formula::Apply(op, arguments) => !inexact(op) && arguments.iter().all(Formula::is_exact),
+            KernelExpr::Apply(op, arguments) => !inexact(op) && arguments.iter().all(KernelExpr::is_exact),
             _ => true,
         }
     }
 
-    /// Writes the formula into an IR, computing in `ty`. `None` if it has no meaning for these operands.
+    /// Writes the expression into an IR, computing in `ty`. `None` if it has no meaning for these operands.
     pub(super) fn build(&self, b: &mut Builder, operands: &[Operand], ty: ComputeType) -> Option<Val> {
         match self {
-            Formula::Number(n) => Some(b.constant(*n, ty)),
-            Formula::Count => Some(b.constant(b.count as f64, ty)),
-            Formula::Argument(i) => match *operands.get(*i)? {
+            KernelExpr::Number(n) => Some(b.constant(*n, ty)),
+            KernelExpr::Count => Some(b.constant(b.count as f64, ty)),
+            KernelExpr::Argument(i) => match *operands.get(*i)? {
                 Operand::Absent => None,
                 Operand::Value(v) => Some(b.cast(v, ty)),
                 Operand::Number(word, dtype, round) => {
@@ -87,17 +89,17 @@ impl Formula {
                 }
             },
             // A list form may leave it out.
-            Formula::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, ty)),
-            Formula::One(i) => match *operands.get(*i)? {
+            KernelExpr::One(i) if operands.get(*i).is_none() => Some(b.constant(1.0, ty)),
+            KernelExpr::One(i) => match *operands.get(*i)? {
                 Operand::Number(word, dtype, round) => {
                     let number = b.usually_one(word, dtype, ty);
                     Some(round.map_or(number, |op| b.op(op, &[number])))
                 }
                 _ => None,
             },
-            Formula::Apply(op, arguments) => {
-                let absent = |f: &Formula| match f {
-                    Formula::Argument(i) => matches!(operands.get(*i), Some(Operand::Absent)),
+            KernelExpr::Apply(op, arguments) => {
+                let absent = |f: &KernelExpr| match f {
+                    KernelExpr::Argument(i) => matches!(operands.get(*i), Some(Operand::Absent)),
                     _ => false,
                 };
                 if let (KernelOp::Add | KernelOp::Mul, [x, y]) = (op, &arguments[..])
@@ -117,7 +119,7 @@ impl Formula {
                 }
                 let values = &mut values[..arguments.len()];
                 if let (KernelOp::Fma, Some(round)) = (op, b.products)
-                    && arguments[..2].iter().any(Formula::is_usually_one)
+                    && arguments[..2].iter().any(KernelExpr::is_usually_one)
                 {
                     let product = b.op(KernelOp::Mul, &values[..2]);
                     let product = b.op(round, &[product]);
@@ -139,6 +141,6 @@ impl Formula {
 
     /// The type a condition is written in.
     fn condition_lane(&self, ty: ComputeType) -> ComputeType {
-        if matches!(self, Formula::Argument(_)) { ComputeType::Bool } else { ty }
+        if matches!(self, KernelExpr::Argument(_)) { ComputeType::Bool } else { ty }
     }
 }

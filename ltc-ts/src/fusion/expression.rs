@@ -1,7 +1,7 @@
-//! Formulas from the operator table's expressions (`ltc-ir/ops.toml`).
+//! Kernel expressions from the operator table's expressions (`ltc-ir/ops.toml`).
 //!
 //! What is known when a graph is compiled, the structure of a call, is put in: strings, booleans and what is left out
-//! choose branches. What remains is operations that kernels have, or there is no formula.
+//! choose branches. What remains is operations that kernels have, or there is none.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::emit::Formula;
+use super::emit::KernelExpr;
 use ltc_kernels::KernelOp;
 
 /// What is known of an argument when a graph is compiled.
@@ -25,25 +25,25 @@ enum Known {
     Is(u8),
 }
 
-/// An operator's formulas, by what is known of its arguments.
+/// An operator's expressions, by what is known of its arguments.
 type Key = (&'static str, SmallVec<[Known; 8]>);
 
-type Formulas = Option<&'static [Formula]>;
+type KernelExprs = Option<&'static [KernelExpr]>;
 
 /// What is computed of a node whose operator's row, that of its functional form, is this one: of one that reduces, what
 /// written arguments become, then the new results.
-pub(super) fn formulas(row: &'static table::Row, node: &GraphNode) -> Formulas {
-    static FORMULAS: LazyLock<RwLock<FxHashMap<Key, Formulas>>> = LazyLock::new(RwLock::default);
+pub(super) fn exprs(row: &'static table::Row, node: &GraphNode) -> KernelExprs {
+    static EXPRS: LazyLock<RwLock<FxHashMap<Key, KernelExprs>>> = LazyLock::new(RwLock::default);
     // Integers are known where an operator reduces: they say what is reduced, and how.
     let integers = row.reduce.is_some_and(|r| r.when.is_some());
     let known = node.args().zip(row.arguments).map(|(arg, spec)| known(&arg, spec.kind, integers));
     let key: Key = (row.name, known.collect::<Option<_>>()?);
-    if let Some(formulas) = FORMULAS.read().get(&key) {
-        return *formulas;
+    if let Some(exprs) = EXPRS.read().get(&key) {
+        return *exprs;
     }
     // As many as there are operators, times the few ways to call one.
-    let formulas = parse(row, &key.1).map(|f| &*f.leak());
-    *FORMULAS.write().entry(key).or_insert(formulas)
+    let exprs = parse(row, &key.1).map(|f| &*f.leak());
+    *EXPRS.write().entry(key).or_insert(exprs)
 }
 
 fn known(arg: &Arg<'_>, kind: ArgKind, integers: bool) -> Option<Known> {
@@ -62,12 +62,12 @@ fn known(arg: &Arg<'_>, kind: ArgKind, integers: bool) -> Option<Known> {
     })
 }
 
-fn parse(row: &table::Row, known: &[Known]) -> Option<Vec<Formula>> {
+fn parse(row: &table::Row, known: &[Known]) -> Option<Vec<KernelExpr>> {
     let names: SmallVec<[&str; 8]> = row.arguments.iter().map(|a| a.name).collect();
     let read = |text: &str| Reader { row, known }.read(&Expr::parse(text, &names).ok()?);
     let Some(reduce) = row.reduce else { return Some(vec![read(row.expr?)?]) };
     if let Some(when) = reduce.when
-        && !matches!(read(when)?, Formula::Number(holds) if holds != 0.0)
+        && !matches!(read(when)?, KernelExpr::Number(holds) if holds != 0.0)
     {
         return None;
     }
@@ -76,35 +76,35 @@ fn parse(row: &table::Row, known: &[Known]) -> Option<Vec<Formula>> {
     writes.chain(reduce.results.iter().copied()).map(read).collect()
 }
 
-/// Turns one call's expression into a formula.
+/// Turns one call's expression into a kernel's.
 struct Reader<'a> {
     row: &'a table::Row,
     known: &'a [Known],
 }
 
 impl Reader<'_> {
-    fn read(&self, e: &Expr) -> Option<Formula> {
+    fn read(&self, e: &Expr) -> Option<KernelExpr> {
         match e {
-            Expr::Number(x, _) => Some(Formula::Number(*x)),
+            Expr::Number(x, _) => Some(KernelExpr::Number(*x)),
             Expr::Input(i) => match self.known.get(*i) {
                 Some(Known::Absent) => None,
-                Some(Known::Is(x)) => Some(Formula::Number(f64::from(*x))),
-                Some(Known::Nothing) | None => Some(Formula::Argument(*i)),
+                Some(Known::Is(x)) => Some(KernelExpr::Number(f64::from(*x))),
+                Some(Known::Nothing) | None => Some(KernelExpr::Argument(*i)),
             },
             Expr::Call(Func::Absent, x) => {
                 let absent = matches!(x[..], [Expr::Input(i)] if self.known.get(i) == Some(&Known::Absent));
-                Some(Formula::Number(f64::from(u8::from(absent))))
+                Some(KernelExpr::Number(f64::from(u8::from(absent))))
             }
             Expr::Call(Func::Where, x) => match self.read(&x[0])? {
-                Formula::Number(c) => self.read(&x[if c != 0.0 { 1 } else { 2 }]),
+                KernelExpr::Number(c) => self.read(&x[if c != 0.0 { 1 } else { 2 }]),
                 condition => {
-                    Some(Formula::Apply(KernelOp::Select, vec![condition, self.read(&x[1])?, self.read(&x[2])?]))
+                    Some(KernelExpr::Apply(KernelOp::Select, vec![condition, self.read(&x[1])?, self.read(&x[2])?]))
                 }
             },
             Expr::Call(f @ (Func::Mul | Func::Fma), x) => {
                 let factors = [self.factor(&x[0])?, self.factor(&x[1])?];
                 let all = factors.into_iter().map(Some).chain(x[2..].iter().map(|c| self.read(c)));
-                Some(Formula::Apply(
+                Some(KernelExpr::Apply(
                     if *f == Func::Mul { KernelOp::Mul } else { KernelOp::Fma },
                     all.collect::<Option<_>>()?,
                 ))
@@ -114,12 +114,12 @@ impl Reader<'_> {
     }
 
     /// A factor. Numbers that are one unless somebody says otherwise, such as `alpha`, nearly always are.
-    fn factor(&self, e: &Expr) -> Option<Formula> {
+    fn factor(&self, e: &Expr) -> Option<KernelExpr> {
         match e {
             Expr::Input(i) => {
                 let spec = &self.row.arguments[*i];
                 let one = spec.kind == ArgKind::Scalar && spec.default == Some("1");
-                if one { Some(Formula::One(*i)) } else { self.read(e) }
+                if one { Some(KernelExpr::One(*i)) } else { self.read(e) }
             }
             Expr::Call(Func::Neg, x) => Some(negated(self.factor(&x[0])?)),
             e => self.read(e),
@@ -127,18 +127,18 @@ impl Reader<'_> {
     }
 }
 
-fn negated(x: Formula) -> Formula {
+fn negated(x: KernelExpr) -> KernelExpr {
     match x {
-        Formula::Number(n) => Formula::Number(-n),
-        x => Formula::Apply(KernelOp::Neg, vec![x]),
+        KernelExpr::Number(n) => KernelExpr::Number(-n),
+        x => KernelExpr::Apply(KernelOp::Neg, vec![x]),
     }
 }
 
-/// A function of formulas; `None` if kernels lack it.
-fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
-    let apply = |op: KernelOp, x: Vec<Formula>| Some(Formula::Apply(op, x));
-    let number = Formula::Number;
-    if let [Formula::Number(a), Formula::Number(b)] = x[..]
+/// A function of expressions; `None` if kernels lack it.
+fn call(f: Func, mut x: Vec<KernelExpr>) -> Option<KernelExpr> {
+    let apply = |op: KernelOp, x: Vec<KernelExpr>| Some(KernelExpr::Apply(op, x));
+    let number = KernelExpr::Number;
+    if let [KernelExpr::Number(a), KernelExpr::Number(b)] = x[..]
         && let Some(truth) = compared(f, a, b)
     {
         return Some(number(f64::from(u8::from(truth))));
@@ -155,12 +155,12 @@ fn call(f: Func, mut x: Vec<Formula>) -> Option<Formula> {
         }
         Func::Not => {
             return Some(match x.swap_remove(0) {
-                Formula::Number(known) => number(f64::from(u8::from(known == 0.0))),
-                x => Formula::Apply(KernelOp::Eq, vec![x, number(0.0)]),
+                KernelExpr::Number(known) => number(f64::from(u8::from(known == 0.0))),
+                x => KernelExpr::Apply(KernelOp::Eq, vec![x, number(0.0)]),
             });
         }
-        Func::Count => return Some(Formula::Count),
-        Func::Div if let [Formula::Number(a), Formula::Number(b)] = x[..] => return Some(number(a / b)),
+        Func::Count => return Some(KernelExpr::Count),
+        Func::Div if let [KernelExpr::Number(a), KernelExpr::Number(b)] = x[..] => return Some(number(a / b)),
         f => match CODES.iter().find(|(known, _)| *known == f) {
             Some((_, op)) => *op,
             None => return composed(f, x),
@@ -192,21 +192,22 @@ const COMPOSED: &[(Func, &str)] = &[
 ];
 
 /// One of [`COMPOSED`] over these operands. Equal parts become one value in the kernel.
-fn composed(f: Func, operands: Vec<Formula>) -> Option<Formula> {
+fn composed(f: Func, operands: Vec<KernelExpr>) -> Option<KernelExpr> {
     let (_, text) = COMPOSED.iter().find(|(known, _)| *known == f)?;
     over(text, &["x", "y"][..f.arity()], &operands)
 }
 
-/// The formula of a text whose names stand for these.
-fn over(text: &str, names: &[&str], operands: &[Formula]) -> Option<Formula> {
+/// The expression of a text whose names stand for these.
+fn over(text: &str, names: &[&str], operands: &[KernelExpr]) -> Option<KernelExpr> {
     let expr = Expr::parse(text, names).ok()?;
-    expr.evaluate(&mut |i| operands.get(i).cloned().ok_or(()), &mut |x, _| Ok(Formula::Number(x)), &mut |f, x| match (
-        f,
-        &x[..],
-    ) {
-        (Func::Where, [c, a, b]) => Ok(Formula::Apply(KernelOp::Select, vec![c.clone(), a.clone(), b.clone()])),
-        _ => call(f, x).ok_or(()),
-    })
+    expr.evaluate(
+        &mut |i| operands.get(i).cloned().ok_or(()),
+        &mut |x, _| Ok(KernelExpr::Number(x)),
+        &mut |f, x| match (f, &x[..]) {
+            (Func::Where, [c, a, b]) => Ok(KernelExpr::Apply(KernelOp::Select, vec![c.clone(), a.clone(), b.clone()])),
+            _ => call(f, x).ok_or(()),
+        },
+    )
     .ok()
 }
 
@@ -287,13 +288,14 @@ fn compared(f: Func, a: f64, b: f64) -> Option<bool> {
     })
 }
 
-/// A formula as a condition that bits can be taken of.
-fn truth(x: Formula) -> Formula {
+/// An expression as a condition that bits can be taken of.
+fn truth(x: KernelExpr) -> KernelExpr {
     match &x {
-        Formula::Apply(KernelOp::Eq | KernelOp::Ne | KernelOp::Lt | KernelOp::Le | KernelOp::And | KernelOp::Or, _) => {
-            x
-        }
-        _ => Formula::Apply(KernelOp::Ne, vec![x, Formula::Number(0.0)]),
+        KernelExpr::Apply(
+            KernelOp::Eq | KernelOp::Ne | KernelOp::Lt | KernelOp::Le | KernelOp::And | KernelOp::Or,
+            _,
+        ) => x,
+        _ => KernelExpr::Apply(KernelOp::Ne, vec![x, KernelExpr::Number(0.0)]),
     }
 }
 
@@ -301,13 +303,13 @@ fn truth(x: Formula) -> Formula {
 mod tests {
     use super::{Known::*, *};
 
-    fn of(name: &str, known: &[Known]) -> Option<Vec<Formula>> {
+    fn of(name: &str, known: &[Known]) -> Option<Vec<KernelExpr>> {
         parse(table::find(name).expect(name), known)
     }
 
-    /// Letters are arguments, in the schema's order.
-    fn letters(text: &str) -> Formula {
-        let operands: Vec<Formula> = (0..5).map(Formula::Argument).collect();
+    /// `a`, `b` and so on are arguments, in the schema's order.
+    fn of_letters(text: &str) -> KernelExpr {
+        let operands: Vec<KernelExpr> = (0..5).map(KernelExpr::Argument).collect();
         over(text, &["a", "b", "c", "d", "e"], &operands).expect(text)
     }
 
@@ -326,9 +328,12 @@ mod tests {
             ("aten::mse_loss", &[Nothing, Nothing, Is(2)], "d = a - b; sum(d * d)"),
             ("aten::_softmax", &[Nothing, Nothing, Is(0)], "e = exp(a - amax(a)); e / sum(e)"),
         ] {
-            assert_eq!(of(name, known), Some(vec![letters(text)]), "{name} {known:?}");
+            assert_eq!(of(name, known), Some(vec![of_letters(text)]), "{name} {known:?}");
         }
-        let product = Formula::Apply(KernelOp::Fma, vec![Formula::Argument(1), Formula::One(2), Formula::Argument(0)]);
+        let product = KernelExpr::Apply(
+            KernelOp::Fma,
+            vec![KernelExpr::Argument(1), KernelExpr::One(2), KernelExpr::Argument(0)],
+        );
         assert_eq!(of("aten::add.Tensor", &[]), Some(vec![product]));
         assert!(of("aten::addcdiv", &[]).is_some_and(|f| f[0].takes_one(3)));
         assert_eq!(of("aten::lgamma", &[]), None);
@@ -351,7 +356,7 @@ mod tests {
     #[test]
     fn functions_of_kernels_are_known() {
         assert!(COMPOSED.iter().all(|(f, text)| {
-            over(text, &["x", "y"][..f.arity()], &[Formula::Argument(0), Formula::Argument(1)]).is_some()
+            over(text, &["x", "y"][..f.arity()], &[KernelExpr::Argument(0), KernelExpr::Argument(1)]).is_some()
         }));
         assert!(is_known(Func::Sin) && is_known(Func::FloorDiv) && !is_known(Func::Lgamma));
     }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `iteration_space.rs` | the elements a node or a group goes through |
 //! | `rows.rs`, `reductions.rs` | the operators: pointwise ones, computed by the operator table, and reducing ones |
-//! | `expression.rs` | formulas from the table's expressions |
-//! | `emit.rs` | formulas, written into a kernel IR |
-//! | `node_compute.rs` | a graph node as formulas over its operands |
+//! | `expression.rs` | kernel expressions, from the table's |
+//! | `emit.rs` | kernel expressions, written into a kernel IR |
+//! | `node_compute.rs` | a graph node as kernel expressions over its operands |
 //! | `foreach.rs` | operators over lists, taken apart |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `group.rs` | a group as a kernel |
@@ -46,7 +46,7 @@ const SMALL: i64 = 4096;
 const FEW_ROWS: usize = 8;
 const MANY_ELEMENTS: usize = 1 << 16;
 
-/// Per node its formulas, where it has some; empty if they are asked for as they are needed.
+/// Per node its expressions, where it has some; empty if they are asked for as they are needed.
 #[derive(Debug)]
 pub(crate) struct NodeComputes(Vec<Option<NodeCompute>>);
 

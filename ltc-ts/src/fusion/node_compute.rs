@@ -1,4 +1,4 @@
-//! A graph node as formulas over its operands.
+//! A graph node as kernel expressions over its operands.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::{
-    emit::{Formula, Operand},
+    emit::{KernelExpr, Operand},
     expression,
     iteration_space::IterationSpace,
     reductions::{self, Alone},
@@ -25,9 +25,9 @@ const SCALAR_MATH: i64 = 4096;
 /// Fewer halves than this, two vectors, and libtorch's loops do them one by one.
 const VECTORS: i64 = 32;
 
-/// What a letter of the formula stands for in this node.
+/// What an argument of the expression stands for in this node.
 #[derive(Clone, Copy, Debug)]
-enum Letter {
+enum ArgSource {
     Absent,
     /// Position among the node's operands.
     Operand(usize),
@@ -38,9 +38,10 @@ enum Letter {
 /// A node that a kernel can compute.
 #[derive(Clone, Debug)]
 pub(super) struct NodeCompute {
-    /// Per result its formula and dtype.
-    formulas: SmallVec<[(&'static Formula, DType); 1]>,
-    letters: SmallVec<[Letter; 4]>,
+    /// Per result its expression and dtype.
+    exprs: SmallVec<[(&'static KernelExpr, DType); 1]>,
+    /// Per argument of the expressions.
+    sources: SmallVec<[ArgSource; 4]>,
     ty: ComputeType,
     /// What happens to numbers that are taken in the tensors' dtype.
     rounding: Option<KernelOp>,
@@ -51,7 +52,7 @@ pub(super) struct NodeCompute {
     pub(super) space: IterationSpace,
     /// Whether it is worth a kernel of its own.
     pub(super) alone: Alone,
-    /// Whether libtorch's bits are those of its formulas.
+    /// Whether libtorch's bits are those of its expressions.
     exact: bool,
 }
 
@@ -93,7 +94,7 @@ fn ties(row: &Row, e: &Expr) -> bool {
 }
 
 impl NodeCompute {
-    /// The node as formulas; `None` where it has none, or where no kernel computes it as libtorch does.
+    /// The node as expressions; `None` where it has none, or where no kernel computes it as libtorch does.
     pub(super) fn of(graph: &Graph, node: &GraphNode) -> Option<NodeCompute> {
         NodeCompute::pointwise(graph, node).or_else(|| NodeCompute::reducing(graph, node))
     }
@@ -105,28 +106,28 @@ impl NodeCompute {
             return None;
         }
         let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
-        let (mut letters, written) = letters(node)?;
-        for (letter, spec) in letters.iter_mut().zip(row.arguments) {
-            if let Letter::Number(_, _, tensor) = letter {
+        let (mut sources, written) = sources(node)?;
+        for (source, spec) in sources.iter_mut().zip(row.arguments) {
+            if let ArgSource::Number(_, _, tensor) = source {
                 *tensor |=
                     spec.name == "other" || spec.name == "alpha" && row.arguments.iter().any(|a| a.name == "other");
             }
         }
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
-        let used = |l: &&Letter| matches!(l, Letter::Operand(_));
-        if letters
+        let used = |l: &&ArgSource| matches!(l, ArgSource::Operand(_));
+        if sources
             .iter()
             .filter(used)
-            .any(|l| matches!(l, Letter::Operand(i) if ComputeType::of(dtype_of(*i)).is_none()))
+            .any(|l| matches!(l, ArgSource::Operand(i) if ComputeType::of(dtype_of(*i)).is_none()))
         {
             return None;
         }
         let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
-        let [formula] = expression::formulas(row, node)? else { return None };
+        let [expr] = expression::exprs(row, node)? else { return None };
         let promoted_by = |default: DType| {
-            let operands = letters.iter().enumerate().filter_map(|(at, letter)| match *letter {
-                Letter::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
-                Letter::Number(_, dtype, _) if numbers_promote && !formula.takes_one(at) => {
+            let operands = sources.iter().enumerate().filter_map(|(at, source)| match *source {
+                ArgSource::Operand(i) => Some((dtype_of(i), Category::of_rank(graph.layout(node.operands[i]).rank()))),
+                ArgSource::Number(_, dtype, _) if numbers_promote && !expr.takes_one(at) => {
                     Some((dtype, Category::Wrapped))
                 }
                 _ => None,
@@ -156,8 +157,8 @@ impl NodeCompute {
             return None;
         }
         // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.
-        let wider = |l: &Letter| matches!(l, Letter::Operand(i) if !fits_half(dtype_of(*i), computed));
-        if compute != Compute::Moved && rounding(computed).is_some() && letters.iter().any(wider) {
+        let wider = |l: &ArgSource| matches!(l, ArgSource::Operand(i) if !fits_half(dtype_of(*i), computed));
+        if compute != Compute::Moved && rounding(computed).is_some() && sources.iter().any(wider) {
             return None;
         }
         // For halves libtorch has no short cuts, which differ at infinity.
@@ -165,15 +166,15 @@ impl NodeCompute {
             return None;
         }
         // Where libtorch's kernels take the number in single precision, for tensors of halves: if it comes second.
-        let second = !matches!(letters.first(), Some(Letter::Number(..)));
+        let second = !matches!(sources.first(), Some(ArgSource::Number(..)));
         let exact = second && (row.name.starts_with("aten::mul.") || row.name.starts_with("aten::div."));
         let rounding = rounding(computed).filter(|_| !exact);
-        let formulas = SmallVec::from_iter([(formula, layout.dtype())]);
+        let exprs = SmallVec::from_iter([(expr, layout.dtype())]);
         let space = IterationSpace::pointwise(layout.sizes());
         let products = rounding.filter(|_| layout.numel() < VECTORS);
         let ty = ComputeType::of(computed)?;
         let exact = row.inexact.is_none();
-        let this = NodeCompute { formulas, letters, ty, rounding, products, space, alone: Alone::Always, exact };
+        let this = NodeCompute { exprs, sources, ty, rounding, products, space, alone: Alone::Always, exact };
         this.is_computable(graph, node, layout.numel()).then_some(this)
     }
 
@@ -182,34 +183,32 @@ impl NodeCompute {
         let row = table::find(node.op().name())?;
         let name = row.name.strip_prefix("aten::")?;
         let reduce = row.reduce?;
-        let (letters, _) = letters(node)?;
-        let first = letters.iter().find_map(|l| if let Letter::Operand(i) = l { Some(*i) } else { None })?;
+        let (sources, _) = sources(node)?;
+        let first = sources.iter().find_map(|l| if let ArgSource::Operand(i) = l { Some(*i) } else { None })?;
         let layout = graph.layout(node.operands[first]);
         let dtype = layout.dtype();
         let reduced = reductions::dims(reduce.over, node, layout.rank())?;
         let space = IterationSpace::reducing(layout.sizes(), reduced);
         // Floats of one dtype, apart from what is kept of statistics.
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
-        let fits = |l: &Letter| !matches!(l, Letter::Operand(i) if dtype_of(*i) != dtype);
-        if !dtype.is_floating() || !letters.iter().all(fits) || space.each() == 0 {
+        let fits = |l: &ArgSource| !matches!(l, ArgSource::Operand(i) if dtype_of(*i) != dtype);
+        if !dtype.is_floating() || !sources.iter().all(fits) || space.each() == 0 {
             return None;
         }
-        let formulas = expression::formulas(row, node)?;
-        if formulas.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense())
-        {
+        let exprs = expression::exprs(row, node)?;
+        if exprs.len() != node.results().len() || node.results().iter().any(|r| r.dtype() != dtype || !r.is_dense()) {
             return None;
         }
-        let formulas = formulas.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
+        let exprs = exprs.iter().zip(node.results()).map(|(f, layout)| (f, layout.dtype())).collect();
         let (ty, rounding) = (ComputeType::of(dtype)?, rounding(dtype));
         let exact = row.inexact.is_none();
-        let this =
-            NodeCompute { formulas, letters, ty, rounding, products: None, space, alone: Alone::of(name), exact };
-        let reads = |l: &Letter| match l {
-            Letter::Operand(i) => this.operand_strides(&this.space, graph.layout(node.operands[*i])).is_some(),
+        let this = NodeCompute { exprs, sources, ty, rounding, products: None, space, alone: Alone::of(name), exact };
+        let reads = |l: &ArgSource| match l {
+            ArgSource::Operand(i) => this.operand_strides(&this.space, graph.layout(node.operands[*i])).is_some(),
             _ => true,
         };
         let placed = node.results().iter().all(|r| this.result_strides(&this.space, r).is_some());
-        (placed && this.letters.iter().all(reads) && this.is_computable(graph, node, layout.numel())).then_some(this)
+        (placed && this.sources.iter().all(reads) && this.is_computable(graph, node, layout.numel())).then_some(this)
     }
 
     /// How an operand's elements lie in a group's iteration space, as [`IterationSpace::broadcast`] says.
@@ -233,8 +232,8 @@ impl NodeCompute {
     /// operation and some at the end, kernel by kernel; ours are at the end.
     pub(super) fn is_exact(&self) -> bool {
         let exact =
-            |(f, result): &(&Formula, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
-        self.exact && self.formulas.iter().all(exact)
+            |(f, result): &(&KernelExpr, DType)| f.is_exact() && (f.operations() <= 1 || rounding(*result).is_none());
+        self.exact && self.exprs.iter().all(exact)
     }
 
     /// Whether every computation has a loop, and none is much slower than libtorch's.
@@ -259,48 +258,48 @@ impl NodeCompute {
         mut operand: impl FnMut(&mut Builder, usize) -> Option<Val>,
     ) -> Option<SmallVec<[Val; 1]>> {
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
-        for letter in &self.letters {
-            operands.push(match *letter {
-                Letter::Absent => Operand::Absent,
-                Letter::Operand(i) => Operand::Value(operand(b, i)?),
-                Letter::Number(word, dtype, tensor) => {
+        for source in &self.sources {
+            operands.push(match *source {
+                ArgSource::Absent => Operand::Absent,
+                ArgSource::Operand(i) => Operand::Value(operand(b, i)?),
+                ArgSource::Number(word, dtype, tensor) => {
                     Operand::Number(first_number + word, dtype, self.rounding.filter(|_| tensor))
                 }
             });
         }
         (b.count, b.products) = (self.space.each(), self.products);
-        let result = |&(formula, dtype): &(&Formula, DType)| {
-            let value = formula.build(b, &operands, self.ty)?;
+        let result = |&(expr, dtype): &(&KernelExpr, DType)| {
+            let value = expr.build(b, &operands, self.ty)?;
             let value = b.cast(value, ComputeType::of(dtype)?);
             // Halves are computed in single precision and rounded once per operator. What was half already is left
             // alone.
             Some(rounding(dtype).map_or(value, |op| b.op(op, &[value])))
         };
-        self.formulas.iter().map(result).collect()
+        self.exprs.iter().map(result).collect()
     }
 }
 
-/// The node's arguments as letters, and whether it writes one of them.
-fn letters(node: &GraphNode) -> Option<(SmallVec<[Letter; 4]>, bool)> {
-    let (mut letters, mut written): (SmallVec<[Letter; 4]>, _) = (SmallVec::new(), false);
+/// The node's arguments, and whether it writes one of them.
+fn sources(node: &GraphNode) -> Option<(SmallVec<[ArgSource; 4]>, bool)> {
+    let (mut sources, mut written): (SmallVec<[ArgSource; 4]>, _) = (SmallVec::new(), false);
     for arg in node.args() {
-        letters.push(match arg {
+        sources.push(match arg {
             Arg::Tensor { operand, flags } => {
                 written |= flags.has(ArgFlags::MUT);
-                operand.map_or(Letter::Absent, Letter::Operand)
+                operand.map_or(ArgSource::Absent, ArgSource::Operand)
             }
             Arg::HostScalar { number, dtype, .. } | Arg::Number { number, dtype } => {
                 let tensor = matches!(arg, Arg::HostScalar { .. });
                 // Words of other dtypes are not ours to read.
                 let known = dtype.is_floating() || matches!(dtype, DType::I64 | DType::I32 | DType::U8 | DType::Bool);
-                known.then_some(Letter::Number(number as u32, dtype, tensor))?
+                known.then_some(ArgSource::Number(number as u32, dtype, tensor))?
             }
-            Arg::Float { number } => Letter::Number(number as u32, DType::F64, false),
+            Arg::Float { number } => ArgSource::Number(number as u32, DType::F64, false),
             Arg::None | Arg::Int(_) | Arg::Bool(_) | Arg::Str { .. } | Arg::Ints(_) | Arg::Bools(_) | Arg::Device => {
-                Letter::Absent
+                ArgSource::Absent
             }
             _ => return None,
         });
     }
-    Some((letters, written))
+    Some((sources, written))
 }

@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_has_one_rule_or_formulas_in_its_row() {
+    fn an_operator_has_one_rule_or_expressions_in_its_row() {
         let mut codes: Vec<OpCode> = FAMILIES.into_iter().flatten().map(|(code, _)| *code).collect();
         codes.sort_unstable();
         let twice: Vec<_> = codes.windows(2).filter(|two| two[0] == two[1]).collect();
         assert!(twice.is_empty(), "{twice:?}");
         let besides: Vec<_> = codes.iter().filter(|code| !code.row().gradients.is_empty()).collect();
-        assert!(besides.is_empty(), "the rules of these are never asked, their rows have formulas: {besides:?}");
+        assert!(besides.is_empty(), "the rules of these are never asked, their rows have expressions: {besides:?}");
     }
 }

@@ -8,6 +8,28 @@ use super::{
 };
 use crate::{Builder, ComputeType, Jit, Kernel, KernelOp, has_loop, tile::Ran};
 
+/// A kernel of one operation; bit `i` of `uniform`: input `i` is the same for all elements. `None` where the operation
+/// has no loop in these types.
+fn operator_case(code: KernelOp, (from, to): (DType, DType), uniform: usize) -> Option<Case> {
+    let mut b = Builder::new(false);
+    let lie = |i: usize| if uniform >> i & 1 == 1 { Lie::One } else { Lie::Dense };
+    let mut inputs = Vec::new();
+    let mut args = Vec::new();
+    for i in 0..code.arity() {
+        let dtype = if code == KernelOp::Select && i == 0 { DType::Bool } else { from };
+        inputs.push((dtype, lie(i)));
+        args.push(b.input(i as u32, ComputeType::of(dtype).expect("a ty")));
+    }
+    let ty = ComputeType::of(to).expect("a ty");
+    let value = if code == KernelOp::Cast { b.cast(args[0], ty) } else { b.op(code, &args) };
+    let result = DTYPES.into_iter().find(|d| ComputeType::of(*d) == Some(b.ty(value))).expect("a type");
+    // In some type wider than a byte, too: of bytes alone nothing is compiled.
+    let wide = b.cast(value, ComputeType::F32);
+    let outputs = vec![result, DType::F32];
+    let ir = b.finish(&[value, wide]);
+    has_loop(&ir).then_some(Case { inputs, outputs, ir })
+}
+
 /// Every operator, in every type it has a loop for, over every combination of uniform operands.
 #[test]
 fn every_operator_gives_the_bits_of_tier_0() {
@@ -18,26 +40,7 @@ fn every_operator_gives_the_bits_of_tier_0() {
             let alone = [from];
             for to in if code == KernelOp::Cast { &types[..] } else { &alone } {
                 for uniform in 0..1 << code.arity() {
-                    let mut b = Builder::new(false);
-                    let lie = |i: usize| if uniform >> i & 1 == 1 { Lie::One } else { Lie::Dense };
-                    let mut inputs = Vec::new();
-                    let mut args = Vec::new();
-                    for i in 0..code.arity() {
-                        let dtype = if code == KernelOp::Select && i == 0 { DType::Bool } else { from };
-                        inputs.push((dtype, lie(i)));
-                        args.push(b.input(i as u32, ComputeType::of(dtype).expect("a ty")));
-                    }
-                    let ty = ComputeType::of(*to).expect("a ty");
-                    let value = if code == KernelOp::Cast { b.cast(args[0], ty) } else { b.op(code, &args) };
-                    let result = DTYPES.into_iter().find(|d| ComputeType::of(*d) == Some(b.ty(value))).expect("a type");
-                    // In some type wider than a byte, too: of bytes alone nothing is compiled.
-                    let wide = b.cast(value, ComputeType::F32);
-                    let outputs = vec![result, DType::F32];
-                    let ir = b.finish(&[value, wide]);
-                    if !has_loop(&ir) {
-                        continue;
-                    }
-                    let case = Case { inputs, outputs, ir };
+                    let Some(case) = operator_case(code, (from, *to), uniform) else { continue };
                     let seed = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(compared as u64 + 1);
                     let done = case.compare(1, 3001, 1, &[], seed, false);
                     compared += usize::from(done);

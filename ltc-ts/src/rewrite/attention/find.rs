@@ -258,13 +258,8 @@ impl<'a> Finder<'a> {
         let mut scores = self.result(back).filter(|_| over_keys)?;
         let mut filled = None;
         if let Some(Mask::Filled(mask, _)) = mask {
-            let (fill, 0) = self.read_once(scores)? else { return None };
-            let (number, _) = number(self.node(fill)).filter(|(_, dtype)| matches!(dtype, DType::I64 | DType::F64))?;
-            let fills = ["aten::masked_fill.Scalar", "aten::masked_fill_.Scalar"].iter().any(|n| self.is(fill, n));
-            if !fills || self.node(fill).operands[1] != *mask {
-                return None;
-            }
-            (filled, scores) = (Some(number), self.result(fill)?);
+            let (number, rest) = self.filled(scores, *mask)?;
+            (filled, scores) = (Some(number), rest);
         }
         let mut scaled = None;
         if let Some(scale) = scale {
@@ -287,6 +282,15 @@ impl<'a> Finder<'a> {
         let out = self.heads(out, [b, h], false)?;
         let (q, kt) = (to_q.filter(|_| uses.len() == 2)?, to_kt?);
         Some(Gradient { out, q, kt, v: to_v, scale: scaled, filled })
+    }
+
+    /// The number with which a gradient of scores is filled where the mask is, and what comes of that.
+    fn filled(&self, scores: ValueId, mask: ValueId) -> Option<(u32, ValueId)> {
+        let (fill, 0) = self.read_once(scores)? else { return None };
+        let (number, _) = number(self.node(fill)).filter(|(_, dtype)| matches!(dtype, DType::I64 | DType::F64))?;
+        let fills = ["aten::masked_fill.Scalar", "aten::masked_fill_.Scalar"].iter().any(|n| self.is(fill, n));
+        let rest = self.result(fill)?;
+        (fills && self.node(fill).operands[1] == mask).then_some((number, rest))
     }
 
     /// A value `[b * h, rows, e]` as `[b, h, rows, e]`, in what it was copied from if it can be; with the last two

@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 use super::saved::{Gradients, Saved};
 use crate::{Error, LazyTensor};
 
-/// Parsed formulas of an operator, by argument.
-type Formulas = Arc<Vec<(usize, Expr)>>;
+/// Parsed expressions of an operator, by argument.
+type Exprs = Arc<Vec<(usize, Expr)>>;
 
-fn formulas(code: OpCode) -> Formulas {
+fn exprs(code: OpCode) -> Exprs {
     thread_local! {
-        static PARSED: RefCell<FxHashMap<OpCode, Formulas>> = RefCell::default();
+        static PARSED: RefCell<FxHashMap<OpCode, Exprs>> = RefCell::default();
     }
     PARSED.with_borrow_mut(|all| all.entry(code).or_insert_with(|| Arc::new(parse(code))).clone())
 }
@@ -22,15 +22,15 @@ fn formulas(code: OpCode) -> Formulas {
 fn parse(code: OpCode) -> Vec<(usize, Expr)> {
     let row = code.row();
     let names: Vec<&str> = row.arguments.iter().map(|a| a.name).chain(["grad", "result"]).collect();
-    let formula = |(argument, text): &(&str, &str)| {
+    let expr = |(argument, text): &(&str, &str)| {
         let at = names.iter().position(|n| n == argument)?;
         // Checked when the table was generated.
         Some((at, Expr::parse(text, &names).ok()?))
     };
-    row.gradients.iter().filter_map(formula).collect()
+    row.gradients.iter().filter_map(expr).collect()
 }
 
-/// A value of a formula.
+/// A value of an expression.
 #[derive(Clone)]
 enum V {
     Tensor(LazyTensor),
@@ -43,7 +43,7 @@ enum V {
 pub(super) fn gradients(saved: &Saved<'_>) -> Result<Gradients, Error> {
     let mut out = SmallVec::from_elem(None, saved.inputs().len());
     let count = saved.args().len();
-    for (argument, formula) in formulas(saved.code()).iter() {
+    for (argument, expr) in exprs(saved.code()).iter() {
         let Some(operand) = saved.operand_of(*argument).filter(|&o| saved.inputs()[o].requires_grad()) else {
             continue;
         };
@@ -56,7 +56,7 @@ pub(super) fn gradients(saved: &Saved<'_>) -> Result<Gradients, Error> {
         };
         let number =
             |x: f64, integer: bool| Ok(V::Number(if integer { Scalar::Int(x as i64) } else { Scalar::Float(x) }));
-        let value = formula.evaluate(&mut { input }, &mut { number }, &mut |f, operands| apply(f, operands))?;
+        let value = expr.evaluate(&mut { input }, &mut { number }, &mut |f, operands| apply(f, operands))?;
         out[operand] = Some(match value {
             V::Tensor(t) => t,
             V::Number(n) => {
@@ -146,7 +146,7 @@ fn apply(f: Func, v: Vec<V>) -> Result<V, Error> {
 fn apply_tensors(f: Func, v: &[V]) -> Result<LazyTensor, Error> {
     // The first operand as a tensor, the others as they are.
     let device = v.iter().find_map(|x| if let V::Tensor(t) = x { Some(t.device().clone()) } else { None });
-    let device = device.ok_or_else(|| Error::NoGradient("a formula without tensors".into()))?;
+    let device = device.ok_or_else(|| Error::NoGradient("an expression without tensors".into()))?;
     let dtype = v.iter().find_map(|x| if let V::Tensor(t) = x { Some(t.dtype()) } else { None });
     let first = match &v[0] {
         V::Tensor(t) => t.clone(),
@@ -159,7 +159,7 @@ fn apply_tensors(f: Func, v: &[V]) -> Result<LazyTensor, Error> {
             (Func::Min, V::Tensor(t)) => return t.minimum(*n),
             _ => LazyTensor::full(&device, &[], *n, dtype.unwrap_or(ltc_ir::DType::F32))?,
         },
-        V::Absent => return Err(Error::NoGradient("a formula reads an absent argument".into())),
+        V::Absent => return Err(Error::NoGradient("an expression reads an absent argument".into())),
     };
     let t = &first;
     let other = |i: usize| match &v[i] {
@@ -205,6 +205,6 @@ fn apply_tensors(f: Func, v: &[V]) -> Result<LazyTensor, Error> {
         Func::Sigmoid => t.sigmoid(),
         Func::Erf => t.erf(),
         Func::Digamma => t.digamma(),
-        _ => Err(Error::NoGradient(format!("a formula uses {}, which has no native operator here", f.name()))),
+        _ => Err(Error::NoGradient(format!("an expression uses {}, which has no native operator here", f.name()))),
     }
 }
