@@ -474,9 +474,8 @@ mod tests {
     fn the_documented_row_is_a_row() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let doc = fs::read_to_string(root.join("docs/add-an-op.md")).expect("the document");
-        let table = fs::read_to_string(root.join("ltc-ir/ops.toml")).expect("the table");
-        let shown = doc.split("```toml\n").nth(1).and_then(|s| s.split("```").next()).expect("an example");
-        assert!(shown.lines().all(|line| table.lines().any(|l| l == line)), "{shown} is not in the table");
+        // That the row stands there is a rule of `cargo xtask tidy`.
+        let shown = doc.split("+++ ltc-ir/ops.toml\n+").nth(1).and_then(|s| s.lines().next()).expect("an example");
         // With only that row, nothing is missing.
         let yaml = "- func: special_entr(Tensor self) -> Tensor\n";
         let natives = Natives::parse(yaml).expect("an operator");

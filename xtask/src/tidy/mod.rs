@@ -3,6 +3,7 @@
 
 mod circles;
 mod columns;
+mod diffs;
 mod edges;
 mod files;
 mod functions;
@@ -38,7 +39,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 /// A rule says what breaks it and is not listed, and what is listed and does not break it.
 type Rule = fn(&Tree, &Known) -> Vec<String>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     files::check,
     circles::check,
     names::check,
@@ -47,4 +48,5 @@ const RULES: [Rule; 8] = [
     columns::check,
     settings::check,
     paths::check,
+    diffs::check,
 ];
