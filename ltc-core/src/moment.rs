@@ -9,7 +9,7 @@ use crate::{
     undo::{Chain, Version},
 };
 
-/// A moment in what a device was sent to run ([`Device::moment`]).
+/// A moment in what a device was sent to run ([`crate::Device::moment`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     syncs: u64,

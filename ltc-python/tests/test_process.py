@@ -294,3 +294,12 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_child_forked_while_another_thread_captures_can_capture():
     done = subprocess.run([sys.executable, "-c", CAPTURES_IN_A_CHILD], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["0"], done.stderr
+
+
+def test_importing_loads_no_compiler_and_one_that_is_asked_for_is_found():
+    code, out, err = run("""
+        assert "torch._dynamo" not in sys.modules, "it takes most of a second"
+        compiled = torch.compile(lambda x: x * 2 + 1, backend="ltc")
+        print(compiled(torch.ones(3, device="ltc")).tolist())
+    """)
+    assert (code, out.strip()) == (0, "[3.0, 3.0, 3.0]"), err

@@ -39,7 +39,6 @@ from torch_ltc import (
     tensor_factory_functions,
     ts_backend,
 )
-from torch_ltc._dynamo import backend as _backend  # noqa: F401  (registers torch.compile's backend)
 from torch_ltc._runtime import on_device
 from torch_ltc._step import CompiledStep, StaleStep, compile
 from torch_ltc.closure import add_step_closure, run_step_closures

@@ -1,11 +1,14 @@
-"""``torch.compile(model, backend="ltc")``."""
+"""``torch.compile(model, backend="ltc")``.
+
+PyTorch finds the compiler by the entry point ``torch_dynamo_backends`` of the package and imports this module when
+somebody asks for it: ``torch._dynamo`` takes most of a second to load.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import fx
-from torch._dynamo import register_backend
 
 from torch_ltc._runtime import on_device
 from torch_ltc._step import CompiledStep
@@ -21,7 +24,6 @@ def _compiler(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[
     return make_boxed_func(CompiledStep(graph.forward))
 
 
-@register_backend(name="ltc")
 def backend(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Forward and backward graphs run as captured programs on ltc; graphs over CPU tensors run as they are."""
     from torch._dynamo.backends.common import aot_autograd
