@@ -37,7 +37,7 @@ def trained(network, seed, batch, size, steps, dtype, device):
     images = torch.randn(steps, batch, 3, size, size).to(device, dtype)
     labels = torch.randint(0, 1000, (steps, batch)).to(device)
     model.to(device, dtype).train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
     losses, seen = [], [parameters(model)]
     for step, (image, label) in enumerate(zip(images, labels)):
         optimizer.zero_grad()

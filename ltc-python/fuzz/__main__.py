@@ -58,37 +58,20 @@ def campaign(
                 totals[f"known: {why}"] += 1
             elif got["outcome"] not in ("same", "undefined"):
                 say("\n".join(filter(None, [f"program {number}: {got['outcome']}: {got['what']}", got.get("where")])))
-                before = [*child(text).ran]
-                fresh = Child(child(text).environment, limit if got["outcome"] != "hang" else min(limit, 20.0))
-                ask = lambda t: fresh.ask({"program": t, "plant": plant})[1]
-                again = ask(text)
-                if again["outcome"] in ("same", "undefined"):
-                    findings.append(("seen once", got["what"], text))
-                    say(f"  not alone: it takes what ran before ({len(before)} programs), or luck\n{text}")
-                else:
-                    small = shrink(text, again, ask, shrinking)
-                    last = ask(small)
-                    finding = (kind(again), last["what"] if "what" in last else again["what"], small)
-                    pattern, why = next((row for row in open_ if re.search(row[0], f"{small}{finding[1]}")), ("", None))
-                    if "LTC_FUSION: 1" in pattern:
-                        # What is expected of fused kernels alone is not there without them.
-                        exact = small.replace("# LTC_FUSION: 1", "# LTC_FUSION: exact")
-                        _, without = child(exact).ask({"program": exact, "plant": plant})
-                        why = why if without["outcome"] == "same" else None
-                    if why and plant is None:
-                        totals["known"] += 1
-                        totals[f"known: {why}"] += 1
-                        say(f"  known: {why}")
-                    elif small not in known:
-                        known.add(small)
-                        findings.append(finding)
-                    say(f"  shrunk to\n{small}  {finding[1]}")
-                    if keep and not why:
-                        keep.mkdir(parents=True, exist_ok=True)
-                        (keep / f"found-{number}.txt").write_text(
-                            f"## {finding[1].splitlines()[0]}\n{small}".replace("\n## ", "\n")
-                        )
-                fresh.close()
+                finding, why = confirmed(text, got, child, (plant, limit, shrinking), open_, say)
+                if why and plant is None:
+                    totals["known"] += 1
+                    totals[f"known: {why}"] += 1
+                    say(f"  known: {why}")
+                elif finding[0] == "seen once":
+                    findings.append(finding)
+                elif finding[2] not in known:
+                    known.add(finding[2])
+                    findings.append(finding)
+                if keep and not why and finding[0] != "seen once":
+                    keep.mkdir(parents=True, exist_ok=True)
+                    kept = f"## {finding[1].splitlines()[0]}\n{finding[2]}".replace("\n## ", "\n")
+                    (keep / f"found-{number}.txt").write_text(kept)
             number += 1
             if time.monotonic() - told > 30:
                 told = time.monotonic()
@@ -98,6 +81,33 @@ def campaign(
         if not lent:
             children.close()
     return totals, findings
+
+
+def confirmed(text, got, child, settings, open_, say):
+    """The finding that a program is, as ``(kind, what, text)`` and shrunk if it comes again in a child of its own, and
+    what is known of it. ``child`` gives the child that a program runs in."""
+    plant, limit, shrinking = settings
+    before = [*child(text).ran]
+    fresh = Child(child(text).environment, limit if got["outcome"] != "hang" else min(limit, 20.0))
+    try:
+        ask = lambda t: fresh.ask({"program": t, "plant": plant})[1]
+        again = ask(text)
+        if again["outcome"] in ("same", "undefined"):
+            say(f"  not alone: it takes what ran before ({len(before)} programs), or luck\n{text}")
+            return ("seen once", got["what"], text), None
+        small = shrink(text, again, ask, shrinking)
+        last = ask(small)
+        finding = (kind(again), last["what"] if "what" in last else again["what"], small)
+        pattern, why = next((row for row in open_ if re.search(row[0], f"{small}{finding[1]}")), ("", None))
+        if "LTC_FUSION: 1" in pattern:
+            # What is expected of fused kernels alone is not there without them.
+            exact = small.replace("# LTC_FUSION: 1", "# LTC_FUSION: exact")
+            _, without = child(exact).ask({"program": exact, "plant": plant})
+            why = why if without["outcome"] == "same" else None
+        say(f"  shrunk to\n{small}  {finding[1]}")
+        return finding, why
+    finally:
+        fresh.close()
 
 
 class Children:

@@ -85,7 +85,7 @@ def helper(x):
     return x * GLOBAL
 
 
-def place(name):
+def place(name):  # noqa: PLR0915, a table: an arm for each kind of place
     """A reader and a writer of one value, over a world of their own."""
 
     def of_object(kind, read=lambda o: o.value):

@@ -300,12 +300,39 @@ class Run:
     ) -> None:
         """Finds out what the call did."""
         owner = self._owner
-        older = survey.is_older
         self.reads = Reads(survey, owner._free)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
-        why = self.obstacle or survey.obstacle or recorder.obstacle
+        why: str | None = self.obstacle or survey.obstacle or recorder.obstacle
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
+        results, flow, why = self._look_at_results(out, survey, why)
+        if survey.uses_grads and torch.is_grad_enabled():
+            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not t.is_leaf]
+            if any(t.requires_grad for t in outside):
+                why = why or "it differentiates through a tensor that was made outside"
+        (gets, loses), why = self._look_at_grads(had, results, why)
+        if flow and not why:
+            why = self._flows(flow, results, survey, recorder, bool(gets or loses))
+        if not why and self._making is not None:
+            why = self._effects(versions)
+            self.is_plain = not why
+        if why:
+            return self._refuse(why, captures)
+        if not captures:
+            return
+        if self.has_history and self.way is None:
+            # What autograd saves is taken down next time.
+            return owner._replays.abort()
+        self.program = recorder.program()
+        identity = self.program.identity if self.program else ""
+        # The survey holds nothing any more that the step dropped.
+        self._results = results
+        self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
+        if why:
+            self.obstacle = why
+
+    def _look_at_results(self, out: Any, survey: Survey, why: str | None) -> tuple[list[Any], list[int], str | None]:
+        """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         flat, spec = pytree.tree_flatten(out)
         tensors: list[_Result] = []
         results: list[Any] = []
@@ -321,7 +348,7 @@ class Run:
                     why = why or "it returns what is neither a tensor on ltc nor a plain value"
                 continue
             given = next((j for j, y in enumerate(self._inputs) if y is x), None)
-            if given is not None or older(x):
+            if given is not None or survey.is_older(x):
                 tensors.append(_Result(i, given, None if given is not None else x, 0))
                 continue
             if x.requires_grad and x.grad_fn is None:
@@ -342,10 +369,12 @@ class Run:
                         flow.append(at)
             tensors.append(_Result(i, None, None, at))
         self.record = Record(spec, plain, tensors)
-        if survey.uses_grads and torch.is_grad_enabled():
-            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not t.is_leaf]
-            if any(t.requires_grad for t in outside):
-                why = why or "it differentiates through a tensor that was made outside"
+        return results, flow, why
+
+    def _look_at_grads(
+        self, had: Any, results: list[Any], why: str | None
+    ) -> tuple[tuple[list[Any], list[Any]], str | None]:
+        """Takes down whose gradients the call set, which become results too, and whose it took away."""
         gets, loses = [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
         for t, grad in had:
@@ -361,25 +390,7 @@ class Run:
                 gets.append(place)
                 results.append(now)
         self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses)
-        if flow and not why:
-            why = self._flows(flow, results, survey, recorder, bool(gets or loses))
-        if not why and self._making is not None:
-            why = self._effects(versions)
-            self.is_plain = not why
-        if why:
-            return self._refuse(why, captures)
-        if not captures:
-            return
-        if self.has_history and self.way is None:
-            # What autograd saves is taken down next time.
-            return owner._replays.abort()
-        self.program = recorder.program()
-        identity = self.program.identity if self.program else ""
-        # The survey holds nothing any more that the step dropped.
-        self._results = results
-        self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
-        if why:
-            self.obstacle = why
+        return (gets, loses), why
 
     def _flows(
         self,
