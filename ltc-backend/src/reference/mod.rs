@@ -13,6 +13,7 @@ mod norm;
 mod pointwise;
 mod pool;
 mod reduce;
+mod reduction;
 mod value;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use ltc_ir::{
 
 use self::{
     pointwise::V,
+    reduction::Reduction,
     value::{Data, Value},
 };
 use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink};
@@ -97,6 +99,8 @@ enum RefInstr {
     Empty,
     Seed,
     Expression(Expr),
+    /// By the row's expressions, or by the kernel for calls of which they do not hold.
+    Reduction(Reduction, Option<Compute>),
     Kernel(Compute),
 }
 
@@ -117,6 +121,9 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<RefInstr, BackendError> {
         _ => {}
     }
     let row = op.row().ok_or_else(|| refuse(node, "no row in the operator table"))?;
+    if let Some(reduction) = Reduction::of(row) {
+        return Ok(RefInstr::Reduction(reduction, kernel(row.code)));
+    }
     if let Some(compute) = kernel(row.code) {
         let planes = matches!(row.class, OpClass::Convolution | OpClass::Pooling);
         if planes && node.results().iter().any(|l| matches!(l.rank(), 3 | 5)) {
@@ -251,6 +258,11 @@ impl Program {
             RefInstr::Empty => Ok(vec![factory::filled(&results[0], 0.0)]),
             RefInstr::Seed => Ok(vec![Data::State(own.first().copied().unwrap_or(0))]),
             RefInstr::Expression(e) => expression(&k, e),
+            RefInstr::Reduction(reduction, otherwise) => match (reduction.run(&k), otherwise) {
+                (Some(answer), _) => answer,
+                (None, Some(compute)) => compute(&k),
+                (None, None) => Err("the reference backend has no kernel for this call".into()),
+            },
             RefInstr::Kernel(compute) => compute(&k),
         };
         let data = data.map_err(fail)?;

@@ -1,63 +1,24 @@
-//! Softmax, normalisations, losses, and their gradients.
+//! Normalisations, losses, and their gradients, as far as they are no expressions of the table.
 
 use ltc_ir::OpCode as O;
 use ndarray::{ArrayD, Axis, Zip};
 
 use super::{
-    Answer, Compute, Kernel, reduce,
+    Answer, Compute, Kernel,
     value::{Data, shape},
 };
 
 pub(super) fn kernel(code: O) -> Option<Compute> {
     Some(match code {
-        O::UnderscoreSoftmax => |k| softmax(k, false),
-        O::UnderscoreLogSoftmax => |k| softmax(k, true),
-        O::UnderscoreSoftmaxBackwardData => softmax_backward,
-        O::UnderscoreLogSoftmaxBackwardData => log_softmax_backward,
-        O::NativeBatchNorm => batch_norm,
+        O::NativeBatchNorm => batch_norm_of_running,
         O::NativeBatchNormBackward => batch_norm_backward,
-        O::NativeLayerNorm => layer_norm,
         O::NativeLayerNormBackward => layer_norm_backward,
         O::NllLossForward => nll_loss,
         O::NllLossBackward => nll_loss_backward,
-        O::MseLoss => mse_loss,
+        O::MseLoss => mse_of_each,
         O::LogSigmoidForward => log_sigmoid,
         _ => return None,
     })
-}
-
-fn softmax(k: &Kernel<'_>, log: bool) -> Answer {
-    let mut x = k.floats(0)?;
-    if x.ndim() == 0 {
-        return Ok(vec![Data::Float(x.mapv(|_| if log { 0.0 } else { 1.0 }))]);
-    }
-    let dim = k.dim(1, x.ndim())?;
-    for mut lane in x.lanes_mut(Axis(dim)) {
-        let total = reduce::logsumexp(&lane.to_vec());
-        lane.mapv_inplace(|v| if log { v - total } else { (v - total).exp() });
-    }
-    Ok(vec![Data::Float(x)])
-}
-
-/// Sums along the softmax's dimension, kept.
-fn along(k: &Kernel<'_>, x: &ArrayD<f64>) -> Result<ArrayD<f64>, String> {
-    if x.ndim() == 0 {
-        return Ok(x.clone());
-    }
-    let dim = k.dim(2, x.ndim())?;
-    Ok(x.sum_axis(Axis(dim)).insert_axis(Axis(dim)))
-}
-
-fn softmax_backward(k: &Kernel<'_>) -> Answer {
-    let (g, y) = (k.floats(0)?, k.floats(1)?);
-    let inner = along(k, &(&g * &y))?;
-    Ok(vec![Data::Float((g - inner) * y)])
-}
-
-fn log_softmax_backward(k: &Kernel<'_>) -> Answer {
-    let (g, y) = (k.floats(0)?, k.floats(1)?);
-    let total = along(k, &g)?;
-    Ok(vec![Data::Float(g - y.mapv(f64::exp) * total)])
 }
 
 /// A parameter along the channels, or ones or zeros.
@@ -69,27 +30,17 @@ fn vector(values: Vec<f64>) -> Data {
     Data::Float(ndarray::Array1::from_vec(values).into_dyn())
 }
 
-/// Mean and variance of each channel.
-fn channel_moments(x: &ArrayD<f64>) -> (Vec<f64>, Vec<f64>) {
-    let each = x.axis_iter(Axis(1)).map(|c| {
-        let (n, mean) = (c.len() as f64, c.sum() / c.len() as f64);
-        (mean, c.mapv(|v| (v - mean) * (v - mean)).sum() / n)
-    });
-    each.unzip()
-}
-
-fn batch_norm(k: &Kernel<'_>) -> Answer {
+/// By running statistics; in training the operator table says what it computes.
+fn batch_norm_of_running(k: &Kernel<'_>) -> Answer {
     let mut x = k.floats(0)?;
-    let (channels, training, eps) = (x.shape()[1], k.call.bool(5), k.float(7, 1e-5));
-    let (mean, variance) =
-        if training { channel_moments(&x) } else { (parameter(k, 3, channels, 0.0), parameter(k, 4, channels, 1.0)) };
-    let inverse: Vec<f64> = variance.iter().map(|v| 1.0 / (v + eps).sqrt()).collect();
+    let (channels, eps) = (x.shape()[1], k.float(7, 1e-5));
+    let (mean, variance) = (parameter(k, 3, channels, 0.0), parameter(k, 4, channels, 1.0));
     let (weight, bias) = (parameter(k, 1, channels, 1.0), parameter(k, 2, channels, 0.0));
     for (c, mut page) in x.axis_iter_mut(Axis(1)).enumerate() {
-        page.mapv_inplace(|v| (v - mean[c]) * inverse[c] * weight[c] + bias[c]);
+        let inverse = 1.0 / (variance[c] + eps).sqrt();
+        page.mapv_inplace(|v| (v - mean[c]) * inverse * weight[c] + bias[c]);
     }
-    let saved = |v: Vec<f64>| if training { vector(v) } else { vector(vec![]) };
-    Ok(vec![Data::Float(x), saved(mean), saved(inverse)])
+    Ok(vec![Data::Float(x), vector(vec![]), vector(vec![])])
 }
 
 /// The wanted ones of a gradient's parts.
@@ -129,24 +80,6 @@ fn rows(x: &ArrayD<f64>, width: usize) -> Vec<Vec<f64>> {
 
 fn array(sizes: &[i64], values: Vec<f64>) -> Result<Data, String> {
     ArrayD::from_shape_vec(shape(sizes), values).map(Data::Float).map_err(|e| e.to_string())
-}
-
-fn layer_norm(k: &Kernel<'_>) -> Answer {
-    let x = k.floats(0)?;
-    let width = k.call.ints(1).unwrap_or_default().iter().product::<i64>() as usize;
-    let eps = k.float(4, 1e-5);
-    let (weight, bias) = (parameter(k, 2, width, 1.0), parameter(k, 3, width, 0.0));
-    let (mut out, mut means, mut inverses) = (vec![], vec![], vec![]);
-    for row in rows(&x, width) {
-        let mean = row.iter().sum::<f64>() / width as f64;
-        let variance = row.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / width as f64;
-        let inverse = 1.0 / (variance + eps).sqrt();
-        out.extend(row.iter().enumerate().map(|(i, v)| (v - mean) * inverse * weight[i] + bias[i]));
-        means.push(mean);
-        inverses.push(inverse);
-    }
-    let sizes = |i: usize| k.results[i].sizes();
-    Ok(vec![array(sizes(0), out)?, array(sizes(1), means)?, array(sizes(2), inverses)?])
 }
 
 fn layer_norm_backward(k: &Kernel<'_>) -> Answer {
@@ -225,16 +158,11 @@ fn log_sigmoid(k: &Kernel<'_>) -> Answer {
     Ok(vec![Data::Float(value), Data::Float(buffer)])
 }
 
-fn mse_loss(k: &Kernel<'_>) -> Answer {
+/// Of each element; what it reduces is in the operator table.
+fn mse_of_each(k: &Kernel<'_>) -> Answer {
     let (x, y) = (k.floats(0)?, k.floats(1)?);
     if x.shape() != y.shape() {
         return Err("the reference backend takes losses of equal sizes".into());
     }
-    let squares = Zip::from(&x).and(&y).map_collect(|a, b| (a - b) * (a - b));
-    let scalar = |v: f64| Data::Float(ndarray::arr0(v).into_dyn());
-    Ok(vec![match k.call.int(2, 1) {
-        0 => Data::Float(squares),
-        1 => scalar(squares.sum() / squares.len() as f64),
-        _ => scalar(squares.sum()),
-    }])
+    Ok(vec![Data::Float(Zip::from(&x).and(&y).map_collect(|a, b| (a - b) * (a - b)))])
 }

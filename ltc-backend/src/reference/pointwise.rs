@@ -85,7 +85,7 @@ pub(crate) fn missing(e: &Expr) -> Option<Func> {
                     | Func::IsNan
                     | Func::IsInf
                     | Func::SignBit
-            );
+            ) || f.reduces();
             if has || special { operands.iter().find_map(missing) } else { Some(*f) }
         }
     }

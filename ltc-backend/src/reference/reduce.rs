@@ -1,4 +1,4 @@
-//! Reductions and scans.
+//! Reductions that are no expressions of the table (places, products, powers), and scans.
 
 use ltc_ir::{DType, OpCode as O};
 use ndarray::{ArrayD, Axis};
@@ -10,21 +10,12 @@ use super::{
 
 pub(super) fn kernel(code: O) -> Option<Compute> {
     Some(match code {
-        O::Sum => |k| fold(k, None, sum),
-        O::SumDimIntList => |k| fold(k, Some(1), sum),
         O::Prod => |k| fold(k, None, |v| v.iter().product()),
         O::ProdDimInt => |k| fold(k, Some(1), |v| v.iter().product()),
-        O::Mean => |k| fold(k, None, mean),
-        O::MeanDim => |k| fold(k, Some(1), mean),
-        O::Max => |k| fold(k, None, largest),
-        O::Min => |k| fold(k, None, smallest),
-        O::Amax => |k| fold(k, Some(1), largest),
-        O::Amin => |k| fold(k, Some(1), smallest),
         O::Any => |k| fold(k, None, any),
         O::AnyDim | O::AnyDims => |k| fold(k, Some(1), any),
         O::All => |k| fold(k, None, all),
         O::AllDim | O::AllDims => |k| fold(k, Some(1), all),
-        O::Logsumexp => |k| fold(k, Some(1), logsumexp),
         O::NormScalar => norm,
         O::VarCorrection => |k| spread(k, false),
         O::StdCorrection => |k| spread(k, true),
@@ -37,12 +28,8 @@ pub(super) fn kernel(code: O) -> Option<Compute> {
     })
 }
 
-fn sum(v: &[f64]) -> f64 {
-    v.iter().sum()
-}
-
 fn mean(v: &[f64]) -> f64 {
-    sum(v) / v.len() as f64
+    v.iter().sum::<f64>() / v.len() as f64
 }
 
 fn largest(v: &[f64]) -> f64 {
@@ -59,12 +46,6 @@ fn any(v: &[f64]) -> f64 {
 
 fn all(v: &[f64]) -> f64 {
     f64::from(u8::from(v.iter().all(|&x| x != 0.0)))
-}
-
-pub(super) fn logsumexp(v: &[f64]) -> f64 {
-    let m = largest(v);
-    let m = if m.is_finite() { m } else { 0.0 };
-    v.iter().map(|x| (x - m).exp()).sum::<f64>().ln() + m
 }
 
 /// The first place of a value; NaN is found.
