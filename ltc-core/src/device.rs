@@ -502,7 +502,7 @@ impl Device {
         }
         let params = trace.params.drain(..).map(Argument::from).collect();
         let numbers = trace.numbers.as_slice().into();
-        Job { program, params, numbers, outputs, sites, single_threaded: false, undo: None }
+        Job { program, params, numbers, outputs, sites, number: 0, single_threaded: false, undo: None }
     }
 
     /// Sends everything pending and waits until it has run, without asking how that went: before a fork.

@@ -19,6 +19,7 @@ use crate::{
     event::{Event, EventLog},
     handover::Handover,
     lock::{Lock, Locked},
+    marker::Reached,
     metrics::{self, Counters},
     outcome::Sink,
     sync::{
@@ -37,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) numbers: SmallVec<[u64; 8]>,
     pub(crate) outputs: SmallVec<[Arc<DataCell>; 4]>,
     pub(crate) sites: SmallVec<[SiteId; 8]>,
+    /// Its number among the programs that were sent, once it was.
+    pub(crate) number: u64,
     /// It is to use one thread.
     pub(crate) single_threaded: bool,
     /// What to give back if it fails.
@@ -69,13 +72,26 @@ struct Shared {
 struct Progress {
     /// Handed over and not begun.
     queue: VecDeque<Handed>,
-    in_flight: usize,
+    /// Numbers of the programs that were sent and are not done, in order.
+    in_flight: VecDeque<u64>,
     /// How many programs were sent.
     sent: u64,
+    /// Marks that were not reached yet, each behind the program of this number; in order.
+    marks: VecDeque<(u64, Arc<Reached>)>,
     /// Execution errors nobody was told of, with the numbers of their programs; in order.
     unreported: VecDeque<(u64, Arc<ExecError>)>,
     /// The handle is gone: the thread ends after what is queued.
     closed: bool,
+}
+
+impl Progress {
+    /// Whether marks are reached: nothing is in flight any more that was sent before them.
+    fn reach_marks(&mut self, now: Instant) -> bool {
+        let first = self.in_flight.front().copied().unwrap_or(u64::MAX);
+        let count = self.marks.iter().take_while(|(number, _)| *number < first).count();
+        self.marks.drain(..count).for_each(|(_, mark)| mark.set(now));
+        count > 0
+    }
 }
 
 /// Handle of the executor; the thread starts with the first job and ends when the handle is dropped.
@@ -108,7 +124,7 @@ impl Executor {
     }
 
     /// Queues a job, however many there are ([`Executor::await_room`]). Tells when.
-    pub(crate) fn submit(&self, job: Job) -> Range<Instant> {
+    pub(crate) fn submit(&self, mut job: Job) -> Range<Instant> {
         let shared = self.shared();
         let started = match self.start(&shared) {
             Some(started) => started,
@@ -118,8 +134,8 @@ impl Executor {
         let start = Instant::now();
         let state = shared.backend.thread_state();
         let mut progress = shared.progress.lock();
-        Shared::count(&mut progress, &job);
-        let sleeps = progress.in_flight == 1;
+        Shared::count(&mut progress, &mut job);
+        let sleeps = progress.in_flight.len() == 1;
         progress.queue.push_back((job, state));
         drop(progress);
         shared.wake();
@@ -153,7 +169,7 @@ impl Executor {
     pub(crate) fn hold(&self) -> HeldExecutor<'_> {
         let thread = self.thread.lock();
         let shared = self.shared.lock();
-        wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, NEVER);
+        wait_while(&shared.less, &mut shared.progress.lock(), |p| !p.in_flight.is_empty(), NEVER);
         let sent = shared.progress.lock().sent;
         HeldExecutor { shared, thread, sent }
     }
@@ -165,20 +181,20 @@ impl Executor {
 
     /// Whether everything sent so far is done.
     pub(crate) fn is_idle(&self) -> bool {
-        self.shared().progress.lock().in_flight == 0
+        self.shared().progress.lock().in_flight.is_empty()
     }
 
     /// Runs a job here and now. Tells when.
-    pub(crate) fn run_inline(&self, job: Job) -> Range<Instant> {
+    pub(crate) fn run_inline(&self, mut job: Job) -> Range<Instant> {
         let shared = self.shared();
-        shared.sent(&job);
+        shared.sent(&mut job);
         shared.run(job)
     }
 
     /// Waits until nothing is in flight; false if the wait was given up.
     pub(crate) fn finish(&self, give_up: GiveUp<'_>) -> bool {
         let shared = self.shared();
-        wait_while(&shared.less, &mut shared.progress.lock(), |p| p.in_flight > 0, give_up)
+        wait_while(&shared.less, &mut shared.progress.lock(), |p| !p.in_flight.is_empty(), give_up)
     }
 
     /// Waits until nothing is in flight; the first execution error nobody was told of. `None` if the wait was given up.
@@ -188,13 +204,30 @@ impl Executor {
         self.handover.needed(start, recorded);
         let shared = self.shared();
         let mut progress = shared.progress.lock();
-        let waits = progress.in_flight > 0;
-        let done = wait_while(&shared.less, &mut progress, |p| p.in_flight > 0, give_up);
+        let waits = !progress.in_flight.is_empty();
+        let done = wait_while(&shared.less, &mut progress, |p| !p.in_flight.is_empty(), give_up);
         shared.counters.wait.add(if waits { start.elapsed() } else { Duration::ZERO });
         if !done {
             return None;
         }
         Some(progress.unreported.pop_front().map_or(Ok(()), |(_, error)| Err(error)))
+    }
+
+    /// A mark that is reached when all that was sent so far is done.
+    pub(crate) fn mark(&self) -> Arc<Reached> {
+        let shared = self.shared();
+        let mut progress = shared.progress.lock();
+        let mark = Arc::new(Reached::default());
+        let sent = progress.sent;
+        progress.marks.push_back((sent, mark.clone()));
+        progress.reach_marks(Instant::now());
+        mark
+    }
+
+    /// Waits until a mark is reached; false if the wait was given up.
+    pub(crate) fn await_mark(&self, mark: &Reached, give_up: GiveUp<'_>) -> bool {
+        let shared = self.shared();
+        wait_while(&shared.less, &mut shared.progress.lock(), |_| mark.at().is_none(), give_up)
     }
 
     /// The first execution error nobody was told of, of the programs up to the one that made this; they have run.
@@ -285,13 +318,14 @@ impl Shared {
     }
 
     /// A job is on its way.
-    fn count(progress: &mut Progress, job: &Job) {
+    fn count(progress: &mut Progress, job: &mut Job) {
         progress.sent += 1;
-        job.outputs.iter().for_each(|cell| cell.set_made_by(progress.sent));
-        progress.in_flight += 1;
+        job.number = progress.sent;
+        job.outputs.iter().for_each(|cell| cell.set_made_by(job.number));
+        progress.in_flight.push_back(job.number);
     }
 
-    fn sent(&self, job: &Job) {
+    fn sent(&self, job: &mut Job) {
         Self::count(&mut self.progress.lock(), job);
     }
 
@@ -307,14 +341,13 @@ impl Shared {
     }
 
     fn run(&self, job: Job) -> Range<Instant> {
-        let Job { program, params, numbers, outputs, sites, single_threaded, undo } = job;
+        let Job { program, params, numbers, outputs, sites, number, single_threaded, undo } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
         let layouts = program.graph.params();
         let input = |(argument, layout)| self.input(argument, layout);
         let params: SmallVec<[Input; 4]> = params.into_iter().zip(layouts).map(input).collect();
         let _turn = self.turn.lock();
         let start = Instant::now();
-        let number = outputs.first().map_or(0, |cell| cell.made_by());
         let keeps = |error: &Arc<ExecError>| self.note(number, error.clone());
         let backend = (&*self.backend, self.device);
         let mut sink = Sink::new(backend, &keeps, &program.graph, (&outputs, &sites), undo, &params);
@@ -335,8 +368,9 @@ impl Shared {
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
         let mut progress = self.progress.lock();
-        progress.in_flight -= 1;
-        if progress.in_flight == 0 {
+        progress.in_flight.retain(|n| *n != number);
+        let reached = progress.reach_marks(end);
+        if progress.in_flight.is_empty() || reached {
             self.less.notify_all();
         }
         start..end

@@ -158,7 +158,7 @@ impl Extracted {
             Ok(program) => program.clone(),
             Err(error) => self.device.refused(&self.graph, &BackendError::Device(error.to_string())),
         };
-        let job = Job { program, params: inputs, numbers, outputs, sites, single_threaded: false, undo };
+        let job = Job { program, params: inputs, numbers, outputs, sites, number: 0, single_threaded: false, undo };
         self.device.submit(job, false);
         // Callers may hold locks that a language binding's threads want: this wait, for one program, is not given up.
         self.device.await_room_whatever_happens();

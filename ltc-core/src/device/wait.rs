@@ -9,6 +9,7 @@ use crate::{
     TraceValue,
     error::Error,
     event::{Event, SyncReason},
+    marker::Reached,
     metrics,
 };
 
@@ -97,6 +98,17 @@ impl Device {
         let done = self.0.executor.wait_idle(self.recorded(), &|| self.0.runtime.is_interrupted());
         done.ok_or(Error::Interrupted)?.map_err(|e| self.exec_error(e))?;
         Ok(self.0.runtime.backend.synchronize(self.0.index)?)
+    }
+
+    /// A mark behind all that was sent so far.
+    pub(crate) fn mark(&self) -> Arc<Reached> {
+        self.0.executor.mark()
+    }
+
+    /// Waits for a mark; false if the wait was given up.
+    pub(crate) fn await_mark(&self, mark: &Reached) -> bool {
+        self.0.executor.handover.needed(Instant::now(), self.recorded());
+        self.0.executor.await_mark(mark, &|| self.0.runtime.is_interrupted())
     }
 
     fn exec_error(&self, error: Arc<ExecError>) -> Error {

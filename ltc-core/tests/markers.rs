@@ -1,0 +1,116 @@
+//! Markers: moments in a device's work that can be asked for, waited for and timed.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use ltc_backend::{
+    HostTensor,
+    testing::{Behaviour, RecordingBackend},
+};
+use ltc_core::{Config, Device, Session, TraceValue};
+use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Signature, SiteId};
+use smallvec::SmallVec;
+
+fn session(config: Config) -> (RecordingBackend, Session) {
+    let backend = RecordingBackend::default();
+    let session = Session::new(Arc::new(backend.clone()), config).expect("a session");
+    (backend, session)
+}
+
+fn upload(dev: &Device) -> TraceValue {
+    let layout = Layout::contiguous(DType::F32, &[2]);
+    dev.upload(&HostTensor { bytes: vec![0; layout.storage_bytes()], layout: layout.into() }).expect("an upload")
+}
+
+fn apply(dev: &Device, op: &str, v: &TraceValue) -> TraceValue {
+    let (words, numbers) = ArgWriter::new().tensor().finish();
+    let results = SmallVec::from_iter([v.layout().clone()]);
+    let signature = Signature::new(Op::intern(op, Props::NONE), words, results);
+    dev.record(&signature, Operands::from_iter([v.clone()]), numbers, SiteId::default())
+}
+
+fn never_inline() -> Config {
+    let mut config = Config::default();
+    config.inline_execution = false;
+    // None of these tests waits for room behind a closed gate.
+    config.queue_depth = 16;
+    config
+}
+
+#[test]
+fn a_marker_sends_what_was_recorded_and_is_reached_when_that_ran() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    backend.close_gate();
+    let before = apply(dev, "test::before", &upload(dev));
+    let marker = dev.marker().expect("a marker");
+    assert!(!before.is_pending(), "it was sent");
+    let after = apply(dev, "test::after", &before);
+    assert!(!marker.is_reached(), "the gate is closed");
+    let waits = thread::spawn({
+        let marker = marker.clone();
+        move || marker.wait().map(|()| marker.is_reached())
+    });
+    thread::sleep(Duration::from_millis(20));
+    assert!(!waits.is_finished() && !marker.is_reached());
+    backend.open_gate();
+    assert!(waits.join().expect("no panic").expect("no interrupt"));
+    assert!(after.is_pending(), "what came later was not sent");
+}
+
+#[test]
+fn markers_are_reached_in_order_although_more_is_queued() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    backend.close_gate();
+    let mut value = upload(dev);
+    let markers: Vec<_> = (0..4)
+        .map(|_| {
+            value = apply(dev, "test::step", &value);
+            dev.marker().expect("a marker")
+        })
+        .collect();
+    assert_eq!(markers[3].seconds_since(&markers[0]), None, "nothing ran");
+    backend.open_gate();
+    markers[3].wait().expect("no interrupt");
+    assert!(markers.iter().all(ltc_core::Marker::is_reached));
+    for pair in markers.windows(2) {
+        let forth = pair[1].seconds_since(&pair[0]).expect("both were reached");
+        assert!(forth >= 0.0 && pair[0].seconds_since(&pair[1]) == Some(-forth), "{forth}");
+    }
+}
+
+#[test]
+fn a_marker_behind_nothing_or_behind_what_ran_here_is_reached_at_once() {
+    let mut config = Config::default();
+    config.async_execution = false;
+    let (_, session) = session(config);
+    let dev = session.device(0).expect("a device");
+    assert!(dev.marker().expect("a marker").is_reached(), "nothing was recorded");
+    let value = apply(dev, "test::step", &upload(dev));
+    assert!(dev.marker().expect("a marker").is_reached(), "it ran on this thread");
+    drop(value);
+}
+
+#[test]
+fn a_failed_program_is_passed_too_and_its_error_is_kept_for_the_reader() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    backend.set_behaviour(Behaviour::FailOp("test::bad".into()));
+    let value = apply(dev, "test::bad", &upload(dev));
+    let marker = dev.marker().expect("a marker");
+    marker.wait().expect("the marker is passed");
+    assert!(dev.download(&value).expect_err("it failed").to_string().contains("test::bad"));
+}
+
+#[test]
+fn a_wait_for_a_marker_can_be_given_up() {
+    let (backend, session) = session(never_inline());
+    session.set_interrupt(|| true);
+    let dev = session.device(0).expect("a device");
+    backend.close_gate();
+    let value = apply(dev, "test::step", &upload(dev));
+    let marker = dev.marker().expect("a marker");
+    assert!(matches!(marker.wait(), Err(ltc_core::Error::Interrupted)));
+    backend.open_gate();
+    drop(value);
+}
