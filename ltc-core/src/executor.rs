@@ -19,7 +19,6 @@ use crate::{
     event::{Event, EventLog},
     handover::Handover,
     lock::{Lock, Locked},
-    marker::Reached,
     metrics::{self, Counters},
     outcome::Sink,
     sync::{
@@ -51,6 +50,21 @@ const UNREPORTED: usize = 64;
 
 /// A job, and the [`Backend::thread_state`] of who hands it over.
 type Handed = (Job, u64);
+
+/// When the device has passed a mark in its work.
+#[derive(Debug, Default)]
+pub(crate) struct Reached(OnceLock<Instant>);
+
+impl Reached {
+    pub(crate) fn at(&self) -> Option<Instant> {
+        self.0.get().copied()
+    }
+
+    pub(crate) fn set(&self, at: Instant) {
+        // Once only: it was reached then.
+        let _ = self.0.set(at);
+    }
+}
 
 /// What the executor's thread shares with its handle.
 struct Shared {

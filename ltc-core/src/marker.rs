@@ -1,26 +1,8 @@
 //! Moments in a device's work that a program can ask for and wait for: events, as CUDA has them.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use crate::{device::Device, error::Error};
-
-/// When the device has reached a moment in its work.
-#[derive(Debug, Default)]
-pub(crate) struct Reached(OnceLock<Instant>);
-
-impl Reached {
-    pub(crate) fn at(&self) -> Option<Instant> {
-        self.0.get().copied()
-    }
-
-    pub(crate) fn set(&self, at: Instant) {
-        // Once only: it was reached then.
-        let _ = self.0.set(at);
-    }
-}
+use crate::{device::Device, error::Error, executor::Reached};
 
 /// All that was recorded on a device until then. Cheap to clone.
 #[derive(Clone, Debug)]

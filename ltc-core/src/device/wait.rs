@@ -9,7 +9,7 @@ use crate::{
     TraceValue,
     error::Error,
     event::{Event, SyncReason},
-    marker::Reached,
+    executor::Reached,
     metrics,
 };
 
