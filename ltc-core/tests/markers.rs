@@ -1,6 +1,9 @@
 //! Markers: moments in a device's work that can be asked for, waited for and timed.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
 
 use ltc_backend::{
     HostTensor,
@@ -46,11 +49,15 @@ fn a_marker_sends_what_was_recorded_and_is_reached_when_that_ran() {
     assert!(!before.is_pending(), "it was sent");
     let after = apply(dev, "test::after", &before);
     assert!(!marker.is_reached(), "the gate is closed");
+    let (begins, begun) = mpsc::channel();
     let waits = thread::spawn({
         let marker = marker.clone();
-        move || marker.wait().map(|()| marker.is_reached())
+        move || {
+            begins.send(()).expect("the test listens");
+            marker.wait().map(|()| marker.is_reached())
+        }
     });
-    thread::sleep(Duration::from_millis(20));
+    begun.recv().expect("the thread runs");
     assert!(!waits.is_finished() && !marker.is_reached());
     backend.open_gate();
     assert!(waits.join().expect("no panic").expect("no interrupt"));

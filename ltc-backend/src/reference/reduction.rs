@@ -47,11 +47,9 @@ impl Reduction {
             Err(e) => return Some(Err(e)),
         };
         if let Some(when) = &self.when {
-            match lanes.evaluate(k, when) {
-                Ok(V::Number(Scalar::Bool(false) | Scalar::Int(0))) => return None,
-                Ok(V::Number(Scalar::Float(x))) if x == 0.0 => return None,
-                Ok(V::Array(data)) if data.floats().iter().all(|&x| x == 0.0) => return None,
-                Ok(_) => {}
+            match lanes.evaluate(k, when).map(|v| v.into_data().floats().iter().any(|&x| x != 0.0)) {
+                Ok(true) => {}
+                Ok(false) => return None,
                 Err(e) => return Some(Err(e)),
             }
         }
