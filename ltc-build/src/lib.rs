@@ -237,8 +237,8 @@ fn flags_of(sanitizers: &str) -> Vec<String> {
 fn runtimes_of(sanitizers: &str) -> Vec<String> {
     let library = |name: &str| match name {
         "address" => Some("-lasan"),
+        "thread" => Some("-ltsan"),
         "undefined" => Some("-lubsan"),
-        // ThreadSanitizer's comes with rustc (`-Zsanitizer=thread`): all that is checked has to call the same one.
         _ => None,
     };
     let libraries = sanitizers.split(',').filter_map(library).map(str::to_owned);

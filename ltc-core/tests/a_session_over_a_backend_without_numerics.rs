@@ -1,25 +1,13 @@
 //! Laziness, caching, donation, errors and limits, seen from the backend's side.
 
-use std::sync::Arc;
+mod recording;
 
-use ltc_backend::{
-    HostTensor,
-    testing::{Behaviour, RecordingBackend},
-};
-use ltc_core::{Config, Device, Session, Storage, TraceValue};
-use ltc_ir::{ArgFlags, ArgWriter, DType, Layout, Op, Operands, Props, Scalar, Signature, SiteId, View};
+use ltc_backend::testing::Behaviour;
+use ltc_core::{Config, Device, Storage, TraceValue};
+use ltc_ir::{ArgFlags, ArgWriter, DType, Op, Operands, Props, Scalar, Signature, SiteId, View};
 use smallvec::SmallVec;
 
-fn session(config: Config) -> (RecordingBackend, Session) {
-    let backend = RecordingBackend::default();
-    let session = Session::new(Arc::new(backend.clone()), config).expect("a session");
-    (backend, session)
-}
-
-fn upload(dev: &Device, n: i64) -> TraceValue {
-    let layout = Layout::contiguous(DType::F32, &[n]);
-    dev.upload(&HostTensor { bytes: vec![0; layout.storage_bytes()], layout: layout.into() }).expect("an upload")
-}
+use recording::{session, upload};
 
 /// `op(value, number)` with the value's layout.
 fn scaled(dev: &Device, op: &str, v: &TraceValue, x: f64) -> TraceValue {

@@ -1,27 +1,30 @@
 //! Markers: moments in a device's work that can be asked for, waited for and timed.
 
-use std::{
-    sync::{Arc, mpsc},
-    thread,
-};
+mod recording;
 
-use ltc_backend::{
-    HostTensor,
-    testing::{Behaviour, RecordingBackend},
-};
-use ltc_core::{Config, Device, Session, TraceValue};
-use ltc_ir::{ArgWriter, DType, Layout, Op, Operands, Props, Signature, SiteId};
+use std::{sync::mpsc, thread};
+
+use ltc_backend::testing::{Behaviour, RecordingBackend};
+use ltc_core::{Config, Device, TraceValue};
+use ltc_ir::{ArgWriter, Op, Operands, Props, Signature, SiteId};
 use smallvec::SmallVec;
 
-fn session(config: Config) -> (RecordingBackend, Session) {
-    let backend = RecordingBackend::default();
-    let session = Session::new(Arc::new(backend.clone()), config).expect("a session");
-    (backend, session)
+use recording::{session, upload};
+
+/// Holds programs back. Opens when it goes, so that a test that fails ends.
+struct Gate(RecordingBackend);
+
+impl Gate {
+    fn close(backend: &RecordingBackend) -> Gate {
+        let gate = Gate::close(&backend);
+        Gate(backend.clone())
+    }
 }
 
-fn upload(dev: &Device) -> TraceValue {
-    let layout = Layout::contiguous(DType::F32, &[2]);
-    dev.upload(&HostTensor { bytes: vec![0; layout.storage_bytes()], layout: layout.into() }).expect("an upload")
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.0.open_gate();
+    }
 }
 
 fn apply(dev: &Device, op: &str, v: &TraceValue) -> TraceValue {
@@ -43,8 +46,8 @@ fn never_inline() -> Config {
 fn a_marker_sends_what_was_recorded_and_is_reached_when_that_ran() {
     let (backend, session) = session(never_inline());
     let dev = session.device(0).expect("a device");
-    backend.close_gate();
-    let before = apply(dev, "test::before", &upload(dev));
+    let gate = Gate::close(&backend);
+    let before = apply(dev, "test::before", &upload(dev, 2));
     let marker = dev.marker().expect("a marker");
     assert!(!before.is_pending(), "it was sent");
     let after = apply(dev, "test::after", &before);
@@ -59,7 +62,7 @@ fn a_marker_sends_what_was_recorded_and_is_reached_when_that_ran() {
     });
     begun.recv().expect("the thread runs");
     assert!(!waits.is_finished() && !marker.is_reached());
-    backend.open_gate();
+    drop(gate);
     assert!(waits.join().expect("no panic").expect("no interrupt"));
     assert!(after.is_pending(), "what came later was not sent");
 }
@@ -68,8 +71,8 @@ fn a_marker_sends_what_was_recorded_and_is_reached_when_that_ran() {
 fn markers_are_reached_in_order_although_more_is_queued() {
     let (backend, session) = session(never_inline());
     let dev = session.device(0).expect("a device");
-    backend.close_gate();
-    let mut value = upload(dev);
+    let gate = Gate::close(&backend);
+    let mut value = upload(dev, 2);
     let markers: Vec<_> = (0..4)
         .map(|_| {
             value = apply(dev, "test::step", &value);
@@ -77,7 +80,7 @@ fn markers_are_reached_in_order_although_more_is_queued() {
         })
         .collect();
     assert_eq!(markers[3].seconds_since(&markers[0]), None, "nothing ran");
-    backend.open_gate();
+    drop(gate);
     markers[3].wait().expect("no interrupt");
     assert!(markers.iter().all(ltc_core::Marker::is_reached));
     for pair in markers.windows(2) {
@@ -93,7 +96,7 @@ fn a_marker_behind_nothing_or_behind_what_ran_here_is_reached_at_once() {
     let (_, session) = session(config);
     let dev = session.device(0).expect("a device");
     assert!(dev.marker().expect("a marker").is_reached(), "nothing was recorded");
-    let value = apply(dev, "test::step", &upload(dev));
+    let value = apply(dev, "test::step", &upload(dev, 2));
     assert!(dev.marker().expect("a marker").is_reached(), "it ran on this thread");
     drop(value);
 }
@@ -103,7 +106,7 @@ fn a_failed_program_is_passed_too_and_its_error_is_kept_for_the_reader() {
     let (backend, session) = session(never_inline());
     let dev = session.device(0).expect("a device");
     backend.set_behaviour(Behaviour::FailOp("test::bad".into()));
-    let value = apply(dev, "test::bad", &upload(dev));
+    let value = apply(dev, "test::bad", &upload(dev, 2));
     let marker = dev.marker().expect("a marker");
     marker.wait().expect("the marker is passed");
     assert!(dev.download(&value).expect_err("it failed").to_string().contains("test::bad"));
@@ -114,10 +117,10 @@ fn a_wait_for_a_marker_can_be_given_up() {
     let (backend, session) = session(never_inline());
     session.set_interrupt(|| true);
     let dev = session.device(0).expect("a device");
-    backend.close_gate();
-    let value = apply(dev, "test::step", &upload(dev));
+    let gate = Gate::close(&backend);
+    let value = apply(dev, "test::step", &upload(dev, 2));
     let marker = dev.marker().expect("a marker");
     assert!(matches!(marker.wait(), Err(ltc_core::Error::Interrupted)));
-    backend.open_gate();
+    drop(gate);
     drop(value);
 }
