@@ -16,7 +16,7 @@ struct Gate(RecordingBackend);
 
 impl Gate {
     fn close(backend: &RecordingBackend) -> Gate {
-        let gate = Gate::close(&backend);
+        backend.close_gate();
         Gate(backend.clone())
     }
 }
