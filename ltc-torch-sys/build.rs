@@ -18,6 +18,7 @@ fn main() {
     let sources = [
         "error",
         "storage",
+        "memory",
         "op_info",
         "record",
         "infer",

@@ -54,8 +54,39 @@ pub struct MemoryInfo {
     pub used: usize,
     /// Highest `used` since the last reset.
     pub peak: usize,
-    /// Kept for reuse, not in use.
+    /// Taken since the last reset.
+    pub taken: usize,
+    /// Given back since the last reset.
+    pub freed: usize,
+    /// Kept for reuse, not in use. What devices keep together counts for each.
     pub cached: usize,
+    /// Highest sum of `used` and `cached` that was seen since the last reset.
+    pub reserved_peak: usize,
+}
+
+impl MemoryInfo {
+    /// In use or kept for reuse.
+    pub fn reserved(&self) -> usize {
+        self.used + self.cached
+    }
+}
+
+/// Which numbers of a [`MemoryInfo`] begin anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryReset {
+    /// The highest values.
+    Peaks,
+    /// What was taken and given back.
+    Sums,
+}
+
+/// How much memory a device has, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Capacity {
+    /// What may still be taken.
+    pub available: usize,
+    /// All there is.
+    pub total: usize,
 }
 
 /// One input of an execution.
@@ -221,6 +252,19 @@ pub trait Backend: Send + Sync {
     /// Memory in use.
     fn memory(&self, _device: DeviceIndex) -> MemoryInfo {
         MemoryInfo::default()
+    }
+
+    /// Has numbers of [`Backend::memory`] begin anew.
+    fn reset_memory(&self, _device: DeviceIndex, _what: MemoryReset) {}
+
+    /// How much memory the device has; `None` where the backend cannot tell.
+    fn capacity(&self, _device: DeviceIndex) -> Option<Capacity> {
+        None
+    }
+
+    /// What the device is, for people to read.
+    fn device_name(&self, _device: DeviceIndex) -> String {
+        self.name().into()
     }
 }
 

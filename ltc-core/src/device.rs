@@ -26,7 +26,7 @@ use crate::{
     compile,
     error::Error,
     event::{Event, SyncReason},
-    executor::{self, Executor, Job},
+    executor::{self, Executor, Job, Reached},
     handover::{Hold, RunOn},
     lock::{Lock, Locked},
     metrics,
@@ -67,6 +67,8 @@ pub(crate) struct State {
 struct SyncState {
     set: SyncSet,
     trace: Canonical<Arc<DataCell>>,
+    /// Marks behind what is pending.
+    marks: Vec<Arc<Reached>>,
 }
 
 impl Device {
@@ -185,9 +187,7 @@ impl Device {
 
     /// Syncs where no caller can take an error: outputs carry it.
     fn sync_reporting_later(&self, reason: SyncReason) {
-        if let Err(e) = self.sync_now(reason) {
-            tracing::error!("a sync by a limit failed: {e}");
-        }
+        self.sync_now(reason);
         self.await_room_whatever_happens();
     }
 
@@ -291,7 +291,7 @@ impl Device {
     }
 
     fn sync_for(&self, reason: SyncReason) -> Result<(), Error> {
-        self.sync_now(reason)?;
+        self.sync_now(reason);
         self.await_room()
     }
 
@@ -302,8 +302,14 @@ impl Device {
         if has_room { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    fn sync_now(&self, reason: SyncReason) -> Result<(), Error> {
-        let SyncState { set, trace } = &mut *self.0.syncing.lock();
+    /// A sync that does not wait for room in the queue.
+    pub(crate) fn sync_now(&self, reason: SyncReason) {
+        let SyncState { set, trace, marks } = &mut *self.0.syncing.lock();
+        self.send_pending(set, trace, reason);
+        marks.drain(..).for_each(|mark| self.0.executor.mark(mark));
+    }
+
+    fn send_pending(&self, set: &mut SyncSet, trace: &mut Canonical<Arc<DataCell>>, reason: SyncReason) {
         let gone = self.0.journal.lock().sweep();
         drop(gone);
         let journal = {
@@ -313,7 +319,7 @@ impl Device {
             self.0.journal.lock().take()
         };
         if set.is_empty() {
-            return Ok(());
+            return;
         }
         self.0.syncs.fetch_add(1, Ordering::Relaxed);
         self.send(trace, std::mem::take(&mut set.nodes), reason, journal, false);
@@ -324,7 +330,6 @@ impl Device {
             set.nodes.clear();
         }
         set.recycle_into(&self.0.pending_ops);
-        Ok(())
     }
 
     fn sync_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {

@@ -23,6 +23,7 @@ use crate::{
     outcome::Sink,
     sync::{
         Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
         thread::{self, JoinHandle, Thread},
         unpark,
     },
@@ -53,16 +54,24 @@ type Handed = (Job, u64);
 
 /// When the device has passed a mark in its work.
 #[derive(Debug, Default)]
-pub(crate) struct Reached(OnceLock<Instant>);
+pub(crate) struct Reached {
+    at: OnceLock<Instant>,
+    /// The executor knows it: what it stands behind was sent.
+    sent: AtomicBool,
+}
 
 impl Reached {
     pub(crate) fn at(&self) -> Option<Instant> {
-        self.0.get().copied()
+        self.at.get().copied()
     }
 
-    pub(crate) fn set(&self, at: Instant) {
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent.load(Ordering::Acquire)
+    }
+
+    fn set(&self, at: Instant) {
         // Once only: it was reached then.
-        let _ = self.0.set(at);
+        let _ = self.at.set(at);
     }
 }
 
@@ -227,15 +236,14 @@ impl Executor {
         Some(progress.unreported.pop_front().map_or(Ok(()), |(_, error)| Err(error)))
     }
 
-    /// A mark that is reached when all that was sent so far is done.
-    pub(crate) fn mark(&self) -> Arc<Reached> {
+    /// The mark is reached when all that was sent so far is done.
+    pub(crate) fn mark(&self, mark: Arc<Reached>) {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
-        let mark = Arc::new(Reached::default());
         let sent = progress.sent;
-        progress.marks.push_back((sent, mark.clone()));
+        mark.sent.store(true, Ordering::Release);
+        progress.marks.push_back((sent, mark));
         progress.reach_marks(Instant::now());
-        mark
     }
 
     /// Waits until a mark is reached; false if the wait was given up.

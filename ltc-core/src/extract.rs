@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ltc_backend::BackendError;
+use ltc_backend::{BackendError, Buffer};
 use ltc_ir::{Graph, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
@@ -126,6 +126,19 @@ impl Extracted {
         self.run_with(inputs, SmallVec::from_slice(&self.numbers), results, None)
     }
 
+    /// Runs it on these buffers, one per parameter, after what was sent before, and waits for the results: on the
+    /// calling thread, where programs may run on one.
+    ///
+    /// # Errors
+    /// Fails where inputs are not as many as the parameters, with the first failure of the program, or where the wait
+    /// is interrupted.
+    pub fn run_here(&self, inputs: impl IntoIterator<Item = Buffer>) -> Result<Vec<Buffer>, Error> {
+        let inputs = inputs.into_iter().map(|buffer| Argument::whole(DataCell::ready(buffer))).collect();
+        let results = self.placeholders();
+        self.submit(inputs, SmallVec::from_slice(&self.numbers), &results, None, true)?;
+        results.iter().map(|value| self.device.value(value)).collect()
+    }
+
     /// Whether what the storage held that this output goes to has to be told at each run ([`Before`]).
     pub fn asks_for(&self, output: usize) -> bool {
         self.undo.asks_for(output)
@@ -144,6 +157,17 @@ impl Extracted {
         results: &[TraceValue],
         before: Option<&[Before]>,
     ) -> Result<(), Error> {
+        self.submit(inputs, numbers, results, before, false)
+    }
+
+    fn submit(
+        &self,
+        inputs: Arguments,
+        numbers: SmallVec<[u64; 8]>,
+        results: &[TraceValue],
+        before: Option<&[Before]>,
+        awaited: bool,
+    ) -> Result<(), Error> {
         assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
         let wanted = self.graph.params().len();
         if inputs.len() != wanted {
@@ -159,7 +183,7 @@ impl Extracted {
             Err(error) => self.device.refused(&self.graph, &BackendError::Device(error.to_string())),
         };
         let job = Job { program, params: inputs, numbers, outputs, sites, number: 0, single_threaded: false, undo };
-        self.device.submit(job, false);
+        self.device.submit(job, awaited);
         // Callers may hold locks that a language binding's threads want: this wait, for one program, is not given up.
         self.device.await_room_whatever_happens();
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{device::Device, error::Error, executor::Reached};
+use crate::{device::Device, error::Error, event::SyncReason, executor::Reached};
 
 /// All that was recorded on a device until then. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -18,13 +18,27 @@ impl Device {
     /// As [`Device::sync`].
     pub fn marker(&self) -> Result<Marker, Error> {
         self.sync()?;
-        Ok(Marker { device: self.clone(), reached: self.mark() })
+        Ok(self.deferred_marker())
+    }
+
+    /// Marks this moment and sends nothing. Where something is pending, the marker goes to the device with it: at the
+    /// next sync, or when somebody asks for the marker. Its time is then that of all that was sent with it.
+    pub fn deferred_marker(&self) -> Marker {
+        Marker { device: self.clone(), reached: self.mark() }
     }
 }
 
 impl Marker {
-    /// Whether the device has passed it. Never waits.
+    /// Sends what the marker stands behind, if nobody did yet.
+    fn send(&self) {
+        if !self.reached.is_sent() {
+            self.device.sync_now(SyncReason::Explicit);
+        }
+    }
+
+    /// Whether the device has passed it. Never waits for the device.
     pub fn is_reached(&self) -> bool {
+        self.send();
         self.reached.at().is_some()
     }
 
@@ -34,6 +48,7 @@ impl Marker {
     /// # Errors
     /// Fails where the wait is interrupted.
     pub fn wait(&self) -> Result<(), Error> {
+        self.send();
         if self.device.await_mark(&self.reached) { Ok(()) } else { Err(Error::Interrupted) }
     }
 

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ltc_backend::{Backend, BackendError, DeviceIndex, MemoryInfo};
+use ltc_backend::{Backend, BackendError, Capacity, DeviceIndex, MemoryInfo, MemoryReset};
 use ltc_ir::{FallbackReason, Graph};
 
 use crate::{
@@ -154,6 +154,21 @@ impl Session {
     /// Memory of a device.
     pub fn memory(&self, index: u16) -> MemoryInfo {
         self.runtime.backend.memory(DeviceIndex(index))
+    }
+
+    /// Has numbers of [`Session::memory`] begin anew.
+    pub fn reset_memory(&self, index: u16, what: MemoryReset) {
+        self.runtime.backend.reset_memory(DeviceIndex(index), what);
+    }
+
+    /// How much memory a device has; `None` where the backend cannot tell.
+    pub fn capacity(&self, index: u16) -> Option<Capacity> {
+        self.runtime.backend.capacity(DeviceIndex(index))
+    }
+
+    /// What a device is, for people to read.
+    pub fn device_name(&self, index: u16) -> String {
+        self.runtime.backend.device_name(DeviceIndex(index))
     }
 }
 

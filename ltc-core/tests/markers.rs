@@ -102,6 +102,43 @@ fn a_marker_behind_nothing_or_behind_what_ran_here_is_reached_at_once() {
 }
 
 #[test]
+fn a_deferred_marker_goes_with_what_is_pending_and_not_with_what_comes_later() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    let before = apply(dev, "test::before", &upload(dev, 2));
+    let deferred = dev.deferred_marker();
+    assert!(before.is_pending(), "nothing was sent");
+    dev.sync().expect("it is sent");
+    dev.wait().expect("it has run");
+    let gate = Gate::close(&backend);
+    let after = apply(dev, "test::after", &before);
+    dev.sync().expect("it is sent");
+    assert!(deferred.is_reached(), "it does not stand behind what the gate holds back");
+    assert!(!dev.marker().expect("a marker").is_reached());
+    let held = dev.deferred_marker();
+    assert!(!held.is_reached(), "nothing is pending: it stands behind what was sent");
+    drop(gate);
+    held.wait().expect("it is reached");
+    drop(after);
+}
+
+#[test]
+fn who_asks_for_a_deferred_marker_sends_what_it_stands_behind() {
+    let (_, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    let waited = apply(dev, "test::waited", &upload(dev, 2));
+    let marker = dev.deferred_marker();
+    marker.wait().expect("it is reached");
+    assert!(!waited.is_pending());
+    let polled = apply(dev, "test::polled", &waited);
+    let marker = dev.deferred_marker();
+    while !marker.is_reached() {
+        thread::yield_now();
+    }
+    assert!(!polled.is_pending());
+}
+
+#[test]
 fn a_failed_program_is_passed_too_and_its_error_is_kept_for_the_reader() {
     let (backend, session) = session(never_inline());
     let dev = session.device(0).expect("a device");

@@ -3,12 +3,13 @@
 For every case and way a process of its own runs both: first each one's first step, then blocks of steps in turn, so
 that whatever else the machine does hits both alike. A row gives medians and the median of the blocks' ratios (above 1:
 faster than eager). Ways: `lazy` is PyTorch's own lazy tensors with the TorchScript backend, `compile` is torch.compile,
-`ltc` is this device, `ltc.compile` its compiled steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that
-does not work here is reported with its reason. First steps are one sample; of `ltc`, whose next process has no cache to
-find on disk, the median of several.
+`backend.ltc` is torch.compile with this compiler over CPU tensors, `ltc` is this device, `ltc.compile` its compiled
+steps, `jax` is JAX for the cases that `jax_cases.py` has. A way that does not work here is reported with its reason.
+First steps are one sample; of `ltc`, whose next process has no cache to find on disk, the median of several.
 """
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -17,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-WAYS = ("lazy", "compile", "ltc", "ltc.compile", "jax")
+WAYS = ("lazy", "compile", "backend.ltc", "ltc", "ltc.compile", "jax")
 HERE = Path(__file__).parent
 
 
@@ -69,6 +70,8 @@ class Runner:
             self.wait = lambda: (torch._lazy.mark_step(), torch._lazy.wait_device_ops())
         elif way == "compile":
             prepare = torch.compile
+        elif way == "backend.ltc":
+            prepare = functools.partial(torch.compile, backend="ltc")
         elif way != "eager":
             raise ValueError(f"no such way: {way}")
         self.step = cases.build(case, device, prepare, compiled)

@@ -5,6 +5,7 @@
 
 mod convert;
 mod history;
+mod host_program;
 mod inspect;
 mod older;
 mod sites;
@@ -209,11 +210,10 @@ fn take_events() -> PyResult<Vec<String>> {
     Ok(ltc_torch::take_events().map_err(raise)?.iter().map(ToString::to_string).collect())
 }
 
-/// Memory of a device in bytes: in live buffers, its highest value.
+/// What a device is, for people to read.
 #[pyfunction]
-fn memory(device: u16) -> PyResult<(usize, usize)> {
-    let m = ltc_torch::memory(device).map_err(raise)?;
-    Ok((m.used, m.peak))
+fn device_name(device: u16) -> PyResult<String> {
+    ltc_torch::device_name(device).map_err(raise)
 }
 
 /// Operations recorded and not yet sent to run.
@@ -285,6 +285,8 @@ fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<step::Replays>()?;
     m.add_class::<history::History>()?;
+    m.add_class::<host_program::HostRecording>()?;
+    m.add_class::<host_program::HostProgram>()?;
     m.add_class::<watch::Watch>()?;
     m.add_class::<older::Older>()?;
     m.add_class::<Ambient>()?;
@@ -308,7 +310,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_force_fallback, m)?)?;
     m.add_function(wrap_pyfunction!(record_events, m)?)?;
     m.add_function(wrap_pyfunction!(take_events, m)?)?;
-    m.add_function(wrap_pyfunction!(memory, m)?)?;
+    m.add_function(wrap_pyfunction!(device_name, m)?)?;
     m.add_function(wrap_pyfunction!(pending_count, m)?)?;
     m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
     m.add_function(wrap_pyfunction!(clear_cache, m)?)?;
@@ -316,6 +318,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_reuse_nodes, m)?)?;
     m.add_function(wrap_pyfunction!(generator_state, m)?)?;
     m.add_function(wrap_pyfunction!(set_generator_state, m)?)?;
+    m.add_function(wrap_pyfunction!(host_program::record_host_graph, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::value_id, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::sync, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::graph_hash, m)?)?;

@@ -101,6 +101,14 @@ typedef struct LtcRecord {
   int32_t device;
 } LtcRecord;
 
+// Memory of a device in bytes, as LtcVTable.memory tells it.
+typedef struct LtcMemory {
+  uint64_t used, peak;               // in live buffers, and the highest value since the last reset
+  uint64_t taken, freed;             // by buffers since the last reset
+  uint64_t reserved, reserved_peak;  // in use or kept for the next run
+  uint64_t available, total;         // of the whole device; both 0 where nobody knows
+} LtcMemory;
+
 typedef struct LtcCall LtcCall;  // an eager call in progress (C++)
 typedef struct LtcHold LtcHold;  // keeps a storage or generator alive (C++)
 
@@ -145,6 +153,20 @@ typedef struct LtcVTable {
   int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in,
                              LtcError* err);
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
+  // Sends what is recorded; *idle: all of it has run.
+  int (*is_idle)(const void* ctx, int32_t device, int* idle, LtcError* err);
+  // An event behind all that is recorded. `timed`: sends it, so that the event's time is that of nothing later.
+  int (*event_new)(const void* ctx, int32_t device, int timed, void** event, LtcError* err);
+  void (*event_drop)(void* event);
+  int (*event_is_reached)(const void* event, int* reached, LtcError* err);
+  int (*event_wait)(const void* event, LtcError* err);
+  // From one event to another, in seconds; an error while one of them is not reached.
+  int (*event_elapsed)(const void* from, const void* to, double* seconds, LtcError* err);
+  // Memory of programs.
+  int (*memory)(const void* ctx, int32_t device, LtcMemory* out, LtcError* err);
+  int (*memory_reset_peaks)(const void* ctx, int32_t device, LtcError* err);
+  int (*memory_reset_sums)(const void* ctx, int32_t device, LtcError* err);
+  int (*memory_release)(const void* ctx, LtcError* err);  // what is kept for the next run goes back to the system
   // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
   void (*touched)(const void* ctx, const LtcSlot* slot);
   int32_t device_count;
@@ -239,6 +261,8 @@ const void* ltc_host_dims(const void* tensor, LtcDims* out);
 int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
 // What `part` shows of a host tensor's memory, from its element `offset` on; shares it. Must lie within.
 int ltc_host_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
+// Dense, strided, on the CPU, and its memory holds its elements as they are; no subclass with an operator of its own.
+int ltc_host_is_plain(const void* tensor);
 int ltc_host_is_sole_holder(const void* tensor);
 
 // Call plans: one graph node made ready for execution on host or CUDA tensors, below autograd.
@@ -262,6 +286,9 @@ int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, in
 // Generators: at::Generator* on CPU.
 int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
 int ltc_generator_clone(const void* generator, void** out, LtcError* err);
+// Of libtorch's default generator on the CPU: a copy of its state (owned), and taking over the state of another one.
+int ltc_cpu_generator_get(void** out, LtcError* err);
+int ltc_cpu_generator_set(const void* generator, LtcError* err);
 void ltc_generator_free(void* generator);
 typedef struct {
   uint64_t seed;
@@ -273,6 +300,8 @@ int ltc_generator_engine(const void* generator, LtcEngine* out, LtcError* err);
 int ltc_generator_set_engine(void* generator, const LtcEngine* engine, LtcError* err);
 int ltc_default_generator_seed(int32_t device, uint64_t seed, LtcError* err);
 int ltc_default_generator_get(int32_t device, void** state /* owned CPU at::Tensor* */, uint64_t* seed, LtcError* err);
+// Where the default generator of a lazy device holds its state; lives as long as the process.
+int ltc_default_generator_slot(int32_t device, const LtcSlot** out, LtcError* err);
 int ltc_default_generator_set(int32_t device, const void* state, LtcError* err);
 
 // Eager calls (LtcVTable.fallback).
@@ -296,7 +325,8 @@ void ltc_calls(LtcCalls* out);
 int ltc_pool_limit(size_t bytes,
                    LtcError* err);  // keeps at most this much; the first call that is not 0 installs the pool
 void ltc_pool_enter(void);          // from here on this thread runs a program
-void ltc_pool_leave(uint64_t* reused, uint64_t* fresh);
+// Blocks handed out since ltc_pool_enter, and bytes kept now.
+void ltc_pool_leave(uint64_t* reused, uint64_t* fresh, size_t* cached);
 void ltc_pool_empty(void);
 void ltc_pool_stats(LtcPoolStats* out);
 

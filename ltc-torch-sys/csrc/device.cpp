@@ -2,6 +2,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
 
 #include <mutex>
 
@@ -38,14 +39,60 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getNewStream(c10::Device d, int) const override { return getStream(d); }
   c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getStream(d); }
   c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
-  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
-  void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    if (event) V.event_drop(event);
+  }
+  void record(void** event, const c10::Stream& s, const c10::DeviceIndex, const c10::EventFlag flag) const override {
+    void* now = nullptr;
+    LtcError err;
+    const int rc = V.event_new(V.ctx, s.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT, &now, &err);
+    give_warnings();
+    check(rc, err);
+    destroyEvent(std::exchange(*event, now), s.device_index());
+  }
+  // Whoever uses a value waits for the program that makes it, on whichever device: there is no order left to make.
   void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
+  bool queryEvent(void* event) const override {
+    int reached = 1;
+    LtcError err;
+    if (event) check(V.event_is_reached(event, &reached, &err), err);
+    return reached;
+  }
+  void synchronizeEvent(void* event) const override {
+    if (!event) return;
+    LtcError err;
+    const int rc = V.event_wait(event, &err);
+    give_warnings();
+    check(rc, err);
+  }
+  double elapsedTime(void* from, void* to, const c10::DeviceIndex) const override {
+    double seconds = 0;
+    LtcError err;
+    check(V.event_elapsed(from, to, &seconds, &err), err);
+    return seconds * 1e3;
+  }
   c10::DeviceIndex deviceCount() const noexcept override { return V.device_count; }
-  bool queryStream(const c10::Stream&) const override { return true; }
+  c10::DeviceCapability getDeviceCapability(c10::Device) const override {
+    c10::DeviceCapability capability;
+    auto& bits = capability.capability_data.capability_bits;
+    bits = 0;
+    for (size_t dtype = 0; dtype < c10::NUMBER_OF_DEVICE_CAPABILITIES; dtype++) {
+      const int64_t none = 0;
+      const LtcDims number{&none, &none, 0, (uint8_t)dtype};
+      const void* layout = V.layout_new(&number);
+      if (!layout) continue;
+      bits |= uint64_t(1) << dtype;
+      V.layout_drop(layout);
+    }
+    return capability;
+  }
+  bool queryStream(const c10::Stream& s) const override {
+    int idle = 1;
+    LtcError err;
+    check(V.is_idle(V.ctx, s.device_index(), &idle, &err), err);
+    return idle;
+  }
   void synchronizeStream(const c10::Stream& s) const override { synchronizeDevice(s.device_index()); }
-  void synchronizeEvent(void*) const override {}
   void synchronizeDevice(const c10::DeviceIndex i) const override {
     LtcError err;
     const int rc = V.synchronize(V.ctx, i, &err);
@@ -140,6 +187,15 @@ c10::DeviceIndex current_device() { return t_device; }
 LtcSlot* generator_slot(const at::Generator& g) { return &static_cast<Generator*>(g.unsafeGetGeneratorImpl())->slot; }
 LtcSlot* default_generator_slot(c10::DeviceIndex d) { return generator_slot(default_generator(d)); }
 
+// Language bindings have no other way to a device's own generator: libtorch hands each only those it knows by name.
+void register_generators() {
+  static torch::Library definition(torch::Library::FRAGMENT, "ltc", std::nullopt, __FILE__, __LINE__);
+  definition.def("_default_generator(int device) -> Generator?", [](int64_t device) {
+    TORCH_CHECK(device >= 0 && device < V.device_count, "ltc: invalid device index ", device);
+    return default_generator((c10::DeviceIndex)device);
+  });
+}
+
 void register_device(const char* name) {
   if (!c10::is_privateuse1_backend_registered()) c10::register_privateuse1_backend(name);
   c10::SetAllocator(kLazy, lazy_allocator());
@@ -155,6 +211,21 @@ int ltc_generator_new(uint64_t seed, void** out, LtcError* err) {
 }
 int ltc_generator_clone(const void* g, void** out, LtcError* err) {
   return ltc::guarded(err, [&] { *out = new at::Generator(static_cast<const at::Generator*>(g)->clone()); });
+}
+int ltc_cpu_generator_get(void** out, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator g = at::detail::getDefaultCPUGenerator();
+    std::lock_guard<std::mutex> lock(g.mutex());
+    *out = new at::Generator(g.clone());
+  });
+}
+int ltc_cpu_generator_set(const void* from, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator g = at::detail::getDefaultCPUGenerator();
+    auto state = static_cast<const at::Generator*>(from)->unsafeGetGeneratorImpl()->get_state();
+    std::lock_guard<std::mutex> lock(g.mutex());
+    g.unsafeGetGeneratorImpl()->set_state(*state);
+  });
 }
 void ltc_generator_free(void* g) { delete static_cast<at::Generator*>(g); }
 int ltc_generator_engine(const void* g, LtcEngine* out, LtcError* err) {
@@ -180,6 +251,9 @@ int ltc_default_generator_get(int32_t device, void** state, uint64_t* seed, LtcE
     *seed = g.current_seed();
     if (state) *state = new at::Tensor(g.get_state());
   });
+}
+int ltc_default_generator_slot(int32_t device, const LtcSlot** out, LtcError* err) {
+  return ltc::guarded(err, [&] { *out = ltc::default_generator_slot((c10::DeviceIndex)device); });
 }
 int ltc_default_generator_set(int32_t device, const void* state, LtcError* err) {
   return ltc::guarded(err, [&] {

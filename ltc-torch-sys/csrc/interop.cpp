@@ -64,6 +64,13 @@ int ltc_host_part(const void* t, const LtcDims* d, int64_t offset, void** out, L
     *out = new Tensor(alias(base, base.scalar_type(), sizes, strides, start));
   });
 }
+int ltc_host_is_plain(const void* t) {
+  auto* x = static_cast<const Tensor*>(t)->unsafeGetTensorImpl();
+  const DispatchKeySet others({DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::Python,
+                               DispatchKey::FuncTorchGradWrapper, DispatchKey::FuncTorchBatched});
+  return x->device().is_cpu() && x->layout() == c10::kStrided && x->has_storage() && !x->key_set().has_any(others) &&
+      x->is_non_overlapping_and_dense();
+}
 int ltc_host_is_sole_holder(const void* t) {
   auto& x = *static_cast<const Tensor*>(t);
   return x.use_count() == 1 && x.storage().use_count() == 1;

@@ -59,7 +59,8 @@ class Pool final : public at::Allocator {
     shrink(limit_);
   }
   void lock(bool lock) { lock ? mutex_.lock() : mutex_.unlock(); }
-  void tick() {
+  // After a run: gives back what nobody took for long. Returns the bytes that are kept.
+  size_t tick() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (++now_ % kIdle == 0)
       for (auto& [size, blocks] : free_) {
@@ -68,6 +69,7 @@ class Pool final : public at::Allocator {
         while (idle < blocks.size() && blocks[idle].since + kIdle < now_) release(blocks[idle++].p, size);
         blocks.erase(blocks.begin(), blocks.begin() + idle);
       }
+    return cached_;
   }
   void empty() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -183,10 +185,10 @@ int ltc_pool_limit(size_t bytes, LtcError* err) {
 void ltc_pool_enter(void) {
   if (g_pool && t_depth++ == 0) t_reused = t_fresh = 0;
 }
-void ltc_pool_leave(uint64_t* reused, uint64_t* fresh) {
-  *reused = t_reused, *fresh = t_fresh;
+void ltc_pool_leave(uint64_t* reused, uint64_t* fresh, size_t* cached) {
+  *reused = t_reused, *fresh = t_fresh, *cached = 0;
   if (!g_pool || t_depth == 0) return;
-  if (--t_depth == 0) g_pool->tick();
+  if (--t_depth == 0) *cached = g_pool->tick();
 }
 void ltc_pool_empty(void) {
   if (g_pool) g_pool->empty();

@@ -209,5 +209,6 @@ extern "C" int ltc_init(const LtcVTable* vtable, const char* name, LtcError* err
     ltc::register_kernels();
     ltc::register_autocast();
     ltc::register_interrupted();
+    ltc::register_generators();
   });
 }

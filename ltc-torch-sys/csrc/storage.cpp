@@ -2,9 +2,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/copy.h>
-#include <c10/core/Allocator.h>
-
-#include <atomic>
 
 #include "shim.h"
 
@@ -12,21 +9,6 @@ namespace ltc {
 LtcVTable V;
 
 namespace {
-// Unique addresses so that data_ptr() identity works. They lie in a part of the address space the kernel does not hand
-// out by itself; nothing is mapped there, so touching one faults instead of corrupting.
-constexpr uint64_t kFakeBase = 0x400000000000ull, kFakeSpan = 1ull << 44;
-std::atomic<uint64_t> g_next{0};
-
-struct LazyAllocator final : c10::Allocator {
-  c10::DataPtr allocate(size_t n) override { return fake_data(n, current_device()); }
-  c10::DeleterFnPtr raw_deleter() const override {
-    return [](void*) {};
-  }
-  void copy_data(void*, const void*, std::size_t) const override {
-    TORCH_CHECK(false, "ltc: memory of a lazy tensor cannot be copied by address");
-  }
-};
-
 bool is_plain(const Tensor& cpu) {
   return cpu.is_non_overlapping_and_dense() && cpu.storage_offset() == 0 &&
       cpu.storage().nbytes() == (size_t)cpu.numel() * cpu.itemsize();
@@ -42,17 +24,6 @@ Dims dense_strides(const Tensor& t) {
   return st;
 }
 }  // namespace
-
-c10::Allocator* lazy_allocator() {
-  static LazyAllocator a;
-  return &a;
-}
-c10::DataPtr fake_data(size_t n, c10::DeviceIndex device) {
-  void* p = nullptr;
-  if (n)
-    p = (void*)(kFakeBase + (g_next.fetch_add((n + 63) & ~size_t(63), std::memory_order_relaxed) & (kFakeSpan - 1)));
-  return {p, c10::Device(kLazy, device)};
-}
 
 Layout::Layout(ScalarType dt, IntArrayRef sz, IntArrayRef st)
     : dtype(dt), sizes(sz.begin(), sz.end()), strides(st.begin(), st.end()) {

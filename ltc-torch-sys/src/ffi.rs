@@ -3,6 +3,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::memory::DeviceMemory;
+
 pub(crate) const SLOT_BYTES: usize = 48;
 
 #[repr(C)]
@@ -115,6 +117,16 @@ pub(crate) struct LtcVTable {
         unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
     pub(crate) set_generator_state: unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
     pub(crate) synchronize: unsafe extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) is_idle: unsafe extern "C" fn(Ctx, i32, *mut c_int, *mut LtcError) -> c_int,
+    pub(crate) event_new: unsafe extern "C" fn(Ctx, i32, c_int, *mut *mut c_void, *mut LtcError) -> c_int,
+    pub(crate) event_drop: unsafe extern "C" fn(*mut c_void),
+    pub(crate) event_is_reached: unsafe extern "C" fn(*const c_void, *mut c_int, *mut LtcError) -> c_int,
+    pub(crate) event_wait: unsafe extern "C" fn(*const c_void, *mut LtcError) -> c_int,
+    pub(crate) event_elapsed: unsafe extern "C" fn(*const c_void, *const c_void, *mut f64, *mut LtcError) -> c_int,
+    pub(crate) memory: unsafe extern "C" fn(Ctx, i32, *mut DeviceMemory, *mut LtcError) -> c_int,
+    pub(crate) memory_reset_peaks: unsafe extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) memory_reset_sums: unsafe extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) memory_release: unsafe extern "C" fn(Ctx, *mut LtcError) -> c_int,
     pub(crate) touched: unsafe extern "C" fn(Ctx, *const LtcSlot),
     pub(crate) device_count: i32,
     pub(crate) expect_calls: i32,
@@ -152,6 +164,7 @@ unsafe extern "C" {
         seed: *mut u64,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_default_generator_slot(device: i32, out: *mut *const LtcSlot, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_default_generator_set(device: i32, state: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_bump(tensor: *const c_void, by: u32);
     pub(crate) fn ltc_tensor_grad(tensor: *const c_void) -> *mut c_void;
@@ -218,6 +231,7 @@ unsafe extern "C" {
         out: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_host_is_plain(tensor: *const c_void) -> c_int;
     pub(crate) fn ltc_host_is_sole_holder(t: *const c_void) -> c_int;
 
     pub(crate) fn ltc_plan_new(
@@ -263,7 +277,7 @@ unsafe extern "C" {
 
     pub(crate) fn ltc_pool_limit(bytes: usize, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_pool_enter();
-    pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64);
+    pub(crate) fn ltc_pool_leave(reused: *mut u64, fresh: *mut u64, cached: *mut usize);
     pub(crate) fn ltc_pool_empty();
 
     pub(crate) fn ltc_parallel_for(
@@ -276,6 +290,8 @@ unsafe extern "C" {
 
     pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_cpu_generator_get(out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_cpu_generator_set(generator: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_free(g: *mut c_void);
     pub(crate) fn ltc_default_generator_seed(device: i32, seed: u64, err: *mut LtcError) -> c_int;
 

@@ -35,6 +35,18 @@ pub fn default_generator_state(device: u16) -> Result<Tensor, TorchError> {
     }
 }
 
+/// What holds the state of the default generator of a lazy device. `S` must be the registered recorder's storage type.
+pub fn default_generator_storage<S: 'static>(device: u16) -> Result<&'static S, TorchError> {
+    tensor::check_storage_type::<S>()?;
+    let (err, mut slot) = (ErrorSlot::new(), std::ptr::null());
+    // SAFETY: `slot` is valid for the call; on success it is the slot of a generator that lives as long as the process,
+    // which holds an `S` (checked above).
+    unsafe {
+        err.check(ffi::ltc_default_generator_slot(i32::from(device), &mut slot, err.as_ptr()))?;
+        Ok(&*slot.cast::<S>())
+    }
+}
+
 /// Sets the state of the default generator of a lazy device.
 pub fn set_default_generator_state(device: u16, state: &Tensor) -> Result<(), TorchError> {
     let err = ErrorSlot::new();

@@ -20,6 +20,7 @@ mod fork;
 mod frames;
 mod generators;
 mod history;
+mod memory;
 mod plan;
 mod pool;
 mod recorder;
@@ -37,9 +38,11 @@ pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
 pub use fork::{AtFork, at_fork, came_along};
 pub use generators::{
-    default_generator_seed, default_generator_state, seed_default_generator, set_default_generator_state,
+    default_generator_seed, default_generator_state, default_generator_storage, seed_default_generator,
+    set_default_generator_state,
 };
 pub use history::History;
+pub use memory::DeviceMemory;
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
@@ -47,7 +50,7 @@ pub use register::{forced_changed, register};
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{OneThread, on_one_thread, parallel_for};
 pub use tensor::{
-    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_sole_holder,
-    lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
+    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_plain_host,
+    is_sole_holder, lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
 };
 pub use warnings::take_warnings;

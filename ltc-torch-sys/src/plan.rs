@@ -35,6 +35,21 @@ impl Generator {
         Ok(Generator(out))
     }
 
+    /// An independent generator in the state of libtorch's default one on the CPU.
+    pub fn cpu_default() -> Result<Generator, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: on success `out` is a new generator that is ours.
+        unsafe { err.check(ffi::ltc_cpu_generator_get(&mut out, err.as_ptr()))? };
+        Ok(Generator(out))
+    }
+
+    /// Puts libtorch's default generator on the CPU into this one's state.
+    pub fn make_cpu_default(&self) -> Result<(), TorchError> {
+        let err = ErrorSlot::new();
+        // SAFETY: `self.0` is live and only read.
+        unsafe { err.check(ffi::ltc_cpu_generator_set(self.0, err.as_ptr())) }
+    }
+
     /// # Safety
     /// `p` must be an `at::Generator*` that is ours to free.
     pub(crate) unsafe fn from_raw(p: *mut c_void) -> Self {

@@ -31,13 +31,15 @@ pub struct PoolStats {
     pub settled: u64,
 }
 
-/// Blocks a thread asked for.
+/// Blocks a thread asked for, and what was left then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PoolUse {
     /// That had been kept.
     pub reused: u64,
     /// That had to be asked of the system.
     pub fresh: u64,
+    /// Bytes of the pool that were kept for later at the end; 0 where the thread still holds another [`Pooled`].
+    pub cached: usize,
 }
 
 /// While it lives, large blocks this thread asks for come from the pool.
@@ -68,8 +70,8 @@ impl Drop for Pooled {
 
 fn leave() -> PoolUse {
     let mut usage = PoolUse::default();
-    // SAFETY: both counters are written.
-    unsafe { ffi::ltc_pool_leave(&mut usage.reused, &mut usage.fresh) };
+    // SAFETY: all three numbers are written.
+    unsafe { ffi::ltc_pool_leave(&mut usage.reused, &mut usage.fresh, &mut usage.cached) };
     usage
 }
 

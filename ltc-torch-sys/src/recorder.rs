@@ -4,7 +4,7 @@ use ltc_ir::{ArgFlags, DType, LayoutRef, SignatureRef, View};
 use smallvec::SmallVec;
 use tch::Tensor;
 
-use crate::{eager::EagerCall, error::TorchError, ffi, plan::Generator, tensor};
+use crate::{eager::EagerCall, error::TorchError, ffi, memory::DeviceMemory, plan::Generator, tensor};
 
 /// One tensor or generator argument of a recorded call, in order of appearance.
 #[derive(Debug)]
@@ -72,6 +72,9 @@ pub trait Recorder: Send + Sync + 'static {
     /// What a tensor's storage holds; lives inside the C++ storage object. At most 48 bytes, alignment at most 8.
     type Storage: Send + Sync + 'static;
 
+    /// A moment in a device's work.
+    type Event: Send + Sync + 'static;
+
     /// A storage nobody wrote yet.
     fn storage_uninit(&self, device: u16, layout: LayoutRef) -> Self::Storage;
 
@@ -128,6 +131,34 @@ pub trait Recorder: Send + Sync + 'static {
 
     /// Runs what is recorded and waits until the device is idle.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;
+
+    /// Sends what is recorded; whether all of it has run. Does not wait for it.
+    fn is_idle(&self, device: u16) -> Result<bool, TorchError>;
+
+    /// An event behind all that is recorded. `timed`: that is sent now, so that the event's time is that of nothing
+    /// later; otherwise it may be sent when somebody asks for the event.
+    fn record_event(&self, device: u16, timed: bool) -> Result<Self::Event, TorchError>;
+
+    /// Whether the device has passed an event. Does not wait for it.
+    fn is_reached(event: &Self::Event) -> bool;
+
+    /// Waits until the device has passed an event.
+    fn wait_for(event: &Self::Event) -> Result<(), TorchError>;
+
+    /// From one event to another; `None` while the device has not passed both.
+    fn seconds_between(from: &Self::Event, to: &Self::Event) -> Option<f64>;
+
+    /// Memory of a device.
+    fn memory(&self, device: u16) -> Result<DeviceMemory, TorchError>;
+
+    /// Has the highest values of a device's memory begin anew.
+    fn reset_memory_peaks(&self, device: u16) -> Result<(), TorchError>;
+
+    /// Counts anew what is taken and given back of a device's memory.
+    fn reset_memory_sums(&self, device: u16) -> Result<(), TorchError>;
+
+    /// Gives memory that is kept for the next run back to the system.
+    fn release_memory(&self) -> Result<(), TorchError>;
 
     /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the
     /// use.

@@ -3,6 +3,8 @@
 //! C++ calls them, by the table of `csrc/abi.h`, and nobody else. Each borrows what C++ passes for the call, catches
 //! panics, and turns errors into codes.
 
+mod device;
+
 use std::{
     any::TypeId,
     ffi::{CString, c_char, c_int, c_void},
@@ -59,7 +61,17 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         seed: seed::<R>,
         generator_state: generator_state::<R>,
         set_generator_state: set_generator_state::<R>,
-        synchronize: synchronize::<R>,
+        synchronize: device::synchronize::<R>,
+        is_idle: device::is_idle::<R>,
+        event_new: device::event_new::<R>,
+        event_drop: device::event_drop::<R>,
+        event_is_reached: device::event_is_reached::<R>,
+        event_wait: device::event_wait::<R>,
+        event_elapsed: device::event_elapsed::<R>,
+        memory: device::memory::<R>,
+        memory_reset_peaks: device::memory_reset_peaks::<R>,
+        memory_reset_sums: device::memory_reset_sums::<R>,
+        memory_release: device::memory_release::<R>,
         touched: touched::<R>,
         device_count: i32::from(devices),
         expect_calls: recorder.expects_calls().into(),
@@ -431,11 +443,6 @@ unsafe extern "C" fn set_generator_state<R: Recorder>(
             recorder::<R>(ctx).set_generator_state(device as u16, storage::<R>(generator), state)
         })
     }
-}
-
-unsafe extern "C" fn synchronize<R: Recorder>(ctx: Ctx, device: i32, err: *mut ffi::LtcError) -> c_int {
-    // SAFETY: `ctx` is `register`'s, and `err` is this call's.
-    unsafe { guard(err, || recorder::<R>(ctx).synchronize(device.max(0) as u16)) }
 }
 
 unsafe extern "C" fn touched<R: Recorder>(ctx: Ctx, slot: *const ffi::LtcSlot) {

@@ -214,6 +214,13 @@ pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
     }
 }
 
+/// Whether a tensor is a dense one on the CPU whose memory holds its elements as they are: not conjugated or negated
+/// when they are read, and of no kind that answers operators itself.
+pub fn is_plain_host(t: &Tensor) -> bool {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_host_is_plain(raw(t)) != 0 }
+}
+
 /// Whether this handle is the only one of the tensor and of its memory.
 pub fn is_sole_holder(t: &Tensor) -> bool {
     // SAFETY: `t` is a live tensor.

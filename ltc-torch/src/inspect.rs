@@ -25,7 +25,7 @@ impl Default for Computations {
 }
 
 /// The value a lazy tensor shows, recorded if it is a view.
-fn value_of(t: &Tensor) -> Result<TraceValue, Error> {
+pub(crate) fn value_of(t: &Tensor) -> Result<TraceValue, Error> {
     let index = crate::device_of(t).ok_or_else(|| Error::Tch("expected a tensor on the ltc device".into()))?;
     let device = runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| s.read(device, view, SiteId::default()))?)

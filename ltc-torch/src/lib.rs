@@ -24,6 +24,7 @@ mod capture;
 mod capture_log;
 mod error;
 mod fork;
+mod host_program;
 mod inspect;
 mod recorder;
 mod replay;
@@ -38,8 +39,9 @@ use std::{
 pub use capture::Capture;
 pub use capture_log::is_open as is_capturing;
 pub use error::Error;
+pub use host_program::{HostProgram, HostRecording};
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
-use ltc_backend::{DeviceIndex, MemoryInfo};
+use ltc_backend::{Capacity, MemoryInfo, MemoryReset};
 pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{
     Session, Storage,
@@ -450,7 +452,29 @@ pub fn take_events() -> Result<Vec<Event>, Error> {
 pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
     let rt = runtime()?;
     rt.session.device(index)?;
-    Ok(ltc_backend::Backend::memory(&*rt.backend, DeviceIndex(index)))
+    Ok(rt.session.memory(index))
+}
+
+/// Has numbers of [`memory`] begin anew.
+pub fn reset_memory(index: u16, what: MemoryReset) -> Result<(), Error> {
+    let rt = runtime()?;
+    rt.session.device(index)?;
+    rt.session.reset_memory(index, what);
+    Ok(())
+}
+
+/// How much memory a device has; `None` where nobody knows.
+pub fn capacity(index: u16) -> Result<Option<Capacity>, Error> {
+    let rt = runtime()?;
+    rt.session.device(index)?;
+    Ok(rt.session.capacity(index))
+}
+
+/// What a device is, for people to read.
+pub fn device_name(index: u16) -> Result<String, Error> {
+    let rt = runtime()?;
+    rt.session.device(index)?;
+    Ok(rt.session.device_name(index))
 }
 
 /// Gives the memory kept for the next run back to the system. Waits for what was sent before.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ltc_backend::DeviceIndex;
-use ltc_core::{Device, Session, Storage, TraceValue};
+use ltc_backend::{DeviceIndex, MemoryReset};
+use ltc_core::{Device, Marker, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
-use ltc_torch_sys::{EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError};
+use ltc_torch_sys::{DeviceMemory, EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError};
 use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
@@ -51,6 +51,7 @@ impl LtcRecorder {
 
 impl Recorder for LtcRecorder {
     type Storage = Storage;
+    type Event = Marker;
 
     fn storage_uninit(&self, device: u16, layout: LayoutRef) -> Storage {
         Storage::uninit(self.session.device(device).ok(), layout)
@@ -177,6 +178,61 @@ impl Recorder for LtcRecorder {
         let dev = self.device(device)?;
         dev.sync().map_err(to_torch)?;
         dev.wait().map_err(to_torch)
+    }
+
+    fn is_idle(&self, device: u16) -> Result<bool, TorchError> {
+        Ok(self.device(device)?.deferred_marker().is_reached())
+    }
+
+    fn record_event(&self, device: u16, timed: bool) -> Result<Marker, TorchError> {
+        capture_log::obstacle(|| "it records an event".into());
+        let dev = self.device(device)?;
+        if timed { dev.marker().map_err(to_torch) } else { Ok(dev.deferred_marker()) }
+    }
+
+    fn is_reached(event: &Marker) -> bool {
+        event.is_reached()
+    }
+
+    fn wait_for(event: &Marker) -> Result<(), TorchError> {
+        event.wait().map_err(to_torch)
+    }
+
+    fn seconds_between(from: &Marker, to: &Marker) -> Option<f64> {
+        to.seconds_since(from)
+    }
+
+    fn memory(&self, device: u16) -> Result<DeviceMemory, TorchError> {
+        let index = self.device(device)?.index();
+        let (memory, capacity) = (self.session.memory(index), self.session.capacity(index).unwrap_or_default());
+        Ok(DeviceMemory {
+            used: memory.used as u64,
+            peak: memory.peak as u64,
+            taken: memory.taken as u64,
+            freed: memory.freed as u64,
+            reserved: memory.reserved() as u64,
+            reserved_peak: memory.reserved_peak as u64,
+            available: capacity.available as u64,
+            total: capacity.total as u64,
+        })
+    }
+
+    fn reset_memory_peaks(&self, device: u16) -> Result<(), TorchError> {
+        self.session.reset_memory(self.device(device)?.index(), MemoryReset::Peaks);
+        Ok(())
+    }
+
+    fn reset_memory_sums(&self, device: u16) -> Result<(), TorchError> {
+        self.session.reset_memory(self.device(device)?.index(), MemoryReset::Sums);
+        Ok(())
+    }
+
+    fn release_memory(&self) -> Result<(), TorchError> {
+        for device in self.session.devices() {
+            device.wait().map_err(to_torch)?;
+        }
+        ltc_torch_sys::empty_pool();
+        Ok(())
     }
 }
 

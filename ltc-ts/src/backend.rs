@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, Executable, HostTensor, MemoryInfo};
+use ltc_backend::{
+    Backend, BackendError, Buffer, Capacity, DeviceIndex, Executable, HostTensor, MemoryInfo, MemoryReset,
+};
 use ltc_ir::{DType, Graph, Layout, LayoutRef};
 use ltc_torch_sys::{Generator, Held, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
@@ -14,6 +16,7 @@ use crate::{
         Meter, Profile, RunStats, StepTime, TchBuffer, TsExecutable,
         buffer::{tensor_from_bytes, tensor_to_bytes, wrap},
     },
+    host,
     program::Program,
 };
 
@@ -70,6 +73,12 @@ impl TsBackend {
         Ok(wrap(Held::Tensor(host), &layout, meter, bytes))
     }
 
+    /// A buffer around a host tensor that its owner only lends: its memory is not counted. Nobody may write to it while
+    /// the buffer lives.
+    pub fn lend(&self, device: DeviceIndex, host: Tensor, layout: &LayoutRef) -> Result<Buffer, BackendError> {
+        Ok(wrap(Held::Tensor(host), layout, self.meter(device)?, 0))
+    }
+
     /// A buffer around a generator state.
     pub fn wrap_generator(&self, device: DeviceIndex, state: Generator) -> Result<Buffer, BackendError> {
         let layout = LayoutRef::new(Layout::contiguous(DType::RngState, &[]));
@@ -89,11 +98,6 @@ impl TsBackend {
     /// The steps timed since the last call, those that took longest first.
     pub fn take_profile(&self) -> Vec<StepTime> {
         self.profile.take()
-    }
-
-    /// Forgets the highest memory use so far.
-    pub fn reset_peak_memory(&self, device: DeviceIndex) -> Result<(), BackendError> {
-        self.meter(device).map(|m| m.reset_peak())
     }
 }
 
@@ -159,7 +163,20 @@ impl Backend for TsBackend {
     }
 
     fn memory(&self, device: DeviceIndex) -> MemoryInfo {
-        let info = self.meter(device).map(|m| m.info()).unwrap_or_default();
-        MemoryInfo { cached: pool_stats().cached, ..info }
+        self.meter(device).map(|m| m.info(pool_stats().cached)).unwrap_or_default()
+    }
+
+    fn reset_memory(&self, device: DeviceIndex, what: MemoryReset) {
+        if let Ok(meter) = self.meter(device) {
+            meter.reset(what);
+        }
+    }
+
+    fn capacity(&self, device: DeviceIndex) -> Option<Capacity> {
+        self.meter(device).ok().and_then(|_| host::capacity())
+    }
+
+    fn device_name(&self, _device: DeviceIndex) -> String {
+        host::name()
     }
 }

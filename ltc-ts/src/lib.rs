@@ -12,6 +12,7 @@
 //! | `fusion/` | which operators become one kernel; last uses of values |
 //! | `program/` | graph to program: lowering, for other sizes too; what it costs; how it prints |
 //! | `exec/` | programs run: buffers, the run loop, kernels on libtorch's tensors |
+//! | `host.rs` | what machine this is |
 //! | `backend.rs` | devices, uploads, downloads, compile |
 //!
 //! What kernels compute, and how fast, is the crate `ltc-kernels`.
@@ -29,6 +30,7 @@ mod backend;
 mod config;
 mod exec;
 mod fusion;
+mod host;
 mod program;
 mod rewrite;
 

@@ -100,9 +100,17 @@ impl Device {
         Ok(self.0.runtime.backend.synchronize(self.0.index)?)
     }
 
-    /// A mark behind all that was sent so far.
+    /// A mark behind all that was recorded so far, which goes to the executor with what is pending, if anything is.
     pub(crate) fn mark(&self) -> Arc<Reached> {
-        self.0.executor.mark()
+        let mark = Arc::new(Reached::default());
+        // Held all along: another thread's sync may have taken what was pending and not sent it yet.
+        let mut syncing = self.0.syncing.lock();
+        if self.0.pending_ops.lock().live().is_empty() {
+            self.0.executor.mark(mark.clone());
+        } else {
+            syncing.marks.push(mark.clone());
+        }
+        mark
     }
 
     /// Waits for a mark; false if the wait was given up.

@@ -1,16 +1,16 @@
-"""What PyTorch expects of a device module (``torch.ltc``), and the few places where PyTorch reads memory by address."""
+"""What PyTorch expects of a device module (``torch.ltc``)."""
 
 import os
 import types
 from collections.abc import Iterable
-from multiprocessing.reduction import ForkingPickler
+from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-from torch.multiprocessing import reductions
 
-from torch_ltc import _ltc
-from torch_ltc._runtime import Device, device_index
+from torch_ltc import _ltc, _memory, _streams
+from torch_ltc._host_copies import patch_memory_by_address, send_between_processes
+from torch_ltc._runtime import Device, current_or, device_index, on_device
 
 
 class device:
@@ -21,12 +21,12 @@ class device:
         self.previous = 0
 
     def __enter__(self) -> Self:
-        if self.index > 0:
+        if self.index >= 0:
             self.previous = torch._C._accelerator_exchangeDevice(self.index)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self.index > 0:
+        if self.index >= 0:
             torch._C._accelerator_exchangeDevice(self.previous)
 
 
@@ -37,10 +37,7 @@ def current_device() -> int:
 
 def set_device(device: Device) -> None:
     """Makes this the current ltc device."""
-    index = device_index(device)
-    if not 0 <= index < _ltc.device_count():
-        raise RuntimeError(f"invalid device index {index}: there are {_ltc.device_count()} ltc devices")
-    torch._C._accelerator_setDeviceIndex(index)
+    torch._C._accelerator_setDeviceIndex(current_or(device))
 
 
 def synchronize(device: Device = None) -> None:
@@ -84,20 +81,37 @@ def manual_seed(seed: int) -> None:
     _ltc.manual_seed(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def memory_allocated(device: Device = None) -> int:
-    """Bytes in live buffers of the device."""
-    return _ltc.memory(device_index(device))[0]
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What a device is."""
+
+    name: str
+    #: Bytes.
+    total_memory: int
+    #: Threads that its kernels use.
+    threads: int
 
 
-def max_memory_allocated(device: Device = None) -> int:
-    """Highest number of bytes in live buffers so far."""
-    return _ltc.memory(device_index(device))[1]
+def get_device_properties(device: Device = None) -> DeviceProperties:
+    """Name, memory and threads of a device."""
+    return DeviceProperties(get_device_name(device), _memory.mem_get_info(device)[1], torch.get_num_threads())
 
 
-def empty_cache() -> None:
-    """Forgets compiled programs, and gives memory kept for the next run back to the system."""
-    _ltc.clear_cache()
-    _ltc.empty_cache()
+def get_device_name(device: Device = None) -> str:
+    """The name of the processor that the device's programs run on."""
+    return _ltc.device_name(current_or(device))
+
+
+def get_device_capability(device: Device = None) -> dict[str, Any]:
+    """What the device can do: its dtypes, as :func:`torch.accelerator.get_device_capability` tells them."""
+    return torch._C._accelerator_getDeviceCapability(current_or(device))
+
+
+class device_of(device):
+    """Context in which ``torch.device("ltc")`` means the device of a tensor; nothing changes for tensors elsewhere."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.device if on_device(obj) else None)
 
 
 def is_available() -> bool:
@@ -120,6 +134,16 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.bfloat16, torch.float16]
 
 
+def init() -> None:
+    """Makes the device ready: importing :mod:`torch_ltc` did that."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "default_generators":
+        return tuple(torch.ops.ltc._default_generator(i) for i in range(_ltc.device_count()))
+    raise AttributeError(f"module 'torch.ltc' has no attribute '{name}'")
+
+
 def _module() -> types.ModuleType:
     m: Any = types.ModuleType("torch.ltc", "The ltc device module.")
     for f in (
@@ -134,84 +158,30 @@ def _module() -> types.ModuleType:
         initial_seed,
         seed,
         manual_seed,
-        memory_allocated,
-        max_memory_allocated,
-        empty_cache,
         is_available,
         is_initialized,
         is_bf16_supported,
         get_amp_supported_dtype,
+        init,
+        device_of,
+        DeviceProperties,
+        get_device_properties,
+        get_device_name,
+        get_device_capability,
+        *_memory.FUNCTIONS,
+        *_streams.FUNCTIONS,
     ):
         setattr(m, f.__name__, f)
+    m.Stream = torch.Stream
+    m.Event = torch.Event
     m.manual_seed_all = manual_seed
     m.seed_all = seed
     m.device_count = _ltc.device_count
     m._initialized = True
     m._is_in_bad_fork = lambda: False
-    m._lazy_init = lambda: None
+    m._lazy_init = init
+    m.__getattr__ = __getattr__
     return m
-
-
-def _host_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
-
-
-def _storage_from_bytes(flat: torch.Tensor, device: str) -> torch.UntypedStorage:
-    return flat.to(device).untyped_storage()
-
-
-def _typed_storage_from_bytes(flat: torch.Tensor, device: str, dtype: torch.dtype) -> torch.storage.TypedStorage:
-    return torch.storage.TypedStorage(wrap_storage=_storage_from_bytes(flat, device), dtype=dtype, _internal=True)
-
-
-def _patch_memory_by_address() -> None:
-    """Pickling a storage, swapping its bytes and DLPack take memory by address, which tensors on ltc do not have."""
-    untyped_storage: Any = torch.UntypedStorage
-    typed_storage: Any = torch.storage.TypedStorage
-    untyped, typed = untyped_storage.__reduce__, typed_storage.__reduce__
-
-    def reduce_untyped(self: Any) -> Any:
-        if self.device.type != "ltc":
-            return untyped(self)
-        return _storage_from_bytes, (_host_bytes(self), str(self.device))
-
-    def reduce_typed(self: Any) -> Any:
-        if self._untyped_storage.device.type != "ltc":
-            return typed(self)
-        storage = self._untyped_storage
-        return _typed_storage_from_bytes, (_host_bytes(storage), str(storage.device), self.dtype)
-
-    swap_bytes = untyped_storage._byteswap
-
-    def byteswap(self: Any, element_size: int) -> None:
-        if self.device.type != "ltc":
-            return swap_bytes(self, element_size)
-        host = self.cpu()
-        swap_bytes(host, element_size)
-        self.copy_(host)
-
-    untyped_storage._byteswap = byteswap
-    untyped_storage.__reduce__ = reduce_untyped
-    typed_storage.__reduce__ = reduce_typed
-
-    tensor_class: Any = torch.Tensor
-    modules: list[Any] = [torch, torch.utils.dlpack]
-    export, to_dlpack = tensor_class.__dlpack__, torch.utils.dlpack.to_dlpack
-    refusal = "tensors on ltc have no memory to share: use t.cpu()"
-
-    def dlpack(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        if self.device.type == "ltc":
-            raise BufferError(refusal)
-        return export(self, *args, **kwargs)
-
-    def to(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(tensor, torch.Tensor) and tensor.device.type == "ltc":
-            raise BufferError(refusal)
-        return to_dlpack(tensor, *args, **kwargs)
-
-    tensor_class.__dlpack__ = dlpack
-    for module in modules:
-        module.to_dlpack = to
 
 
 _interrupted = torch.library.Library("ltc", "IMPL")
@@ -225,46 +195,14 @@ def _raise_in_waits() -> None:
     _interrupted.impl("_interrupted", _ltc.raise_interrupt, "CompositeExplicitAutograd")
 
 
-def _received(host: torch.Tensor, device: str, requires_grad: bool, parameter: bool) -> torch.Tensor:
-    tensor = host.to(device)
-    if parameter:
-        return torch.nn.Parameter(tensor, requires_grad=requires_grad)
-    return tensor.requires_grad_() if requires_grad else tensor
-
-
-def _send_between_processes() -> None:
-    """What :mod:`torch.multiprocessing` sends of a tensor on the device is its values, in shared memory of the CPU."""
-    send, send_storage = reductions.reduce_tensor, reductions.reduce_storage
-
-    def reduce_tensor(tensor: torch.Tensor) -> Any:
-        if tensor.device.type != "ltc":
-            return send(tensor)
-        if tensor.requires_grad and not tensor.is_leaf:
-            raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support"
-                " crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor"
-                " before serializing (e.g., putting it on the queue)."
-            )
-        torch.utils.hooks.warn_if_has_hooks(tensor)
-        parameter = isinstance(tensor, torch.nn.Parameter)
-        return _received, (tensor.detach().cpu(), str(tensor.device), tensor.requires_grad, parameter)
-
-    def reduce_storage(storage: Any) -> Any:
-        return storage.__reduce__() if storage.device.type == "ltc" else send_storage(storage)
-
-    for known in (torch.Tensor, torch.nn.Parameter):
-        ForkingPickler.register(known, reduce_tensor)
-    ForkingPickler.register(torch.UntypedStorage, reduce_storage)
-
-
 def register() -> None:
     """Registers the device with PyTorch."""
     torch.utils.rename_privateuse1_backend("ltc")
     _ltc.init()
     torch._register_device_module("ltc", _module())
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
-    _patch_memory_by_address()
+    patch_memory_by_address()
     _raise_in_waits()
-    _send_between_processes()
+    send_between_processes()
     # Without the interpreter's lock; what is left to do for a fork is done by the system's handlers.
     os.register_at_fork(before=_ltc.before_fork)

@@ -4,6 +4,8 @@ from typing import Any, TypeGuard
 
 import torch
 
+from torch_ltc import _ltc
+
 #: What names an ltc device: an index, a string, a `torch.device`, or nothing for the first.
 Device = int | str | torch.device | None
 
@@ -18,6 +20,14 @@ def device_index(device: Device = None) -> int:
     if device.type != "ltc":
         raise ValueError(f"expected an ltc device, got {device}")
     return device.index or 0
+
+
+def current_or(device: Device) -> int:
+    """The index of the ltc device that is meant, the current one by ``None``; checked."""
+    index = torch._C._accelerator_getDeviceIndex() if device is None else device_index(device)
+    if not 0 <= index < _ltc.device_count():
+        raise RuntimeError(f"invalid device index {index}: there are {_ltc.device_count()} ltc devices")
+    return index
 
 
 def on_device(value: Any) -> TypeGuard[torch.Tensor]:

@@ -125,6 +125,7 @@ impl Executable for TsExecutable {
         let mut stats = if single_threaded { on_one_thread(OneThread::Kernels, run) } else { run() };
         stats.single_threaded += u64::from(single_threaded);
         let blocks = pooled.leave();
+        self.meter.note_cached(blocks.cached);
         (stats.blocks_reused, stats.blocks_new) =
             (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
         let mut state = self.state.lock();

@@ -9,13 +9,19 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use ltc_backend::MemoryInfo;
+use ltc_backend::{MemoryInfo, MemoryReset};
 
 /// Bytes in use on one device, now and at most.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     used: AtomicUsize,
     peak: AtomicUsize,
+    /// What was given back, ever. What was taken is that and what is in use.
+    freed: AtomicUsize,
+    /// What was taken, and given back, before the last reset.
+    taken_before: AtomicUsize,
+    freed_before: AtomicUsize,
+    reserved_peak: AtomicUsize,
 }
 
 impl Meter {
@@ -31,16 +37,44 @@ impl Meter {
 
     pub(crate) fn sub(&self, bytes: usize) {
         if bytes != 0 {
+            self.freed.fetch_add(bytes, Relaxed);
             self.used.fetch_sub(bytes, Relaxed);
         }
     }
 
-    pub(crate) fn info(&self) -> MemoryInfo {
-        MemoryInfo { used: self.used.load(Relaxed), peak: self.peak.load(Relaxed), cached: 0 }
+    /// So many bytes are kept for reuse now.
+    pub(crate) fn note_cached(&self, cached: usize) {
+        let reserved = self.used.load(Relaxed) + cached;
+        if reserved > self.reserved_peak.load(Relaxed) {
+            self.reserved_peak.fetch_max(reserved, Relaxed);
+        }
     }
 
-    pub(crate) fn reset_peak(&self) {
-        self.peak.store(self.used.load(Relaxed), Relaxed);
+    fn ever_taken(&self) -> usize {
+        self.freed.load(Relaxed).wrapping_add(self.used.load(Relaxed))
+    }
+
+    /// `cached`: bytes that are kept for reuse.
+    pub(crate) fn info(&self, cached: usize) -> MemoryInfo {
+        self.note_cached(cached);
+        let (used, peak) = (self.used.load(Relaxed), self.peak.load(Relaxed));
+        let taken = self.ever_taken().wrapping_sub(self.taken_before.load(Relaxed));
+        let freed = self.freed.load(Relaxed).wrapping_sub(self.freed_before.load(Relaxed));
+        let reserved_peak = self.reserved_peak.load(Relaxed).max(peak);
+        MemoryInfo { used, peak, taken, freed, cached, reserved_peak }
+    }
+
+    pub(crate) fn reset(&self, what: MemoryReset) {
+        match what {
+            MemoryReset::Peaks => {
+                self.peak.store(self.used.load(Relaxed), Relaxed);
+                self.reserved_peak.store(0, Relaxed);
+            }
+            MemoryReset::Sums => {
+                self.taken_before.store(self.ever_taken(), Relaxed);
+                self.freed_before.store(self.freed.load(Relaxed), Relaxed);
+            }
+        }
     }
 }
 
@@ -85,21 +119,29 @@ mod tests {
         let a = Charge::new(&meter, 100);
         let b = Charge::new(&meter, 50);
         drop(a);
-        assert_eq!(meter.info(), MemoryInfo { used: 50, peak: 150, cached: 0 });
-        meter.reset_peak();
-        assert_eq!(meter.info().peak, 50);
+        let info = MemoryInfo { used: 50, peak: 150, taken: 150, freed: 100, cached: 0, reserved_peak: 150 };
+        assert_eq!(meter.info(0), info);
+        meter.note_cached(200);
+        assert_eq!(meter.info(100), MemoryInfo { cached: 100, reserved_peak: 250, ..info });
+        meter.reset(MemoryReset::Peaks);
+        meter.reset(MemoryReset::Sums);
+        assert_eq!(
+            meter.info(10),
+            MemoryInfo { used: 50, peak: 50, taken: 0, freed: 0, cached: 10, reserved_peak: 60 }
+        );
         drop(b);
-        assert_eq!(meter.info().used, 0);
+        drop(Charge::new(&meter, 7));
+        assert_eq!(meter.info(0), MemoryInfo { used: 0, peak: 50, taken: 7, freed: 57, cached: 0, reserved_peak: 60 });
     }
 
     #[test]
     fn bytes_move_between_holders_of_one_meter_only() {
         let (here, there) = (Arc::new(Meter::default()), Arc::new(Meter::default()));
         assert_eq!(Charge::new(&here, 8).release_to(&there), None);
-        assert_eq!(here.info().used, 0, "what is not handed over is returned");
+        assert_eq!(here.info(0).used, 0, "what is not handed over is returned");
         assert_eq!(Charge::new(&here, 8).release_to(&here), Some(8));
-        assert_eq!(here.info().used, 8, "now the new holder's to return");
+        assert_eq!(here.info(0).used, 8, "now the new holder's to return");
         drop(Charge::adopt(&here, 8));
-        assert_eq!(here.info().used, 0);
+        assert_eq!(here.info(0).used, 0);
     }
 }

@@ -1,0 +1,250 @@
+"""Graphs over CPU tensors, as ``torch.compile`` hands them over, as programs.
+
+A graph is recorded once per layout of its inputs: its operators are called with tensors on ltc that show the memory of
+the CPU tensors. From then on the program runs on the memory of whatever CPU tensors come, without copies.
+"""
+
+import math
+import operator
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_ltc import _ltc
+from torch_ltc._runtime import on_device
+
+#: Programs kept per graph, one for each kind of inputs; the one that was not used for longest goes.
+MAX_PROGRAMS = 64
+#: Recordings that other threads may spoil before the graph is run as it is.
+MAX_ATTEMPTS = 8
+
+_CPU = torch.device("cpu")
+
+
+def _is_view(node: fx.Node) -> bool:
+    """Whether a node shows the memory of its first argument, and computes nothing."""
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return isinstance(node.args[0], fx.Node) and _is_view(node.args[0])
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    schema = node.target._schema
+    aliases = [r.alias_info for r in schema.returns]
+    shows = bool(aliases) and all(a is not None and not a.is_write for a in aliases)
+    return shows and not schema.is_mutable and isinstance(node.args[0] if node.args else None, fx.Node)
+
+
+def _takes_device(target: Any) -> bool:
+    return isinstance(target, torch._ops.OpOverload) and any(a.name == "device" for a in target._schema.arguments)
+
+
+def _is_tensor(node: fx.Node) -> bool:
+    """Whether a node's value is a tensor, and not a size or another number."""
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _effect(graph: fx.GraphModule) -> str | None:
+    """What a call of the graph does besides its results; None where nothing."""
+    for node in graph.graph.nodes:
+        target = node.target
+        if node.op == "call_function" and isinstance(target, torch._ops.OpOverload):
+            if target._schema.is_mutable or not target._schema.returns:
+                return f"{target} does more than return a value"
+        elif node.op in ("call_method", "call_module"):
+            return f"{node.op} of {target} may do anything"
+    return None
+
+
+def _lend(tensor: torch.Tensor, kind: list[Any]) -> torch.Tensor:
+    """A dense tensor over the memory that another one shows. `kind` is told what cannot be seen from it."""
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if torch.empty_like(plain, device="meta").stride() == plain.stride():
+        return plain
+    size, stride = plain.size(), plain.stride()
+    kind.append((size, stride))
+    extent = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if plain.numel() > 0 else 0
+    return plain.as_strided((extent,), (1,))
+
+
+def _shown(lent: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """What `tensor` shows of the memory that :func:`_lend` lent of it."""
+    if lent.size() == tensor.size() and lent.stride() == tensor.stride():
+        return lent
+    return lent.as_strided(tensor.size(), tensor.stride(), 0)
+
+
+class _Recorder(fx.Interpreter):
+    """Calls the operators of a graph with tensors on ltc, also where they name the CPU."""
+
+    def __init__(self, graph: fx.GraphModule, wanted: set[fx.Node], constants: dict[str, torch.Tensor]) -> None:
+        super().__init__(graph)
+        self.wanted = wanted
+        self.constants = constants
+        self.found: dict[fx.Node, Any] = {}
+
+    def run_node(self, n: fx.Node) -> Any:
+        result = super().run_node(n)
+        if n in self.wanted:
+            self.found[n] = result
+        return result
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        if target in self.constants:
+            return self.constants[target]
+        return super().get_attr(target, args, kwargs)
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        def moved(value: Any) -> Any:
+            return torch.device("ltc") if isinstance(value, torch.device) and value == _CPU else value
+
+        args, kwargs = tuple(moved(a) for a in args), {name: moved(a) for name, a in kwargs.items()}
+        if _takes_device(target) and kwargs.get("device") is None:
+            is_factory = not any(isinstance(a, torch.Tensor) for a in (*args, *kwargs.values()))
+            if is_factory and not any(isinstance(a, torch.device) for a in args):
+                kwargs["device"] = torch.device("ltc")
+        return super().call_function(target, args, kwargs)
+
+    def output(self, target: Any, args: Any, kwargs: Any) -> None:
+        return None
+
+
+class HostGraph:
+    """A graph over CPU tensors, called with a list of its inputs, which is emptied."""
+
+    def __init__(self, graph: fx.GraphModule) -> None:
+        self.graph = graph
+        self.inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        (output,) = (n for n in graph.graph.nodes if n.op == "output")
+        self.results: Sequence[Any] = output.args[0]
+        #: Nodes whose values a program computes, in order.
+        self.computed: list[fx.Node] = []
+        #: Nodes that are called on the CPU afterwards, in order: views of inputs and of what was computed, and numbers.
+        self.after: list[fx.Node] = []
+        for node in self.results:
+            if isinstance(node, fx.Node):
+                self._provide(node)
+        #: Tensors that the graph holds, which are inputs like others.
+        self.constants: dict[str, torch.Tensor] = {}
+        for node in graph.graph.nodes:
+            if node.op == "get_attr":
+                value = operator.attrgetter(node.target)(graph)
+                if isinstance(value, torch.Tensor):
+                    self.constants[node.target] = value
+        #: What the inputs have to be besides their layouts, and the program for them.
+        self.programs: list[tuple[list[Any], _ltc.HostProgram]] = []
+        #: Calls that ran a program, and all others.
+        self.counts = [0, 0]
+        self.attempts = 0
+        self.lock = threading.Lock()
+        #: Why the graph runs as it is.
+        self.refusal: str | None = None
+        if (effect := _effect(graph)) is not None:
+            self._refuse(effect)
+
+    def _provide(self, node: fx.Node) -> None:
+        """Has a node's value made: it is an input, computed, or follows from others without a program."""
+        if node.op in ("placeholder", "get_attr") or node in self.computed or node in self.after:
+            return
+        if _is_tensor(node) and not _is_view(node):
+            self.computed.append(node)
+            return
+        for needed in node.all_input_nodes:
+            self._provide(needed)
+        self.after.append(node)
+
+    def __call__(self, args: list[Any]) -> Sequence[Any]:
+        given = list(args)
+        args.clear()
+        computed = self._computed(given) if self.refusal is None else None
+        if computed is None:
+            self.counts[1] += 1
+            return self.graph.forward(*given)
+        self.counts[0] += 1
+        return self._returned(given, computed)
+
+    def _computed(self, given: list[Any]) -> list[torch.Tensor] | None:
+        """The values of `self.computed`; None where no program could be had."""
+        numbers = [a for a in given if not isinstance(a, torch.Tensor)]
+        tensors = [a for a in given if isinstance(a, torch.Tensor)]
+        tensors.extend(self.constants.values())
+        found = self._run(numbers, tensors)
+        if found is not None:
+            return found
+        kind = list(numbers)
+        lent = [_lend(t, kind) for t in tensors]
+        if len(kind) > len(numbers) and (found := self._run(kind, lent)) is not None:
+            return found
+        program = self._record(given, lent)
+        if program is None:
+            return None
+        with self.lock:
+            self.programs = [(kind, program), *self.programs][:MAX_PROGRAMS]
+        return program.run(lent)
+
+    def _run(self, kind: list[Any], tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
+        """What the program for these inputs computes; None where there is none."""
+        for place, (expected, program) in enumerate(self.programs):
+            if not _are_same(expected, kind):
+                continue
+            found = program.run(tensors)
+            if found is not None:
+                if place > 0:
+                    with self.lock:
+                        self.programs = sorted(self.programs, key=lambda entry: entry[1] is not program)
+                return found
+        return None
+
+    def _record(self, given: list[Any], lent: list[torch.Tensor]) -> _ltc.HostProgram | None:
+        recording = _ltc.record_host_graph()
+        if recording is None:
+            return None  # another thread captures: the next call may
+        self.attempts += 1
+        try:
+            shown = iter([recording.lend(t) for t in lent])
+            arguments = [_shown(next(shown), a) if isinstance(a, torch.Tensor) else a for a in given]
+            constants = {name: _shown(next(shown), t) for name, t in self.constants.items()}
+            recorder = _Recorder(self.graph, set(self.computed), constants)
+            with torch.no_grad(), torch._C._DisableAutocast():
+                recorder.run(*arguments)
+            results = [recorder.found[n] for n in self.computed]
+            for node, result in zip(self.computed, results, strict=True):
+                if not on_device(result):
+                    self._refuse(f"{node.target} makes no tensor on ltc")
+                    return None
+            program, why, may_go_better = recording.end(results)
+        except Exception as error:  # noqa: BLE001  whatever it is, the graph as it is raises it, or needs no recording
+            self._refuse(f"it cannot be recorded: {error}")
+            return None
+        finally:
+            recording.close()
+        if program is None and not (may_go_better and self.attempts < MAX_ATTEMPTS):
+            self._refuse(why)
+        self.attempts = self.attempts if program is None else 0
+        return program
+
+    def _refuse(self, why: str) -> None:
+        self.refusal = why
+        warnings.warn(f'torch.compile(backend="ltc"): a graph runs as it is on the CPU: {why}', stacklevel=2)
+
+    def _returned(self, given: list[Any], computed: list[torch.Tensor]) -> list[Any]:
+        known: dict[fx.Node, Any] = dict(zip(self.inputs, given, strict=True))
+        known.update(zip(self.computed, computed, strict=True))
+
+        def value(node: fx.Node) -> Any:
+            return self.constants[str(node.target)] if node.op == "get_attr" else known[node]
+
+        for node in self.after:
+            args, kwargs = fx.map_arg((node.args, node.kwargs), value)
+            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+        return [value(r) if isinstance(r, fx.Node) else r for r in self.results]
+
+
+def _are_same(expected: list[Any], given: list[Any]) -> bool:
+    """Whether what is no tensor is what a program was recorded with."""
+    same = len(expected) == len(given) and all(type(a) is type(b) and a == b for a, b in zip(expected, given))
+    return same and all(math.copysign(1, a) == math.copysign(1, b) for a, b in zip(expected, given) if type(a) is float)
