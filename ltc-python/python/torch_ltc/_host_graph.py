@@ -8,8 +8,8 @@ import math
 import operator
 import threading
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
@@ -113,6 +113,25 @@ class _Recorder(fx.Interpreter):
         return None
 
 
+class _Recorded(NamedTuple):
+    """A program, and what it takes."""
+
+    program: _ltc.HostProgram
+    #: What is no tensor among the inputs, then sizes and strides of the tensors at `windows`.
+    kind: list[Any]
+    #: Positions, among the tensors, of those that are not dense.
+    windows: list[int]
+
+    def run(self, numbers: list[Any], tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
+        """What it computes; None where it was recorded for other inputs."""
+        kind = numbers
+        if self.windows:
+            kind, tensors = list(numbers), list(tensors)
+            for i in self.windows:
+                tensors[i] = _lend(tensors[i], kind)
+        return self.program.run(tensors) if _are_same(self.kind, kind) else None
+
+
 class HostGraph:
     """A graph over CPU tensors, called with a list of its inputs, which is emptied."""
 
@@ -135,8 +154,9 @@ class HostGraph:
                 value = operator.attrgetter(node.target)(graph)
                 if isinstance(value, torch.Tensor):
                     self.constants[node.target] = value
-        #: What the inputs have to be besides their layouts, and the program for them.
-        self.programs: list[tuple[list[Any], _ltc.HostProgram]] = []
+        self.finish = self._finish()
+        #: Programs, the one that ran last first.
+        self.programs: list[_Recorded] = []
         #: Calls that ran a program, and all others.
         self.counts = [0, 0]
         self.attempts = 0
@@ -157,6 +177,21 @@ class HostGraph:
             self._provide(needed)
         self.after.append(node)
 
+    def _finish(self) -> Callable[..., list[Any]]:
+        """The rest of the graph as a function: from inputs, what was computed, and constants, to the results."""
+        rest = fx.Graph()
+        known = {node: rest.placeholder(f"input_{i}") for i, node in enumerate(self.inputs)}
+        known.update((node, rest.placeholder(f"computed_{i}")) for i, node in enumerate(self.computed))
+        held = {name: rest.placeholder(f"constant_{i}") for i, name in enumerate(self.constants)}
+
+        def place(node: fx.Node) -> fx.Node:
+            return held[str(node.target)] if node.op == "get_attr" else known[node]
+
+        for node in self.after:
+            known[node] = rest.node_copy(node, place)
+        rest.output(fx.map_arg(list(self.results), place))
+        return fx.GraphModule({}, rest).forward
+
     def __call__(self, args: list[Any]) -> Sequence[Any]:
         given = list(args)
         args.clear()
@@ -165,39 +200,35 @@ class HostGraph:
             self.counts[1] += 1
             return self.graph.forward(*given)
         self.counts[0] += 1
-        return self._returned(given, computed)
+        return self.finish(*given, *computed, *self.constants.values())
 
     def _computed(self, given: list[Any]) -> list[torch.Tensor] | None:
         """The values of `self.computed`; None where no program could be had."""
         numbers = [a for a in given if not isinstance(a, torch.Tensor)]
         tensors = [a for a in given if isinstance(a, torch.Tensor)]
         tensors.extend(self.constants.values())
-        found = self._run(numbers, tensors)
-        if found is not None:
-            return found
-        kind = list(numbers)
-        lent = [_lend(t, kind) for t in tensors]
-        if len(kind) > len(numbers) and (found := self._run(kind, lent)) is not None:
-            return found
+        for place, recorded in enumerate(self.programs):
+            found = recorded.run(numbers, tensors)
+            if found is not None:
+                if place > 0:
+                    self._keep(recorded)
+                return found
+        kind, windows, lent = list(numbers), [], []
+        for i, tensor in enumerate(tensors):
+            told = len(kind)
+            lent.append(_lend(tensor, kind))
+            if len(kind) > told or lent[-1].is_conj() != tensor.is_conj() or lent[-1].is_neg() != tensor.is_neg():
+                windows.append(i)
         program = self._record(given, lent)
         if program is None:
             return None
-        with self.lock:
-            self.programs = [(kind, program), *self.programs][:MAX_PROGRAMS]
+        self._keep(_Recorded(program, kind, windows))
         return program.run(lent)
 
-    def _run(self, kind: list[Any], tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
-        """What the program for these inputs computes; None where there is none."""
-        for place, (expected, program) in enumerate(self.programs):
-            if not _are_same(expected, kind):
-                continue
-            found = program.run(tensors)
-            if found is not None:
-                if place > 0:
-                    with self.lock:
-                        self.programs = sorted(self.programs, key=lambda entry: entry[1] is not program)
-                return found
-        return None
+    def _keep(self, recorded: _Recorded) -> None:
+        with self.lock:
+            others = [r for r in self.programs if r is not recorded]
+            self.programs = [recorded, *others][:MAX_PROGRAMS]
 
     def _record(self, given: list[Any], lent: list[torch.Tensor]) -> _ltc.HostProgram | None:
         recording = _ltc.record_host_graph()
@@ -230,18 +261,6 @@ class HostGraph:
     def _refuse(self, why: str) -> None:
         self.refusal = why
         warnings.warn(f'torch.compile(backend="ltc"): a graph runs as it is on the CPU: {why}', stacklevel=2)
-
-    def _returned(self, given: list[Any], computed: list[torch.Tensor]) -> list[Any]:
-        known: dict[fx.Node, Any] = dict(zip(self.inputs, given, strict=True))
-        known.update(zip(self.computed, computed, strict=True))
-
-        def value(node: fx.Node) -> Any:
-            return self.constants[str(node.target)] if node.op == "get_attr" else known[node]
-
-        for node in self.after:
-            args, kwargs = fx.map_arg((node.args, node.kwargs), value)
-            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
-        return [value(r) if isinstance(r, fx.Node) else r for r in self.results]
 
 
 def _are_same(expected: list[Any], given: list[Any]) -> bool:
