@@ -203,6 +203,8 @@ impl HostProgram {
     /// # Errors
     /// Fails with what its program fails with.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+        // A replay of the step that is captured here would not run it.
+        capture_log::obstacle(|| "it runs a program over CPU tensors".into());
         let state = self.state.map(|_| Generator::cpu_default()).transpose()?;
         let buffer = |source: &Source| match source {
             Source::Input(i) => buffer_of(&inputs[*i], &self.inputs[*i]),

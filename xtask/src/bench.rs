@@ -26,7 +26,7 @@ pub(crate) struct BenchOptions {
     /// Threads of each way in the paired runs; all processors if not given.
     #[arg(long)]
     threads: Option<usize>,
-    /// Ways of the paired runs (`ltc,ltc.compile,compile,jax,lazy`), all if not given.
+    /// Ways of the paired runs (`ltc,ltc.compile,compile,backend.ltc,jax,lazy`), all if not given.
     #[arg(long)]
     ways: Option<String>,
     /// Only these cases of the paired runs, or groups (`kernels`, `hub`).
@@ -36,10 +36,11 @@ pub(crate) struct BenchOptions {
 const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
 const END: &str = "<!-- cargo xtask bench: end -->\n";
 /// Ways of `ltc-python/benches/paired.py`, as columns.
-const WAYS: [(&str, &str); 5] = [
+const WAYS: [(&str, &str); 6] = [
     ("ltc", "`ltc`"),
     ("ltc.compile", "`torch_ltc.compile`"),
     ("compile", "torch.compile"),
+    ("backend.ltc", "its `backend=\"ltc\"`"),
     ("jax", "JAX"),
     ("lazy", "PyTorch LTC"),
 ];

@@ -88,17 +88,21 @@ class _Recorder(fx.Interpreter):
         self.found: dict[fx.Node, Any] = {}
 
     def run_node(self, n: fx.Node) -> Any:
+        """Keeps what is wanted."""
         result = super().run_node(n)
         if n in self.wanted:
             self.found[n] = result
         return result
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """A tensor that the graph holds is the one that was lent for it."""
         if target in self.constants:
             return self.constants[target]
         return super().get_attr(target, args, kwargs)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Calls an operator; what would be made on the CPU is made on ltc."""
+
         def moved(value: Any) -> Any:
             return torch.device("ltc") if isinstance(value, torch.device) and value == _CPU else value
 
@@ -110,7 +114,8 @@ class _Recorder(fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
     def output(self, target: Any, args: Any, kwargs: Any) -> None:
-        return None
+        """What is wanted is kept already."""
+        return
 
 
 class _Recorded(NamedTuple):
