@@ -169,6 +169,40 @@ def test_tensors_of_any_layout_are_taken(graphs):
     assert all_ran(graphs)
 
 
+def test_places_in_memory_are_those_of_the_tensor_that_is_given(graphs):
+    def f(x):
+        return torch.as_strided(x, (2, 2), (1, 2), 1) * 2
+
+    g = compiled(f, dynamic=False)
+    base = torch.randn(12)
+    for _ in range(2):
+        for x in (base[:6], base[4:10], base.clone()[:6], base[6:]):
+            assert torch.equal(g(x), f(x))
+    assert graphs and all(h.refusal is None for h in graphs)
+
+
+def test_inputs_that_overlap_and_are_written(graphs):
+    def f(x, y):
+        x.mul_(2)
+        y.add_(x.sum())
+        return x + y.sum()
+
+    g = compiled(f)
+    for _ in range(3):
+        ours, theirs = torch.arange(8.0), torch.arange(8.0)
+        assert torch.equal(g(ours[1:4], ours[2:6]), f(theirs[1:4], theirs[2:6]))
+        assert torch.equal(ours, theirs)
+
+
+def test_sparse_tensors_stay_with_the_cpu(graphs):
+    g = compiled(lambda a, x: torch.sparse.mm(a, x) + 1)
+    a, x = torch.eye(3).to_sparse(), torch.randn(3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            torch.testing.assert_close(g(a, x), x + 1)
+
+
 def test_lengths_that_vary_are_programs_of_one_graph(graphs):
     g = compiled(lambda x: torch.softmax(x * 2, -1).cumsum(0), dynamic=True)
     for _ in range(2):
@@ -293,3 +327,17 @@ def test_graphs_over_both_devices_run(graphs):
         x, y = torch.ones(3, device="ltc"), torch.ones(3)
         assert torch.equal(g(x, y), torch.full((3,), 3.0))
     assert not graphs
+
+
+def test_a_captured_step_that_runs_such_a_program_is_recorded_each_time(graphs):
+    scale = compiled(lambda x: x * 2)
+    table = torch.ones(3)
+    scale(table)
+
+    def f(x):
+        return x + scale(table).to("ltc")
+
+    step = torch_ltc.compile(f)
+    for k in range(6):
+        table.fill_(k)
+        assert torch.equal(step(torch.zeros(3, device="ltc")).cpu(), torch.full((3,), 2.0 * k))

@@ -220,9 +220,9 @@ mod tests {
                   "lazy": {"error": "RuntimeError: no | kernel"}},
             "b": {"ltc": {"ratio": 0.5, "first": 1.0, "eager_first": 2.0, "steady": 1.0}}}}"#;
         let text = models(&serde_json::from_str(json).expect("rows"));
-        assert!(text.contains("| a | 2.00 | | | | fails | 1.5 | |\n"), "{text}");
-        assert!(text.contains("| b | 0.50 | | | | | 0.5 | |\n"), "{text}");
-        assert!(text.contains("| geometric mean | 1.00 | | | | | | |\n"), "{text}");
+        assert!(text.contains("| a | 2.00 | | | | | fails | 1.5 | |\n"), "{text}");
+        assert!(text.contains("| b | 0.50 | | | | | | 0.5 | |\n"), "{text}");
+        assert!(text.contains("| geometric mean | 1.00 | | | | | | | |\n"), "{text}");
         assert!(text.contains("- PyTorch LTC, a: RuntimeError: no \\| kernel\n"), "{text}");
     }
 

@@ -160,6 +160,8 @@ class HostGraph:
                 if isinstance(value, torch.Tensor):
                     self.constants[node.target] = value
         self.finish = self._finish()
+        #: Whether it names elements by where they are in memory, not in a tensor.
+        self.is_absolute = any("as_strided" in str(n.target) for n in graph.graph.nodes if n.op == "call_function")
         #: Programs, the one that ran last first.
         self.programs: list[_Recorded] = []
         #: Calls that ran a program, and all others.
@@ -212,12 +214,17 @@ class HostGraph:
         numbers = [a for a in given if not isinstance(a, torch.Tensor)]
         tensors = [a for a in given if isinstance(a, torch.Tensor)]
         tensors.extend(self.constants.values())
+        if self.is_absolute and any(t.layout == torch.strided and t.storage_offset() != 0 for t in tensors):
+            return None  # a program's inputs begin where its memory does
         for place, recorded in enumerate(self.programs):
             found = recorded.run(numbers, tensors)
             if found is not None:
                 if place > 0:
                     self._keep(recorded)
                 return found
+        if other := [t for t in tensors if t.layout != torch.strided or t.device != _CPU]:
+            self._refuse(f"it takes a tensor of layout {other[0].layout} on {other[0].device}")
+            return None
         kind, windows, lent = list(numbers), [], []
         for i, tensor in enumerate(tensors):
             told = len(kind)
