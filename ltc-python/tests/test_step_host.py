@@ -368,3 +368,22 @@ def test_a_step_whose_plain_values_change_says_so():
         step()
     assert step.counts == (0, 12)
     assert re.search(r"changes the variable count .*test_step_host.py:\d+", step.explain())
+
+
+def test_a_step_that_asks_for_other_devices_is_replayed(monkeypatch):
+    # As Lightning has it: torch then asks the driver, by ctypes, each time.
+    monkeypatch.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    model = torch.nn.Linear(2, 2).to("ltc")
+    optimiser = torch.optim.Adam(model.parameters())
+
+    def learn(x):
+        optimiser.zero_grad()
+        loss = model(x).square().sum() + torch.cuda.is_available() + torch.xpu.is_available()
+        loss.backward()
+        optimiser.step()
+        return loss.detach()
+
+    step = torch_ltc.compile(learn)
+    for _ in range(12):
+        step(torch.ones(1, 2, device="ltc"))
+    assert step.counts[0] >= 8, step.explain()

@@ -1,7 +1,8 @@
 //! Programs over host tensors: what a compiler of graphs on the CPU calls (`torch.compile(backend="ltc")`).
 //!
-//! A graph is recorded once, on tensors of the device that show the host tensors' memory ([`lend`]). The computation is
-//! then run on other host tensors of the same layouts, on the calling thread, without copies of inputs or results.
+//! A graph is recorded once, on tensors of the device that show the host tensors' memory ([`HostRecording::lend`]). The
+//! computation is then run on other host tensors of the same layouts, on the calling thread, without copies of inputs
+//! or results.
 
 use std::sync::Arc;
 

@@ -23,6 +23,8 @@ MAX_PROGRAMS = 64
 MAX_ATTEMPTS = 8
 
 _CPU = torch.device("cpu")
+#: What stands for the CPU while a graph is recorded.
+_LTC = torch.device("ltc:0")
 
 
 def _is_view(node: fx.Node) -> bool:
@@ -104,13 +106,13 @@ class _Recorder(fx.Interpreter):
         """Calls an operator; what would be made on the CPU is made on ltc."""
 
         def moved(value: Any) -> Any:
-            return torch.device("ltc") if isinstance(value, torch.device) and value == _CPU else value
+            return _LTC if isinstance(value, torch.device) and value == _CPU else value
 
         args, kwargs = tuple(moved(a) for a in args), {name: moved(a) for name, a in kwargs.items()}
         if _takes_device(target) and kwargs.get("device") is None:
             is_factory = not any(isinstance(a, torch.Tensor) for a in (*args, *kwargs.values()))
             if is_factory and not any(isinstance(a, torch.device) for a in args):
-                kwargs["device"] = torch.device("ltc")
+                kwargs["device"] = _LTC
         return super().call_function(target, args, kwargs)
 
     def output(self, target: Any, args: Any, kwargs: Any) -> None:

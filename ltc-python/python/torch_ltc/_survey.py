@@ -67,6 +67,19 @@ _IMPURE_TORCH = frozenset(
 _CLASS_METHODS = frozenset(
     "__new__ fromkeys fromhex mro __prepare__ __subclasses__ __subclasscheck__ __instancecheck__".split()
 )
+#: What asks which devices there are, by the driver or the environment: the answer is the same while a process runs.
+_OF_THE_MACHINE = frozenset(
+    f.__code__
+    for f in (
+        torch.cuda.is_available,
+        torch.cuda.device_count,
+        torch.xpu.is_available,
+        torch.mps.is_available,
+        torch.backends.mps.is_available,
+        torch.mtia.is_available,
+    )
+    if isinstance(f, types.FunctionType)
+)
 #: How Python gives a tensor hooks: histories that begin there have them, too.
 _HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
 
@@ -104,6 +117,8 @@ class Survey:
         #: Whether gradients are read or made.
         self.uses_grads = False
         self._older: _ltc.Older | None = None
+        #: A call that asks what machine this is, while it runs.
+        self._machine: types.FrameType | None = None
         self._seen: set[tuple[int, int]] = set()
         self._untracked: list[Any] = []
         self._suspects: list[tuple[Any, str]] = []
@@ -174,6 +189,10 @@ class Survey:
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if self.obstacle:
             return
+        if self._machine is not None:
+            if event == "return" and frame is self._machine:
+                self._machine = None
+            return
         try:
             if event == "c_call":
                 self._c_call(frame, argument)
@@ -186,6 +205,9 @@ class Survey:
 
     def _enter(self, frame: types.FrameType) -> None:
         code = frame.f_code
+        if code in _OF_THE_MACHINE:
+            self._machine = frame
+            return
         info = code_of(code, frame.f_globals)
         if info.quiet:
             return
