@@ -79,6 +79,7 @@ class LTCStrategy(SingleDeviceStrategy):
 
     @precision_plugin.setter
     def precision_plugin(self, plugin: Precision | None) -> None:
+        """Mixed precision becomes that of ltc."""
         # Lightning makes it for CUDA where it does not know the accelerator, and autocast would then do nothing here.
         if isinstance(plugin, MixedPrecision) and plugin.device != "ltc":
             plugin = MixedPrecision(plugin.precision, "ltc")  # type: ignore[arg-type]
