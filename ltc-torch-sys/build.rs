@@ -27,6 +27,7 @@ fn main() {
         "plan",
         "kernels",
         "register",
+        "handle",
         "interop",
         "capture",
         "state",

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Prepares the checkout: checks the tools, makes .venv with the pinned torch, links .venv/libtorch to it. Idempotent.
+# Prepares the checkout: checks the tools, makes .venv with torch, links .venv/libtorch to it. Idempotent.
+# TORCH=2.15.0 asks for another torch than the one that `ltc-build` names (docs/versions.md).
 # In an active environment that already has that torch, .venv borrows it instead of installing another.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-TORCH=2.11.0
+TORCH=${TORCH:-$(sed -n 's/^pub const VERSION: &str = "\(.*\)";$/\1/p' ltc-build/src/lib.rs)}
 
 say() { printf '==> %s\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

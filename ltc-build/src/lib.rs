@@ -15,6 +15,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -22,8 +23,18 @@ use std::{
 #[cfg(test)]
 mod tests;
 
-/// The libtorch this workspace is written for.
+/// The libtorch that `make setup` installs, and the only one that `tch` of this workspace's version takes.
 pub const VERSION: &str = "2.11.0";
+
+/// First and last minor version of libtorch 2 that everything but `tch` compiles against.
+const MINORS: RangeInclusive<u32> = 11..=15;
+
+/// Whether a version is a release that LTC can be built for: `2.13.0+cpu` is, `2.13.0a0+git` is none.
+fn is_supported(version: &str) -> bool {
+    let release = version.split('+').next().unwrap_or_default();
+    let parts: Option<Vec<u32>> = release.split('.').map(|part| part.parse().ok()).collect();
+    matches!(parts.as_deref(), Some([2, minor, _]) if MINORS.contains(minor))
+}
 
 /// Variables that decide which libtorch is used.
 const DECIDING: [&str; 5] =
@@ -76,15 +87,17 @@ impl Libtorch {
     }
 
     fn checked(self) -> Result<Self, String> {
-        if self.version.split('+').next() == Some(VERSION) {
+        if is_supported(&self.version) {
             return Ok(self);
         }
         Err(format!(
-            "libtorch {} in {} cannot be used: LTC is bound to {VERSION} exactly, because libtorch's C++ interface \
-             changes between versions.\nInstall torch=={VERSION} there, or run `make setup`, or set LIBTORCH to a \
-             libtorch {VERSION}.",
+            "libtorch {} in {} cannot be used: LTC is written for releases 2.{} to 2.{}, because libtorch's C++ \
+             interface changes between versions.\nInstall torch=={VERSION} there, or run `make setup`, or set \
+             LIBTORCH to a libtorch {VERSION}.",
             self.version,
-            self.lib_root.display()
+            self.lib_root.display(),
+            MINORS.start(),
+            MINORS.end()
         ))
     }
 }

@@ -123,6 +123,17 @@ fn a_wrong_version_says_what_to_do() {
 }
 
 #[test]
+fn releases_from_the_first_minor_version_to_the_last_are_taken() {
+    for taken in ["2.11.0", "2.12.1+cpu", "2.13.0", "2.15.0+cu130"] {
+        let env = Environment::with(taken);
+        assert_eq!(in_environments(&[&env]).locate(no_python).unwrap().version, taken);
+    }
+    for refused in ["2.10.0", "2.16.0", "3.13.0", "2.13.0a0+git123", "2.13", "2.13.0rc1", ""] {
+        assert!(!is_supported(refused), "{refused}");
+    }
+}
+
+#[test]
 fn an_unknown_version_is_refused() {
     let env = Environment::with("2.11.0");
     fs::remove_file(env.torch().join("version.py")).unwrap();

@@ -1,8 +1,7 @@
 //! The order of events, over anything that behaves like an eager call; tested without libtorch's dispatcher.
 
 use ltc_ir::FallbackReason;
-use ltc_torch_sys::{EagerCall, EagerOperand, TorchError};
-use tch::Tensor;
+use ltc_torch_sys::{EagerCall, EagerOperand, Tensor, TorchError};
 
 /// An operator call that is to run eagerly.
 pub(crate) trait Call {

@@ -25,8 +25,7 @@ mod call;
 mod policy;
 
 use ltc_ir::FallbackReason;
-use ltc_torch_sys::{EagerCall, EagerOperand, TorchError};
-use tch::Tensor;
+use ltc_torch_sys::{EagerCall, EagerOperand, Tensor, TorchError};
 
 pub use policy::{BadPattern, Forced, advice};
 

@@ -5,7 +5,7 @@ pub(crate) mod frames;
 
 use std::ffi::c_void;
 
-use ltc_torch::{Borrowed, impl_of};
+use ltc_torch::{Borrowed, Tensor, impl_of};
 use pyo3::{
     exceptions::PyTypeError,
     ffi, intern,
@@ -14,7 +14,6 @@ use pyo3::{
     types::{PyCapsule, PyDict, PyList, PyTuple, PyType},
 };
 use smallvec::SmallVec;
-use tch::Tensor;
 
 /// Tensors of a call, held. Made and let go with the interpreter's lock, which counting their Python objects wants.
 pub(crate) type Tensors = SmallVec<[Tensor; 4]>;

@@ -1,8 +1,8 @@
 //! The way back through a compiled step as a Python object; `_history.py` says what it is for.
 
+use ltc_torch::Tensor;
 use parking_lot::RwLock;
 use pyo3::{prelude::*, types::PyList};
-use tch::Tensor;
 
 use crate::{
     convert::{all, any_tensor, list},

@@ -1,8 +1,7 @@
 //! Looking at what is recorded: functions of tensors behind `torch_ltc.computation`, `debug`, `ir_cache` and `metrics`.
 
-use ltc_torch::{Computation, Error};
+use ltc_torch::{Computation, Error, Tensor};
 use pyo3::{prelude::*, types::PyList};
-use tch::Tensor;
 
 use crate::{
     convert::{self, all, list},

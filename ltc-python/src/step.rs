@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, thread::ThreadId};
 
-use ltc_torch::{Ambient, Capture, CompiledStep, HostNumbers, Signature};
+use ltc_torch::{Ambient, Capture, CompiledStep, HostNumbers, Signature, Tensor};
 use parking_lot::Mutex;
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -12,7 +12,6 @@ use pyo3::{
     prelude::*,
     types::{PyList, PyTuple},
 };
-use tch::Tensor;
 
 use crate::{
     convert::{Tensors, any_tensor, list, tensors},

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use ltc_torch::TensorState;
+use ltc_torch::{Tensor, TensorState};
 use parking_lot::Mutex;
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -15,7 +15,6 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
-use tch::Tensor;
 
 use crate::convert::{self, class_version, dict_version, lookup};
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch_ltc
+from torch_ltc import _built_for
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,7 +49,8 @@ def test_a_clean_environment_gets_one_wheel_that_works(tmp_path):
     installed = site / "torch_ltc"
     assert all((installed / name).exists() for name in ("__init__.py", "_ltc.abi3.so", "_ltc.pyi", "py.typed"))
     (info,) = site.glob("torch_ltc-*.dist-info")
-    assert "Tag: cp311-abi3-" in (info / "WHEEL").read_text() and "torch==2.11.0" in (info / "METADATA").read_text()
+    assert "Tag: cp311-abi3-" in (info / "WHEEL").read_text() and "torch>=2.11,<2.16" in (info / "METADATA").read_text()
+    assert _built_for.TORCH in (installed / "_built_for.py").read_text()
     used = run(env / "bin" / "python", "-c", TRAIN, cwd=tmp_path)
     assert used.returncode == 0 and Path(used.stdout.strip()).parent == installed, used.stdout + used.stderr
 
@@ -88,15 +90,18 @@ def imports(path, *flags):
     return run(sys.executable, *flags, "-c", script).stderr
 
 
-@pytest.mark.parametrize("version", ["2.10.0+cpu", "2.12.1", "2.11.0a0+git1234567"])
+@pytest.mark.parametrize("version", ["2.10.0+cpu", "2.12.0", f"{_built_for.TORCH}a0+git1234567"])
 def test_another_torch_is_refused_by_name(tmp_path, version):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text(f"__version__ = {version!r}\n")
     said = imports([tmp_path, ROOT / "python"])
     assert "ImportError" in said and f"has torch {version} from {tmp_path / 'torch'}" in said
-    assert "built for torch 2.11.0" in said and "pip install torch==2.11.0" in said
+    assert f"built for torch {_built_for.TORCH}" in said and f"pip install torch=={_built_for.TORCH}" in said
 
 
 def test_no_torch_is_told_what_to_install():
     said = imports([ROOT / "python"], "-S", "-I")
-    assert "ImportError: torch_ltc needs torch 2.11.0" in said and "pip install torch==2.11.0" in said
+    assert (
+        f"ImportError: torch_ltc needs torch {_built_for.TORCH}" in said
+        and f"pip install torch=={_built_for.TORCH}" in said
+    )

@@ -180,6 +180,13 @@ int ltc_init(const LtcVTable* vtable, const char* device_name, LtcError* err);
 void ltc_infer_push(void* results, const LtcDims* dims /* null: undefined */);
 
 // Tensors: every void* is an at::Tensor*.
+void* ltc_tensor_clone(const void* tensor);  // owned
+void ltc_tensor_free(void* tensor);
+void* ltc_tensor_data(const void* tensor);  // of its first element; null where it has no memory
+int ltc_tensor_copy(const void* to, const void* from, LtcError* err);
+int ltc_tensor_zero(const void* tensor, LtcError* err);
+int ltc_tensor_contiguous_copy(const void* tensor, void** out, LtcError* err);  // without history
+int ltc_tensor_detach(const void* tensor, void** out, LtcError* err);
 int ltc_tensor_to_device(const void* tensor, int32_t device /* -1: CPU */, void** out, LtcError* err);
 // The at::TensorImpl* inside, which is all an at::Tensor is: a pointer to one can be read as an at::Tensor*.
 void* ltc_tensor_impl(const void* tensor);
@@ -241,6 +248,8 @@ void ltc_hold_free(LtcHold* hold);
 typedef struct LtcThreads {
   int kernels, products;
 } LtcThreads;
+int ltc_num_threads();
+void ltc_set_num_threads(int threads /* more than none */);
 LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was
 
 // ---- ambient state (ambient.cpp) of the calling thread and the process; words that are to be compared ----
@@ -262,6 +271,7 @@ int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
 // What `part` shows of a host tensor's memory, from its element `offset` on; shares it. Must lie within.
 int ltc_host_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
 // Dense, strided, on the CPU, and its memory holds its elements as they are; no subclass with an operator of its own.
+int ltc_host_holds(const void* tensor);  // whether it is a dense one on the CPU
 int ltc_host_is_plain(const void* tensor);
 int ltc_host_is_sole_holder(const void* tensor);
 

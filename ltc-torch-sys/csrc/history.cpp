@@ -9,6 +9,7 @@
 #include <typeinfo>
 #include <unordered_set>
 
+#include "nodes.h"
 #include "shim.h"
 
 namespace ltc {
@@ -24,12 +25,12 @@ struct Entrance final : Node {
 struct Given {
   Tensor tensor;
   Edge own;
-  std::shared_ptr<Node> entrance;  // none where the step does not lead to it
+  NodePtr entrance;  // none where the step does not lead to it
 };
 
 // An edge of the step's nodes that leads out of the step.
 struct Way {
-  std::shared_ptr<Node> from;
+  NodePtr from;
   size_t index, given;
 };
 
@@ -73,7 +74,7 @@ LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* er
 int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_t* reached, LtcError* err) {
   return guarded(err, [&] {
     std::unordered_set<Node*> seen;
-    std::vector<std::shared_ptr<Node>> ahead;
+    std::vector<NodePtr> ahead;
     auto leads_out = [&](const Edge& edge) {
       size_t i = 0;
       while (i < h->given.size() && !(h->given[i].own == edge)) i++;
@@ -103,7 +104,7 @@ int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_
     for (auto& way : h->out) {
       auto& given = h->given[way.given];
       if (given.entrance) continue;
-      given.entrance = std::shared_ptr<Node>(new Entrance, deleteNode);
+      given.entrance = new_node<Entrance>();
       given.entrance->add_input_metadata(given.tensor);
     }
     for (size_t i = 0; i < h->given.size(); i++) reached[i] = h->given[i].entrance != nullptr;

@@ -1,8 +1,8 @@
 // What a tensor is besides its values: what a compiled step has to find as it was, and what it has to leave.
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "nodes.h"
 #include "shim.h"
 
 namespace ltc {
@@ -71,7 +71,7 @@ int ltc_tensor_set_grad(const void* t, const void* grad, LtcError* err) {
 }
 int ltc_tensor_set_spent(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
   return guarded(err, [&] {
-    auto node = std::make_shared<Spent>(std::string(name, n), std::string(why, m));
+    auto node = new_node<Spent>(std::string(name, n), std::string(why, m));
     node->add_input_metadata(tensor(t));
     torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
   });

@@ -24,6 +24,10 @@ F* of_libtorch(const char* name) {
 }
 }  // namespace
 
+extern "C" int ltc_num_threads() { return at::get_num_threads(); }
+
+extern "C" void ltc_set_num_threads(int threads) { at::set_num_threads(threads); }
+
 extern "C" LtcThreads ltc_threads(LtcThreads wanted) {
   static auto* openmp = of_libtorch<void(int)>("omp_set_num_threads");
   static auto* onemkl = of_libtorch<int(int)>("MKL_Set_Num_Threads_Local");

@@ -3,12 +3,12 @@
 use std::{ops::Deref, ptr::NonNull};
 
 use ltc_ir::View;
-use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
-    tensor::{check_storage_type, dims_of, owned},
+    handle::Tensor,
+    tensor::{check_storage_type, dims_of},
 };
 
 /// Keeps the storage of a lazy tensor, or a lazy generator, alive.
@@ -35,7 +35,7 @@ impl<S> Hold<S> {
         // SAFETY: `raw` is a live hold, the dims are valid for the call; on success `out` is ours.
         unsafe {
             err.check(ffi::ltc_hold_tensor(self.raw, &dims_of(view), view.offset, &mut out, err.as_ptr()))?;
-            Ok(owned(out))
+            Ok(Tensor::from_raw(out))
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::marker::PhantomData;
 
 use ltc_ir::{ArgFlags, FallbackReason, View};
-use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
-    ffi, tensor,
+    ffi,
+    handle::{Tensor, raw},
+    tensor,
 };
 
 /// A call that must run eagerly. `S` is the recorder's storage type.
@@ -82,7 +83,7 @@ impl<'a, S> EagerCall<'a, S> {
         // SAFETY: `raw` is valid.
         let count = unsafe { ffi::ltc_call_operand_count(self.raw) } as usize;
         assert_eq!(hosts.len(), count, "invariant: one host tensor per operand");
-        let raw: Vec<_> = hosts.iter().map(|t| tensor::raw(t).cast_mut()).collect();
+        let raw: Vec<_> = hosts.iter().map(|t| raw(t).cast_mut()).collect();
         let err = ErrorSlot::new();
         // SAFETY: `raw` is valid, one live tensor per operand.
         unsafe { err.check(ffi::ltc_call_run(self.raw, raw.as_ptr(), err.as_ptr())) }

@@ -210,6 +210,13 @@ unsafe extern "C" {
     pub(crate) fn ltc_history_free(h: *mut LtcHistory);
     pub(crate) fn ltc_infer_push(results: *mut c_void, dims: *const LtcDims);
 
+    pub(crate) fn ltc_tensor_clone(t: *const c_void) -> *mut c_void;
+    pub(crate) fn ltc_tensor_free(t: *mut c_void);
+    pub(crate) fn ltc_tensor_data(t: *const c_void) -> *mut c_void;
+    pub(crate) fn ltc_tensor_copy(to: *const c_void, from: *const c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_zero(t: *const c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_contiguous_copy(t: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_detach(t: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_to_device(
         t: *const c_void,
         device: i32,
@@ -222,6 +229,8 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_num_threads() -> c_int;
+    pub(crate) fn ltc_set_num_threads(threads: c_int);
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_take_warnings(ctx: *mut c_void, each: extern "C" fn(*mut c_void, *const c_char, usize));
     pub(crate) fn ltc_host_part(
@@ -231,6 +240,7 @@ unsafe extern "C" {
         out: *mut *mut c_void,
         err: *mut LtcError,
     ) -> c_int;
+    pub(crate) fn ltc_host_holds(t: *const c_void) -> c_int;
     pub(crate) fn ltc_host_is_plain(tensor: *const c_void) -> c_int;
     pub(crate) fn ltc_host_is_sole_holder(t: *const c_void) -> c_int;
 

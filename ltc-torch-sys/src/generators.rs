@@ -1,10 +1,10 @@
 //! The default generators of lazy devices.
 
-use tch::Tensor;
-
 use crate::{
     error::{ErrorSlot, TorchError},
-    ffi, tensor,
+    ffi,
+    handle::{AsTensor, Tensor, raw},
+    tensor,
 };
 
 /// Seeds the default generator of a lazy device.
@@ -31,7 +31,7 @@ pub fn default_generator_state(device: u16) -> Result<Tensor, TorchError> {
     // SAFETY: both are valid for the call; on success the tensor is ours.
     unsafe {
         err.check(ffi::ltc_default_generator_get(i32::from(device), &mut state, &mut seed, err.as_ptr()))?;
-        Ok(tensor::owned(state))
+        Ok(Tensor::from_raw(state))
     }
 }
 
@@ -48,8 +48,8 @@ pub fn default_generator_storage<S: 'static>(device: u16) -> Result<&'static S, 
 }
 
 /// Sets the state of the default generator of a lazy device.
-pub fn set_default_generator_state(device: u16, state: &Tensor) -> Result<(), TorchError> {
+pub fn set_default_generator_state(device: u16, state: &impl AsTensor) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     // SAFETY: a live tensor.
-    unsafe { err.check(ffi::ltc_default_generator_set(i32::from(device), tensor::raw(state), err.as_ptr())) }
+    unsafe { err.check(ffi::ltc_default_generator_set(i32::from(device), raw(state), err.as_ptr())) }
 }

@@ -1,14 +1,12 @@
 //! The way back through a compiled step: the history that autograd made while it was captured, gone through again for
 //! each replay.
 
-use std::{borrow::Borrow, ffi::c_void, ptr::NonNull};
-
-use tch::Tensor;
+use std::{ffi::c_void, ptr::NonNull};
 
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
-    tensor::{owned, raw},
+    handle::{AsTensor, Tensor, raw},
 };
 
 /// The history that autograd makes from tensors given to a step to the step's results.
@@ -30,8 +28,8 @@ unsafe impl Sync for History {}
 
 impl History {
     /// Of these tensors, from here on.
-    pub fn begin(tensors: &[impl Borrow<Tensor>]) -> Result<Self, TorchError> {
-        let tensors: Vec<_> = tensors.iter().map(|t| raw(t.borrow())).collect();
+    pub fn begin(tensors: &[impl AsTensor]) -> Result<Self, TorchError> {
+        let tensors: Vec<_> = tensors.iter().map(|t| raw(t)).collect();
         let err = ErrorSlot::new();
         // SAFETY: the tensors are live; the result is ours.
         let history = unsafe { ffi::ltc_history_begin(tensors.as_ptr(), tensors.len(), err.as_ptr()) };
@@ -46,8 +44,8 @@ impl History {
     /// # Errors
     /// Where going back would run code that is not libtorch's own, or lead elsewhere: a function of a Python class,
     /// hooks, leaves that the step made, nodes older than the step.
-    pub fn take(&mut self, results: &[impl Borrow<Tensor>]) -> Result<Vec<bool>, TorchError> {
-        let results: Vec<_> = results.iter().map(|t| raw(t.borrow())).collect();
+    pub fn take(&mut self, results: &[impl AsTensor]) -> Result<Vec<bool>, TorchError> {
+        let results: Vec<_> = results.iter().map(|t| raw(t)).collect();
         let (err, mut reached) = (ErrorSlot::new(), vec![0_u8; self.given]);
         let (at, n) = (results.as_ptr(), results.len());
         // SAFETY: ours alone; the tensors are live, and `reached` has room for each tensor given.
@@ -90,7 +88,7 @@ impl History {
         // given.
         err.check(unsafe { ffi::ltc_history_run(self.raw.as_ptr(), grads.as_ptr(), out.as_mut_ptr(), err.as_ptr()) })?;
         // SAFETY: what is not null is a new tensor that is ours.
-        Ok(out.into_iter().map(|t| (!t.is_null()).then(|| unsafe { owned(t) })).collect())
+        Ok(out.into_iter().map(|t| (!t.is_null()).then(|| unsafe { Tensor::from_raw(t) })).collect())
     }
 }
 

@@ -19,6 +19,7 @@ mod ffi;
 mod fork;
 mod frames;
 mod generators;
+mod handle;
 mod history;
 mod memory;
 mod plan;
@@ -41,6 +42,7 @@ pub use generators::{
     default_generator_seed, default_generator_state, default_generator_storage, seed_default_generator,
     set_default_generator_state,
 };
+pub use handle::{AsTensor, Borrowed, Tensor};
 pub use history::History;
 pub use memory::DeviceMemory;
 pub use plan::{Engine, Generator, Held, Plan, probe};
@@ -48,9 +50,9 @@ pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limi
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
 pub use register::{forced_changed, register};
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
-pub use team::{OneThread, on_one_thread, parallel_for};
+pub use team::{OneThread, num_threads, on_one_thread, parallel_for, set_num_threads};
 pub use tensor::{
-    Borrowed, alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_plain_host,
-    is_sole_holder, lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
+    alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_plain_host, is_sole_holder,
+    lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
 };
 pub use warnings::take_warnings;

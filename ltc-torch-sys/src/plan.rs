@@ -4,11 +4,12 @@ use std::ffi::{c_int, c_void};
 
 use ltc_ir::{DType, LayoutRef};
 use smallvec::SmallVec;
-use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
-    ffi, tensor,
+    ffi,
+    handle::{AsTensor, Tensor, raw},
+    tensor,
 };
 
 unsafe extern "C" {
@@ -128,7 +129,7 @@ pub enum Held {
 impl Held {
     fn as_raw(&self) -> *mut c_void {
         match self {
-            Held::Tensor(t) => tensor::raw(t).cast_mut(),
+            Held::Tensor(t) => raw(t).cast_mut(),
             Held::Generator(g) => g.as_raw(),
         }
     }
@@ -197,11 +198,9 @@ impl Plan {
             Ok(outs
                 .into_iter()
                 .zip(&self.generators)
-                .map(
-                    |(p, &generator)| {
-                        if generator { Held::Generator(Generator::from_raw(p)) } else { Held::Tensor(tensor::owned(p)) }
-                    },
-                )
+                .map(|(p, &generator)| {
+                    if generator { Held::Generator(Generator::from_raw(p)) } else { Held::Tensor(Tensor::from_raw(p)) }
+                })
                 .collect())
         }
     }
@@ -209,9 +208,9 @@ impl Plan {
 
 /// Runs an operator once on host tensors, below autograd, and returns what its kernel made: written arguments (copies
 /// of the operands), then defined results. The layouts are the kernel's own, which is how shape rules are checked.
-pub fn probe(op: &str, words: &[u64], operands: &[&Tensor], numbers: &[u64]) -> Result<Vec<Tensor>, TorchError> {
+pub fn probe(op: &str, words: &[u64], operands: &[&impl AsTensor], numbers: &[u64]) -> Result<Vec<Tensor>, TorchError> {
     const ROOM: usize = 64;
-    let raw: SmallVec<[_; 8]> = operands.iter().map(|t| tensor::raw(t).cast_mut()).collect();
+    let raw: SmallVec<[_; 8]> = operands.iter().map(|t| raw(t).cast_mut()).collect();
     let reusable: SmallVec<[u8; 8]> = SmallVec::from_elem(0, operands.len());
     let (err, mut outs, mut count) = (ErrorSlot::new(), [std::ptr::null_mut(); ROOM], 0);
     // SAFETY: operands are live; the blob is checked against the operator's schema; on success the first `count` outs
@@ -230,7 +229,7 @@ pub fn probe(op: &str, words: &[u64], operands: &[&Tensor], numbers: &[u64]) -> 
             &mut count,
             err.as_ptr(),
         ))?;
-        Ok(outs[..count as usize].iter().map(|&p| tensor::owned(p)).collect())
+        Ok(outs[..count as usize].iter().map(|&p| Tensor::from_raw(p)).collect())
     }
 }
 

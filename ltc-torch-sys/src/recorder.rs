@@ -2,9 +2,8 @@
 
 use ltc_ir::{ArgFlags, DType, LayoutRef, SignatureRef, View};
 use smallvec::SmallVec;
-use tch::Tensor;
 
-use crate::{eager::EagerCall, error::TorchError, ffi, memory::DeviceMemory, plan::Generator, tensor};
+use crate::{eager::EagerCall, error::TorchError, ffi, handle::Tensor, memory::DeviceMemory, plan::Generator, tensor};
 
 /// One tensor or generator argument of a recorded call, in order of appearance.
 #[derive(Debug)]

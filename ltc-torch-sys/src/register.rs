@@ -24,6 +24,7 @@ use crate::{
     eager::EagerCall,
     error::{ErrorSlot, TorchError, report},
     ffi,
+    handle::Tensor,
     plan::Generator,
     recorder::{RecordedCall, Recorder},
     tensor::{self, STORAGE_TYPE, text},
@@ -328,7 +329,7 @@ unsafe extern "C" fn import<R: Recorder>(
     // and `err` is this call's.
     unsafe {
         guard(err, || {
-            let (host, layout) = (tensor::owned(host), tensor::layout_of(&*dims));
+            let (host, layout) = (Tensor::from_raw(host), tensor::layout_of(&*dims));
             let layout = layout.ok_or_else(|| TorchError::runtime("unsupported dtype"))?;
             put::<R>(out, recorder::<R>(ctx).import(device as u16, host, Arc::new(layout))?);
             Ok(())
@@ -347,7 +348,7 @@ unsafe extern "C" fn import_into<R: Recorder>(
     // call's.
     unsafe {
         guard(err, || {
-            let host = tensor::owned(host);
+            let host = Tensor::from_raw(host);
             recorder::<R>(ctx).import_into(device as u16, part::<R>(dst)?, host)
         })
     }
@@ -370,7 +371,7 @@ unsafe extern "C" fn to_host<R: Recorder>(
                 hosts.push(recorder::<R>(ctx).to_host(device as u16, part::<R>(views.add(i))?)?);
             }
             for (i, host) in hosts.into_iter().enumerate() {
-                out.add(i).write(tensor::release(host));
+                out.add(i).write(host.into_raw());
             }
             Ok(())
         })

@@ -2,12 +2,10 @@
 
 use std::ffi::c_void;
 
-use tch::Tensor;
-
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
-    tensor::{owned, raw},
+    handle::{AsTensor, Tensor, raw},
 };
 
 unsafe extern "C" {
@@ -88,7 +86,7 @@ impl TensorState {
 }
 
 /// What a tensor is besides its values.
-pub fn state_of(t: &Tensor) -> TensorState {
+pub fn state_of(t: &impl AsTensor) -> TensorState {
     let mut state = std::mem::MaybeUninit::uninit();
     // SAFETY: `t` is a live tensor; all of the state is filled in.
     unsafe {
@@ -98,29 +96,29 @@ pub fn state_of(t: &Tensor) -> TensorState {
 }
 
 /// Counts so many writes to a tensor and what shares its memory as a view; of inference tensors nothing is counted.
-pub fn bump_version(t: &Tensor, by: u32) {
+pub fn bump_version(t: &impl AsTensor, by: u32) {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_tensor_bump(raw(t), by) }
 }
 
 /// The gradient a leaf has.
-pub fn grad_of(t: &Tensor) -> Option<Tensor> {
+pub fn grad_of(t: &impl AsTensor) -> Option<Tensor> {
     // SAFETY: `t` is a live tensor; what is not null is a new tensor that is ours.
     unsafe {
         let grad = ffi::ltc_tensor_grad(raw(t));
-        (!grad.is_null()).then(|| owned(grad))
+        (!grad.is_null()).then(|| Tensor::from_raw(grad))
     }
 }
 
 /// Gives a leaf this gradient, or takes the one it has.
-pub fn set_grad(t: &Tensor, grad: Option<&Tensor>) -> Result<(), TorchError> {
+pub fn set_grad(t: &impl AsTensor, grad: Option<&Tensor>) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     // SAFETY: both are live tensors.
     unsafe { err.check(ffi::ltc_tensor_set_grad(raw(t), grad.map_or(std::ptr::null(), raw), err.as_ptr())) }
 }
 
 /// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
-pub fn set_spent(t: &Tensor, name: &str, why: &str) -> Result<(), TorchError> {
+pub fn set_spent(t: &impl AsTensor, name: &str, why: &str) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     let (name, n, why, m) = (name.as_ptr().cast(), name.len(), why.as_ptr().cast(), why.len());
     // SAFETY: `t` is a live tensor; the strings are valid for the call, which copies them.

@@ -21,6 +21,19 @@ pub enum OneThread {
     Kernels,
 }
 
+/// How many threads libtorch's kernels use that this thread calls.
+pub fn num_threads() -> usize {
+    // SAFETY: no preconditions.
+    usize::try_from(unsafe { ffi::ltc_num_threads() }).unwrap_or(1).max(1)
+}
+
+/// Sets what [`num_threads`] tells, of this thread and of those that have not asked yet; 0 counts as 1.
+pub fn set_num_threads(threads: usize) {
+    let threads = i32::try_from(threads.max(1)).unwrap_or(i32::MAX);
+    // SAFETY: no preconditions; a number above none is never refused.
+    unsafe { ffi::ltc_set_num_threads(threads) }
+}
+
 /// Runs `f`, in which what this thread calls uses no other threads.
 pub fn on_one_thread<R>(what: OneThread, f: impl FnOnce() -> R) -> R {
     struct Restore(ffi::LtcThreads);

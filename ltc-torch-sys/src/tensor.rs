@@ -2,81 +2,20 @@
 
 use std::{
     any::TypeId,
-    borrow::Borrow,
     ffi::{CStr, CString, c_char, c_void},
-    marker::PhantomData,
-    mem::ManuallyDrop,
-    ops::Deref,
     sync::OnceLock,
 };
 
 use ltc_ir::{DType, Layout, View};
-use tch::Tensor;
 
 use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
+    handle::{AsTensor, Tensor, raw},
 };
 
-pub(crate) fn raw(t: &Tensor) -> *const c_void {
-    t.as_ptr().cast()
-}
-
-/// Takes ownership of an `at::Tensor*`.
-///
-/// # Safety
-/// `p` must be a live, heap-allocated `at::Tensor` that nobody else will free.
-pub(crate) unsafe fn owned(p: *mut c_void) -> Tensor {
-    // SAFETY: by this function's contract; `tch::Tensor` frees it with the matching `delete`.
-    unsafe { Tensor::from_ptr(p.cast()) }
-}
-
-/// Gives up ownership of the `at::Tensor*` inside.
-pub(crate) fn release(mut t: Tensor) -> *mut c_void {
-    let p: *mut c_void = t.as_mut_ptr().cast();
-    std::mem::forget(t);
-    p
-}
-
-/// A tensor that is somebody else's for `'a`.
-#[derive(Debug)]
-pub struct Borrowed<'a>(ManuallyDrop<Tensor>, PhantomData<&'a ()>);
-
-impl<'a> Borrowed<'a> {
-    /// # Safety
-    /// `p` must be an `at::Tensor*` that lives for `'a`.
-    pub(crate) unsafe fn new(p: *const c_void) -> Self {
-        // SAFETY: by this function's contract; what `owned` asks for besides is for freeing it, which never happens.
-        Borrowed(ManuallyDrop::new(unsafe { owned(p.cast_mut()) }), PhantomData)
-    }
-
-    /// The tensor of an `at::TensorImpl*` ([`impl_of`]), as language bindings know their tensors.
-    ///
-    /// # Safety
-    /// `*handle` must be a live `at::TensorImpl*` for `'a`.
-    pub unsafe fn of_impl(handle: &'a *mut c_void) -> Self {
-        // SAFETY: an `at::Tensor` is a counted pointer to its `TensorImpl` and nothing else (checked when the C++ side
-        // is compiled), so the handle can be read as one; the count is not touched, as it is never dropped.
-        unsafe { Self::new(std::ptr::from_ref(handle).cast()) }
-    }
-}
-
-impl Deref for Borrowed<'_> {
-    type Target = Tensor;
-
-    fn deref(&self) -> &Tensor {
-        &self.0
-    }
-}
-
-impl Borrow<Tensor> for Borrowed<'_> {
-    fn borrow(&self) -> &Tensor {
-        self
-    }
-}
-
 /// The `at::TensorImpl*` of a tensor, which lives as long as a tensor of it.
-pub fn impl_of(t: &Tensor) -> *mut c_void {
+pub fn impl_of(t: &impl AsTensor) -> *mut c_void {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_tensor_impl(raw(t)) }
 }
@@ -91,26 +30,26 @@ pub(crate) fn dims_of(view: View<'_>) -> ffi::LtcDims {
 }
 
 /// Copies a tensor to lazy device `device`, keeping dtype and strides; differentiable, as `Tensor.to` is.
-pub fn to_device(t: &Tensor, device: u16) -> Result<Tensor, TorchError> {
+pub fn to_device(t: &impl AsTensor, device: u16) -> Result<Tensor, TorchError> {
     convert(t, i32::from(device))
 }
 
 /// Copies a tensor to the CPU: a sync point that waits for its value; differentiable.
-pub fn to_cpu(t: &Tensor) -> Result<Tensor, TorchError> {
+pub fn to_cpu(t: &impl AsTensor) -> Result<Tensor, TorchError> {
     convert(t, -1)
 }
 
-fn convert(t: &Tensor, device: i32) -> Result<Tensor, TorchError> {
+fn convert(t: &impl AsTensor, device: i32) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     // SAFETY: `t` is a live tensor; on success `out` is a new tensor that is ours.
     unsafe {
         err.check(ffi::ltc_tensor_to_device(raw(t), device, &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
 /// The lazy device a tensor is on; `None` when it is somewhere else.
-pub fn lazy_device_of(t: &Tensor) -> Option<u16> {
+pub fn lazy_device_of(t: &impl AsTensor) -> Option<u16> {
     // SAFETY: `t` is a live tensor.
     u16::try_from(unsafe { ffi::ltc_tensor_lazy_device(raw(t)) }).ok()
 }
@@ -121,7 +60,7 @@ pub fn empty_lazy(layout: &Layout, device: u16) -> Result<Tensor, TorchError> {
     // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
     unsafe {
         err.check(ffi::ltc_tensor_empty(&dims(layout), i32::from(device), &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
@@ -131,18 +70,18 @@ pub fn empty_host(layout: &Layout) -> Result<Tensor, TorchError> {
     // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
     unsafe {
         err.check(ffi::ltc_host_new(&dims(layout), &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
 /// What this layout shows of a host tensor's memory, from its element `offset` on; it shares that memory. Fails where
 /// that is not within it, or of another dtype.
-pub fn host_part(base: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor, TorchError> {
+pub fn host_part(base: &impl AsTensor, layout: &Layout, offset: i64) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     // SAFETY: `base` is a live tensor, the dims point into `layout` for the call; on success `out` is ours.
     unsafe {
         err.check(ffi::ltc_host_part(raw(base), &dims(layout), offset, &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
@@ -157,7 +96,7 @@ pub(crate) fn check_storage_type<S: 'static>() -> Result<(), TorchError> {
 }
 
 /// Runs `f` on the storage and view behind a lazy tensor. `S` must be the registered recorder's storage type.
-pub fn storage_of<S: 'static, R>(t: &Tensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
+pub fn storage_of<S: 'static, R>(t: &impl AsTensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
     check_storage_type::<S>()?;
     let err = ErrorSlot::new();
     let mut op = std::mem::MaybeUninit::uninit();
@@ -182,24 +121,29 @@ pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) 
         slot.as_mut_ptr().cast::<S>().write(storage);
         let slot = slot.as_mut_ptr();
         err.check(ffi::ltc_tensor_wrap(slot, nbytes, &dims, view.offset, i32::from(device), &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
 /// A tensor that shows `view` of the memory behind another one.
-pub fn alias(base: &Tensor, view: View<'_>) -> Result<Tensor, TorchError> {
+pub fn alias(base: &impl AsTensor, view: View<'_>) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     // SAFETY: `base` is a live tensor, the dims are valid for the call; on success `out` is ours.
     unsafe {
         err.check(ffi::ltc_tensor_alias(raw(base), &dims_of(view), view.offset, &mut out, err.as_ptr()))?;
-        Ok(owned(out))
+        Ok(Tensor::from_raw(out))
     }
 }
 
+fn is_on_host(t: &impl AsTensor) -> bool {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_host_holds(raw(t)) != 0 }
+}
+
 /// Layout and memory of a CPU tensor at its offset: `layout.storage_bytes()` bytes.
-pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
+pub fn host_bytes(t: &impl AsTensor) -> Option<(Layout, &[u8])> {
     let mut d = std::mem::MaybeUninit::uninit();
-    if t.device() != tch::Device::Cpu {
+    if !is_on_host(t) {
         return None;
     }
     // SAFETY: `t` is a live CPU tensor: its data pointer covers what its sizes and strides reach, while `t` is
@@ -216,13 +160,13 @@ pub fn host_bytes(t: &Tensor) -> Option<(Layout, &[u8])> {
 
 /// Whether a tensor is a dense one on the CPU whose memory holds its elements as they are: not conjugated or negated
 /// when they are read, and of no kind that answers operators itself.
-pub fn is_plain_host(t: &Tensor) -> bool {
+pub fn is_plain_host(t: &impl AsTensor) -> bool {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_host_is_plain(raw(t)) != 0 }
 }
 
 /// Whether this handle is the only one of the tensor and of its memory.
-pub fn is_sole_holder(t: &Tensor) -> bool {
+pub fn is_sole_holder(t: &impl AsTensor) -> bool {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_host_is_sole_holder(raw(t)) != 0 }
 }

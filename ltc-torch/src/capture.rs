@@ -2,10 +2,8 @@
 
 mod stages;
 
-use std::borrow::Borrow;
-
 use ltc_core::{Moment, Storage};
-use tch::Tensor;
+use ltc_torch_sys::AsTensor;
 
 use crate::{
     Error,
@@ -47,8 +45,8 @@ impl Capture {
     /// host part handed over `host`. The step itself stays recorded as usual.
     pub fn end(
         self,
-        inputs: &[impl Borrow<Tensor>],
-        results: &[impl Borrow<Tensor>],
+        inputs: &[impl AsTensor],
+        results: &[impl AsTensor],
         host: HostNumbers,
     ) -> Result<Result<CompiledStep, NotReplayable>, Error> {
         let log = capture_log::close().unwrap_or_default();

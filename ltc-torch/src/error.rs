@@ -22,9 +22,9 @@ pub enum Error {
     /// An environment variable makes no sense.
     #[error(transparent)]
     Setting(#[from] ltc_core::settings::BadSetting),
-    /// A `tch` call failed.
+    /// A call was given what it does not take, or `tch` refused one.
     #[error("{0}")]
-    Tch(String),
+    Call(String),
 }
 
 /// A failure of an operator has the same class and words whoever waits for it: libtorch's dispatcher or a caller of
@@ -38,9 +38,10 @@ impl From<ltc_core::Error> for Error {
     }
 }
 
+#[cfg(feature = "tch")]
 impl From<tch::TchError> for Error {
     fn from(e: tch::TchError) -> Self {
-        Error::Tch(e.to_string())
+        Error::Call(e.to_string())
     }
 }
 
@@ -64,7 +65,7 @@ impl Error {
             Error::Torch(e) => e.class,
             Error::Core(e) => e.class(),
             Error::Setting(_) => ErrorClass::Value,
-            Error::NotInitialised | Error::Forced(_) | Error::Tch(_) => ErrorClass::Runtime,
+            Error::NotInitialised | Error::Forced(_) | Error::Call(_) => ErrorClass::Runtime,
         }
     }
 }

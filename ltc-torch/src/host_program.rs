@@ -9,9 +9,8 @@ use std::sync::Arc;
 use ltc_backend::{Buffer, DeviceIndex};
 use ltc_core::{DataCell, Device, Extracted, Moment, Storage, TraceValue};
 use ltc_ir::{DType, LayoutRef, SiteId, View};
-use ltc_torch_sys::Generator;
+use ltc_torch_sys::{Generator, Tensor};
 use ltc_ts::TchBuffer;
-use tch::Tensor;
 
 use crate::{
     Error,
@@ -34,7 +33,14 @@ fn device() -> Result<Device, Error> {
 fn layout_of(host: &Tensor) -> Result<LayoutRef, Error> {
     let dense = ltc_torch_sys::host_bytes(host).filter(|_| ltc_torch_sys::is_plain_host(host));
     let dense = dense.map(|(layout, _)| LayoutRef::new(layout));
-    dense.ok_or_else(|| Error::Tch("expected a dense CPU tensor".into()))
+    dense.ok_or_else(|| Error::Call("expected a dense CPU tensor".into()))
+}
+
+/// A tensor of the same layout and elements, in memory of its own.
+fn own_copy(host: &Tensor) -> Result<Tensor, Error> {
+    let mut own = ltc_torch_sys::empty_host(&*layout_of(host)?)?;
+    own.copy_from(host)?;
+    Ok(own)
 }
 
 fn buffer_of(host: &Tensor, layout: &LayoutRef) -> Result<Buffer, Error> {
@@ -214,19 +220,19 @@ impl HostProgram {
                     let wrapped = runtime()?.backend.wrap_generator(DeviceIndex(DEVICE), state.deep_clone()?);
                     Ok(wrapped.map_err(ltc_core::Error::from)?)
                 }
-                None => Err(Error::Tch("a program reads a generator and does not draw".into())),
+                None => Err(Error::Call("a program reads a generator and does not draw".into())),
             },
         };
         let given: Vec<Buffer> = self.params.iter().map(buffer).collect::<Result<_, _>>()?;
         let computed = self.extracted.run_here(given)?;
         if let Some(at) = self.state {
             let next = computed.get(at).and_then(|b| b.get::<TchBuffer>()).and_then(TchBuffer::generator);
-            let next = next.ok_or_else(|| Error::Tch("a program gave no generator state".into()))??;
+            let next = next.ok_or_else(|| Error::Call("a program gave no generator state".into()))??;
             next.make_cpu_default()?;
         }
         let tensor = |buffer: &Buffer| {
             let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
-            tensor.ok_or_else(|| Error::Tch("a result is not a tensor".into()))
+            tensor.ok_or_else(|| Error::Call("a result is not a tensor".into()))
         };
         let tensors = self.outputs.iter().map(|output| match output {
             Output::Computed(at) => tensor(&computed[*at]),
@@ -238,9 +244,7 @@ impl HostProgram {
         // somebody may.
         for result in &mut results {
             if !ltc_torch_sys::is_sole_holder(result) {
-                let mut own = result.f_empty_like()?;
-                own.f_copy_(result)?;
-                *result = own;
+                *result = own_copy(result)?;
             }
         }
         Ok(results)

@@ -6,9 +6,9 @@ use hashlink::LruCache;
 use ltc_backend::DeviceIndex;
 use ltc_core::{Argument, Arguments, DataCell, Extracted, Storage, TraceValue};
 use ltc_ir::SiteId;
+use ltc_torch_sys::{AsTensor, Tensor};
 use ltc_ts::TchBuffer;
 use parking_lot::Mutex;
-use tch::Tensor;
 
 use crate::{Error, runtime};
 
@@ -25,8 +25,8 @@ impl Default for Computations {
 }
 
 /// The value a lazy tensor shows, recorded if it is a view.
-pub(crate) fn value_of(t: &Tensor) -> Result<TraceValue, Error> {
-    let index = crate::device_of(t).ok_or_else(|| Error::Tch("expected a tensor on the ltc device".into()))?;
+pub(crate) fn value_of(t: &impl AsTensor) -> Result<TraceValue, Error> {
+    let index = crate::device_of(t).ok_or_else(|| Error::Call("expected a tensor on the ltc device".into()))?;
     let device = runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| s.read(device, view, SiteId::default()))?)
 }
@@ -45,7 +45,7 @@ pub struct Computation {
 
 fn host_tensor(cell: &DataCell) -> Result<Tensor, Error> {
     let buffer = cell.wait().map_err(|error| ltc_core::Error::Exec { error, site: None })?;
-    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).ok_or_else(|| Error::Tch("a value is not a tensor".into()))
+    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).ok_or_else(|| Error::Call("a value is not a tensor".into()))
 }
 
 impl Computation {
@@ -71,10 +71,11 @@ impl Computation {
         let device = rt.session.device(self.device)?;
         let (mut cells, mut hosts) = (Arguments::new(), Vec::new());
         for (i, (t, layout)) in inputs.iter().zip(self.extracted.params()).enumerate() {
-            let host = crate::to_cpu(&t.detach())?;
-            let (given, _) = ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Tch("not a dense tensor".into()))?;
+            let host = ltc_torch_sys::to_cpu(&ltc_torch_sys::Borrowed::of(t).detach()?)?;
+            let (given, _) =
+                ltc_torch_sys::host_bytes(&host).ok_or_else(|| Error::Call("not a dense tensor".into()))?;
             if given != **layout {
-                return Err(Error::Tch(format!("input {i} is {given}, the graph takes {layout}")));
+                return Err(Error::Call(format!("input {i} is {given}, the graph takes {layout}")));
             }
             hosts.push(host.shallow_clone());
             let buffer = rt.backend.wrap(DeviceIndex(self.device), host).map_err(ltc_core::Error::from)?;
@@ -124,7 +125,7 @@ impl Computation {
 ///
 /// # Errors
 /// Fails where a tensor is not on the device.
-pub fn computation_hash(tensors: &[Tensor]) -> Result<String, Error> {
+pub fn computation_hash(tensors: &[impl AsTensor]) -> Result<String, Error> {
     let computation = computation(tensors)?;
     let hash = computation.extracted.hash().to_string();
     runtime()?.computations.0.lock().insert(hash.clone(), Arc::new(computation));
@@ -137,7 +138,7 @@ pub fn computation_hash(tensors: &[Tensor]) -> Result<String, Error> {
 /// Fails where nobody asked for this hash lately, and as [`Computation::run`] does.
 pub fn run_computation(hash: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
     let found = runtime()?.computations.0.lock().get(hash).cloned();
-    found.ok_or_else(|| Error::Tch(format!("no graph with hash {hash} was asked for")))?.run(inputs)
+    found.ok_or_else(|| Error::Call(format!("no graph with hash {hash} was asked for")))?.run(inputs)
 }
 
 /// The cached programs in the DOT language: hash, operations, inputs and outputs of each.
@@ -155,7 +156,7 @@ pub fn cache_dot() -> Result<String, Error> {
 }
 
 /// The pending computation of these tensors, all on one device; nothing runs.
-pub fn computation(tensors: &[Tensor]) -> Result<Computation, Error> {
+pub fn computation(tensors: &[impl AsTensor]) -> Result<Computation, Error> {
     let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
     let values = tensors.iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
     let mut wanted: Vec<TraceValue> = Vec::new();
@@ -174,7 +175,7 @@ pub fn computation(tensors: &[Tensor]) -> Result<Computation, Error> {
 }
 
 /// Sends what these tensors need to run, per device.
-pub(crate) fn sync(tensors: &[Tensor]) -> Result<(), Error> {
+pub(crate) fn sync(tensors: &[impl AsTensor]) -> Result<(), Error> {
     for device in runtime()?.session.devices() {
         let here = tensors.iter().filter(|t| crate::device_of(t) == Some(device.index()));
         let values = here.map(value_of).collect::<Result<Vec<_>, _>>()?;
@@ -185,7 +186,7 @@ pub(crate) fn sync(tensors: &[Tensor]) -> Result<(), Error> {
 
 /// A number that names the value a lazy tensor holds: the same for tensors that show the same value, and, once it is
 /// data, for parameters that stand for it ([`Computation`]).
-pub fn value_id(t: &Tensor) -> Result<u64, Error> {
+pub fn value_id(t: &impl AsTensor) -> Result<u64, Error> {
     let value = value_of(t)?;
     Ok(value.inspect(|_, _| value.address(), |cell| Arc::as_ptr(cell) as usize) as u64)
 }

@@ -22,6 +22,8 @@
 
 mod capture;
 mod capture_log;
+#[cfg(feature = "tch")]
+mod compiled;
 mod error;
 mod fork;
 mod host_program;
@@ -30,6 +32,8 @@ mod recorder;
 mod replay;
 mod sites;
 mod step;
+#[cfg(feature = "tch")]
+mod tensors;
 
 use std::{
     cell::Cell,
@@ -38,6 +42,8 @@ use std::{
 
 pub use capture::Capture;
 pub use capture_log::is_open as is_capturing;
+#[cfg(feature = "tch")]
+pub use compiled::{Compiled, compile, compile_frozen};
 pub use error::Error;
 pub use host_program::{HostProgram, HostRecording};
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
@@ -52,16 +58,17 @@ pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
 pub use ltc_torch_sys::{
-    Ambient, Borrowed, Calls, History, TensorState, ambient, bump_version, calls, grad_of, impl_of, set_grad,
-    set_spent, state_of,
+    Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
+    set_grad, set_spent, state_of,
 };
 pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
-pub use replay::{Compiled, Replayer, compile, compile_frozen};
+pub use replay::Replayer;
 pub use sites::{SiteSource, set_site_source};
 pub use step::{CompiledStep, HostNumbers, NotReplayable, Signature, without_history};
-use tch::{Kind, Tensor, nn};
+#[cfg(feature = "tch")]
+pub use tensors::{empty, full, lazify, ones, zeros};
 
 use crate::{recorder::LtcRecorder, sites::Sites};
 
@@ -216,88 +223,34 @@ pub fn init_with(options: Options) -> Result<(), Error> {
 }
 
 /// Copies a tensor to `ltc:0`; differentiable. A tensor that is there already is returned as it is.
-pub fn to_lazy(t: &Tensor) -> Result<Tensor, Error> {
+pub fn to_lazy<T: AsTensor + From<Tensor>>(t: &T) -> Result<T, Error> {
     to_device(t, 0)
 }
 
 /// Copies a tensor to `ltc:index`; differentiable.
-pub fn to_device(t: &Tensor, index: u16) -> Result<Tensor, Error> {
+pub fn to_device<T: AsTensor + From<Tensor>>(t: &T, index: u16) -> Result<T, Error> {
     runtime()?.session.device(index)?;
-    Ok(ltc_torch_sys::to_device(t, index)?)
+    Ok(ltc_torch_sys::to_device(t, index)?.into())
 }
 
 /// Copies a tensor to the CPU; differentiable. A sync point, and a wait for this value.
-pub fn to_cpu(t: &Tensor) -> Result<Tensor, Error> {
-    Ok(ltc_torch_sys::to_cpu(t)?)
+pub fn to_cpu<T: AsTensor + From<Tensor>>(t: &T) -> Result<T, Error> {
+    Ok(ltc_torch_sys::to_cpu(t)?.into())
 }
 
 /// Whether a tensor is on the device.
-pub fn is_lazy(t: &Tensor) -> bool {
+pub fn is_lazy(t: &impl AsTensor) -> bool {
     ltc_torch_sys::lazy_device_of(t).is_some()
 }
 
 /// Index of the lazy device a tensor is on.
-pub fn device_of(t: &Tensor) -> Option<u16> {
+pub fn device_of(t: &impl AsTensor) -> Option<u16> {
     ltc_torch_sys::lazy_device_of(t)
 }
 
 /// How many lazy devices there are.
 pub fn device_count() -> Result<u16, Error> {
     Ok(runtime()?.session.devices().len() as u16)
-}
-
-/// Moves all variables of a store to `ltc:0`, in place: layers and optimisers built from it, before or after, use the
-/// moved ones.
-pub fn lazify(vs: &mut nn::VarStore) -> Result<(), Error> {
-    let _no_grad = tch::no_grad_guard();
-    for mut variable in vs.variables().into_values() {
-        let moved = to_lazy(&variable.f_detach()?)?;
-        variable.set_data(&moved);
-    }
-    Ok(())
-}
-
-fn dtype_of(kind: Kind) -> Result<DType, Error> {
-    Ok(match kind {
-        Kind::Uint8 => DType::U8,
-        Kind::Int8 => DType::I8,
-        Kind::Int16 => DType::I16,
-        Kind::Int => DType::I32,
-        Kind::Int64 => DType::I64,
-        Kind::Half => DType::F16,
-        Kind::Float => DType::F32,
-        Kind::Double => DType::F64,
-        Kind::ComplexHalf => DType::C32,
-        Kind::ComplexFloat => DType::C64,
-        Kind::ComplexDouble => DType::C128,
-        Kind::Bool => DType::Bool,
-        Kind::BFloat16 => DType::BF16,
-        other => return Err(Error::Tch(format!("{other:?} tensors are not supported on the ltc device"))),
-    })
-}
-
-/// A tensor of this shape on `ltc:0` whose contents are not written yet.
-pub fn empty(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
-    runtime()?;
-    if let Some(bad) = size.iter().find(|&&s| s < 0) {
-        return Err(Error::Tch(format!("Trying to create tensor with negative dimension {bad}: {size:?}")));
-    }
-    Ok(ltc_torch_sys::empty_lazy(&Layout::contiguous(dtype_of(kind)?, size), 0)?)
-}
-
-/// A tensor of zeros on `ltc:0`.
-pub fn zeros(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
-    Ok(empty(size, kind)?.f_zero_()?)
-}
-
-/// A tensor of ones on `ltc:0`.
-pub fn ones(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
-    full(size, 1, kind)
-}
-
-/// A tensor filled with a number on `ltc:0`.
-pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<Tensor, Error> {
-    Ok(empty(size, kind)?.f_fill_(value)?)
 }
 
 /// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread
@@ -326,7 +279,7 @@ fn sync_all() -> Result<(), Error> {
 }
 
 /// Sends what these tensors need to run, and nothing else, without waiting.
-pub fn sync_tensors(tensors: &[Tensor]) -> Result<(), Error> {
+pub fn sync_tensors(tensors: &[impl AsTensor]) -> Result<(), Error> {
     inspect::sync(tensors)
 }
 
@@ -376,13 +329,13 @@ pub fn initial_seed(index: u16) -> Result<u64, Error> {
 }
 
 /// State of a device's default generator, a CPU byte tensor: a sync point and a wait.
-pub fn generator_state(index: u16) -> Result<Tensor, Error> {
+pub fn generator_state<T: From<Tensor>>(index: u16) -> Result<T, Error> {
     runtime()?.session.device(index)?;
-    Ok(ltc_torch_sys::default_generator_state(index)?)
+    Ok(ltc_torch_sys::default_generator_state(index)?.into())
 }
 
 /// Sets the state of a device's default generator.
-pub fn set_generator_state(index: u16, state: &Tensor) -> Result<(), Error> {
+pub fn set_generator_state(index: u16, state: &impl AsTensor) -> Result<(), Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
 }
@@ -501,7 +454,7 @@ pub fn clear_cache() -> Result<(), Error> {
 }
 
 /// Size in bytes of the storage behind a lazy tensor.
-pub fn storage_bytes(t: &Tensor) -> Result<usize, Error> {
+pub fn storage_bytes(t: &impl AsTensor) -> Result<usize, Error> {
     runtime()?;
     Ok(ltc_torch_sys::storage_of(t, |s: &Storage, _| s.nbytes())?)
 }

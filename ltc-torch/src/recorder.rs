@@ -6,11 +6,10 @@ use ltc_backend::{DeviceIndex, MemoryReset};
 use ltc_core::{Device, Marker, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
-use ltc_torch_sys::{DeviceMemory, EagerCall, EagerOperand, Generator, RecordedCall, Recorder, TorchError};
+use ltc_torch_sys::{DeviceMemory, EagerCall, EagerOperand, Generator, RecordedCall, Recorder, Tensor, TorchError};
 use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use tch::Tensor;
 
 use crate::{capture_log, error::to_torch, sites::Sites};
 

@@ -5,12 +5,10 @@
 //! another `key` (whatever the host program knows to matter), are captured for themselves. Whatever does not fit is
 //! recorded, which is always right.
 
-use std::borrow::Borrow;
-
-use tch::Tensor;
+use ltc_torch_sys::{AsTensor, Tensor};
 
 use crate::{
-    Ambient, Capture, Error, capture_log,
+    Ambient, Capture, Error,
     step::{CompiledStep, HostNumbers, NotReplayable, Signature},
 };
 
@@ -42,7 +40,7 @@ pub struct Replayer {
 }
 
 impl Entry {
-    fn is_for(&self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+    fn is_for(&self, key: &str, inputs: &[impl AsTensor]) -> Result<bool, Error> {
         Ok(self.key == key && self.ambient == crate::ambient() && self.inputs.matches(inputs)?)
     }
 }
@@ -50,12 +48,7 @@ impl Entry {
 impl Replayer {
     /// Results of a replay on these inputs, if a step was captured for `key` and inputs like them that can be replayed.
     /// `host`: what the host program of the captured step (see [`HostNumbers`]) computes now. `None`: nothing was done.
-    pub fn replay(
-        &mut self,
-        key: &str,
-        inputs: &[impl Borrow<Tensor>],
-        host: &[u64],
-    ) -> Result<Option<Vec<Tensor>>, Error> {
+    pub fn replay(&mut self, key: &str, inputs: &[impl AsTensor], host: &[u64]) -> Result<Option<Vec<Tensor>>, Error> {
         for entry in &mut self.entries {
             if let Some(step) = &entry.ready
                 && entry.is_for(key, inputs)?
@@ -76,11 +69,11 @@ impl Replayer {
     /// Begins a call on these inputs that was not replayed: run the step function, then call [`Replayer::end`], or
     /// [`Replayer::abort`] when it fails. Whether it is captured: then what the host hands over is asked for at the
     /// end.
-    pub fn begin(&mut self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+    pub fn begin(&mut self, key: &str, inputs: &[impl AsTensor]) -> Result<bool, Error> {
         self.current = None;
         let index = self.entry(key, inputs)?;
         self.records += 1;
-        let device = inputs.iter().find_map(|t| crate::device_of(t.borrow())).unwrap_or(0);
+        let device = inputs.iter().find_map(|t| crate::device_of(t)).unwrap_or(0);
         let wanted = self.warm && self.entries[index].refused.is_none();
         let capture = if wanted { Capture::begin(device)? } else { None };
         let captures = capture.is_some();
@@ -88,7 +81,7 @@ impl Replayer {
         Ok(captures)
     }
 
-    fn entry(&mut self, key: &str, inputs: &[impl Borrow<Tensor>]) -> Result<usize, Error> {
+    fn entry(&mut self, key: &str, inputs: &[impl AsTensor]) -> Result<usize, Error> {
         for (i, entry) in self.entries.iter().enumerate() {
             if entry.is_for(key, inputs)? {
                 return Ok(i);
@@ -106,8 +99,8 @@ impl Replayer {
     /// Ends a recorded call; whether the next one can be a replay.
     pub fn end(
         &mut self,
-        inputs: &[impl Borrow<Tensor>],
-        results: &[impl Borrow<Tensor>],
+        inputs: &[impl AsTensor],
+        results: &[impl AsTensor],
         host: HostNumbers,
     ) -> Result<bool, Error> {
         self.warm = true;
@@ -169,88 +162,5 @@ impl Replayer {
     /// Why the last inputs and key that cannot be replayed cannot.
     pub fn refusal(&self) -> Option<&NotReplayable> {
         self.entries.iter().rev().find_map(|e| e.refused.as_ref())
-    }
-}
-
-/// A step function that is replayed where that is safe; see [`compile`].
-#[derive(Debug)]
-pub struct Compiled<F> {
-    step: F,
-    replayer: Replayer,
-}
-
-/// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they
-/// are (a learning rate) may be others at each call.
-///
-/// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be
-/// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
-/// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
-/// compared at each call. Results with a history are recorded each time: return `detach()`.
-///
-/// ```
-/// # fn main() -> Result<(), ltc_torch::Error> {
-/// use tch::{Device, Kind, Tensor, nn, nn::OptimizerConfig};
-/// ltc_torch::init()?;
-/// let mut vs = nn::VarStore::new(Device::Cpu);
-/// let layer = nn::linear(vs.root(), 3, 1, Default::default());
-/// ltc_torch::lazify(&mut vs)?;
-/// let mut opt = nn::Sgd::default().build(&vs, 0.1)?;
-/// let mut step = ltc_torch::compile(|x: &[Tensor], numbers: &[f64]| {
-///     opt.set_lr(numbers[0]);
-///     let loss = x[0].apply(&layer).square().mean(Kind::Float);
-///     opt.backward_step(&loss);
-///     vec![loss.detach()]
-/// });
-/// let x = ltc_torch::to_lazy(&Tensor::ones([2, 3], (Kind::Float, Device::Cpu)))?;
-/// for k in 0..8 {
-///     step.call(&[x.shallow_clone()], &[0.1 / f64::from(k + 1)])?;
-/// }
-/// assert_eq!(step.counts(), (5, 3), "replayed, recorded: {:?}", step.refusal());
-/// # Ok(())
-/// # }
-/// ```
-pub fn compile<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
-    Compiled { step, replayer: Replayer::default() }
-}
-
-/// [`compile`] for a step that takes no numbers: all that it computes with, besides tensors, is frozen at the capture.
-pub fn compile_frozen(
-    mut step: impl FnMut(&[Tensor]) -> Vec<Tensor>,
-) -> Compiled<impl FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> {
-    compile(move |inputs: &[Tensor], _: &[f64]| step(inputs))
-}
-
-impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
-    /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
-    pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
-        if capture_log::is_open() {
-            return Ok((self.step)(inputs, numbers));
-        }
-        let host: Vec<u64> = numbers.iter().map(|n| n.to_bits()).collect();
-        if let Some(results) = self.replayer.replay("", inputs, &host)? {
-            return Ok(results);
-        }
-        let ambient = crate::ambient();
-        self.replayer.begin("", inputs)?;
-        let results = (self.step)(inputs, numbers);
-        if let Some(what) = ambient.difference(&crate::ambient()) {
-            self.replayer.refuse(format!("it changes {what}"));
-        } else if results.iter().any(Tensor::requires_grad) {
-            self.replayer
-                .refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());
-        }
-        self.replayer.end(inputs, &results, HostNumbers { program: String::new(), values: host })?;
-        crate::sync()?;
-        Ok(results)
-    }
-
-    /// Calls replayed and calls recorded so far.
-    pub fn counts(&self) -> (u64, u64) {
-        self.replayer.counts()
-    }
-
-    /// Why it is not replayed, if it is not.
-    pub fn refusal(&self) -> Option<&NotReplayable> {
-        self.replayer.refusal()
     }
 }

@@ -7,13 +7,12 @@
 //! except numbers that the caller hands over for each call ([`HostNumbers`]: what an optimiser computes from a step
 //! count on the host); whoever captures must know that the others do not change, or capture again.
 
-use std::{borrow::Borrow, sync::Arc};
+use std::sync::Arc;
 
 use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
 use ltc_ir::{Hash128, Layout, LayoutRef, OwnedView, View};
-use ltc_torch_sys::{Hold, TensorKind};
+use ltc_torch_sys::{AsTensor, Hold, Tensor, TensorKind};
 use smallvec::SmallVec;
-use tch::Tensor;
 
 use crate::{
     Error,
@@ -62,7 +61,7 @@ pub(crate) fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
 }
 
 /// What a tensor on the device shows of its memory.
-pub(crate) fn view_of(t: &Tensor) -> Result<OwnedView, Error> {
+pub(crate) fn view_of(t: &impl AsTensor) -> Result<OwnedView, Error> {
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |_, view| view.into())?)
 }
 
@@ -78,35 +77,35 @@ fn fills_memory(storage: &Storage, view: &View<'_>) -> bool {
 }
 
 /// Whether a tensor is all of its memory.
-pub(crate) fn is_all_of_memory(t: &Tensor) -> Result<bool, Error> {
+pub(crate) fn is_all_of_memory(t: &impl AsTensor) -> Result<bool, Error> {
     Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| fills_memory(s, &view))?)
 }
 
 /// A tensor that shows the same memory in the same way, and is neither a view of another one nor has a history.
-pub fn without_history(t: &Tensor) -> Result<Tensor, Error> {
+pub fn without_history(t: &impl AsTensor) -> Result<Tensor, Error> {
     Ok(ltc_torch_sys::alias(t, view_of(t)?.as_view())?)
 }
 
 impl Signature {
     /// Of these inputs, all on the device.
-    pub fn of(inputs: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
-        let one = |t: &Tensor| -> Result<_, Error> {
+    pub fn of(inputs: &[impl AsTensor]) -> Result<Self, Error> {
+        fn one(t: &impl AsTensor) -> Result<(OwnedView, bool, TensorKind), Error> {
             let shown = |s: &Storage, view: View<'_>| (OwnedView::from(view), fills_memory(s, &view));
             let (like, fills) = ltc_torch_sys::storage_of(t, shown)?;
             Ok((like, fills, ltc_torch_sys::state_of(t).kind()))
-        };
-        Ok(Signature(inputs.iter().map(|t| one(t.borrow())).collect::<Result<_, _>>()?))
+        }
+        Ok(Signature(inputs.iter().map(one).collect::<Result<_, _>>()?))
     }
 
     /// Whether these inputs have it.
-    pub fn matches(&self, inputs: &[impl Borrow<Tensor>]) -> Result<bool, Error> {
+    pub fn matches(&self, inputs: &[impl AsTensor]) -> Result<bool, Error> {
         if self.0.len() != inputs.len() {
             return Ok(false);
         }
         for (t, (like, fills, kind)) in inputs.iter().zip(&self.0) {
             let same =
                 |s: &Storage, view: View<'_>| view.is_laid_out_as(like.as_view()) && *fills == fills_memory(s, &view);
-            if !ltc_torch_sys::storage_of(t.borrow(), same)? || *kind != ltc_torch_sys::state_of(t.borrow()).kind() {
+            if !ltc_torch_sys::storage_of(t, same)? || *kind != ltc_torch_sys::state_of(t).kind() {
                 return Ok(false);
             }
         }
@@ -313,20 +312,20 @@ impl CompiledStep {
     }
 
     /// The inputs of a call, if they are like those of the capture.
-    fn given(&self, inputs: &[impl Borrow<Tensor>]) -> Result<Result<SmallVec<[Given; 4]>, NotReplayable>, Error> {
+    fn given(&self, inputs: &[impl AsTensor]) -> Result<Result<SmallVec<[Given; 4]>, NotReplayable>, Error> {
         let not = |why: String| Ok(Err(NotReplayable(why)));
         if inputs.len() != self.inputs.len() {
             return not(format!("{} inputs, captured with {}", inputs.len(), self.inputs.len()));
         }
         let mut given = SmallVec::<[Given; 4]>::new();
         for (i, (t, then)) in inputs.iter().zip(&self.inputs).enumerate() {
-            let now = ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| {
+            let now = ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| {
                 let given =
                     || Given { address: std::ptr::from_ref(s) as usize, value: s.current(), offset: view.offset };
                 view.is_laid_out_as(then.as_view()).then(given)
             })?;
             let Some(now) = now else {
-                return not(format!("input {i} is {}, captured as {}", view_of(t.borrow())?.as_view(), then.as_view()));
+                return not(format!("input {i} is {}, captured as {}", view_of(t)?.as_view(), then.as_view()));
             };
             given.push(now);
         }
@@ -354,7 +353,7 @@ impl CompiledStep {
 
     /// What a replay on these inputs, with the host's numbers of now, would run on. `Ok(Err(..))`: an assumption of the
     /// capture does not hold.
-    fn bind(&self, inputs: &[impl Borrow<Tensor>], host: &[u64]) -> Result<Result<Bindings, NotReplayable>, Error> {
+    fn bind(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<Result<Bindings, NotReplayable>, Error> {
         if self.left_behind() < self.fresh.len() {
             return Ok(Err(NotReplayable(
                 "tensors that it left behind are gone (gradients that were dropped outside)".into(),
@@ -408,17 +407,13 @@ impl CompiledStep {
     }
 
     /// Whether the step can be replayed on these inputs, with these numbers of the host.
-    pub fn fits(&self, inputs: &[impl Borrow<Tensor>], host: &[u64]) -> Result<bool, Error> {
+    pub fn fits(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<bool, Error> {
         Ok(self.bind(inputs, host)?.is_ok())
     }
 
     /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture
     /// does not hold, and nothing was done.
-    pub fn run(
-        &self,
-        inputs: &[impl Borrow<Tensor>],
-        host: &[u64],
-    ) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
+    pub fn run(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
         // Who else holds a value decides whether it may be written over: the inputs' are held by nobody here.
         let Bindings { numbers, data, moved } = match self.bind(inputs, host)? {
             Ok(bindings) => bindings,
@@ -436,9 +431,7 @@ impl CompiledStep {
         for ((target, e), value) in self.targets.iter().zip(new) {
             let old = match *target {
                 Source::State(i) => self.storages[i].replace(value),
-                Source::Input(i) => {
-                    ltc_torch_sys::storage_of::<Storage, _>(inputs[i].borrow(), |s, _| s.replace(value))?
-                }
+                Source::Input(i) => ltc_torch_sys::storage_of::<Storage, _>(&inputs[i], |s, _| s.replace(value))?,
             };
             if let (&End::Output(output), Some(old)) = (e, old)
                 && self.extracted.asks_for(output)
@@ -464,7 +457,7 @@ impl CompiledStep {
                     ltc_torch_sys::wrap(Storage::with_value(value), nbytes, view, self.device.index())?
                 }
                 (None, Memory::Result(i)) => ltc_torch_sys::alias(&tensors[i], view)?,
-                (None, Memory::Input(i)) => ltc_torch_sys::alias(inputs[i].borrow(), view)?,
+                (None, Memory::Input(i)) => ltc_torch_sys::alias(&inputs[i], view)?,
                 (None, Memory::State(i)) => self.storages[i].alias(view)?,
                 (None, Memory::New(_)) => unreachable!("invariant: made above"),
             });

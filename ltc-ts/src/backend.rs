@@ -6,9 +6,8 @@ use ltc_backend::{
     Backend, BackendError, Buffer, Capacity, DeviceIndex, Executable, HostTensor, MemoryInfo, MemoryReset,
 };
 use ltc_ir::{DType, Graph, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held, pool_stats, set_pool_limit};
+use ltc_torch_sys::{Generator, Held, Tensor, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
-use tch::Tensor;
 
 use crate::{
     config::TsConfig,
@@ -65,8 +64,8 @@ impl TsBackend {
 
     /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
     /// write to it.
-    pub fn wrap(&self, device: DeviceIndex, host: Tensor) -> Result<Buffer, BackendError> {
-        let meter = self.meter(device)?;
+    pub fn wrap(&self, device: DeviceIndex, host: impl Into<Tensor>) -> Result<Buffer, BackendError> {
+        let (meter, host) = (self.meter(device)?, host.into());
         let (layout, bytes) = ltc_torch_sys::host_bytes(&host)
             .map(|(layout, bytes)| (LayoutRef::new(layout), bytes.len()))
             .ok_or_else(|| BackendError::BufferMismatch("only dense host tensors can become buffers".into()))?;
@@ -150,11 +149,11 @@ impl Backend for TsBackend {
 
     /// libtorch keeps a number of threads per thread, on which bits of results depend.
     fn thread_state(&self) -> u64 {
-        self.config.threads.map_or_else(|| tch::get_num_threads().max(1) as u64, u64::from)
+        self.config.threads.map_or_else(|| ltc_torch_sys::num_threads() as u64, u64::from)
     }
 
     fn attach_executor_thread(&self, _device: DeviceIndex, state: u64) {
-        tch::set_num_threads(i32::try_from(state).unwrap_or(1));
+        ltc_torch_sys::set_num_threads(usize::try_from(state).unwrap_or(1));
     }
 
     /// CPU kernels are done when they return, so there is nothing to wait for.

@@ -9,7 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any
 
-_NEEDED = "2.11.0"
+from torch_ltc._built_for import TORCH as _NEEDED
+
 try:
     import torch
 except ModuleNotFoundError as error:

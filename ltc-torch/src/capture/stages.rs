@@ -1,12 +1,11 @@
 //! From what a capture noted to a step, in stages: collect the storages, classify what they hold in the end, bind that
 //! to where replays find it, and keep no storage that a replay does not use.
 
-use std::{borrow::Borrow, sync::Arc};
+use std::sync::Arc;
 
 use ltc_core::{Argument, DataCell, Device, Extracted, Moment, Storage, TraceValue};
 use ltc_ir::{LayoutRef, OwnedView};
-use ltc_torch_sys::Hold;
-use tch::Tensor;
+use ltc_torch_sys::{AsTensor, Hold};
 
 use crate::{
     Error,
@@ -57,8 +56,8 @@ pub(super) struct Noted {
 /// The step of a capture that was given `inputs` and returned `results`.
 pub(super) fn step(
     noted: Noted,
-    inputs: &[impl Borrow<Tensor>],
-    results: &[impl Borrow<Tensor>],
+    inputs: &[impl AsTensor],
+    results: &[impl AsTensor],
     host: HostNumbers,
 ) -> Result<CompiledStep, Stop> {
     let (device, since) = (noted.device.clone(), noted.since);
@@ -108,8 +107,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn by(t: &impl Borrow<Tensor>) -> Result<Self, Error> {
-        Ok(ltc_torch_sys::storage_of::<Storage, _>(t.borrow(), |s, view| Shown {
+    fn by(t: &impl AsTensor) -> Result<Self, Error> {
+        Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| Shown {
             address: std::ptr::from_ref(s) as usize,
             view: view.into(),
         })?)
@@ -136,9 +135,9 @@ struct Collected {
 }
 
 impl Collected {
-    fn new(noted: Noted, inputs: &[impl Borrow<Tensor>], results: &[impl Borrow<Tensor>]) -> Result<Self, Error> {
+    fn new(noted: Noted, inputs: &[impl AsTensor], results: &[impl AsTensor]) -> Result<Self, Error> {
         let inputs_shown = inputs.iter().map(Shown::by).collect::<Result<Vec<_>, _>>()?;
-        let fills = inputs.iter().map(|t| is_all_of_memory(t.borrow())).collect::<Result<Vec<_>, _>>()?;
+        let fills = inputs.iter().map(|t| is_all_of_memory(t)).collect::<Result<Vec<_>, _>>()?;
         let (mut storages, mut starts, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for (hold, start) in noted.holds.into_iter().zip(noted.starts) {
             if hold.is_shared() {
@@ -217,7 +216,7 @@ struct Classified {
 }
 
 impl Classified {
-    fn new(collected: &Collected, results: &[impl Borrow<Tensor>]) -> Result<Self, Stop> {
+    fn new(collected: &Collected, results: &[impl AsTensor]) -> Result<Self, Stop> {
         let mut new =
             Classified { ends: Ends::default(), changed: Vec::new(), fresh: Vec::new(), returned: Vec::new() };
         new.changes(collected)?;
@@ -255,7 +254,7 @@ impl Classified {
     }
 
     /// Tells whose memory a result shows.
-    fn memory_of(&mut self, collected: &Collected, i: usize, result: &impl Borrow<Tensor>) -> Result<Returned, Stop> {
+    fn memory_of(&mut self, collected: &Collected, i: usize, result: &impl AsTensor) -> Result<Returned, Stop> {
         let at = collected.results[i].address;
         let holds = || collected.storages.iter().map(address);
         if let Some(input) = collected.input_at(at) {
@@ -271,8 +270,7 @@ impl Classified {
         if holds().all(|a| a != at) {
             return Err(not(NOT_COMPUTED));
         }
-        let value =
-            ltc_torch_sys::storage_of::<Storage, _>(result.borrow(), |s, _| s.current()).map_err(Error::from)?;
+        let value = ltc_torch_sys::storage_of::<Storage, _>(result, |s, _| s.current()).map_err(Error::from)?;
         let value = value.ok_or_else(|| not("it returns a tensor that nothing was written to"))?;
         Ok(Returned::New(self.ends.add(value)))
     }

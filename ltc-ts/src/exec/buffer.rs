@@ -1,7 +1,7 @@
 //! Device buffers: what is inside, and the rule for sharing it.
 //!
 //! # The sharing rule
-//! A `tch::Tensor` may move between threads but not be used by two at once, because most of its methods can change the
+//! A [`Tensor`] may move between threads but not be used by two at once, because most of its methods can change the
 //! tensor. A [`TchBuffer`] narrows it: through a shared reference one can only
 //! 1. read elements and metadata, or
 //! 2. make another handle to the same tensor (libtorch counts holders atomically).
@@ -15,8 +15,7 @@ use std::sync::Arc;
 
 use ltc_backend::{BackendError, Buffer};
 use ltc_ir::{DType, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held, TorchError};
-use tch::Tensor;
+use ltc_torch_sys::{Generator, Held, Tensor, TorchError};
 
 use super::memory_meter::{Charge, Meter};
 

@@ -107,7 +107,8 @@ impl Executable for TsExecutable {
         let pooled = Pooled::enter();
         let run = || match program {
             Ok(program) => {
-                let in_parallel = program.parallel_regions() > 0 && !self.profile.is_on() && tch::get_num_threads() > 1;
+                let in_parallel =
+                    program.parallel_regions() > 0 && !self.profile.is_on() && ltc_torch_sys::num_threads() > 1;
                 let forks = in_parallel && self.trial.next(|[[alone], [forked]]| forked < alone);
                 let worker = forks.then(WorkerThread::take).flatten();
                 let (with_worker, start) = (worker.is_some(), in_parallel.then(Instant::now));
@@ -149,7 +150,7 @@ impl Executable for TsExecutable {
 
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
-        let threads = if cost.multi_threaded { usize::try_from(tch::get_num_threads()).ok()? } else { 1 };
+        let threads = if cost.multi_threaded { ltc_torch_sys::num_threads() } else { 1 };
         // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
         // others.
         let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);

@@ -313,9 +313,9 @@ impl Run<'_> {
         };
         let stand_ins = || {
             let zeros = |&v: &ValueId| {
-                let zeroed = empty_host(graph.layout(v))?.f_zero_();
-                let failure = |e: tch::TchError| TorchError { class: ErrorClass::Runtime, message: e.to_string() };
-                zeroed.map(Held::Tensor).map_err(failure)
+                let mut zeros = empty_host(graph.layout(v))?;
+                zeros.zero()?;
+                Ok(Held::Tensor(zeros))
             };
             fused.operands.iter().map(zeros).collect::<Result<Vec<_>, TorchError>>()
         };

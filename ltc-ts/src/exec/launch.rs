@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use ltc_ir::{ErrorClass, LayoutRef};
 use ltc_kernels::{FusedKernel, MaxPool, Mt19937, Ran, bernoulli};
-use ltc_torch_sys::{Held, TorchError, empty_host, is_sole_holder, parallel_for};
+use ltc_torch_sys::{Held, Tensor, TorchError, empty_host, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
-use tch::Tensor;
 
 use crate::{
     fusion::{ConcatSlice, FusedKernelStep},
@@ -105,7 +104,7 @@ fn memory_of_results<'a>(
         let taken = match reuse {
             Some(i) if reusable[*i as usize] => {
                 let even = |t: &&Tensor| (t.data_ptr() as usize).is_multiple_of(layout.dtype().size_of());
-                Some(tensor(operands, *i)?).filter(|t| is_sole_holder(t)).filter(even).map(Tensor::shallow_clone)
+                Some(tensor(operands, *i)?).filter(is_sole_holder).filter(even).map(Tensor::shallow_clone)
             }
             _ => None,
         };
@@ -118,8 +117,8 @@ fn memory_of_results<'a>(
 /// A copy of a tensor with this layout.
 fn copy_of(base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
     let mut copy = empty_host(layout)?;
-    let failure = |e: tch::TchError| TorchError { class: ErrorClass::Runtime, message: e.to_string() };
-    copy.f_copy_(base).map(|()| copy).map_err(failure)
+    copy.copy_from(base)?;
+    Ok(copy)
 }
 
 /// Draws ones of probability `p` and zeros; results are the numbers and the generator's next state.
@@ -154,8 +153,7 @@ pub(crate) fn run_pool(
     let (values, positions) = (empty_host(&values.layout)?, empty_host(&positions.layout)?);
     // The kernel wants numbers at even addresses.
     let even = (input.data_ptr() as usize).is_multiple_of(4);
-    let copy = || input.f_detach_copy().map_err(|e| TorchError { class: ErrorClass::Runtime, message: e.to_string() });
-    let input = if even { input.shallow_clone() } else { copy()? };
+    let input = if even { input.shallow_clone() } else { input.contiguous_copy()? };
     let mut outcome = Ok(());
     // SAFETY: the pooling was made for the operand's and results' layouts, which are contiguous; the results are new.
     unsafe {

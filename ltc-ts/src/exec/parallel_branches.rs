@@ -90,10 +90,10 @@ impl Run<'_> {
         let (shared, meter) = (program.clone(), self.meter.clone());
         let back = side.worker.start(move || run_on_worker(&shared, f, &meter, &numbers, slots));
         // The kernels' own threads would be in the way of the other one.
-        let threads = tch::get_num_threads();
-        tch::set_num_threads(1);
+        let threads = ltc_torch_sys::num_threads();
+        ltc_torch_sys::set_num_threads(1);
         region.main.iter().for_each(|&i| self.run_instr(&program.instrs[i]));
-        tch::set_num_threads(threads);
+        ltc_torch_sys::set_num_threads(threads);
         match back.recv() {
             Ok(Done { mut slots, told, stats }) => {
                 told.failures.iter().for_each(|error| self.fails(error));

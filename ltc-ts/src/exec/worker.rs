@@ -25,7 +25,7 @@ impl WorkerThread {
         if worker.as_ref().is_none_or(|(of, _)| *of != process) {
             let (sender, jobs) = channel::<Job>();
             let work = move || {
-                tch::set_num_threads(1);
+                ltc_torch_sys::set_num_threads(1);
                 jobs.into_iter().for_each(|job| job());
             };
             thread::Builder::new().name("ltc-branches".into()).spawn(work).ok()?;

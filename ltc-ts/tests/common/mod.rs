@@ -129,7 +129,7 @@ impl Told {
 }
 
 pub(crate) fn tensor(buffer: &Buffer) -> Tensor {
-    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).expect("a tensor of this backend")
+    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).expect("a tensor of this backend").into()
 }
 
 pub(crate) fn address(buffer: &Buffer) -> usize {

@@ -154,7 +154,8 @@ pub fn by_rule(row: &Row, made: &Made) -> Result<Vec<Layout>, ShapeError> {
 /// What the kernel answers.
 pub fn by_kernel(row: &Row, made: &Made) -> Result<Vec<Tensor>, TorchError> {
     let refs: Vec<&Tensor> = made.operands.iter().collect();
-    ltc_torch_sys::probe(row.name, &made.words, &refs, &made.numbers)
+    let made = ltc_torch_sys::probe(row.name, &made.words, &refs, &made.numbers)?;
+    Ok(made.into_iter().map(Tensor::from).collect())
 }
 
 /// How many arguments an operator writes; their new values come before the new results.

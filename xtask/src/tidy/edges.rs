@@ -39,6 +39,9 @@ const PURE: [&str; 6] = ["ltc-build", "ltc-ir", "ltc-backend", "ltc-core", "ltc-
 /// Crates that bring libtorch.
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];
 
+/// Crates that have `tch`, which takes one version of libtorch only; in others it is the choice of Rust programs.
+const WITH_TCH: [&str; 1] = ["ltc-tests"];
+
 /// Complaints about the dependencies of the workspace.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     let out = Command::new("cargo")
@@ -70,6 +73,11 @@ fn complaints(metadata: &Value) -> Vec<String> {
                 || kind == "build" && to == BUILD_HELPER;
             if members.contains(to) && !listed {
                 found.push(format!("{kind} edge {name} -> {to} is not allowed (xtask/src/tidy/edges.rs, docs/adr)"));
+            }
+            let asks = dependency["features"].as_array().is_some_and(|all| all.iter().any(|f| f == "tch"));
+            let brings = LIBTORCH.contains(&to) && dependency["optional"] != true || asks;
+            if kind != "dev" && brings && !WITH_TCH.contains(&name) {
+                found.push(format!("{name} must build without tch but {kind} edge {name} -> {to} brings it"));
             }
             if PURE.contains(&name) && LIBTORCH.contains(&to) {
                 found.push(format!("{name} must build without libtorch but depends on {to}"));
@@ -122,7 +130,21 @@ mod tests {
     fn libtorch_in_a_pure_crate_is_found() {
         assert!(with_edge("ltc-core", "tch", json!("dev")).contains("without libtorch"));
         assert!(with_edge("ltc-kernels", "ltc-torch-sys", Value::Null).contains("normal edge"));
-        assert_eq!(with_edge("ltc-ts", "tch", Value::Null), "");
+        assert_eq!(with_edge("ltc-ts", "tch", json!("dev")), "");
+    }
+
+    #[test]
+    fn tch_comes_along_where_it_is_asked_for_only() {
+        let asking = |name: &str, dependency: Value| {
+            complaints(&json!({ "packages": [{ "name": name, "dependencies": [dependency] }] })).join("\n")
+        };
+        let tch = |optional: bool| json!({ "name": "tch", "kind": null, "optional": optional, "features": [] });
+        assert_eq!(asking("ltc-torch", tch(true)), "");
+        assert_eq!(asking("ltc-tests", tch(false)), "");
+        assert!(asking("ltc-torch", tch(false)).contains("must build without tch"));
+        let through = |features: Value| json!({ "name": "ltc-torch", "kind": null, "features": features });
+        assert_eq!(asking("ltc-python", through(json!([]))), "");
+        assert!(asking("ltc-python", through(json!(["tch"]))).contains("ltc-python -> ltc-torch brings it"));
     }
 
     #[test]

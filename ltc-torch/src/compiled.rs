@@ -1,0 +1,88 @@
+//! Step functions of `tch` programs that replay themselves.
+
+use tch::Tensor;
+
+use crate::{Error, HostNumbers, NotReplayable, Replayer, capture_log};
+
+/// A step function that is replayed where that is safe; see [`compile`].
+#[derive(Debug)]
+pub struct Compiled<F> {
+    step: F,
+    replayer: Replayer,
+}
+
+/// Makes a step function replay itself. The step is given tensors and numbers; numbers that an operator takes as they
+/// are (a learning rate) may be others at each call.
+///
+/// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be
+/// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
+/// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
+/// compared at each call. Results with a history are recorded each time: return `detach()`.
+///
+/// ```
+/// # fn main() -> Result<(), ltc_torch::Error> {
+/// use tch::{Device, Kind, Tensor, nn, nn::OptimizerConfig};
+/// ltc_torch::init()?;
+/// let mut vs = nn::VarStore::new(Device::Cpu);
+/// let layer = nn::linear(vs.root(), 3, 1, Default::default());
+/// ltc_torch::lazify(&mut vs)?;
+/// let mut opt = nn::Sgd::default().build(&vs, 0.1)?;
+/// let mut step = ltc_torch::compile(|x: &[Tensor], numbers: &[f64]| {
+///     opt.set_lr(numbers[0]);
+///     let loss = x[0].apply(&layer).square().mean(Kind::Float);
+///     opt.backward_step(&loss);
+///     vec![loss.detach()]
+/// });
+/// let x = ltc_torch::to_lazy(&Tensor::ones([2, 3], (Kind::Float, Device::Cpu)))?;
+/// for k in 0..8 {
+///     step.call(&[x.shallow_clone()], &[0.1 / f64::from(k + 1)])?;
+/// }
+/// assert_eq!(step.counts(), (5, 3), "replayed, recorded: {:?}", step.refusal());
+/// # Ok(())
+/// # }
+/// ```
+pub fn compile<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>>(step: F) -> Compiled<F> {
+    Compiled { step, replayer: Replayer::default() }
+}
+
+/// [`compile`] for a step that takes no numbers: all that it computes with, besides tensors, is frozen at the capture.
+pub fn compile_frozen(
+    mut step: impl FnMut(&[Tensor]) -> Vec<Tensor>,
+) -> Compiled<impl FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> {
+    compile(move |inputs: &[Tensor], _: &[f64]| step(inputs))
+}
+
+impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
+    /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
+    pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
+        if capture_log::is_open() {
+            return Ok((self.step)(inputs, numbers));
+        }
+        let host: Vec<u64> = numbers.iter().map(|n| n.to_bits()).collect();
+        if let Some(results) = self.replayer.replay("", inputs, &host)? {
+            return Ok(results.into_iter().map(Tensor::from).collect());
+        }
+        let ambient = crate::ambient();
+        self.replayer.begin("", inputs)?;
+        let results = (self.step)(inputs, numbers);
+        if let Some(what) = ambient.difference(&crate::ambient()) {
+            self.replayer.refuse(format!("it changes {what}"));
+        } else if results.iter().any(Tensor::requires_grad) {
+            self.replayer
+                .refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());
+        }
+        self.replayer.end(inputs, &results, HostNumbers { program: String::new(), values: host })?;
+        crate::sync()?;
+        Ok(results)
+    }
+
+    /// Calls replayed and calls recorded so far.
+    pub fn counts(&self) -> (u64, u64) {
+        self.replayer.counts()
+    }
+
+    /// Why it is not replayed, if it is not.
+    pub fn refusal(&self) -> Option<&NotReplayable> {
+        self.replayer.refusal()
+    }
+}
