@@ -1,7 +1,5 @@
 //! Writes down which torch the extension is built for, beside it: `import torch_ltc` compares before it loads it.
 
-#![expect(clippy::print_stdout, reason = "build scripts talk to cargo on stdout")]
-
 use std::{fs, path::Path};
 
 fn main() {

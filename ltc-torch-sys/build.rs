@@ -29,6 +29,7 @@ fn main() {
         "register",
         "handle",
         "interop",
+        "numerics",
         "capture",
         "state",
         "recurrent",

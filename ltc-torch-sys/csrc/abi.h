@@ -248,6 +248,7 @@ void ltc_hold_free(LtcHold* hold);
 typedef struct LtcThreads {
   int kernels, products;
 } LtcThreads;
+int ltc_nan_bound_holds();  // whether `clamp` by NaN alone gives NaN
 int ltc_num_threads();
 void ltc_set_num_threads(int threads /* more than none */);
 LtcThreads ltc_threads(LtcThreads wanted);  // returns what it was

@@ -229,6 +229,7 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
     pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_nan_bound_holds() -> c_int;
     pub(crate) fn ltc_num_threads() -> c_int;
     pub(crate) fn ltc_set_num_threads(threads: c_int);
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;

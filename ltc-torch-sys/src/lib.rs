@@ -22,6 +22,7 @@ mod generators;
 mod handle;
 mod history;
 mod memory;
+mod numerics;
 mod plan;
 mod pool;
 mod recorder;
@@ -45,6 +46,7 @@ pub use generators::{
 pub use handle::{AsTensor, Borrowed, Tensor};
 pub use history::History;
 pub use memory::DeviceMemory;
+pub use numerics::nan_bound_holds;
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
