@@ -15,8 +15,9 @@ NOT_THERE = {
     *("MemPool", "use_mem_pool", "change_current_allocator", "graph", "graph_pool_handle", "make_graphed_callables"),
     *("is_current_stream_capturing", "get_arch_list", "get_gencode_flags", "get_stream_from_external"),
     *("can_device_access_peer", "is_tf32_supported"),
-    # Sensors of a card, which torch 2.13 reads of two others.
+    # Sensors of a card, and who uses it, which later versions of torch tell of two others.
     *("utilization", "power_draw", "device_memory_used", "temperature", "clock_rate", "memory_usage"),
+    "list_gpu_processes",
     # Limits of a process, and snapshots.
     *("set_per_process_memory_fraction", "get_per_process_memory_fraction", "memory_snapshot"),
 }
