@@ -272,7 +272,7 @@ int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
 // What `part` shows of a host tensor's memory, from its element `offset` on; shares it. Must lie within.
 int ltc_host_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
 // Dense, strided, on the CPU, and its memory holds its elements as they are; no subclass with an operator of its own.
-int ltc_host_holds(const void* tensor);  // whether it is a dense one on the CPU
+int ltc_host_holds(const void* tensor);  // whether it has memory on the CPU
 int ltc_host_is_plain(const void* tensor);
 int ltc_host_is_sole_holder(const void* tensor);
 
