@@ -41,6 +41,8 @@ fn main() {
         "warnings",
         "fork",
         "history",
+        "collectives",
+        "process_group",
     ];
     let mut build = cc::Build::new();
     build

@@ -24,7 +24,7 @@ use std::{
 mod tests;
 
 /// The libtorch that `make setup` installs, and the only one that `tch` of this workspace's version takes.
-pub const VERSION: &str = "2.11.0";
+pub const VERSION: &str = "2.13.0";
 
 /// First and last minor version of libtorch 2 that everything but `tch` compiles against.
 const MINORS: RangeInclusive<u32> = 11..=15;

@@ -118,7 +118,7 @@ fn a_wrong_version_says_what_to_do() {
     let env = Environment::with("2.10.1");
     for here in [in_environments(&[&env]), Surroundings { libtorch: Some(env.torch()), ..Default::default() }] {
         let why = here.locate(no_python).unwrap_err();
-        assert!(why.contains("2.10.1") && why.contains("make setup") && why.contains("torch==2.11.0"), "{why}");
+        assert!(why.contains("2.10.1") && why.contains("make setup") && why.contains("torch==2.13.0"), "{why}");
     }
 }
 

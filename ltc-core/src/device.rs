@@ -7,6 +7,7 @@
 //! placeholders in place, and the new node finds data where a pending operand was. A node with no holder outside the
 //! set cannot gain one. No lock is held while the backend compiles except the sync lock, which recording never takes.
 
+mod liveness;
 mod wait;
 
 use std::{fmt, sync::Arc, time::Instant};
@@ -40,6 +41,7 @@ use crate::{
     undo::{Chain, Drawn, Journal, Log, Raises, Undo},
     wait::NEVER,
 };
+use liveness::{HeldLiveness, Liveness};
 
 /// A device of a session. Cheap to clone; recording and syncing may happen on any thread.
 #[derive(Clone)]
@@ -54,6 +56,7 @@ pub(crate) struct State {
     /// Syncs so far of all that was pending.
     syncs: AtomicU64,
     executor: Executor,
+    liveness: Liveness,
     /// State of the generator native tensors draw from; seeded with 0 on first use.
     generator: Mutex<Drawn>,
     /// What storages held before they were written, since the last sync.
@@ -90,6 +93,7 @@ impl Device {
             epoch: AtomicU32::new(0),
             syncs: AtomicU64::new(0),
             executor,
+            liveness: Liveness::default(),
             generator: Mutex::default(),
             journal: Mutex::default(),
             raises: Raises::default(),
@@ -310,6 +314,7 @@ impl Device {
     }
 
     fn send_pending(&self, set: &mut SyncSet, trace: &mut Canonical<Arc<DataCell>>, reason: SyncReason) {
+        self.0.liveness.sending();
         let gone = self.0.journal.lock().sweep();
         drop(gone);
         let journal = {
@@ -521,7 +526,8 @@ impl Device {
         let syncing = self.0.syncing.lock();
         let executor = self.0.executor.hold();
         let handover = self.0.executor.handover.hold();
-        HeldDevice { executor, _rest: (syncing, handover, self.0.pending_ops.lock()) }
+        let liveness = self.0.liveness.hold();
+        HeldDevice { executor, liveness, _rest: (syncing, handover, self.0.pending_ops.lock()) }
     }
 
     /// How many operations are pending and alive.
@@ -540,6 +546,7 @@ type Rest<'a> = (Locked<'a, SyncState>, Hold<'a>, Locked<'a, PendingOps>);
 /// A device that only this thread can use, with nothing in flight.
 pub(crate) struct HeldDevice<'a> {
     executor: executor::HeldExecutor<'a>,
+    liveness: HeldLiveness<'a>,
     _rest: Rest<'a>,
 }
 
@@ -547,6 +554,7 @@ impl HeldDevice<'_> {
     /// In a forked child: the next program starts a thread.
     pub(crate) fn begin_anew(&mut self) {
         self.executor.begin_anew();
+        self.liveness.begin_anew();
     }
 }
 

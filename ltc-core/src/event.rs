@@ -23,6 +23,8 @@ pub enum SyncReason {
     NodeLimit,
     /// Pending operations hold too much memory that the program gave up.
     ByteLimit,
+    /// Other processes wait for one of them ([`crate::Device::others_wait`]).
+    OthersWait,
 }
 
 /// Something that happened in a session.

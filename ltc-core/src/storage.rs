@@ -25,12 +25,14 @@ struct State {
     nbytes: usize,
     /// Nobody wrote anything since then ([`Device::ever_raised`]).
     unwritten: Option<u32>,
+    /// A failed write is not undone ([`Storage::keep_failures`]).
+    keeps_failures: bool,
     log: Log,
 }
 
 impl State {
     fn new(value: Option<TraceValue>, layout: Option<LayoutRef>, nbytes: usize) -> Self {
-        State { value, layout, nbytes, unwritten: None, log: Log::default() }
+        State { value, layout, nbytes, unwritten: None, keeps_failures: false, log: Log::default() }
     }
 
     fn layout(&self) -> Option<&LayoutRef> {
@@ -71,6 +73,9 @@ impl State {
     #[inline]
     fn put(&mut self, dev: &Device, value: TraceValue, site: SiteId) -> Option<TraceValue> {
         self.layout = None;
+        if self.keeps_failures {
+            return self.value.replace(value);
+        }
         if let Some(since) = self.unwritten.take().filter(|&since| since != dev.ever_raised()) {
             let old = self.value.take();
             let (value, own) = dev.own(value, site);
@@ -165,6 +170,11 @@ impl Storage {
     pub fn with_value(value: TraceValue) -> Self {
         let nbytes = value.layout().storage_bytes();
         Storage(Mutex::new(State::new(Some(value), None, nbytes)))
+    }
+
+    /// Writes to this memory that fail are not undone: it holds the failure, and so does what reads it from then on.
+    pub fn keep_failures(&self) {
+        self.0.lock().keeps_failures = true;
     }
 
     /// Size, in bytes.

@@ -70,7 +70,7 @@ void ltc_error_clear(LtcError* err);
 int32_t ltc_error_get(const LtcError* err, const char** text, size_t* len);  // returns the class
 
 // A Rust storage (`Recorder::Storage`) lives inside the C++ storage object. Rust values may be moved bytewise.
-#define LTC_SLOT_BYTES 48
+#define LTC_SLOT_BYTES 56
 typedef struct LtcSlot {
   uint64_t bytes[LTC_SLOT_BYTES / 8];
 } LtcSlot;
@@ -135,6 +135,7 @@ typedef struct LtcVTable {
   void (*storage_share)(const void* ctx, const LtcSlot* dst, const LtcSlot* src, const LtcOperand* src_view,
                         int32_t device);
   void (*storage_resize)(const void* ctx, const LtcSlot* slot, size_t nbytes, int32_t device);
+  void (*storage_keep_failures)(const LtcSlot* slot);  // writes to it that fail are not undone
   // t := src where both have t's dtype and sizes; src's strides equal t's. Records at most views.
   int (*assign)(const void* ctx, const LtcOperand* dst, const LtcOperand* src, int32_t device, LtcError* err);
   // Takes a host tensor (owned at::Tensor*, dense, offset 0) as a new storage.
@@ -153,6 +154,8 @@ typedef struct LtcVTable {
   int (*set_generator_state)(const void* ctx, const LtcSlot* generator, int32_t device, void* generator_in,
                              LtcError* err);
   int (*synchronize)(const void* ctx, int32_t device, LtcError* err);
+  // Other processes wait for something that is recorded.
+  void (*others_wait)(const void* ctx, int32_t device);
   // Sends what is recorded; *idle: all of it has run.
   int (*is_idle)(const void* ctx, int32_t device, int* idle, LtcError* err);
   // An event behind all that is recorded. `timed`: sends it, so that the event's time is that of nothing later.

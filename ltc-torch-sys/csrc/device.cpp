@@ -169,8 +169,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return at::make_generator<Generator>(d < 0 ? t_device : d);
   }
   at::Device getDeviceFromPtr(void*) const override { return lazy_device(t_device); }
-  bool isPinnedPtr(const void*) const override { return false; }
-  at::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }
+  bool isPinnedPtr(const void* p) const override { return is_pinned(p); }
+  at::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   c10::DeviceIndex deviceCount() const override { return V.device_count; }
   void setCurrentDevice(c10::DeviceIndex d) const override { exchange(d); }

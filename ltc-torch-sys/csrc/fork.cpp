@@ -16,10 +16,12 @@ void take() {
   g_prepare();
   default_generator_mutex().lock();
   op_mutex().lock();
+  pinned_mutex().lock();
   pool_lock(true);
 }
 void release() {
   pool_lock(false);
+  pinned_mutex().unlock();
   op_mutex().unlock();
   default_generator_mutex().unlock();
 }

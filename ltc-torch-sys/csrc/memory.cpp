@@ -2,6 +2,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <atomic>
+#include <map>
 
 #include "shim.h"
 
@@ -66,8 +67,49 @@ struct LazyAllocator final : c10::DeviceAllocator {
     return {memory.available, memory.total};
   }
 };
+
+std::mutex g_pinned;
+
+// Pinned memory is plain: copies from it are as fast as from any other. It is told apart from that, as programs insist
+// on what they asked for (DDP's bookkeeping of unused parameters does).
+struct PinnedAllocator final : c10::Allocator {
+  struct Piece {
+    c10::DataPtr memory;
+  };
+  // Ends of what is allocated, by its beginning; under `g_pinned`.
+  static std::map<const char*, const char*>& pieces() {
+    static auto* all = new std::map<const char*, const char*>;
+    return *all;
+  }
+  static void free(void* context) {
+    std::unique_ptr<Piece> piece(static_cast<Piece*>(context));
+    std::lock_guard<std::mutex> lock(g_pinned);
+    pieces().erase(static_cast<const char*>(piece->memory.get()));
+  }
+  c10::DataPtr allocate(size_t n) override {
+    auto piece = std::make_unique<Piece>(Piece{c10::GetAllocator(c10::kCPU)->allocate(n)});
+    auto* begin = static_cast<char*>(piece->memory.get());
+    if (begin) {
+      std::lock_guard<std::mutex> lock(g_pinned);
+      pieces()[begin] = begin + n;
+    }
+    return {begin, piece.release(), &free, c10::Device(c10::kCPU)};
+  }
+  void copy_data(void* to, const void* from, std::size_t n) const override { default_copy_data(to, from, n); }
+};
 }  // namespace
 
+c10::Allocator* pinned_allocator() {
+  static auto* a = new PinnedAllocator;
+  return a;
+}
+std::mutex& pinned_mutex() { return g_pinned; }
+bool is_pinned(const void* p) {
+  auto* at = static_cast<const char*>(p);
+  std::lock_guard<std::mutex> lock(g_pinned);
+  auto after = PinnedAllocator::pieces().upper_bound(at);
+  return after != PinnedAllocator::pieces().begin() && at < std::prev(after)->second;
+}
 c10::Allocator* lazy_allocator() {
   static LazyAllocator a;
   return &a;

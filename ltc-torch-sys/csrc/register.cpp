@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_set>
 
-#include "shim.h"
+#include "collectives.h"
 
 namespace ltc {
 void register_composites(torch::Library& autograd);
@@ -210,5 +210,7 @@ extern "C" int ltc_init(const LtcVTable* vtable, const char* name, LtcError* err
     ltc::register_autocast();
     ltc::register_interrupted();
     ltc::register_generators();
+    ltc::define_collectives();
+    ltc::serve_process_groups();
   });
 }

@@ -115,6 +115,9 @@ struct LazyStorage final : c10::StorageImpl {
   bool live = true;
 };
 c10::Allocator* lazy_allocator();
+c10::Allocator* pinned_allocator();
+bool is_pinned(const void* p);
+std::mutex& pinned_mutex();  // where pinned memory is
 c10::DataPtr fake_data(size_t nbytes, c10::DeviceIndex device);
 c10::intrusive_ptr<c10::StorageImpl> make_storage(c10::StorageImpl::use_byte_size_t, c10::SymInt nbytes, c10::DataPtr p,
                                                   c10::Allocator* a, bool resizable);

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::memory::DeviceMemory;
 
-pub(crate) const SLOT_BYTES: usize = 48;
+pub(crate) const SLOT_BYTES: usize = 56;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +103,7 @@ pub(crate) struct LtcVTable {
     pub(crate) storage_drop: unsafe extern "C" fn(Ctx, *mut LtcSlot),
     pub(crate) storage_share: unsafe extern "C" fn(Ctx, *const LtcSlot, *const LtcSlot, *const LtcOperand, i32),
     pub(crate) storage_resize: unsafe extern "C" fn(Ctx, *const LtcSlot, usize, i32),
+    pub(crate) storage_keep_failures: unsafe extern "C" fn(*const LtcSlot),
     pub(crate) assign: unsafe extern "C" fn(Ctx, *const LtcOperand, *const LtcOperand, i32, *mut LtcError) -> c_int,
     pub(crate) import:
         unsafe extern "C" fn(Ctx, i32, *mut c_void, *const LtcDims, *mut LtcSlot, *mut LtcError) -> c_int,
@@ -117,6 +118,7 @@ pub(crate) struct LtcVTable {
         unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut *mut c_void, *mut LtcError) -> c_int,
     pub(crate) set_generator_state: unsafe extern "C" fn(Ctx, *const LtcSlot, i32, *mut c_void, *mut LtcError) -> c_int,
     pub(crate) synchronize: unsafe extern "C" fn(Ctx, i32, *mut LtcError) -> c_int,
+    pub(crate) others_wait: unsafe extern "C" fn(Ctx, i32),
     pub(crate) is_idle: unsafe extern "C" fn(Ctx, i32, *mut c_int, *mut LtcError) -> c_int,
     pub(crate) event_new: unsafe extern "C" fn(Ctx, i32, c_int, *mut *mut c_void, *mut LtcError) -> c_int,
     pub(crate) event_drop: unsafe extern "C" fn(*mut c_void),

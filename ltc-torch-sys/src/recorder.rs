@@ -68,7 +68,7 @@ pub type NewStorages<S> = SmallVec<[S; 2]>;
 /// Called from any thread, concurrently, with no lock of libtorch's dispatcher held. Implementations must not call back
 /// into operators on lazy tensors while they hold locks of their own.
 pub trait Recorder: Send + Sync + 'static {
-    /// What a tensor's storage holds; lives inside the C++ storage object. At most 48 bytes, alignment at most 8.
+    /// What a tensor's storage holds; lives inside the C++ storage object. At most 56 bytes, alignment at most 8.
     type Storage: Send + Sync + 'static;
 
     /// A moment in a device's work.
@@ -127,6 +127,12 @@ pub trait Recorder: Send + Sync + 'static {
 
     /// Sets a generator's state.
     fn set_generator_state(&self, device: u16, generator: &Self::Storage, state: Generator) -> Result<(), TorchError>;
+
+    /// Writes to this storage that fail are not undone.
+    fn keep_failures(storage: &Self::Storage);
+
+    /// Other processes wait for something that is recorded: it is to be sent though this one may do nothing more.
+    fn others_wait(&self, device: u16);
 
     /// Runs what is recorded and waits until the device is idle.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;

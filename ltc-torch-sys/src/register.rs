@@ -53,6 +53,7 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         storage_drop: storage_drop::<R>,
         storage_share: storage_share::<R>,
         storage_resize: storage_resize::<R>,
+        storage_keep_failures: storage_keep_failures::<R>,
         assign: assign::<R>,
         import: import::<R>,
         import_into: import_into::<R>,
@@ -63,6 +64,7 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         generator_state: generator_state::<R>,
         set_generator_state: set_generator_state::<R>,
         synchronize: device::synchronize::<R>,
+        others_wait: device::others_wait::<R>,
         is_idle: device::is_idle::<R>,
         event_new: device::event_new::<R>,
         event_drop: device::event_drop::<R>,
@@ -304,6 +306,11 @@ unsafe extern "C" fn storage_share<R: Recorder>(
 unsafe extern "C" fn storage_resize<R: Recorder>(ctx: Ctx, slot: *const ffi::LtcSlot, nbytes: usize, device: i32) {
     // SAFETY: the slot holds a storage; `ctx` is `register`'s.
     shield(|| unsafe { recorder::<R>(ctx).resize(device as u16, storage::<R>(slot), nbytes) });
+}
+
+unsafe extern "C" fn storage_keep_failures<R: Recorder>(slot: *const ffi::LtcSlot) {
+    // SAFETY: the slot holds a storage.
+    shield(|| unsafe { R::keep_failures(storage::<R>(slot)) });
 }
 
 unsafe extern "C" fn assign<R: Recorder>(

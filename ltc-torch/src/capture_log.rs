@@ -85,6 +85,11 @@ pub(crate) fn is_open_elsewhere() -> bool {
     TAKEN.load(Ordering::Acquire) && !is_open()
 }
 
+/// Whether no thread captures a step, of which a sync would take a part.
+pub(crate) fn is_nobodys_turn() -> bool {
+    !TAKEN.load(Ordering::Acquire)
+}
+
 /// Sends what these values need to run, and leaves alone what another thread captures.
 pub(crate) fn send(device: &Device, values: &[TraceValue]) -> Result<(), Error> {
     if is_open_elsewhere() { Ok(device.sync_values(values)?) } else { crate::sync() }

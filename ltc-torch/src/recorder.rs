@@ -173,6 +173,16 @@ impl Recorder for LtcRecorder {
         Ok(())
     }
 
+    fn keep_failures(storage: &Storage) {
+        storage.keep_failures();
+    }
+
+    fn others_wait(&self, device: u16) {
+        if let Ok(dev) = self.device(device) {
+            dev.others_wait(capture_log::is_nobodys_turn);
+        }
+    }
+
     fn synchronize(&self, device: u16) -> Result<(), TorchError> {
         let dev = self.device(device)?;
         dev.sync().map_err(to_torch)?;

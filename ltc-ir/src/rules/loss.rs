@@ -43,7 +43,7 @@ pub fn huber_loss(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn elementwise_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(1)?, call.need(2)?);
     let whole = super::broadcast(&[x.sizes(), target.sizes(), call.need(0)?.sizes()])?;
-    if call.short_op() != "smooth_l1_loss_backward" {
+    if !["mse_loss_backward", "smooth_l1_loss_backward"].contains(&call.short_op()) {
         super::checks::one_dtype(call, &[0, 1, 2])?;
     }
     floats(x.dtype())?;

@@ -154,10 +154,21 @@ fn matrix_vector(a: &Layout, v: &Layout) -> Result<i64, ShapeError> {
     Ok(a.sizes()[0])
 }
 
+/// Vector, matrix and vector of a product must agree in dtype, also where there is nothing to compute.
+fn addmv_dtypes(x: &Layout, a: &Layout, v: &Layout) -> Result<(), ShapeError> {
+    let dtypes = [x, a, v].map(Layout::dtype);
+    if dtypes.iter().all(|d| *d == dtypes[0]) {
+        return Ok(());
+    }
+    let [x, a, v] = dtypes.map(super::cxx_name);
+    Err(ShapeError::runtime(format!("addmv input tensors must have the same dtype, but got {x}, {a}, and {v}")))
+}
+
 /// `mv(self, vec)`.
 pub fn mv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, v) = (call.need(0)?, call.need(1)?);
     let n = matrix_vector(a, v)?;
+    addmv_dtypes(v, a, v)?;
     if n > 0 {
         super::checks::dispatch(call, "addmv_impl_cpu", super::checks::not_bool, &[0, 1])?;
     }
@@ -169,6 +180,7 @@ pub fn addmv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, v) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let n = matrix_vector(a, v)?;
     expands(x, &[n])?;
+    addmv_dtypes(x, a, v)?;
     if n > 0 {
         super::checks::dispatch(call, "addmv_impl_cpu", super::checks::not_bool, &[1, 2])?;
     }

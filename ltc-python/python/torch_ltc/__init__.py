@@ -25,9 +25,10 @@ if torch.__version__.split("+")[0] != _NEEDED:
 
 from torch.utils import _pytree as pytree
 
-from torch_ltc import _device, _ltc  # needs torch's libraries in the process
+from torch_ltc import _device, _distributed, _ltc  # needs torch's libraries in the process
 
 _device.register()
+_distributed.register()
 
 from torch_ltc import (
     closure,

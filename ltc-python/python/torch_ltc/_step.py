@@ -20,6 +20,9 @@ _MAX_ATTEMPTS = 4
 _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
 _BUSY = "another thread was capturing a step"
+#: Calls until a refused step is looked at again, last pause first: the first few times a step may do what it does not
+#: do again (DDP arranges its buckets in the second).
+_PAUSES = (8, 2)
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
 _P = ParamSpec("_P")
@@ -47,10 +50,30 @@ class _Class:
     def __init__(self) -> None:
         self.making: list[Making] = []
         self.refusal = ""
+        #: The last one.
+        self.said = ""
+        #: Calls to record before a refused step is looked at again, and how often that is left to be done.
+        self.pause, self.looks = 0, len(_PAUSES)
         #: What the last call read.
         self.reads: Reads | None = None
         #: Whether results have a history that gradients flow through.
         self.has_history = False
+
+    def refuse(self, why: str) -> str:
+        """Calls of this kind are recorded: for good, or while what the step does the first few times may be why."""
+        self.refusal = self.said = why
+        self.looks -= 1
+        self.pause = _PAUSES[self.looks] if self.looks >= 0 else 0
+        return why
+
+    def is_refused(self) -> bool:
+        """Whether a call is to be recorded and nothing else."""
+        if self.refusal and self.pause:
+            self.pause -= 1
+            if not self.pause:
+                self.refusal = ""
+                return False
+        return bool(self.refusal)
 
 
 class CompiledStep(Generic[_P, _R]):
@@ -126,7 +149,7 @@ class CompiledStep(Generic[_P, _R]):
         number, gone = self._replays.classify(inputs, key)
         self._classes.pop(gone, None)
         kind = self._classes.setdefault(number, _Class())
-        if kind.refusal:
+        if kind.is_refused():
             return self._record(kind.refusal, args, kwargs)
         if self._captures > _MAX_CAPTURES + self.counts[0]:
             why = (
@@ -187,7 +210,7 @@ class CompiledStep(Generic[_P, _R]):
         if making is not None and making in kind.making:
             kind.making.remove(making)
         if run.obstacle:
-            self._refusal = kind.refusal = run.obstacle
+            self._refusal = kind.refuse(run.obstacle)
             _ltc.mark_step(False)
             return out
         assert run.reads is not None
@@ -223,7 +246,7 @@ class CompiledStep(Generic[_P, _R]):
             self._refusal = kind.refusal = why
             self._replays.forget(run.step)
         else:
-            self._refusal = "" if self._refusal == _BUSY else self._refusal
+            self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
             reads.way = run.way
             self._kept_reads_of(reads)
             self._replays.ready(

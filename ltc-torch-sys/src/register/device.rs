@@ -15,6 +15,11 @@ pub(super) unsafe extern "C" fn synchronize<R: Recorder>(ctx: Ctx, device: i32, 
     unsafe { guard(err, || recorder::<R>(ctx).synchronize(device.max(0) as u16)) }
 }
 
+pub(super) unsafe extern "C" fn others_wait<R: Recorder>(ctx: Ctx, device: i32) {
+    // SAFETY: `ctx` is `register`'s.
+    shield(|| unsafe { recorder::<R>(ctx).others_wait(device.max(0) as u16) });
+}
+
 pub(super) unsafe extern "C" fn is_idle<R: Recorder>(
     ctx: Ctx,
     device: i32,

@@ -150,6 +150,9 @@ impl Executable for TsExecutable {
 
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
+        if cost.waits {
+            return None;
+        }
         let threads = if cost.multi_threaded { ltc_torch_sys::num_threads() } else { 1 };
         // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
         // others.

@@ -26,6 +26,8 @@ pub(crate) struct Cost {
     pub(crate) time: Duration,
     /// Some kernel may use several threads.
     pub(crate) multi_threaded: bool,
+    /// It waits for other processes: how long, nobody knows.
+    pub(crate) waits: bool,
     /// What steps that use several threads take on one, by sizes alone.
     shared: Duration,
     /// No bit depends on how many threads there are.
@@ -69,7 +71,9 @@ pub(crate) fn of(program: &Program) -> Cost {
     let shared = program.instrs.iter().filter(|s| instr(program, s).multi_threaded || is_threaded_product(program, s));
     let shared = Duration::from_nanos(shared.map(|s| by_sizes(program, s)).sum());
     let same_bits = program.instrs.iter().all(|s| has_same_bits(program, s));
-    Cost { time: Duration::from_nanos(nanoseconds), multi_threaded, shared, same_bits }
+    // Collectives and messages (ltc-torch-sys/csrc/collectives.cpp).
+    let waits = program.lowered.nodes().iter().any(|node| node.op().name().starts_with("ltc_dist::"));
+    Cost { time: Duration::from_nanos(nanoseconds), multi_threaded, waits, shared, same_bits }
 }
 
 /// Whether the number of threads changes no bit of a step's results: our kernels, and what only moves elements.

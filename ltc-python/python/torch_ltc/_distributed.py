@@ -1,0 +1,37 @@
+"""``torch.distributed`` on the device: collectives are recorded, and run by an engine (gloo) of each group's own.
+
+Nothing has to be called: ``init_process_group()`` with no backend named, with ``"cpu:gloo,ltc:ltc"`` or with ``"ltc"``
+makes such engines, as ``new_group`` does.
+"""
+
+import atexit
+import sys
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from torch_ltc import _ltc
+
+
+def _engine(options: Any, backend_options: Any) -> Any:
+    """A group's engine for the device. CPU tensors have another: the two are called from different threads, and gloo
+    wants the calls of one engine in one order on all ranks."""
+    return dist.ProcessGroupGloo(options.store, options.group_rank, options.group_size, timeout=options.timeout)
+
+
+def _leave() -> None:
+    """Other ranks wait for what is recorded, also when this one ends; but where it ends by an error, they are to be told
+    so, by the connection that ends."""
+    if dist.is_initialized() and getattr(sys, "last_value", None) is None:
+        try:
+            _ltc.mark_step(True)
+        finally:
+            torch.ops.ltc_dist.close()
+
+
+def register() -> None:
+    """Tells ``torch.distributed`` of the device; once per process."""
+    if dist.is_available():
+        dist.Backend.register_backend("ltc", _engine, extended_api=True, devices=["ltc"])
+        atexit.register(_leave)

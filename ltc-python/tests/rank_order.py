@@ -1,0 +1,123 @@
+"""Ranks that read, leave, fail or die at different places."""
+
+import os
+import signal
+import time
+
+import torch
+import torch.distributed as dist
+import torch_ltc
+from ranks import RANK, STORE, WORLD, join, ones, reduced, run
+
+
+def cuts() -> None:
+    """One rank reads after each collective, the others at the end."""
+    join()
+    found = []
+    for i in range(4):
+        found.append(reduced(ones(i + RANK)))
+        if RANK == 0:
+            found[-1].sum().item()
+    assert [t[0].item() for t in found] == [WORLD * i + sum(range(WORLD)) for i in range(4)]
+
+
+def other_first() -> None:
+    """Ranks ask for different values first, and one needs no result."""
+    join()
+    a, b = reduced(ones(1 + RANK)), reduced(ones(10 + RANK))
+    torch_ltc.sync_multi([b] if RANK == 0 else [a])
+    torch_ltc.mark_step()
+    assert (a[0].item(), b[0].item()) == (3, 21)
+    c = reduced(ones(1 + RANK))
+    if RANK == 0:
+        del c
+    assert reduced(ones(10 + RANK))[0].item() == 21
+
+
+def late() -> None:
+    """A rank that records and then does something else keeps nobody waiting."""
+    join()
+    reduced(ones()).tolist()
+    dist.barrier()
+    start = time.monotonic()
+    t = reduced(ones(RANK))
+    if RANK == 0:
+        time.sleep(2)
+    assert t.tolist() == [1] * 3
+    assert RANK == 0 or time.monotonic() - start < 1, "a rank waited for another that had all it needed"
+    if RANK == 1:
+        t = reduced(ones(RANK))
+        assert t.tolist() == [1] * 3
+        dist.barrier()
+    else:
+        t = reduced(ones(RANK))
+        dist.barrier()  # while the other rank waits for what is recorded here
+        assert t.tolist() == [1] * 3
+
+
+def leaves() -> None:
+    """A rank ends with collectives recorded; a group goes, another of its name comes."""
+    join()
+    t = reduced(ones(RANK))
+    dist.destroy_process_group()
+    assert t.tolist() == [1] * 3
+    join(store=STORE + "-again")
+    t = reduced(ones(RANK))
+    if RANK == 1:
+        assert t.tolist() == [1] * 3
+
+
+def fails() -> None:
+    """An operator before a collective fails on one rank: no other collective takes its place."""
+    join(timeout=5)
+    table = torch.nn.Embedding(4, 2).to("ltc")
+    index = torch.tensor([1, 9 if RANK == 0 else 2]).to("ltc")
+    for t in (reduced(table(index).sum()), reduced(ones())):
+        try:
+            t.tolist()
+        except IndexError as error:
+            assert RANK == 0 and "rank_order.py" in str(error), error
+        except RuntimeError as error:
+            assert RANK == 1 and "ltc_dist::all_reduce" in str(error), error
+        else:
+            raise AssertionError("a collective met one that was not its own")
+    assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
+
+
+def killed() -> None:
+    """The other ranks are told, with operator and line, and go on alone."""
+    join()
+    reduced(ones()).tolist()
+    if RANK == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.monotonic()
+    for _ in range(2):
+        try:
+            reduced(ones()).tolist()
+        except RuntimeError as error:
+            assert "ltc_dist::all_reduce" in str(error) and "ranks.py" in str(error), error
+        else:
+            raise AssertionError("a collective without all ranks")
+    assert time.monotonic() - start < 10
+    assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
+
+
+def mistaken() -> None:
+    """A rank that ends by an error does not wait for others first."""
+    join()
+    reduced(ones()).tolist()
+    dist.barrier()
+    t = reduced(ones()) if RANK == 0 else ones()
+    if RANK == 0:
+        raise ValueError("a mistake")
+    time.sleep(2)
+    start = time.monotonic()
+    try:
+        reduced(reduced(t)).tolist()
+    except RuntimeError as error:
+        assert "ltc_dist::all_reduce" in str(error), error
+    assert time.monotonic() - start < 10
+
+
+if __name__ == "__main__":
+    run(globals())

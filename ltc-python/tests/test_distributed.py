@@ -1,0 +1,73 @@
+"""`torch.distributed` on the device, in processes of this machine. What each rank does is in `rank_*.py`."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CALLS = ["reductions", "shapes", "movements", "messages", "groups", "mistakes"]
+TRAINING = ["ddp", "ddp_bits", "ddp_compiled", "ddp_more", "sharded"]
+#: Where tensors go around, or ranks leave others out.
+OF_THREE = ["movements", "groups", "cuts"]
+
+
+def ranks(case, tmp_path, **settings):
+    """Runs a case in fresh processes; each one's exit code and output."""
+    # Two cores: a thread each.
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", **settings}
+    world = 3 if case in OF_THREE else 2
+    kind = "calls" if case in CALLS else "training" if case in TRAINING else "order"
+    command = [sys.executable, "-W", "ignore", HERE / f"rank_{kind}.py", case, tmp_path / "store"]
+    everything = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": env}
+    running = [subprocess.Popen([*map(str, command), str(rank), str(world)], **everything) for rank in range(world)]
+    try:
+        outs = [process.communicate(timeout=150)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    return [(process.returncode, out) for process, out in zip(running, outs, strict=True)]
+
+
+def are_content(results):
+    for rank, (code, out) in enumerate(results):
+        assert code == 0 and out.endswith("content\n"), f"rank {rank} ended with {code}:\n{out[-3000:]}"
+
+
+@pytest.mark.parametrize("case", [*CALLS, *TRAINING, "cuts", "other_first", "late", "leaves", "fails"])
+@pytest.mark.timeout(200)
+def test_ranks_agree_with_the_cpu(case, tmp_path):
+    # The bits of the CPU's kernels, where they are what is compared.
+    exact = {"LTC_FUSION": "exact", "LTC_OVERLAP": "0"} if case == "ddp_bits" else {}
+    are_content(ranks(case, tmp_path, **exact))
+
+
+@pytest.mark.timeout(200)
+def test_torchrun_starts_programs_as_they_are(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, HERE / "rank_training.py", "launched", tmp_path / "unused"]
+    ended = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=150)
+    assert ended.returncode == 0 and ended.stdout.count("content") == 2, ended.stdout + ended.stderr[-3000:]
+
+
+@pytest.mark.parametrize("settings", [{"LTC_REWRITES": "branches"}, {"LTC_MEMORY_BUDGET": "1000"}], ids=str)
+@pytest.mark.timeout(200)
+def test_nothing_changes_the_order_of_collectives(settings, tmp_path):
+    are_content(ranks("other_first", tmp_path, **settings))
+
+
+@pytest.mark.timeout(200)
+def test_a_rank_that_ends_by_an_error_keeps_nobody_waiting(tmp_path):
+    (code, out), other = ranks("mistaken", tmp_path)
+    assert code == 1 and out.rstrip().endswith("ValueError: a mistake"), out
+    are_content([other])
+
+
+@pytest.mark.timeout(200)
+def test_a_killed_rank_is_an_error_of_the_others(tmp_path):
+    (code, out), (killed, _) = ranks("killed", tmp_path)
+    assert killed == -signal.SIGKILL
+    are_content([(code, out)])
