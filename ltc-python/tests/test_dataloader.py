@@ -60,6 +60,11 @@ def test_training_from_workers(context, compiled):
 @pytest.mark.timeout(300)
 def test_pinned_memory_is_no_obstacle():
     assert losses("ltc", False, pin_memory=True) == losses("cpu", False)
+    plain = torch.arange(4.0)
+    pinned = plain.pin_memory()
+    assert pinned.is_pinned() and pinned[2:].is_pinned() and not plain.is_pinned() and torch.equal(pinned, plain)
+    del pinned
+    assert torch.empty(0, pin_memory=True).tolist() == []
 
 
 @pytest.mark.timeout(300)

@@ -21,8 +21,8 @@ def _engine(options: Any, backend_options: Any) -> Any:
 
 
 def _leave() -> None:
-    """Other ranks wait for what is recorded, also when this one ends; but where it ends by an error, they are to be told
-    so, by the connection that ends."""
+    """Other ranks wait for what is recorded, also when this one ends. Where it ends by an error, they learn that from
+    the connection that ends."""
     if dist.is_initialized() and getattr(sys, "last_value", None) is None:
         try:
             _ltc.mark_step(True)
