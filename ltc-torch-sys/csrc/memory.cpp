@@ -73,27 +73,24 @@ std::mutex g_pinned;
 // Pinned memory is plain: copies from it are as fast as from any other. It is told apart from that, as programs insist
 // on what they asked for (DDP's bookkeeping of unused parameters does).
 struct PinnedAllocator final : c10::Allocator {
-  struct Piece {
-    c10::DataPtr memory;
-  };
   // Ends of what is allocated, by its beginning; under `g_pinned`.
   static std::map<const char*, const char*>& pieces() {
     static auto* all = new std::map<const char*, const char*>;
     return *all;
   }
   static void free(void* context) {
-    std::unique_ptr<Piece> piece(static_cast<Piece*>(context));
+    std::unique_ptr<c10::DataPtr> memory(static_cast<c10::DataPtr*>(context));
     std::lock_guard<std::mutex> lock(g_pinned);
-    pieces().erase(static_cast<const char*>(piece->memory.get()));
+    pieces().erase(static_cast<const char*>(memory->get()));
   }
   c10::DataPtr allocate(size_t n) override {
-    auto piece = std::make_unique<Piece>(Piece{c10::GetAllocator(c10::kCPU)->allocate(n)});
-    auto* begin = static_cast<char*>(piece->memory.get());
+    auto memory = std::make_unique<c10::DataPtr>(c10::GetAllocator(c10::kCPU)->allocate(n));
+    auto* begin = static_cast<char*>(memory->get());
     if (begin) {
       std::lock_guard<std::mutex> lock(g_pinned);
       pieces()[begin] = begin + n;
     }
-    return {begin, piece.release(), &free, c10::Device(c10::kCPU)};
+    return {begin, memory.release(), &free, c10::Device(c10::kCPU)};
   }
   void copy_data(void* to, const void* from, std::size_t n) const override { default_copy_data(to, from, n); }
 };

@@ -384,6 +384,12 @@ struct Timer final : c10d::Timer {
   }
 };
 
+// Serves an operator, if this libtorch has it.
+template <auto handler> void take(torch::Library& m, const char* name) {
+  if (c10::Dispatcher::singleton().findSchema({string("c10d::") + name, ""}))
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&serve<handler>>());
+}
+
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -396,30 +402,26 @@ void serve_process_groups() {
   // libtorch has kernels for such devices, which these take the place of; it warns of that.
   Silence silence;
   c10::WarningUtils::WarningHandlerGuard quiet(&silence);
-  auto take = [&]<auto handler>(const char* name) {
-    if (c10::Dispatcher::singleton().findSchema({string("c10d::") + name, ""}))
-      m.impl(name, torch::CppFunction::makeFromBoxedFunction<&serve<handler>>());
-  };
-  take.template operator()<&all_reduce>("allreduce_");
-  take.template operator()<&all_reduce>("allreduce_coalesced_");
-  take.template operator()<&reduce>("reduce_");
-  take.template operator()<&broadcast>("broadcast_");
-  take.template operator()<&all_gather>("allgather_");
-  take.template operator()<&all_gather_into>("_allgather_base_");
-  take.template operator()<&all_gather_each>("allgather_coalesced_");
-  take.template operator()<&all_gather_into_each>("allgather_into_tensor_coalesced_");
-  take.template operator()<&reduce_scatter>("reduce_scatter_");
-  take.template operator()<&reduce_scatter_tensor>("_reduce_scatter_base_");
-  take.template operator()<&reduce_scatter_tensors>("reduce_scatter_tensor_coalesced_");
-  take.template operator()<&all_to_all>("alltoall_");
-  take.template operator()<&all_to_all_tensor>("alltoall_base_");
-  take.template operator()<&gather>("gather_");
-  take.template operator()<&gather_into>("gather_into_tensor_");
-  take.template operator()<&scatter>("scatter_");
-  take.template operator()<&send>("send");
-  take.template operator()<&receive>("recv_");
-  take.template operator()<&receive_from_any>("recv_any_source_");
-  take.template operator()<&barrier>("barrier");
-  take.template operator()<&monitored_barrier>("monitored_barrier_");
+  take<&all_reduce>(m, "allreduce_");
+  take<&all_reduce>(m, "allreduce_coalesced_");
+  take<&reduce>(m, "reduce_");
+  take<&broadcast>(m, "broadcast_");
+  take<&all_gather>(m, "allgather_");
+  take<&all_gather_into>(m, "_allgather_base_");
+  take<&all_gather_each>(m, "allgather_coalesced_");
+  take<&all_gather_into_each>(m, "allgather_into_tensor_coalesced_");
+  take<&reduce_scatter>(m, "reduce_scatter_");
+  take<&reduce_scatter_tensor>(m, "_reduce_scatter_base_");
+  take<&reduce_scatter_tensors>(m, "reduce_scatter_tensor_coalesced_");
+  take<&all_to_all>(m, "alltoall_");
+  take<&all_to_all_tensor>(m, "alltoall_base_");
+  take<&gather>(m, "gather_");
+  take<&gather_into>(m, "gather_into_tensor_");
+  take<&scatter>(m, "scatter_");
+  take<&send>(m, "send");
+  take<&receive>(m, "recv_");
+  take<&receive_from_any>(m, "recv_any_source_");
+  take<&barrier>(m, "barrier");
+  take<&monitored_barrier>(m, "monitored_barrier_");
 }
 }  // namespace ltc
