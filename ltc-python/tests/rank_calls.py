@@ -234,10 +234,13 @@ def groups() -> None:
         same(call.__name__, call)
     dist.barrier()
     dist.destroy_process_group()
-    join(name="ltc", store=STORE + "-ltc")
-    pending = reduced(ones(RANK))
-    dist.barrier()
-    assert pending.tolist() == [sum(range(WORLD))] * 3
+    for attempt in range(2):
+        join(name="ltc", store=f"{STORE}-{attempt}")
+        pending = reduced(ones(RANK))
+        dist.barrier()
+        assert pending.tolist() == [sum(range(WORLD))] * 3
+        torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).to("ltc"))
+        dist.destroy_process_group()
 
 
 def mistakes() -> None:

@@ -253,17 +253,19 @@ Engine open_group(const Group& group) {
               "init_process_group(\"cpu:gloo,ltc:ltc\")"
               ", or with no backend named");
   auto& g = groups();
+  bool is_new = false;
   {
     std::lock_guard<std::mutex> lock(g.mutex);
     auto inherited = g.inherited.find(name);
     if (inherited != g.inherited.end() && inherited->second.engine == own) refuse_inherited(name);
-    auto [found, is_new] = g.open.try_emplace(name, Open{own, nullptr});
-    if (is_new) found->second.sent = std::make_shared<Sent>();
-    // A group whose only engine is called gloo is asked for it by that name (DDP's log does).
-    if (is_new && !group->hasBackendForDeviceType(c10::kCPU))
-      group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
-    if (found->second.engine == own) return own;
+    auto found = g.open.find(name);
+    if (found != g.open.end() && found->second.engine == own) return own;
+    is_new = found == g.open.end();
+    if (is_new) g.open[name] = {own, std::make_shared<Sent>()};
   }
+  // A group whose only engine is called gloo is asked for it by that name (DDP's log does).
+  if (!group->hasBackendForDeviceType(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
+  if (is_new) return own;
   // A group of that name was destroyed; its last programs run on its engine.
   wait_for_all();
   std::lock_guard<std::mutex> lock(g.mutex);
