@@ -20,7 +20,7 @@ RANK, WORLD = (
 )
 
 
-def join(timeout: float = 20, name: str = "cpu:gloo,ltc:ltc", store: str = STORE) -> None:
+def join(timeout: float = 20, name: str | None = "cpu:gloo,ltc:ltc", store: str = STORE) -> None:
     limit = datetime.timedelta(seconds=timeout)
     dist.init_process_group(name, init_method=f"file://{store}", rank=RANK, world_size=WORLD, timeout=limit)
 
