@@ -55,6 +55,10 @@ fn main() {
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")
         .files(sources.map(|s| format!("csrc/{s}.cpp")));
+    if env::var_os("CARGO_FEATURE_DIST").is_some() {
+        // Declares what a header of libtorch names of gloo, whose headers the torch package leaves out.
+        build.include("csrc/gloo_stub").file("csrc/process_group_gloo.cpp");
+    }
     for flag in ltc_build::sanitizer_flags() {
         build.flag(flag);
     }

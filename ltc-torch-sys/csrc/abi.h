@@ -349,6 +349,28 @@ void ltc_pool_stats(LtcPoolStats* out);
 int ltc_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void), LtcError* err);
 int ltc_came_along(void);  // whether this thread came along into a forked child
 
+// ---- groups of processes (process_group_gloo.cpp; with the feature `dist` only) ----
+typedef struct LtcStore LtcStore;  // where processes find each other
+typedef struct LtcGroup LtcGroup;  // a c10d::ProcessGroup, registered under a name of its own
+// A store at `host:port` (0: the system chooses one), which this process serves or another one does; waits for `world`
+// processes.
+int ltc_store_tcp(const char* host, uint16_t port, int serves, int32_t world, int64_t timeout_ms, LtcStore** out,
+                  LtcError* err);
+int ltc_store_part(const LtcStore* whole, const char* prefix, LtcStore** out, LtcError* err);  // keys with a prefix
+uint16_t ltc_store_port(const LtcStore* store);
+void ltc_store_free(LtcStore* store);
+// A group with an engine for CPU tensors and one for ltc tensors; waits for the other ranks.
+int ltc_group_gloo(const LtcStore* at, int32_t rank, int32_t world, int64_t timeout_ms, LtcGroup** out, LtcError* err);
+void ltc_group_free(LtcGroup* group);
+int ltc_group_wait(LtcError* err);  // sends all that is recorded, and waits for it
+// Collectives of dense tensors (at::Tensor*) on the CPU or on the lazy device, where they are recorded. `op` is c10d's
+// number; results are owned.
+int ltc_group_all_reduce(const LtcGroup* group, const void* tensor, int32_t op, LtcError* err);
+int ltc_group_broadcast(const LtcGroup* group, const void* tensor, int32_t root, LtcError* err);
+int ltc_group_all_gather(const LtcGroup* group, const void* tensor, void** out, LtcError* err);
+int ltc_group_reduce_scatter(const LtcGroup* group, const void* tensor, int32_t op, void** out, LtcError* err);
+int ltc_group_barrier(const LtcGroup* group, LtcError* err);
+
 // Dispatcher.
 void ltc_forced_changed(void);  // asks forced_fallback again for every operator
 int ltc_op_schema(const char* name, const char* overload, char** text);  // malloc'ed text; 1 when there is no such op

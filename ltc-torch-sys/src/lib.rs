@@ -13,6 +13,8 @@ mod ambient;
 mod callers;
 mod calls;
 mod capture;
+#[cfg(feature = "dist")]
+mod dist;
 mod eager;
 mod error;
 mod ffi;
@@ -36,6 +38,8 @@ pub use ambient::{Ambient, ambient};
 pub use callers::Callers;
 pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end};
+#[cfg(feature = "dist")]
+pub use dist::{ProcessGroup, ReduceOp, Store};
 pub use eager::{EagerCall, EagerOperand};
 pub use error::TorchError;
 pub use fork::{AtFork, at_fork, came_along};

@@ -93,10 +93,14 @@ fn formatter(root: &Path, name: &str, version: &str) -> Option<String> {
 /// Checks the formatting of the C++.
 fn cpp_format(root: &Path) -> Result<()> {
     let Some(program) = formatter(root, "clang-format", CLANG_FORMAT) else { return Ok(()) };
-    let folder = fs::read_dir(root.join(CPP)).with_context(|| CPP.to_owned())?;
     let mut args = vec!["--dry-run".to_owned(), "-Werror".to_owned()];
-    for entry in folder {
-        args.push(format!("{CPP}/{}", entry?.file_name().to_string_lossy()));
+    let mut folders = vec![CPP.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).with_context(|| folder.clone())? {
+            let entry = entry?;
+            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() { &mut folders } else { &mut args }.push(path);
+        }
     }
     args[2..].sort_unstable();
     step(root, "format of the C++", &program, &args.iter().map(String::as_str).collect::<Vec<_>>())

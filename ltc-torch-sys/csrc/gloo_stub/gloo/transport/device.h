@@ -1,0 +1,11 @@
+// As context.h: declared, none of gloo's code.
+#pragma once
+
+namespace gloo::transport {
+class Device;
+
+class UnboundBuffer {
+ public:
+  virtual ~UnboundBuffer();
+};
+}  // namespace gloo::transport
