@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// Edges that ship: normal and build dependencies between crates of the workspace.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("ltc-build", &[]),
     ("ltc-ir", &[]),
     ("ltc-backend", &["ltc-ir"]),
@@ -16,6 +16,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("ltc-ts", &["ltc-ir", "ltc-backend", "ltc-torch-sys", "ltc-kernels"]),
     ("ltc-eager-fallback", &["ltc-ir", "ltc-torch-sys"]),
     ("ltc-torch", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-eager-fallback"]),
+    ("ltc-dist", &["ltc-torch-sys"]),
     ("ltc-python", &["ltc-torch"]),
     ("ltc-examples", &["ltc-backend", "ltc-core", "ltc-ts"]),
     ("ltc-tests", &["ltc-ir", "ltc-backend", "ltc-core", "ltc-torch-sys", "ltc-ts", "ltc-torch"]),
@@ -23,11 +24,13 @@ const EDGES: [(&str, &[&str]); 13] = [
 ];
 
 /// Edges that tests, benches and examples of a crate may have besides.
-const DEV_EDGES: [(&str, &[&str]); 3] = [
+const DEV_EDGES: [(&str, &[&str]); 4] = [
     // Its own features, for its bench.
     ("ltc-backend", &["ltc-backend"]),
     ("ltc-ts", &["ltc-core"]),
     ("ltc-eager-fallback", &["ltc-torch"]),
+    // The device: whoever uses it brings it along.
+    ("ltc-dist", &["ltc-torch"]),
 ];
 
 /// Finds libtorch for build scripts: anyone's may use it.
@@ -40,7 +43,7 @@ const PURE: [&str; 6] = ["ltc-build", "ltc-ir", "ltc-backend", "ltc-core", "ltc-
 const LIBTORCH: [&str; 2] = ["tch", "torch-sys"];
 
 /// Crates that have `tch`, which takes one version of libtorch only; in others it is the choice of Rust programs.
-const WITH_TCH: [&str; 1] = ["ltc-tests"];
+const WITH_TCH: [&str; 2] = ["ltc-dist", "ltc-tests"];
 
 /// Complaints about the dependencies of the workspace.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {

@@ -1,0 +1,5 @@
+//! Lets tests and examples find libtorch when they run.
+
+fn main() {
+    ltc_build::link_args();
+}
