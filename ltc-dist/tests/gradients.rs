@@ -136,3 +136,39 @@ fn statistics_are_given_to_all_ranks_too() {
         group.close().unwrap();
     });
 }
+
+#[test]
+fn a_compiled_step_replays_its_collectives() {
+    two_ranks("a_compiled_step_replays_its_collectives", |group| {
+        ltc_torch::init().unwrap();
+        let losses = |compiled: bool| {
+            tch::manual_seed(3);
+            let mut store = nn::VarStore::new(Device::Cpu);
+            let network = network(&store);
+            ltc_torch::lazify(&mut store).unwrap();
+            broadcast_parameters(&store, &group).unwrap();
+            let mut optimizer = nn::Sgd::default().build(&store, 0.1).unwrap();
+            let x = Place::Ltc.put(&(Tensor::ones([4, 6], (Kind::Float, Device::Cpu)) * (1.0 + group.rank() as f64)));
+            let mut step = |x: &[Tensor]| {
+                let loss = network.forward(&x[0]).square().mean(Kind::Float);
+                optimizer.zero_grad();
+                loss.backward();
+                average_gradients(&store, &group).unwrap();
+                optimizer.step();
+                let told = loss.detach().copy();
+                group.all_reduce(&told, ltc_dist::Op::Average).unwrap();
+                vec![told]
+            };
+            let inputs = [x];
+            if !compiled {
+                return (0..8).map(|_| values(&step(&inputs)[0])[0]).collect::<Vec<_>>();
+            }
+            let mut step = ltc_torch::compile_frozen(step);
+            let losses = (0..8).map(|_| values(&step.call(&inputs, &[]).unwrap()[0])[0]).collect();
+            assert!(step.counts().0 > 0, "replayed: {:?}", step.refusal());
+            losses
+        };
+        assert_eq!(losses(true), losses(false));
+        group.close().unwrap();
+    });
+}

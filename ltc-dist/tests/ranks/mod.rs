@@ -14,7 +14,7 @@ use ltc_dist::Group;
 use tch::Tensor;
 
 /// Which test this process is a rank of.
-const TEST: &str = "TEST_OF_RANKS";
+pub(crate) const TEST: &str = "TEST_OF_RANKS";
 
 /// How long a test may take.
 const PATIENCE: Duration = Duration::from_secs(120);
