@@ -2,8 +2,8 @@
 //!
 //! `cargo build --release -p ltc-dist --example mnist_ranks`, then
 //! `torchrun --no-python --nproc-per-node 2 target/release/examples/mnist_ranks [--data DIR]`. By hand, a process for
-//! each rank: `RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 target/release/examples/mnist_ranks`, and the
-//! same with `RANK=1`. Without a folder of MNIST files the digits are drawn.
+//! each rank: `RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 target/release/examples/mnist_ranks`, and
+//! the same with `RANK=1`. Without a folder of MNIST files the digits are drawn.
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 #[path = "../../ltc-torch/examples/mnist/data.rs"]
