@@ -172,3 +172,23 @@ fn a_compiled_step_replays_its_collectives() {
         group.close().unwrap();
     });
 }
+
+#[test]
+fn a_rank_that_reads_does_not_wait_for_one_that_does_not() {
+    two_ranks("a_rank_that_reads_does_not_wait_for_one_that_does_not", |group| {
+        let weight = vec![Place::Ltc.put(&Tensor::from_slice(&[1.0f64, 2.0])).set_requires_grad(true)];
+        for step in 1..=5 {
+            let mut gradient = weight[0].grad();
+            if gradient.defined() {
+                let _ = gradient.zero_();
+            }
+            (&weight[0] * f64::from(step + group.rank() as i32)).sum(Kind::Double).backward();
+            // In the next step rank 1 is here, with nothing sent, while rank 0 reads what both have to send.
+            average_gradients(&weight, &group).unwrap();
+            if group.rank() == 0 {
+                assert_eq!(values(&weight[0].grad()), [f64::from(step) + 0.5; 2]);
+            }
+        }
+        group.close().unwrap();
+    });
+}
