@@ -341,3 +341,25 @@ def test_a_captured_step_that_runs_such_a_program_is_recorded_each_time(graphs):
     for k in range(6):
         table.fill_(k)
         assert torch.equal(step(torch.zeros(3, device="ltc")).cpu(), torch.full((3,), 2.0 * k))
+
+
+def test_steps_replay_after_a_captured_step_ran_a_compiled_function(graphs):
+    scale = compiled(lambda x: x * 2)
+    outer = torch_ltc.compile(lambda x: x + scale(torch.ones(3)).to("ltc"))
+    for _ in range(5):
+        outer(torch.zeros(3, device="ltc"))
+
+    model = torch.nn.Linear(3, 3).to("ltc")
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch_ltc.compile
+    def step(x):
+        optimiser.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimiser.step()
+        return loss.detach()
+
+    for _ in range(8):
+        step(torch.ones(2, 3, device="ltc"))
+    assert step.counts[0] >= 3, step.explain()

@@ -113,22 +113,27 @@ class Reads:
         #: How gradients flow through replays of the capture that this was found in.
         self.way: Way | None = None
 
-    def covers(self, other: "Reads") -> bool:
-        """Whether all that the other reads is watched here."""
-        mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in self.places}
-        theirs = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in other.places}
+    def lacks(self, other: "Reads") -> str:
+        """What the other reads and is not watched here, in words; empty where all of it is."""
+        mine = set(map(_which, self.places))
+        for place in other.places:
+            if _which(place) not in mine:
+                return str(place)
         tensors = set(map(id, self.watch.tensors()))
-        return (
-            theirs <= mine
-            and tensors.issuperset(map(id, other.watch.tensors()))
-            and self.uses_grads == other.uses_grads
-        )
+        if not tensors.issuperset(map(id, other.watch.tensors())):
+            return "other tensors"
+        return "" if self.uses_grads == other.uses_grads else "other gradients"
 
     def leaves(self) -> list[torch.Tensor]:
         """Tensors whose gradients the step may read or leave."""
         if not self.uses_grads:
             return []
         return [t for t in self.watch.tensors() if on_device(t) and t.is_leaf and t.requires_grad]
+
+
+def _which(place: Place) -> tuple[str, int, Any]:
+    """The place that is read, whatever was found there."""
+    return place.kind, id(place.holder), id(place.name) if place.kind == "slot" else place.name
 
 
 def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:

@@ -214,7 +214,8 @@ class CompiledStep(Generic[_P, _R]):
             _ltc.mark_step(False)
             return out
         assert run.reads is not None
-        settled = making is not None and making.reads.covers(run.reads)
+        new = making.reads.lacks(run.reads) if making is not None else "something"
+        settled = not new
         reads = making.reads if settled and making is not None else run.reads
         why = ""
         if run.step:
@@ -224,7 +225,7 @@ class CompiledStep(Generic[_P, _R]):
                     return self._ready(number, kind, reads, run, out)
             attempts = making.attempts + 1 if making is not None else 0
             if attempts >= _MAX_ATTEMPTS:
-                self._refusal = kind.refusal = why or "it reads something else each time"
+                self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"
                 self._replays.forget(run.step)
                 _ltc.mark_step(False)
                 return out
@@ -286,14 +287,8 @@ class CompiledStep(Generic[_P, _R]):
             why = self._replays.differs(run.step, watch)
         if not why and run.record is not None and not run.record.like(record):
             why = "it returns something else"
-        if not why and reads is not None and run.reads is not None and not reads.covers(run.reads):
-            mine = {(p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) for p in reads.places}
-            other = [
-                p
-                for p in run.reads.places
-                if (p.kind, id(p.holder), id(p.name) if p.kind == "slot" else p.name) not in mine
-            ]
-            why = f"it reads {other[0] if other else 'other tensors'}, which it did not when it was captured"
+        if not why and reads is not None and run.reads is not None and (new := reads.lacks(run.reads)):
+            why = f"it reads {new}, which it did not when it was captured"
         if not why:
             # Without a capture nothing was compared.
             self._checked += bool(run.step)

@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from typing import Any, Self, cast
 
 import torch
+from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
 from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
@@ -582,3 +583,6 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
 _MODELS: dict[types.CodeType, Callable[[Survey, types.FrameType], None]] = {
     torch.nn.Module.__getattr__.__code__: _module_getattr,
 }
+
+# Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.
+set_code_exec_strategy(Survey._see.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))
