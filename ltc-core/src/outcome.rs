@@ -7,7 +7,7 @@ use std::{
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Executable, Input, Inputs, OutputSink};
-use ltc_ir::{ErrorClass, Graph, GraphBuilder, LayoutRef, Op, Signature, SiteId, ValueId};
+use ltc_ir::{ErrorClass, Graph, GraphBuilder, LayoutRef, Op, Props, Signature, SiteId, ValueId};
 use smallvec::SmallVec;
 
 use crate::{
@@ -201,8 +201,19 @@ impl<'a> Sink<'a> {
         tainted
     }
 
-    /// Computes values of the program again, from what is kept.
+    /// Computes values of the program again, from what is kept; not what other processes had a part in.
     fn compute(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
+        let is_alone = |value: &ValueId| {
+            let needed = self.graph.nodes().iter().zip(self.graph.needs([*value]));
+            !needed.into_iter().any(|(node, needed)| needed && node.op().has(Props::COLLECTIVE))
+        };
+        let alone: Vec<ValueId> = values.iter().copied().filter(is_alone).collect();
+        let mut computed = self.compute_alone(&alone, numbers).into_iter();
+        let had = |value| if alone.contains(value) { computed.next()? } else { None };
+        values.iter().map(had).collect()
+    }
+
+    fn compute_alone(&self, values: &[ValueId], numbers: &[u64]) -> Vec<Option<Buffer>> {
         if values.is_empty() {
             return Vec::new();
         }

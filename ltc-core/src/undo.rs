@@ -6,7 +6,7 @@
 //! before the next. A sync turns the notes into a plan ([`Undo`]) that says, for each output that took a value's place
 //! in a storage, which values those were. They are inputs of the program, kept until nothing can fail any more, or
 //! values of its own, which are computed again from what is kept: a failure is rare, and a run without one pays for the
-//! notes only.
+//! notes only. What other processes had a part in is not computed again; a storage that held that holds the failure.
 //!
 //! After a failure the output's placeholder is filled with the last of these values that was there before the failing
 //! call. Whoever refers to the placeholder, programs in the queue too, goes on from there.

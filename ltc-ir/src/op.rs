@@ -54,6 +54,9 @@ fn interner() -> &'static RwLock<FxHashMap<&'static str, Op>> {
     INTERNER.get_or_init(RwLock::default)
 }
 
+/// Names of the operators that `torch.distributed` is recorded as.
+const COLLECTIVES: &str = "ltc_dist::";
+
 impl Op {
     fn leak(name: &str, class: OpClass, props: Props) -> Op {
         let (props, hash) = (AtomicU16::new(props.0), Hash128::of_str(Domain::Op, name));
@@ -72,7 +75,8 @@ impl Op {
         if let Some(op) = map.get(name) {
             return op.learn(schema_props);
         }
-        let (class, props) = crate::table::describe(name).unwrap_or((OpClass::Generic, Props::NONE));
+        let own = if name.starts_with(COLLECTIVES) { Props::COLLECTIVE } else { Props::NONE };
+        let (class, props) = crate::table::describe(name).unwrap_or((OpClass::Generic, own));
         let op = Op::leak(name, class, props.and(schema_props));
         map.insert(op.name(), op);
         op
@@ -101,6 +105,13 @@ impl Op {
     pub fn write_view() -> Op {
         static OP: OnceLock<Op> = OnceLock::new();
         *OP.get_or_init(|| Op::intern("ltc::write_view", Props::TOTAL))
+    }
+
+    /// Waiting for what other processes take part in: `(value, handle, source?)` yields the value it was begun for. Put
+    /// off until that is used, it costs nothing where the engine was faster.
+    pub fn wait() -> Op {
+        static OP: OnceLock<Op> = OnceLock::new();
+        *OP.get_or_init(|| Op::intern("ltc_dist::wait", Props::MUTATES))
     }
 
     /// Memory nobody wrote yet.
@@ -222,6 +233,13 @@ mod tests {
         assert!(rows().len() <= MAX_ROWS);
         for row in rows() {
             assert!(std::ptr::eq(row.code.op().spec(), Op::intern(row.name, Props::NONE).spec()), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn collectives_are_known_by_their_namespace() {
+        for (name, is) in [("ltc_dist::all_reduce", true), ("ltc_dist::received", true), ("aten::add_.Tensor", false)] {
+            assert_eq!(Op::intern(name, Props::MUTATES).has(Props::COLLECTIVE), is, "{name}");
         }
     }
 }

@@ -56,6 +56,9 @@ impl Props {
     /// No values of operands or numbers make it fail: what its arguments' shapes and dtypes allow, it computes. Not
     /// known of an operator, it may fail.
     pub const TOTAL: Props = Props(64);
+    /// Meets the same call in other processes: what it computes cannot be computed again, as they would take it for
+    /// their next one.
+    pub const COLLECTIVE: Props = Props(128);
 
     /// Whether all of `other` is in this set.
     #[inline]
@@ -76,7 +79,7 @@ impl Props {
 
 impl fmt::Debug for Props {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(Props, &str); 7] = [
+        const NAMES: [(Props, &str); 8] = [
             (Props::RANDOM, "random"),
             (Props::MUTATES, "mutates"),
             (Props::OVERWRITES, "overwrites"),
@@ -84,6 +87,7 @@ impl fmt::Debug for Props {
             (Props::COMMUTATIVE, "commutative"),
             (Props::CHANNELS_LAST, "channels-last"),
             (Props::TOTAL, "total"),
+            (Props::COLLECTIVE, "collective"),
         ];
         f.debug_set().entries(NAMES.iter().filter(|(p, _)| self.has(*p)).map(|(_, n)| n)).finish()
     }

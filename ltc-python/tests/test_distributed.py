@@ -11,6 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 CALLS = ["reductions", "shapes", "movements", "messages", "groups", "mistakes"]
 TRAINING = ["ddp", "ddp_bits", "ddp_compiled", "ddp_more", "sharded"]
+OVERLAP = ["meets", "steps", "memory", "unneeded"]
 #: Where tensors go around, or ranks leave others out.
 OF_THREE = ["movements", "groups", "cuts"]
 
@@ -20,7 +21,8 @@ def ranks(case, tmp_path, **settings):
     # Two cores: a thread each.
     env = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", **settings}
     world = 3 if case in OF_THREE else 2
-    kind = "calls" if case in CALLS else "training" if case in TRAINING else "order"
+    kinds = {"calls": CALLS, "training": TRAINING, "overlap": OVERLAP}
+    kind = next((kind for kind, cases in kinds.items() if case in cases), "order")
     command = [sys.executable, "-W", "ignore", HERE / f"rank_{kind}.py", case, tmp_path / "store"]
     everything = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": env}
     running = [subprocess.Popen([*map(str, command), str(rank), str(world)], **everything) for rank in range(world)]
@@ -37,7 +39,7 @@ def are_content(results):
         assert code == 0 and out.endswith("content\n"), f"rank {rank} ended with {code}:\n{out[-3000:]}"
 
 
-@pytest.mark.parametrize("case", [*CALLS, *TRAINING, "cuts", "other_first", "late", "leaves", "fails"])
+@pytest.mark.parametrize("case", [*CALLS, *TRAINING, *OVERLAP[:3], "cuts", "other_first", "late", "leaves", "fails"])
 @pytest.mark.timeout(200)
 def test_ranks_agree_with_the_cpu(case, tmp_path):
     # The bits of the CPU's kernels, where they are what is compared.
@@ -60,14 +62,23 @@ def test_nothing_changes_the_order_of_collectives(settings, tmp_path):
 
 
 @pytest.mark.timeout(200)
+def test_waits_stay_where_they_are_when_told_so(tmp_path):
+    are_content(ranks("steps", tmp_path, LTC_REWRITES="-waits"))
+    # Then ranks that need a program to run on wait for each other.
+    for code, out in ranks("meets", tmp_path, LTC_REWRITES="-waits"):
+        assert code == 1 and "RuntimeError" in out, out
+
+
+@pytest.mark.timeout(200)
 def test_a_rank_that_ends_by_an_error_keeps_nobody_waiting(tmp_path):
     (code, out), other = ranks("mistaken", tmp_path)
     assert code == 1 and out.rstrip().endswith("ValueError: a mistake"), out
     are_content([other])
 
 
+@pytest.mark.parametrize("case", ["killed", "unneeded"])
 @pytest.mark.timeout(200)
-def test_a_killed_rank_is_an_error_of_the_others(tmp_path):
-    (code, out), (killed, _) = ranks("killed", tmp_path)
+def test_a_killed_rank_is_an_error_of_the_others(case, tmp_path):
+    (code, out), (killed, _) = ranks(case, tmp_path)
     assert killed == -signal.SIGKILL
     are_content([(code, out)])

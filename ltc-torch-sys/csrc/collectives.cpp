@@ -4,6 +4,10 @@
 // where programs run, on the engine of the group (gloo) that their last but one argument names. Their last argument is
 // the device's token, which each of them reads and writes: so programs keep their order, which is that of the user's
 // calls and must be the same in all ranks, and keep them though nobody may need the result.
+//
+// They begin, and leave a handle: the engine works on threads of its own, and `wait` makes the result a value. It has
+// no token, so a program runs on until a step needs what comes. It reads what the engine reads, too: no step before it
+// may write there.
 #include "collectives.h"
 
 #include <ATen/ATen.h>
@@ -12,7 +16,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <deque>
+#include <map>
+#include <thread>
 #include <unordered_map>
 
 namespace ltc {
@@ -22,35 +29,163 @@ using std::string;
 using std::vector;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
-// Messages on their way to another rank, with nobody who waits for them here; oldest first.
-struct Sent {
-  std::mutex mutex;
-  std::deque<Work> works;
-  // Raises if one of them failed.
-  void reap() {
-    std::lock_guard<std::mutex> lock(mutex);
-    while (!works.empty() && works.front()->isCompleted()) {
-      Work work = std::move(works.front());
-      works.pop_front();
-      work->wait();
+// What an engine was asked for.
+struct Begun {
+  const char* name;
+  Engine engine;
+  Work work;
+  // Where its result will be, if this rank has one, and by what that is then divided.
+  Tensor into;
+  int64_t divisor = 1;
+  // Whether a `wait` will come; otherwise the next collective tells what went wrong.
+  bool awaited = true;
+  // Of a message to another rank: the engine notes neither its end nor its failure by itself.
+  bool is_sent = false;
+  std::exception_ptr lost;
+
+  bool is_message() const { return is_sent || work->retrieveOpType() == c10d::OpType::RECV; }
+  std::exception_ptr failure() const {
+    if (is_message()) return lost;
+    return work->isCompleted() ? work->exception() : nullptr;
+  }
+  [[noreturn]] void raise(const std::exception_ptr& why) const {
+    try {
+      std::rethrow_exception(why);
+    } catch (const c10::Error& e) {
+      TORCH_CHECK(false, name, ": ", e.what_without_backtrace());
+    } catch (const std::exception& e) {
+      TORCH_CHECK(false, name, ": ", e.what());
     }
   }
 };
 
-struct Open {
-  Engine engine;
-  std::shared_ptr<Sent> sent;
+// All that is on its way, by the numbers that handles hold.
+struct UnderWay {
+  std::mutex mutex;
+  int64_t next = 0;
+  std::map<int64_t, std::shared_ptr<Begun>> all;
+  // Messages that nobody here waits for, oldest first, and the thread that does: until they have arrived, the engine
+  // needs their memory.
+  std::deque<int64_t> messages;
+  std::condition_variable changed;
+  bool has_thread = false;
+  pid_t process = getpid();
 };
+// Never destroyed: programs may run while statics are.
+UnderWay& under_way() {
+  static auto* all = new UnderWay;
+  if (all->process != getpid()) all = new UnderWay;  // a forked child has none of its parent's threads
+  return *all;
+}
+
+void attend(UnderWay& u) {
+  std::unique_lock<std::mutex> lock(u.mutex);
+  for (;;) {
+    u.changed.wait(lock, [&] { return !u.messages.empty(); });
+    auto found = u.all.find(u.messages.front());
+    if (found != u.all.end()) {
+      auto message = found->second;
+      lock.unlock();
+      std::exception_ptr lost;
+      try {
+        message->work->wait();
+      } catch (...) {
+        lost = std::current_exception();
+      }
+      lock.lock();
+      if (lost) message->lost = lost;
+      else u.all.erase(u.messages.front());
+    }
+    u.messages.pop_front();
+    u.changed.notify_all();
+  }
+}
+// Has a message waited for; the caller holds the lock.
+void leave_alone(UnderWay& u, int64_t message) {
+  u.messages.push_back(message);
+  if (!std::exchange(u.has_thread, true)) std::thread(attend, std::ref(u)).detach();
+  u.changed.notify_all();
+}
+
+// Collectives whose results nobody needs, on their way at once: a rank does not run away from the others.
+constexpr size_t kUnneeded = 8;
+
+// Raises what went wrong of what this engine was asked for, and forgets what is over and needed by nobody.
+void raise_failures(const Engine& e) {
+  auto& u = under_way();
+  std::unique_lock<std::mutex> lock(u.mutex);
+  vector<std::shared_ptr<Begun>> unneeded;
+  for (auto each = u.all.begin(); each != u.all.end();) {
+    auto begun = each->second;
+    const bool is_ours = begun->engine == e;
+    if (const auto why = is_ours ? begun->failure() : nullptr) {
+      lock.unlock();
+      begun->raise(why);
+    }
+    const bool is_unneeded = is_ours && !begun->awaited && !begun->is_message();
+    const bool is_over = is_unneeded && begun->work->isCompleted();
+    if (is_unneeded && !is_over) unneeded.push_back(std::move(begun));
+    each = is_over ? u.all.erase(each) : std::next(each);
+  }
+  lock.unlock();
+  if (unneeded.size() < kUnneeded) return;
+  try {
+    unneeded[0]->work->wait();
+  } catch (...) {
+    unneeded[0]->raise(std::current_exception());
+  }
+}
+
+// Nobody waits for this any more.
+void forget(int64_t number) {
+  auto& u = under_way();
+  std::lock_guard<std::mutex> lock(u.mutex);
+  auto found = u.all.find(number);
+  if (found == u.all.end()) return;
+  auto& begun = *found->second;
+  begun.awaited = false;
+  if (begun.is_message() && !begun.lost) leave_alone(u, number);
+}
+
+// An engine that is gone fails nobody any more.
+void drop(const Engine& e) {
+  auto& u = under_way();
+  std::lock_guard<std::mutex> lock(u.mutex);
+  for (auto each = u.all.begin(); each != u.all.end();)
+    each = each->second->engine == e ? u.all.erase(each) : std::next(each);
+}
+
+int64_t note(std::shared_ptr<Begun> begun) {
+  auto& u = under_way();
+  std::lock_guard<std::mutex> lock(u.mutex);
+  u.all[u.next] = std::move(begun);
+  return u.next++;
+}
+
+// A number as a value, for as long as `wait` may come.
+Tensor begin(const char* name, const Engine& e, Work work, Tensor into, int64_t divisor = 1) {
+  auto begun = std::make_shared<Begun>();
+  begun->name = name;
+  begun->engine = e;
+  begun->work = std::move(work);
+  begun->into = std::move(into);
+  begun->divisor = divisor;
+  auto* number = new int64_t(note(std::move(begun)));
+  auto let_go = [number](void*) {
+    forget(*number);
+    delete number;
+  };
+  return at::from_blob(number, {}, let_go, at::TensorOptions().dtype(at::kLong));
+}
 
 // Engines by the names of their groups. A program that is on its way finds its engine though the group is gone.
 struct Groups {
   std::mutex mutex;
-  std::unordered_map<string, Open> open;
+  std::unordered_map<string, Engine> open;
   // Those of the parent, whose threads a forked child does not have.
-  std::unordered_map<string, Open> inherited;
+  std::unordered_map<string, Engine> inherited;
   pid_t process = getpid();
 };
-// Never destroyed: programs may run while statics are.
 Groups& groups() {
   static auto* all = new Groups;
   std::lock_guard<std::mutex> lock(all->mutex);
@@ -67,107 +202,75 @@ Groups& groups() {
               " processes by spawning them");
 }
 
-Open find(const string& name) {
-  auto& g = groups();
-  std::lock_guard<std::mutex> lock(g.mutex);
-  auto found = g.open.find(name);
-  if (found != g.open.end()) return found->second;
-  if (g.inherited.count(name)) refuse_inherited(name);
-  TORCH_CHECK(false, "the process group ", name, " is gone");
-}
+// The engine of a group on which nothing failed.
 Engine engine(const string& name) {
-  Open open = find(name);
-  open.sent->reap();
-  return open.engine;
-}
-
-// What a receive that was begun will leave, by the number that its handle holds.
-struct Arriving {
-  Work work;
-  Tensor into;
-};
-struct Arrivals {
-  std::mutex mutex;
-  int64_t next = 0;
-  std::unordered_map<int64_t, Arriving> all;
-};
-Arrivals& arrivals() {
-  static auto* all = new Arrivals;
-  return *all;
+  auto& g = groups();
+  Engine own;
+  {
+    std::lock_guard<std::mutex> lock(g.mutex);
+    auto found = g.open.find(name);
+    if (found == g.open.end() && g.inherited.count(name)) refuse_inherited(name);
+    TORCH_CHECK(found != g.open.end(), "the process group ", name, " is gone");
+    own = found->second;
+  }
+  raise_failures(own);
+  return own;
 }
 
 // Gloo sums and leaves the division to others.
 ReduceOp::RedOpType engine_op(int64_t op) {
   return op == ReduceOp::AVG ? ReduceOp::SUM : static_cast<ReduceOp::RedOpType>(op);
 }
-void average(Tensor& sum, int64_t op, const Engine& e) {
-  if (op == ReduceOp::AVG) sum.div_(e->getSize());
-}
+int64_t divisor(int64_t op, const Engine& e) { return op == ReduceOp::AVG ? e->getSize() : 1; }
 
-// Has an engine change a tensor, which wants it in one piece.
-template <class F> void in_one_piece(Tensor& x, F change) {
-  if (x.is_contiguous()) return change(x);
-  Tensor piece = x.contiguous();
-  change(piece);
-  x.copy_(piece);
-}
-
-Tensor& all_reduce(Tensor& x, int64_t op, const string& group, Tensor&) {
+// Engines change tensors that are in one piece. `wait` copies what was not.
+Tensor all_reduce(Tensor& x, int64_t op, const string& group, Tensor&) {
   auto e = engine(group);
-  in_one_piece(x, [&](Tensor& t) {
-    c10d::AllreduceOptions options;
-    options.reduceOp = engine_op(op);
-    vector<Tensor> v{t};
-    e->allreduce(v, options)->wait();
-    average(t, op, e);
-  });
-  return x;
+  c10d::AllreduceOptions options;
+  options.reduceOp = engine_op(op);
+  vector<Tensor> piece{x.contiguous()};
+  return begin("ltc_dist::all_reduce", e, e->allreduce(piece, options), piece[0], divisor(op, e));
 }
-Tensor& reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&) {
+Tensor reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&) {
   auto e = engine(group);
+  const bool is_root = e->getRank() == root;
+  c10d::ReduceOptions options;
+  options.reduceOp = engine_op(op);
+  options.rootRank = root;
   // Others than the root keep what they gave, of which gloo makes partial sums.
-  Tensor out = e->getRank() == root ? x : x.clone();
-  in_one_piece(out, [&](Tensor& t) {
-    c10d::ReduceOptions options;
-    options.reduceOp = engine_op(op);
-    options.rootRank = root;
-    vector<Tensor> v{t};
-    e->reduce(v, options)->wait();
-    average(t, op, e);
-  });
-  return x;
+  vector<Tensor> piece{is_root ? x.contiguous() : x.clone(at::MemoryFormat::Contiguous)};
+  Work work = e->reduce(piece, options);
+  return begin("ltc_dist::reduce", e, std::move(work), is_root ? piece[0] : Tensor(), divisor(op, e));
 }
-Tensor& broadcast(Tensor& x, int64_t root, const string& group, Tensor&) {
+Tensor broadcast(Tensor& x, int64_t root, const string& group, Tensor&) {
   auto e = engine(group);
-  in_one_piece(x, [&](Tensor& t) {
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    vector<Tensor> v{t};
-    e->broadcast(v, options)->wait();
-  });
-  return x;
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  vector<Tensor> piece{x.contiguous()};
+  return begin("ltc_dist::broadcast", e, e->broadcast(piece, options), piece[0]);
 }
-Tensor all_gather(const Tensor& x, IntArrayRef size, const string& group, Tensor&) {
+
+using Pair = std::tuple<Tensor, Tensor>;
+Pair all_gather(const Tensor& x, IntArrayRef size, const string& group, Tensor&) {
+  auto e = engine(group);
   Tensor in = x.reshape(-1), out = at::empty(size, x.options()), flat = out.view(-1);
-  engine(group)->_allgather_base(flat, in)->wait();
-  return out;
+  return {out, begin("ltc_dist::all_gather", e, e->_allgather_base(flat, in), out)};
 }
-Tensor reduce_scatter(const Tensor& x, IntArrayRef size, int64_t op, const string& group, Tensor&) {
+Pair reduce_scatter(const Tensor& x, IntArrayRef size, int64_t op, const string& group, Tensor&) {
   auto e = engine(group);
   Tensor in = x.reshape(-1), out = at::empty(size, x.options()), flat = out.view(-1);
   c10d::ReduceScatterOptions options;
   options.reduceOp = engine_op(op);
-  e->_reduce_scatter_base(flat, in, options)->wait();
-  average(out, op, e);
-  return out;
+  Work work = e->_reduce_scatter_base(flat, in, options);
+  return {out, begin("ltc_dist::reduce_scatter", e, std::move(work), out, divisor(op, e))};
 }
-Tensor all_to_all(const Tensor& x, IntArrayRef size, IntArrayRef outs, IntArrayRef ins, const string& group, Tensor&) {
+Pair all_to_all(const Tensor& x, IntArrayRef size, IntArrayRef outs, IntArrayRef ins, const string& group, Tensor&) {
+  auto e = engine(group);
   Tensor in = x.contiguous(), out = at::empty(size, x.options());
   vector<int64_t> o = outs.vec(), i = ins.vec();
-  engine(group)->alltoall_base(out, in, o, i)->wait();
-  return out;
+  return {out, begin("ltc_dist::all_to_all", e, e->alltoall_base(out, in, o, i), out)};
 }
-Tensor gather(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
+Pair gather(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
   auto e = engine(group);
   Tensor out = at::empty(size, x.options());
   vector<vector<Tensor>> parts;
@@ -175,53 +278,75 @@ Tensor gather(const Tensor& x, IntArrayRef size, int64_t root, const string& gro
   vector<Tensor> in{x.contiguous()};
   c10d::GatherOptions options;
   options.rootRank = root;
-  e->gather(parts, in, options)->wait();
-  return out;
+  return {out, begin("ltc_dist::gather", e, e->gather(parts, in, options), out)};
 }
-Tensor scatter(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
+Pair scatter(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
   auto e = engine(group);
   vector<Tensor> out{at::empty(size, x.options())};
   vector<vector<Tensor>> parts;
   if (e->getRank() == root) parts.push_back(x.contiguous().unbind(0));
   c10d::ScatterOptions options;
   options.rootRank = root;
-  e->scatter(out, parts, options)->wait();
-  return out[0];
+  Work work = e->scatter(out, parts, options);
+  return {out[0], begin("ltc_dist::scatter", e, std::move(work), out[0])};
 }
-// Ends before the message is there: its receiver may be waiting for something that comes later.
+
+// Nobody here waits for a message to be taken: its receiver may be waiting for something that comes later.
 void send(const Tensor& x, int64_t to, int64_t tag, const string& group, Tensor&) {
-  Open open = find(group);
-  open.sent->reap();
+  auto message = std::make_shared<Begun>();
+  message->name = "ltc_dist::send";
+  message->engine = engine(group);
+  message->awaited = false;
+  message->is_sent = true;
   vector<Tensor> v{x.clone(at::MemoryFormat::Contiguous)};
-  Work work = open.engine->send(v, static_cast<int>(to), static_cast<int>(tag));
-  std::lock_guard<std::mutex> lock(open.sent->mutex);
-  open.sent->works.push_back(std::move(work));
+  message->work = message->engine->send(v, static_cast<int>(to), static_cast<int>(tag));
+  const auto number = note(std::move(message));
+  auto& u = under_way();
+  std::lock_guard<std::mutex> lock(u.mutex);
+  leave_alone(u, number);
 }
-// Begins, and leaves a handle: the sender may wait for something that comes later here.
+// The sender may wait for something that comes later here: what arrives does so in memory of its own.
 Tensor receive(const Tensor& like, int64_t from, int64_t tag, const string& group, Tensor&) {
+  auto e = engine(group);
   vector<Tensor> v{at::empty(like.sizes(), like.options())};
-  Work work = engine(group)->recv(v, static_cast<int>(from), static_cast<int>(tag));
-  auto& a = arrivals();
-  std::lock_guard<std::mutex> lock(a.mutex);
-  a.all[a.next] = {std::move(work), std::move(v[0])};
-  return at::scalar_tensor(a.next++, at::TensorOptions().dtype(at::kLong));
+  Work work = e->recv(v, static_cast<int>(from), static_cast<int>(tag));
+  return begin("ltc_dist::receive", e, std::move(work), v[0]);
 }
-Tensor& received(Tensor& x, const Tensor& handle) {
-  auto& a = arrivals();
-  Arriving arriving;
+
+// The result of what was begun, in place of `x`, which it may have been written to. `source` is what the engine reads.
+Tensor& wait(Tensor& x, const Tensor& handle, const std::optional<Tensor>&) {
+  auto& u = under_way();
+  std::shared_ptr<Begun> begun;
   {
-    std::lock_guard<std::mutex> lock(a.mutex);
-    auto found = a.all.find(*handle.const_data_ptr<int64_t>());
-    TORCH_CHECK(found != a.all.end(), "a message is waited for twice");
-    arriving = std::move(found->second);
-    a.all.erase(found);
+    std::lock_guard<std::mutex> lock(u.mutex);
+    auto found = u.all.find(*handle.const_data_ptr<int64_t>());
+    TORCH_CHECK(found != u.all.end(), "a collective is waited for twice");
+    begun = found->second;
   }
-  arriving.work->wait();
-  x.copy_(arriving.into);
+  try {
+    begun->work->wait();
+  } catch (...) {
+    // It stays, and fails what this engine is asked for next.
+    const auto why = std::current_exception();
+    {
+      std::lock_guard<std::mutex> lock(u.mutex);
+      begun->lost = why;
+    }
+    begun->raise(why);
+  }
+  {
+    std::lock_guard<std::mutex> lock(u.mutex);
+    u.all.erase(*handle.const_data_ptr<int64_t>());
+  }
+  Tensor& into = begun->into;
+  if (!into.defined()) return x;
+  if (begun->divisor > 1) into.div_(begun->divisor);
+  if (into.data_ptr() != x.data_ptr() || into.strides() != x.strides()) x.copy_(into);
   return x;
 }
 
-Tensor sized(const Tensor& x, IntArrayRef size) { return at::empty(size, x.options()); }
+Tensor handle_like(const Tensor& x) { return at::empty({}, x.options().dtype(at::kLong)); }
+Pair sized(const Tensor& x, IntArrayRef size) { return {at::empty(size, x.options()), handle_like(x)}; }
 
 struct Token {
   std::mutex mutex;
@@ -257,11 +382,11 @@ Engine open_group(const Group& group) {
   {
     std::lock_guard<std::mutex> lock(g.mutex);
     auto inherited = g.inherited.find(name);
-    if (inherited != g.inherited.end() && inherited->second.engine == own) refuse_inherited(name);
+    if (inherited != g.inherited.end() && inherited->second == own) refuse_inherited(name);
     auto found = g.open.find(name);
-    if (found != g.open.end() && found->second.engine == own) return own;
+    if (found != g.open.end() && found->second == own) return own;
     is_new = found == g.open.end();
-    if (is_new) g.open[name] = {own, std::make_shared<Sent>()};
+    if (is_new) g.open[name] = own;
   }
   // A group whose only engine is called gloo is asked for it by that name (DDP's log does).
   if (!group->hasBackendForDeviceType(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
@@ -269,33 +394,42 @@ Engine open_group(const Group& group) {
   // A group of that name was destroyed; its last programs run on its engine.
   wait_for_all();
   std::lock_guard<std::mutex> lock(g.mutex);
-  g.open[name] = {own, std::make_shared<Sent>()};
+  drop(std::exchange(g.open[name], own));
   // Collectives are tried again, if one had failed.
   std::lock_guard<std::mutex> order(g_token().mutex);
   g_token().of = Tensor();
   return own;
 }
 
-// A message that nobody takes is given up when the process ends.
+// What nobody takes, or takes part in, is given up when the process ends.
 constexpr std::chrono::seconds kPatience{10};
 
 void close_groups() {
-  std::unordered_map<string, Open> open;
   {
     auto& g = groups();
     std::lock_guard<std::mutex> lock(g.mutex);
-    open.swap(g.open);
+    g.open.clear();
   }
-  for (auto& [name, group] : open) {
-    std::lock_guard<std::mutex> lock(group.sent->mutex);
-    for (auto& work : group.sent->works) {
-      try {
-        work->wait(kPatience);
-      } catch (const std::exception& e) {
-        TORCH_WARN("a message to another rank of the process group ", name, " was lost: ", e.what());
-      }
+  auto& u = under_way();
+  std::unique_lock<std::mutex> lock(u.mutex);
+  // Others have use for collectives whose results nobody here needs.
+  auto begun = u.all;
+  lock.unlock();
+  for (auto& [number, each] : begun) {
+    if (each->is_message()) continue;
+    try {
+      each->work->wait(kPatience);
+    } catch (const std::exception&) {
+      // Their ranks have the error.
     }
   }
+  lock.lock();
+  const bool taken = u.changed.wait_for(lock, kPatience, [&] { return u.messages.empty(); });
+  const auto lost = std::count_if(u.all.begin(), u.all.end(), [](auto& each) { return each.second->is_message(); });
+  lock.unlock();
+  if (lost)
+    TORCH_WARN(lost, " messages between this rank and others ",
+               taken ? "were lost" : "had not arrived when this process ended");
 }
 
 const Tensor& token(c10::DeviceIndex device) {
@@ -314,17 +448,18 @@ const Tensor& token(c10::DeviceIndex device) {
 
 void define_collectives() {
   static torch::Library schema(torch::Library::DEF, "ltc_dist", std::nullopt, __FILE__, __LINE__);
-  schema.def("all_reduce(Tensor(a!) x, int op, str group, Tensor(b!) token) -> Tensor(a!)");
-  schema.def("reduce(Tensor(a!) x, int op, int root, str group, Tensor(b!) token) -> Tensor(a!)");
-  schema.def("broadcast(Tensor(a!) x, int root, str group, Tensor(b!) token) -> Tensor(a!)");
-  schema.def("all_gather(Tensor x, int[] size, str group, Tensor(b!) token) -> Tensor");
-  schema.def("reduce_scatter(Tensor x, int[] size, int op, str group, Tensor(b!) token) -> Tensor");
-  schema.def("all_to_all(Tensor x, int[] size, int[] outs, int[] ins, str group, Tensor(b!) token) -> Tensor");
-  schema.def("gather(Tensor x, int[] size, int root, str group, Tensor(b!) token) -> Tensor");
-  schema.def("scatter(Tensor x, int[] size, int root, str group, Tensor(b!) token) -> Tensor");
+  schema.def("all_reduce(Tensor(a!) x, int op, str group, Tensor(b!) token) -> Tensor");
+  schema.def("reduce(Tensor(a!) x, int op, int root, str group, Tensor(b!) token) -> Tensor");
+  schema.def("broadcast(Tensor(a!) x, int root, str group, Tensor(b!) token) -> Tensor");
+  schema.def("all_gather(Tensor x, int[] size, str group, Tensor(b!) token) -> (Tensor, Tensor)");
+  schema.def("reduce_scatter(Tensor x, int[] size, int op, str group, Tensor(b!) token) -> (Tensor, Tensor)");
+  schema.def(
+      "all_to_all(Tensor x, int[] size, int[] outs, int[] ins, str group, Tensor(b!) token) -> (Tensor, Tensor)");
+  schema.def("gather(Tensor x, int[] size, int root, str group, Tensor(b!) token) -> (Tensor, Tensor)");
+  schema.def("scatter(Tensor x, int[] size, int root, str group, Tensor(b!) token) -> (Tensor, Tensor)");
   schema.def("send(Tensor x, int to, int tag, str group, Tensor(b!) token) -> ()");
   schema.def("receive(Tensor like, int sender, int tag, str group, Tensor(b!) token) -> Tensor");
-  schema.def("received(Tensor(a!) x, Tensor handle) -> Tensor(a!)");
+  schema.def("wait(Tensor(a!) x, Tensor handle, Tensor? source) -> Tensor(a!)");
   schema.def("close() -> ()", close_groups);
 
   static torch::Library cpu(torch::Library::IMPL, "ltc_dist", DispatchKey::CPU, __FILE__, __LINE__);
@@ -338,24 +473,22 @@ void define_collectives() {
   cpu.impl("scatter", scatter);
   cpu.impl("send", send);
   cpu.impl("receive", receive);
-  cpu.impl("received", received);
+  cpu.impl("wait", wait);
 
   // Shapes alone.
   using Name = const string&;
   using Size = IntArrayRef;
   static torch::Library meta(torch::Library::IMPL, "ltc_dist", DispatchKey::Meta, __FILE__, __LINE__);
-  meta.impl("all_reduce", [](Tensor& x, int64_t, Name, Tensor&) -> Tensor& { return x; });
-  meta.impl("reduce", [](Tensor& x, int64_t, int64_t, Name, Tensor&) -> Tensor& { return x; });
-  meta.impl("broadcast", [](Tensor& x, int64_t, Name, Tensor&) -> Tensor& { return x; });
+  meta.impl("all_reduce", [](Tensor& x, int64_t, Name, Tensor&) { return handle_like(x); });
+  meta.impl("reduce", [](Tensor& x, int64_t, int64_t, Name, Tensor&) { return handle_like(x); });
+  meta.impl("broadcast", [](Tensor& x, int64_t, Name, Tensor&) { return handle_like(x); });
   meta.impl("all_gather", [](const Tensor& x, Size s, Name, Tensor&) { return sized(x, s); });
   meta.impl("reduce_scatter", [](const Tensor& x, Size s, int64_t, Name, Tensor&) { return sized(x, s); });
   meta.impl("all_to_all", [](const Tensor& x, Size s, Size, Size, Name, Tensor&) { return sized(x, s); });
   meta.impl("gather", [](const Tensor& x, Size s, int64_t, Name, Tensor&) { return sized(x, s); });
   meta.impl("scatter", [](const Tensor& x, Size s, int64_t, Name, Tensor&) { return sized(x, s); });
   meta.impl("send", [](const Tensor&, int64_t, int64_t, Name, Tensor&) {});
-  meta.impl("receive", [](const Tensor& x, int64_t, int64_t, Name, Tensor&) {
-    return at::empty({}, x.options().dtype(at::kLong));
-  });
-  meta.impl("received", [](Tensor& x, const Tensor&) -> Tensor& { return x; });
+  meta.impl("receive", [](const Tensor& x, int64_t, int64_t, Name, Tensor&) { return handle_like(x); });
+  meta.impl("wait", [](Tensor& x, const Tensor&, const std::optional<Tensor>&) -> Tensor& { return x; });
 }
 }  // namespace ltc

@@ -64,8 +64,9 @@ void need_dtype(const Call& call, const Tensor& out, const Tensor& in) {
   need(out.scalar_type() == in.scalar_type(), call, out, in, "their dtypes differ");
 }
 
-// Records one operator of collectives.cpp on `x`, and what else its schema says before group and token.
-template <class... Args> IValue record(const char* name, const Group& group, const Tensor& x, Args... args) {
+// Records that something begins: an operator of collectives.cpp on `x`, and what else its schema says before group and
+// token.
+template <class... Args> Stack begin(const char* name, const Group& group, const Tensor& x, Args... args) {
   TORCH_CHECK(is_lazy(x), name, ": expected a tensor of an ltc device, got one of ", x.device());
   open_group(group);
   const auto device = x.device().index();
@@ -74,7 +75,22 @@ template <class... Args> IValue record(const char* name, const Group& group, con
   auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   op.callBoxed(&stack);
   V.others_wait(V.ctx, device);
-  return stack.empty() ? IValue() : stack[0];
+  return stack;
+}
+// Records that `x` becomes what was begun. An engine may read `source` until then.
+void wait(const Tensor& x, IValue handle, IValue source = {}) {
+  Stack stack{x, std::move(handle), std::move(source)};
+  c10::Dispatcher::singleton().findSchemaOrThrow("ltc_dist::wait", "").callBoxed(&stack);
+}
+// Records a collective that changes `x`.
+template <class... Args> void change(const char* name, const Group& group, const Tensor& x, Args... args) {
+  wait(x, begin(name, group, x, args...)[0]);
+}
+// Records a collective that makes something of `x`.
+template <class... Args> Tensor make(const char* name, const Group& group, const Tensor& x, Args... args) {
+  Stack made = begin(name, group, x, args...);
+  wait(made[0].toTensor(), made[1], x);
+  return made[0].toTensor();
 }
 
 int64_t size_of(const Group& group) { return group->getSize(); }
@@ -90,21 +106,21 @@ void copy_parts(const vector<Tensor>& outs, const Tensor& stack) {
 
 // ---- what becomes of each operator of c10d ----
 void all_reduce(const Call& call) {
-  for (auto& t : call.tensors("tensors")) record("ltc_dist::all_reduce", call.group(), t, call.op(t));
+  for (auto& t : call.tensors("tensors")) change("ltc_dist::all_reduce", call.group(), t, call.op(t));
 }
 void reduce(const Call& call) {
   for (auto& t : call.tensors("tensors"))
-    record("ltc_dist::reduce", call.group(), t, call.op(t), call.number("root_rank"));
+    change("ltc_dist::reduce", call.group(), t, call.op(t), call.number("root_rank"));
 }
 void broadcast(const Call& call) {
-  for (auto& t : call.tensors("tensors")) record("ltc_dist::broadcast", call.group(), t, call.number("root_rank"));
+  for (auto& t : call.tensors("tensors")) change("ltc_dist::broadcast", call.group(), t, call.number("root_rank"));
 }
 
 void gather_all_into(const Call& call, const Tensor& out, const Tensor& in) {
   const auto group = call.group();
   need_dtype(call, out, in);
   need(out.numel() == in.numel() * size_of(group), call, out, in, "it must have as many elements of each rank");
-  out.copy_(record("ltc_dist::all_gather", group, in, out.sizes().vec()).toTensor());
+  out.copy_(make("ltc_dist::all_gather", group, in, out.sizes().vec()));
 }
 void all_gather_into(const Call& call) {
   gather_all_into(call, call.tensor("output_tensor"), call.tensor("input_tensor"));
@@ -122,7 +138,7 @@ void gather_all(const Call& call, const vector<Tensor>& outs, const Tensor& in) 
     need_dtype(call, out, in);
     need(out.numel() == in.numel(), call, out, in, "each must have as many elements as the input");
   }
-  Tensor all = record("ltc_dist::all_gather", group, in, stacked(size_of(group), in)).toTensor();
+  Tensor all = make("ltc_dist::all_gather", group, in, stacked(size_of(group), in));
   auto parts = all.unbind(0);
   for (size_t i = 0; i < outs.size(); i++) outs[i].copy_(parts[i].view(outs[i].sizes()));
 }
@@ -145,7 +161,7 @@ void scatter_sum(const Call& call, const Tensor& out, const Tensor& in) {
   const auto group = call.group();
   need_dtype(call, out, in);
   need(in.numel() == out.numel() * size_of(group), call, out, in, "the input must have as many elements for each rank");
-  out.copy_(record("ltc_dist::reduce_scatter", group, in, out.sizes().vec(), call.op(in)).toTensor());
+  out.copy_(make("ltc_dist::reduce_scatter", group, in, out.sizes().vec(), call.op(in)));
 }
 void reduce_scatter_tensor(const Call& call) {
   scatter_sum(call, call.tensor("output_tensor"), call.tensor("input_tensor"));
@@ -172,7 +188,7 @@ void all_to_all_tensor(const Call& call) {
   };
   need(fits(outs, out) && fits(ins, in), call, out, in,
        "their first dimensions must be as the splits say, or divisible by the number of ranks");
-  out.copy_(record("ltc_dist::all_to_all", call.group(), in, out.sizes().vec(), outs, ins).toTensor());
+  out.copy_(make("ltc_dist::all_to_all", call.group(), in, out.sizes().vec(), outs, ins));
 }
 void all_to_all(const Call& call) {
   auto outs = call.tensors("output_tensors"), ins = call.tensors("input_tensors");
@@ -191,7 +207,7 @@ void all_to_all(const Call& call) {
     from.push_back(t.numel());
   }
   const auto total = std::accumulate(from.begin(), from.end(), int64_t(0));
-  Tensor all = record("ltc_dist::all_to_all", call.group(), at::cat(flat), vector<int64_t>{total}, from, to).toTensor();
+  Tensor all = make("ltc_dist::all_to_all", call.group(), at::cat(flat), vector<int64_t>{total}, from, to);
   auto parts = all.split_with_sizes(from);
   for (size_t i = 0; i < outs.size(); i++) outs[i].copy_(parts[i].view(outs[i].sizes()));
 }
@@ -204,9 +220,8 @@ void gather_into(const Call& call) {
     need_dtype(call, out, in);
     need(out.numel() == in.numel() * size_of(group), call, out, in, "it must have as many elements of each rank");
   }
-  Tensor all = record("ltc_dist::gather", group, in, root ? stacked(size_of(group), in) : vector<int64_t>{0},
-                      call.number("root_rank"))
-                   .toTensor();
+  Tensor all = make("ltc_dist::gather", group, in, root ? stacked(size_of(group), in) : vector<int64_t>{0},
+                    call.number("root_rank"));
   if (root) out.copy_(all.view(out.sizes()));
 }
 void gather(const Call& call) {
@@ -223,9 +238,8 @@ void gather(const Call& call) {
       need(out.sizes() == in.sizes(), call, out, in, "each must have the input's shape");
     }
   }
-  Tensor all = record("ltc_dist::gather", group, in, root ? stacked(size_of(group), in) : vector<int64_t>{0},
-                      call.number("root_rank"))
-                   .toTensor();
+  Tensor all = make("ltc_dist::gather", group, in, root ? stacked(size_of(group), in) : vector<int64_t>{0},
+                    call.number("root_rank"));
   if (root) copy_parts(outs, all);
 }
 void scatter(const Call& call) {
@@ -241,11 +255,11 @@ void scatter(const Call& call) {
     }
     in = at::stack(ins);
   }
-  out.copy_(record("ltc_dist::scatter", group, in, out.sizes().vec(), call.number("root_rank")).toTensor());
+  out.copy_(make("ltc_dist::scatter", group, in, out.sizes().vec(), call.number("root_rank")));
 }
 void send(const Call& call) {
   for (auto& t : call.tensors("tensors"))
-    record("ltc_dist::send", call.group(), t, call.number("dst"), call.number("tag"));
+    begin("ltc_dist::send", call.group(), t, call.number("dst"), call.number("tag"));
 }
 
 // Done: recorded.
@@ -272,12 +286,8 @@ struct Receiving : c10d::Work {
       : c10d::Work(-1, c10d::OpType::RECV), into(std::move(t)), handles(std::move(h)) {}
   void receive() {
     c10::impl::ExcludeDispatchKeyGuard below(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-    auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ltc_dist::received", "");
-    for (size_t i = 0; i < handles.size(); i++) {
-      Stack stack{into[i], handles[i]};
-      op.callBoxed(&stack);
-    }
-    handles.clear();
+    auto there = std::exchange(handles, {});
+    for (size_t i = 0; i < there.size(); i++) ltc::wait(into[i], there[i]);
   }
   bool wait(std::chrono::milliseconds) override {
     receive();
@@ -303,7 +313,7 @@ WorkPtr receive(const Call& call) {
   auto into = call.tensors("tensors");
   for (auto& t : into)
     handles.push_back(
-        record("ltc_dist::receive", call.group(), t.detach(), call.number("src"), call.number("tag")).toTensor());
+        begin("ltc_dist::receive", call.group(), t.detach(), call.number("src"), call.number("tag"))[0].toTensor());
   return c10::make_intrusive<Receiving>(std::move(into), std::move(handles));
 }
 

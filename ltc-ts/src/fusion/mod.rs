@@ -11,6 +11,7 @@
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
 //! | `group.rs` | a group as a kernel |
 //! | `concat.rs` | results written to where they will be joined with others |
+//! | `waits.rs` | waits for other processes, put off |
 //! | `liveness.rs` | last uses |
 
 mod concat;
@@ -24,6 +25,7 @@ mod node_compute;
 mod partition;
 mod reductions;
 mod rows;
+mod waits;
 
 use std::borrow::Cow;
 
@@ -180,6 +182,11 @@ impl Plan {
     pub(crate) fn join_in_place(&mut self, source: &Graph) {
         let graph = self.graph.as_ref().unwrap_or(source);
         concat::join_in_place(graph, &mut self.items);
+    }
+
+    /// Has steps run while other processes are waited for. Returns how many waits that moved.
+    pub(crate) fn put_off_waits(&mut self, source: &Graph) -> usize {
+        waits::put_off(self.graph.as_ref().unwrap_or(source), &mut self.items)
     }
 
     /// Every node on its own.

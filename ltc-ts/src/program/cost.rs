@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ltc_backend::SingleThread;
-use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass};
+use ltc_ir::{DType, Graph, GraphNode, LayoutRef, OpClass, Props};
 
 use super::{Instr, InstrKind, Program};
 
@@ -71,8 +71,7 @@ pub(crate) fn of(program: &Program) -> Cost {
     let shared = program.instrs.iter().filter(|s| instr(program, s).multi_threaded || is_threaded_product(program, s));
     let shared = Duration::from_nanos(shared.map(|s| by_sizes(program, s)).sum());
     let same_bits = program.instrs.iter().all(|s| has_same_bits(program, s));
-    // Collectives and messages (ltc-torch-sys/csrc/collectives.cpp).
-    let waits = program.lowered.nodes().iter().any(|node| node.op().name().starts_with("ltc_dist::"));
+    let waits = program.lowered.nodes().iter().any(|node| node.op().has(Props::COLLECTIVE));
     Cost { time: Duration::from_nanos(nanoseconds), multi_threaded, waits, shared, same_bits }
 }
 

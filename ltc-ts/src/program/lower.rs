@@ -49,13 +49,19 @@ impl Program {
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
-        let rewritten = RewrittenGraph::of(graph, config);
+        let mut rewritten = RewrittenGraph::of(graph, config);
         let mut fusion_plan = fusion::plan(&rewritten.graph, config.fusion);
         let memory =
             (config.budget_bytes > 0).then(|| budget::fit(&rewritten.graph, &mut fusion_plan, config.budget_bytes));
         // With a budget, memory is asked for as late as it can be.
         if config.reuse && memory.is_none() && config.rewrites.has("join") {
             fusion_plan.join_in_place(&rewritten.graph);
+        }
+        if memory.is_none() && config.rewrites.has("waits") {
+            let moved = fusion_plan.put_off_waits(&rewritten.graph);
+            if moved > 0 {
+                rewritten.applied.push(("waits", moved));
+            }
         }
         Program::lower_plan(graph, config, rewritten, fusion_plan, memory, None)
     }

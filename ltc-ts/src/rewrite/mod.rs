@@ -34,10 +34,10 @@ const OURS: &[Pass] = &[
 /// libtorch's kernels give other bits on the other thread.
 const ASKED_FOR: &[&str] = &["layout", "branches"];
 
-/// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` of `crate::fusion`,
-/// `crate::program`, `branches::plan`).
+/// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` and
+/// `Plan::put_off_waits` of `crate::fusion`, `branches::plan` of `crate::program`).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
-    GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "branches"])
+    GENERAL.iter().chain(OURS).map(|p| p.name).chain(["join", "waits", "branches"])
 }
 
 /// Whether the switches allow a pass.
