@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -21,6 +22,14 @@ def cuts() -> None:
     assert [t[0].item() for t in found] == [WORLD * i + sum(range(WORLD)) for i in range(4)]
 
 
+def unneeded(reduced: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    t = reduced(ones(1 + RANK))
+    if RANK == 0:
+        del t
+    found = reduced(ones(10 + RANK))[0].item()
+    assert found == 21, found
+
+
 def other_first() -> None:
     """Ranks ask for different values first, and one needs no result."""
     join()
@@ -28,10 +37,20 @@ def other_first() -> None:
     torch_ltc.sync_multi([b] if RANK == 0 else [a])
     torch_ltc.mark_step()
     assert (a[0].item(), b[0].item()) == (3, 21)
-    c = reduced(ones(1 + RANK))
-    if RANK == 0:
-        del c
-    assert reduced(ones(10 + RANK))[0].item() == 21
+    unneeded(reduced)
+
+
+def planted() -> None:
+    """A mistake: each collective has a token of its own, so one whose result nobody needs is none."""
+    join(timeout=4)
+
+    def on_its_own(t: torch.Tensor) -> torch.Tensor:
+        token = torch.zeros((), dtype=torch.long, device="ltc")
+        handle = torch.ops.ltc_dist.all_reduce(t, 0, dist.group.WORLD.group_name, token)
+        return torch.ops.ltc_dist.wait(t, handle, None)
+
+    assert reduced(ones()).tolist() == [2] * 3  # the group is known to the engine
+    unneeded(on_its_own)
 
 
 def late() -> None:

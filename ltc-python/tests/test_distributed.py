@@ -12,18 +12,19 @@ HERE = Path(__file__).parent
 CALLS = ["reductions", "shapes", "movements", "messages", "groups", "mistakes"]
 TRAINING = ["ddp", "ddp_bits", "ddp_compiled", "ddp_more", "sharded"]
 OVERLAP = ["meets", "steps", "memory", "unneeded"]
+RESUME = ["saved", "loaded"]
 #: Where tensors go around, or ranks leave others out.
 OF_THREE = ["movements", "groups", "cuts"]
 
 
-def ranks(case, tmp_path, **settings):
+def ranks(case, tmp_path, world=0, **settings):
     """Runs a case in fresh processes; each one's exit code and output."""
     # Two cores: a thread each.
     env = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", **settings}
-    world = 3 if case in OF_THREE else 2
-    kinds = {"calls": CALLS, "training": TRAINING, "overlap": OVERLAP}
+    world = world or (3 if case in OF_THREE else 2)
+    kinds = {"calls": CALLS, "training": TRAINING, "overlap": OVERLAP, "resume": RESUME}
     kind = next((kind for kind, cases in kinds.items() if case in cases), "order")
-    command = [sys.executable, "-W", "ignore", HERE / f"rank_{kind}.py", case, tmp_path / "store"]
+    command = [sys.executable, "-W", "ignore", HERE / f"rank_{kind}.py", case, tmp_path / f"store-{case}-{world}"]
     everything = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": env}
     running = [subprocess.Popen([*map(str, command), str(rank), str(world)], **everything) for rank in range(world)]
     try:
@@ -52,7 +53,7 @@ def test_torchrun_starts_programs_as_they_are(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*torchrun, HERE / "rank_training.py", "launched", tmp_path / "unused"]
     ended = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=150)
-    assert ended.returncode == 0 and ended.stdout.count("content") == 2, ended.stdout + ended.stderr[-3000:]
+    assert ended.returncode == 0 and ended.stdout.count("content") == 2, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("settings", [{"LTC_REWRITES": "branches"}, {"LTC_MEMORY_BUDGET": "1000"}], ids=str)
@@ -62,11 +63,44 @@ def test_nothing_changes_the_order_of_collectives(settings, tmp_path):
 
 
 @pytest.mark.timeout(200)
+def test_checkpoints_are_loaded_by_other_numbers_of_ranks(tmp_path):
+    are_content(ranks("saved", tmp_path))
+    for world in (1, 3):
+        are_content(ranks("loaded", tmp_path, world))
+
+
+@pytest.mark.timeout(200)
+def test_torchrun_starts_ranks_again_which_go_on_from_their_checkpoint(tmp_path):
+    def losses(name, **settings):
+        (tmp_path / name).mkdir()
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        command = [*torchrun, "--max-restarts", "1", HERE / "rank_resume.py", "restarted", tmp_path / name / "unused"]
+        # A store of its own for each attempt (docs/distributed.md), and losses of equal bits.
+        store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        env = {**os.environ, **store, "LTC_FUSION": "exact", "LTC_OVERLAP": "0", "OMP_NUM_THREADS": "1", **settings}
+        ended = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=90, env=env)
+        told = [line for line in ended.stdout.splitlines() if line.startswith("attempt")]
+        assert ended.returncode == 0 and len(told) == 1, ended.stdout + ended.stderr
+        return told[0].split(": ")
+
+    attempt, undisturbed = losses("undisturbed")
+    assert attempt == "attempt 0"
+    assert losses("disturbed", DIES_AT="3") == ["attempt 1", undisturbed]
+
+
+@pytest.mark.timeout(200)
 def test_waits_stay_where_they_are_when_told_so(tmp_path):
     are_content(ranks("steps", tmp_path, LTC_REWRITES="-waits"))
     # Then ranks that need a program to run on wait for each other.
     for code, out in ranks("meets", tmp_path, LTC_REWRITES="-waits"):
         assert code == 1 and "RuntimeError" in out, out
+
+
+@pytest.mark.timeout(200)
+def test_an_order_of_its_own_for_each_collective_would_be_found_out(tmp_path):
+    (code, out), (other, told) = ranks("planted", tmp_path)
+    assert code == 1 and "AssertionError: 12.0" in out, out
+    assert other == 1 and "RuntimeError" in told, told
 
 
 @pytest.mark.timeout(200)
