@@ -121,6 +121,24 @@ def killed() -> None:
     assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
 
 
+def stopped() -> None:
+    """A rank that is silent is an error after the group's timeout."""
+    join(timeout=4)
+    pids = reduced(torch.tensor([os.getpid() if RANK == rank else 0 for rank in range(WORLD)]).to("ltc")).tolist()
+    if RANK == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    start = time.monotonic()
+    try:
+        reduced(ones()).tolist()
+    except RuntimeError as error:
+        assert "ltc_dist::all_reduce" in str(error) and "ranks.py" in str(error), error
+    else:
+        raise AssertionError("a collective without all ranks")
+    assert 3 < time.monotonic() - start < 7
+    assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
+    os.kill(pids[1], signal.SIGKILL)
+
+
 def mistaken() -> None:
     """A rank that ends by an error does not wait for others first."""
     join()

@@ -110,9 +110,9 @@ def test_a_rank_that_ends_by_an_error_keeps_nobody_waiting(tmp_path):
     are_content([other])
 
 
-@pytest.mark.parametrize("case", ["killed", "unneeded"])
+@pytest.mark.parametrize("case", ["killed", "unneeded", "stopped"])
 @pytest.mark.timeout(200)
-def test_a_killed_rank_is_an_error_of_the_others(case, tmp_path):
+def test_a_rank_that_is_gone_or_silent_is_an_error_of_the_others(case, tmp_path):
     (code, out), (killed, _) = ranks(case, tmp_path)
     assert killed == -signal.SIGKILL
     are_content([(code, out)])
