@@ -41,6 +41,7 @@ fn main() {
         "warnings",
         "fork",
         "history",
+        "agreement",
         "collectives",
         "process_group",
     ];

@@ -139,6 +139,24 @@ def stopped() -> None:
     os.kill(pids[1], signal.SIGKILL)
 
 
+def disagreed() -> None:
+    """Asked to compare, ranks that call different collectives are told both calls and lines, and wait for nobody."""
+    join(timeout=60)
+    assert reduced(ones()).tolist() == [2] * 3
+    t = torch.full((3 if RANK == 0 else 4,), 1.0, device="ltc")
+    start = time.monotonic()
+    for call in ("all_reduce(Float[3], op 0)", "all_reduce(Float[4], op 0)"):
+        try:
+            reduced(t).tolist()
+        except RuntimeError as error:
+            at = f"{call} at {os.path.dirname(__file__)}/ranks.py:"
+            assert "ranks disagree" in str(error) and at in str(error), error
+        else:
+            raise AssertionError("collectives of different shapes met")
+    assert time.monotonic() - start < 20
+    assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
+
+
 def mistaken() -> None:
     """A rank that ends by an error does not wait for others first."""
     join()

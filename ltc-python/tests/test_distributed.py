@@ -88,6 +88,12 @@ def test_torchrun_starts_ranks_again_which_go_on_from_their_checkpoint(tmp_path)
     assert losses("disturbed", DIES_AT="3") == ["attempt 1", undisturbed]
 
 
+@pytest.mark.parametrize("case", ["disagreed", "ddp", "movements"])
+@pytest.mark.timeout(200)
+def test_ranks_compare_what_they_call_when_told_so(case, tmp_path):
+    are_content(ranks(case, tmp_path, TORCH_DISTRIBUTED_DEBUG="DETAIL"))
+
+
 @pytest.mark.timeout(200)
 def test_waits_stay_where_they_are_when_told_so(tmp_path):
     are_content(ranks("steps", tmp_path, LTC_REWRITES="-waits"))

@@ -22,6 +22,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "agreement.h"
+
 namespace ltc {
 namespace {
 using c10d::ReduceOp;
@@ -203,7 +205,8 @@ Groups& groups() {
 }
 
 // The engine of a group on which nothing failed.
-Engine engine(const string& name) {
+Engine engine(const string& group) {
+  const string name = group_name(group);
   auto& g = groups();
   Engine own;
   {
@@ -216,6 +219,12 @@ Engine engine(const string& name) {
   raise_failures(own);
   return own;
 }
+// The same, for a collective that all ranks take part in. What they do is the same in all.
+template <class... What> Engine engine_of_all(const string& group, const char* name, const What&... what) {
+  auto e = engine(group);
+  if (asks_others()) agree(e, group, c10::str(name, "(", what..., ")"));
+  return e;
+}
 
 // Gloo sums and leaves the division to others.
 ReduceOp::RedOpType engine_op(int64_t op) {
@@ -225,14 +234,14 @@ int64_t divisor(int64_t op, const Engine& e) { return op == ReduceOp::AVG ? e->g
 
 // Engines change tensors that are in one piece. `wait` copies what was not.
 Tensor all_reduce(Tensor& x, int64_t op, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::all_reduce", x.scalar_type(), x.sizes(), ", op ", op);
   c10d::AllreduceOptions options;
   options.reduceOp = engine_op(op);
   vector<Tensor> piece{x.contiguous()};
   return begin("ltc_dist::all_reduce", e, e->allreduce(piece, options), piece[0], divisor(op, e));
 }
 Tensor reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::reduce", x.scalar_type(), x.sizes(), ", op ", op, ", root ", root);
   const bool is_root = e->getRank() == root;
   c10d::ReduceOptions options;
   options.reduceOp = engine_op(op);
@@ -243,7 +252,7 @@ Tensor reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&)
   return begin("ltc_dist::reduce", e, std::move(work), is_root ? piece[0] : Tensor(), divisor(op, e));
 }
 Tensor broadcast(Tensor& x, int64_t root, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::broadcast", x.scalar_type(), x.sizes(), ", root ", root);
   c10d::BroadcastOptions options;
   options.rootRank = root;
   vector<Tensor> piece{x.contiguous()};
@@ -252,12 +261,12 @@ Tensor broadcast(Tensor& x, int64_t root, const string& group, Tensor&) {
 
 using Pair = std::tuple<Tensor, Tensor>;
 Pair all_gather(const Tensor& x, IntArrayRef size, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::all_gather", x.scalar_type(), x.sizes());
   Tensor in = x.reshape(-1), out = at::empty(size, x.options()), flat = out.view(-1);
   return {out, begin("ltc_dist::all_gather", e, e->_allgather_base(flat, in), out)};
 }
 Pair reduce_scatter(const Tensor& x, IntArrayRef size, int64_t op, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::reduce_scatter", x.scalar_type(), x.sizes(), ", op ", op);
   Tensor in = x.reshape(-1), out = at::empty(size, x.options()), flat = out.view(-1);
   c10d::ReduceScatterOptions options;
   options.reduceOp = engine_op(op);
@@ -265,13 +274,13 @@ Pair reduce_scatter(const Tensor& x, IntArrayRef size, int64_t op, const string&
   return {out, begin("ltc_dist::reduce_scatter", e, std::move(work), out, divisor(op, e))};
 }
 Pair all_to_all(const Tensor& x, IntArrayRef size, IntArrayRef outs, IntArrayRef ins, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::all_to_all", x.scalar_type());
   Tensor in = x.contiguous(), out = at::empty(size, x.options());
   vector<int64_t> o = outs.vec(), i = ins.vec();
   return {out, begin("ltc_dist::all_to_all", e, e->alltoall_base(out, in, o, i), out)};
 }
 Pair gather(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::gather", x.scalar_type(), x.sizes(), ", root ", root);
   Tensor out = at::empty(size, x.options());
   vector<vector<Tensor>> parts;
   if (e->getRank() == root) parts.push_back(out.unbind(0));
@@ -281,7 +290,7 @@ Pair gather(const Tensor& x, IntArrayRef size, int64_t root, const string& group
   return {out, begin("ltc_dist::gather", e, e->gather(parts, in, options), out)};
 }
 Pair scatter(const Tensor& x, IntArrayRef size, int64_t root, const string& group, Tensor&) {
-  auto e = engine(group);
+  auto e = engine_of_all(group, "ltc_dist::scatter", x.scalar_type(), size, ", root ", root);
   vector<Tensor> out{at::empty(size, x.options())};
   vector<vector<Tensor>> parts;
   if (e->getRank() == root) parts.push_back(x.contiguous().unbind(0));

@@ -10,7 +10,7 @@
 
 #include <numeric>
 
-#include "collectives.h"
+#include "agreement.h"
 
 namespace ltc {
 namespace {
@@ -71,7 +71,7 @@ template <class... Args> Stack begin(const char* name, const Group& group, const
   open_group(group);
   const auto device = x.device().index();
   const Tensor& order = token(device);
-  Stack stack{x, IValue(args)..., group->getGroupName(), order};
+  Stack stack{x, IValue(args)..., group_argument(group->getGroupName()), order};
   auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   op.callBoxed(&stack);
   V.others_wait(V.ctx, device);
