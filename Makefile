@@ -8,6 +8,7 @@
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
 # make interleave  the executor, placeholders and waits under ITERATIONS orders of threads per test (SEED=1)
+# make soak-ranks  two processes with collectives, STEPS=10000 of them, which read, cut, log and drop at different places
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions);
 #                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
 # make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
@@ -26,7 +27,7 @@ SEED ?= 1
 STEPS ?= 20
 ITERATIONS ?= 100000
 
-.PHONY: modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak fuzz-parse help setup mnist test python bench
+.PHONY: modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak soak-ranks fuzz-parse help setup mnist test python bench
 .PHONY: opinfo matrix test-cuda bench-cuda
 
 help:
@@ -74,6 +75,11 @@ faults: setup
 
 soak: python
 	cd ltc-python && ../.venv/bin/python -m fuzz.soak --seconds $(SECONDS) $(ARGS)
+
+soak-ranks: STEPS = 10000
+soak-ranks: python
+	cd ltc-python && OMP_NUM_THREADS=1 ../.venv/bin/python -W ignore -m torch.distributed.run --standalone \
+		--nproc-per-node 2 -m fuzz.ranks --steps $(STEPS) $(ARGS)
 
 interleave:
 	LTC_TEST_CASES=$(ITERATIONS) LTC_TEST_SEED=$(SEED) cargo test -p ltc-core --features interleave --test interleave

@@ -70,6 +70,21 @@ def test_checkpoints_are_loaded_by_other_numbers_of_ranks(tmp_path):
 
 
 @pytest.mark.timeout(200)
+def test_ranks_that_draw_what_they_do_agree():
+    torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, "-m", "fuzz.ranks", "--steps", "300", "--seed", "7"]
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        cwd=HERE.parent,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert ended.returncode == 0 and ended.stdout.count("values right") == 2, ended.stdout + ended.stderr[-3000:]
+
+
+@pytest.mark.timeout(200)
 def test_torchrun_starts_ranks_again_which_go_on_from_their_checkpoint(tmp_path):
     def losses(name, **settings):
         (tmp_path / name).mkdir()
