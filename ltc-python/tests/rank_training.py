@@ -190,6 +190,58 @@ def sharded() -> None:
         alike(train.__name__, train)
 
 
+def drawing() -> None:
+    """Random operators on DTensors: replicas draw alike, shards apart, and a seed says which numbers."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor, rand
+
+    join()
+    mesh = init_device_mesh("ltc", (WORLD,))
+
+    def everywhere(t: torch.Tensor) -> torch.Tensor:
+        all_ranks = [torch.empty_like(t) for _ in range(WORLD)]
+        dist.all_gather(all_ranks, t)
+        assert all(torch.equal(t, other) for other in all_ranks), "ranks drew different numbers"
+        return t.cpu()
+
+    def draws() -> list[torch.Tensor]:
+        torch.manual_seed(5)
+        ones = torch.ones(64, 8, device="ltc")
+        spread, copied = distribute_tensor(ones, mesh, [Shard(0)]), distribute_tensor(ones, mesh, [Replicate()])
+        found = [torch.dropout(t, 0.5, True).full_tensor() for t in (spread, copied, spread)]
+        found += [torch.empty_like(t).uniform_().full_tensor() for t in (spread, copied)]
+        found += [rand(64, 8, device_mesh=mesh, placements=[Shard(1)]).full_tensor()]
+        return [everywhere(t) for t in (*found, torch.rand(9, device="ltc"))]
+
+    first = draws()
+    assert all(torch.equal(a, b) for a, b in zip(first, draws(), strict=True)), "a seed gives other numbers"
+    assert len({t.numpy().tobytes() for t in first}) == len(first), "two draws are the same"
+    for t in (first[0], first[3]):
+        assert not torch.equal(t[:32], t[32:]), "two shards are the same"
+    assert abs(first[3].mean().item() - 0.5) < 0.1
+
+    # As large networks begin: on no device, then each rank its shards.
+    with torch.device("meta"):
+        model = torch.nn.Sequential(torch.nn.Linear(16, 12), torch.nn.Dropout(0.5), torch.nn.Linear(12, 4))
+    for layer in (model[0], model[2], model):
+        fully_shard(layer, mesh=mesh)
+    model.to_empty(device="ltc")
+    torch.manual_seed(6)
+    for layer in (model[0], model[2]):
+        layer.reset_parameters()
+    weights = [everywhere(p.full_tensor()) for p in model.parameters()]
+    assert all(0 < w.abs().amax() < 1 for w in weights)
+    model(torch.ones(3, 16, device="ltc")).sum().backward()
+
+    # Ranks of different seeds draw by rank 0's.
+    torch.distributed.tensor._random._rng_tracker = None
+    torch.manual_seed(RANK)
+    everywhere(
+        torch.dropout(distribute_tensor(torch.ones(8, 8, device="ltc"), mesh, [Replicate()]), 0.5, True).to_local()
+    )
+
+
 def launched() -> None:
     """As `torchrun` starts it, with no backend named and no store."""
     dist.init_process_group()

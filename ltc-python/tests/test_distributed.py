@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CALLS = ["reductions", "shapes", "movements", "messages", "groups", "mistakes"]
-TRAINING = ["ddp", "ddp_bits", "ddp_compiled", "ddp_more", "sharded"]
+TRAINING = ["ddp", "ddp_bits", "ddp_compiled", "ddp_more", "sharded", "drawing"]
 OVERLAP = ["meets", "steps", "memory", "unneeded"]
 RESUME = ["saved", "loaded"]
 #: Where tensors go around, or ranks leave others out.

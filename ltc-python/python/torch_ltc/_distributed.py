@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from torch_ltc import _ltc
+from torch_ltc import _ltc, _sharded_random
 
 
 def _engine(options: Any, backend_options: Any) -> Any:
@@ -35,3 +35,4 @@ def register() -> None:
     if dist.is_available():
         dist.Backend.register_backend("ltc", _engine, extended_api=True, devices=["ltc"])
         atexit.register(_leave)
+        _sharded_random.register()

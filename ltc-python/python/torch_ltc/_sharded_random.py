@@ -1,0 +1,117 @@
+"""Draws of tensors that are spread over ranks (DTensor): replicas draw the same numbers, shards draw their own.
+
+DTensor gives each shard its place in one stream of a Philox generator, by its offset. The device's generators are the
+CPU's, which have none: here each draw has a seed of its own, which follows from the generator's, and each shard one
+that follows from that. Afterwards all ranks' generators are alike again. Nothing is read: seeds are known to the host.
+"""
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from torch_ltc import _device
+
+_MODULE = "torch.distributed.tensor._random"
+_BITS = (1 << 64) - 1
+
+
+def _next(seed: int) -> int:
+    """Another seed that follows from this one (a step of SplitMix64)."""
+    z = seed = (seed + 0x9E3779B97F4A7C15) & _BITS
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _BITS
+    return z ^ (z >> 31)
+
+
+def _shard(spec: Any) -> int:
+    """Which of its tensor's shards this rank has, in the order of the mesh's dimensions."""
+    number = 0
+    for placement, size, at in zip(spec.placements, spec.mesh.shape, spec.mesh.get_coordinate() or (), strict=False):
+        if hasattr(placement, "dim"):  # both kinds of shards
+            number = number * size + at
+    return number
+
+
+class _Tracker:
+    """What DTensor asks before and after a random operator, as torch's trackers are asked."""
+
+    distribute_region_enabled = True
+
+    def __init__(self, run_state_sync: bool) -> None:
+        if not run_state_sync:
+            return
+        # In halves: a tensor's numbers are signed.
+        mine = _device.initial_seed()
+        halves = torch.tensor([mine >> 32, mine & 0xFFFF_FFFF]).to("ltc")
+        dist.broadcast(halves, 0)
+        high, low = halves.tolist()
+        if (high << 32 | low) != mine:
+            logging.getLogger(__name__).warning(
+                "DTensor draws with rank 0's seed: call torch.manual_seed with the same one on every rank"
+            )
+            _device.manual_seed(high << 32 | low)
+
+    @contextlib.contextmanager
+    def _distribute_region(self, spec: Any, generator: torch.Generator | None = None) -> Iterator[None]:
+        if spec.mesh.device_type != "ltc":
+            yield
+            return
+        drawn_by = _device if generator is None else generator
+        state = _device.get_rng_state() if generator is not None else None
+        seed = _next(drawn_by.initial_seed())
+        _device.manual_seed(_next(seed ^ _shard(spec)))
+        try:
+            yield
+        finally:
+            if state is not None:
+                _device.set_rng_state(state)
+            drawn_by.manual_seed(seed)
+
+
+def _install(module: Any) -> None:
+    """DTensor makes its tracker by the name of this class, whatever the device."""
+    general = module.OffsetBasedRNGTracker
+
+    def chosen(kind: Any, device_mesh: Any, run_state_sync: bool = True) -> Any:
+        return _Tracker(run_state_sync) if device_mesh.device_type == "ltc" else object.__new__(kind)
+
+    module.OffsetBasedRNGTracker = type(general.__name__, (general,), {"__new__": chosen})
+
+
+class _Importing(importlib.abc.MetaPathFinder):
+    """Waits until somebody imports DTensor, which takes longer than all the rest."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != _MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                _install(module)
+
+            loader.exec_module = exec_module
+        return spec
+
+
+def register() -> None:
+    """Tells DTensor how the device draws, now or when it is imported."""
+    if _MODULE in sys.modules:
+        _install(sys.modules[_MODULE])
+    else:
+        sys.meta_path.insert(0, _Importing())
