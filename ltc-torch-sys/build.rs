@@ -24,6 +24,7 @@ fn main() {
         "infer",
         "eager",
         "device",
+        "place",
         "plan",
         "kernels",
         "register",

@@ -87,7 +87,13 @@ pub const SETTINGS: &[Setting] = &[
         "none",
         "Operators that run eagerly.",
     ),
-    setting("LTC_DEVICES", Number(1, 64), "1", "How many `ltc` devices there are, each with its own executor."),
+    setting(
+        "LTC_DEVICES",
+        Text("a number from 1 to 64, or cpu, cuda, cuda:N and commas"),
+        "1",
+        "How many `ltc` devices there are on the CPU, each with its own executor; or where each of them computes and \
+         keeps its values.",
+    ),
     setting(
         "LTC_FUSION",
         SwitchOr(&["exact"]),

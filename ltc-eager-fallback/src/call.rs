@@ -7,7 +7,7 @@ use ltc_torch_sys::{EagerCall, EagerOperand, Tensor, TorchError};
 pub(crate) trait Call {
     /// A lazy tensor among the arguments.
     type Operand;
-    /// A host tensor.
+    /// A tensor.
     type Tensor;
 
     fn op(&self) -> &str;
@@ -17,8 +17,8 @@ pub(crate) trait Call {
     fn device_of(operand: &Self::Operand) -> u16;
     /// Lazy tensors among the arguments, in order of appearance.
     fn operands(&self) -> Result<Vec<Self::Operand>, TorchError>;
-    /// Runs the operator on the operands' host values, one for each, without changing them.
-    fn run(&mut self, hosts: &[Self::Tensor]) -> Result<(), TorchError>;
+    /// Runs the operator on the operands' values, one for each, without changing them.
+    fn run(&mut self, values: &[Self::Tensor]) -> Result<(), TorchError>;
     /// Writes mutated arguments back and brings the results to the device.
     fn finish(self) -> Result<(), TorchError>;
 }
@@ -47,8 +47,8 @@ impl<'a, S> Call for EagerCall<'a, S> {
         EagerCall::operands(self)
     }
 
-    fn run(&mut self, hosts: &[Tensor]) -> Result<(), TorchError> {
-        EagerCall::run(self, &hosts.iter().collect::<Vec<_>>())
+    fn run(&mut self, values: &[Tensor]) -> Result<(), TorchError> {
+        EagerCall::run(self, &values.iter().collect::<Vec<_>>())
     }
 
     fn finish(self) -> Result<(), TorchError> {
@@ -124,8 +124,8 @@ mod tests {
             Ok(self.operands.clone())
         }
 
-        fn run(&mut self, hosts: &[String]) -> Result<(), TorchError> {
-            self.log.borrow_mut().push(format!("run({})", hosts.join(",")));
+        fn run(&mut self, values: &[String]) -> Result<(), TorchError> {
+            self.log.borrow_mut().push(format!("run({})", values.join(",")));
             if self.fails { Err(error("boom")) } else { Ok(()) }
         }
 

@@ -2,12 +2,12 @@
 //!
 //! Some operators have no place in a recorded graph: the shape of their result depends on values (`nonzero`), they
 //! return a host value (`item`), nothing can tell their result's shape, or the user forces them out. They run at once,
-//! on the host, visibly. Takes the place of `torch/csrc/lazy/ts_backend/ts_eager_fallback.cpp`.
+//! where the device's values are, visibly. Takes the place of `torch/csrc/lazy/ts_backend/ts_eager_fallback.cpp`.
 //!
 //! # Order of events
 //! [`run`] does, in this order:
 //! 1. refuses operands on two devices, as eager libtorch does;
-//! 2. has **all** operands brought to the host in **one** batch ([`Host::values`]): one sync of the recorded graph, no
+//! 2. asks for the values of **all** operands in **one** batch ([`Host::values`]): one sync of the recorded graph, no
 //!    more of it run than these operands need, one wait;
 //! 3. runs the operator there; operands it writes are copied first, so values others rely on stay as they are;
 //! 4. counts the call, by operator and reason ([`Host::note`]): one that the operator refuses is an error, no fallback;
@@ -34,8 +34,8 @@ pub trait Host<S> {
     /// Counts a call.
     fn note(&self, device: u16, op: &str, reason: FallbackReason);
 
-    /// Current values of these operands on the host, in order: one sync and one wait for all of them. The tensors are
-    /// only read.
+    /// Current values of these operands at the device's place, in order: one sync and one wait for all of them. The
+    /// tensors are only read.
     fn values(&self, device: u16, operands: &[EagerOperand<'_, S>]) -> Result<Vec<Tensor>, TorchError>;
 }
 

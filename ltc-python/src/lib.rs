@@ -216,6 +216,18 @@ fn device_name(device: u16) -> PyResult<String> {
     ltc_torch::device_name(device).map_err(raise)
 }
 
+/// Where a device computes and keeps its values: `cpu` or `cuda:N`.
+#[pyfunction]
+fn device_place(device: u16) -> PyResult<String> {
+    ltc_torch::place(device).map(|place| place.to_string()).map_err(raise)
+}
+
+/// Includes a dispatch key while something is put at a place that is not the CPU: for tests without a GPU.
+#[pyfunction]
+fn set_place_key(name: &str) -> PyResult<()> {
+    ltc_torch::set_place_key(name).map_err(raise)
+}
+
 /// Operations recorded and not yet sent to run.
 #[pyfunction]
 fn pending_count() -> PyResult<usize> {
@@ -311,6 +323,8 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(record_events, m)?)?;
     m.add_function(wrap_pyfunction!(take_events, m)?)?;
     m.add_function(wrap_pyfunction!(device_name, m)?)?;
+    m.add_function(wrap_pyfunction!(device_place, m)?)?;
+    m.add_function(wrap_pyfunction!(set_place_key, m)?)?;
     m.add_function(wrap_pyfunction!(pending_count, m)?)?;
     m.add_function(wrap_pyfunction!(cached_programs, m)?)?;
     m.add_function(wrap_pyfunction!(clear_cache, m)?)?;

@@ -173,8 +173,9 @@ typedef struct LtcVTable {
   // First use of a storage or generator since ltc_capture_begin on this thread, before the use.
   void (*touched)(const void* ctx, const LtcSlot* slot);
   int32_t device_count;
-  int32_t expect_calls;  // compare a call with what came next the last time before looking it up
-  int32_t small_probes;  // run elementwise kernels on one element where that tells as much as all of them
+  const int32_t* places;  // of each device: where its values are (ltc_place_check)
+  int32_t expect_calls;   // compare a call with what came next the last time before looking it up
+  int32_t small_probes;   // run elementwise kernels on one element where that tells as much as all of them
 } LtcVTable;
 
 // ---- implemented in C++ ----
@@ -269,20 +270,38 @@ void ltc_ambient(LtcAmbient* out);
 // What kernels of programs warned of since it was last asked.
 void ltc_take_warnings(void* ctx, void (*each)(void* ctx, const char* text, size_t len));
 
+// ---- places (place.cpp): where the values of a device are; -1 is the CPU, n is cuda:n ----
+// Whether it can be used; loads what that takes. To be called for each place before anything else is done there.
+int ltc_place_check(int32_t place, LtcError* err);
+int ltc_place_wait(int32_t place, LtcError* err);     // until all that was put there is done
+int ltc_place_release(int32_t place, LtcError* err);  // memory kept for reuse goes back to the system
+typedef struct {
+  uint64_t cached;            // bytes kept for reuse
+  uint64_t available, total;  // bytes of the whole device
+} LtcPlaceMemory;             // all 0 on the CPU
+int ltc_place_memory(int32_t place, LtcPlaceMemory* out, LtcError* err);
+// A dispatch key that is included while something is put at a place that is not the CPU, from now on. For tests.
+int ltc_place_key(const char* name, LtcError* err);
+int ltc_tensor_place(const void* tensor);  // -2: on neither
+// The same values and layout at a place: the tensor itself if it is there. Waits only on the way to the host.
+int ltc_tensor_at_place(const void* tensor, int32_t place, void** out, LtcError* err);
+int ltc_tensor_new_at(const LtcDims* dims, int32_t place, void** out, LtcError* err);
+// What `part` shows of a tensor's memory, from its element `offset` on; shares it. Must lie within.
+int ltc_tensor_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
+// Layout of a tensor (valid while it is); 0 if it has no memory of a place.
+int ltc_tensor_dims(const void* tensor, LtcDims* out);
+
 // Host tensors: data pointer of a CPU tensor, and its dims (valid while the tensor is).
 const void* ltc_host_dims(const void* tensor, LtcDims* out);
-int ltc_host_new(const LtcDims* dims, void** out, LtcError* err);
-// What `part` shows of a host tensor's memory, from its element `offset` on; shares it. Must lie within.
-int ltc_host_part(const void* base, const LtcDims* part, int64_t offset, void** out, LtcError* err);
 // Dense, strided, on the CPU, and its memory holds its elements as they are; no subclass with an operator of its own.
 int ltc_host_holds(const void* tensor);  // whether it has memory on the CPU
 int ltc_host_is_plain(const void* tensor);
 int ltc_host_is_sole_holder(const void* tensor);
 
-// Call plans: one graph node made ready for execution on host or CUDA tensors, below autograd.
+// Call plans: one graph node made ready for execution on tensors of a place, below autograd.
 typedef struct LtcPlan LtcPlan;
 int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results,
-                 uint32_t nresults, LtcPlan** out, LtcError* err);
+                 uint32_t nresults, int32_t place, LtcPlan** out, LtcError* err);
 void ltc_plan_free(LtcPlan* plan);
 // operands: at::Tensor* (at::Generator* for generator arguments) in order of appearance; reusable[i]: this operand may
 // be written in place if it is the sole holder of its memory. outs: owned at::Tensor* / at::Generator*.
@@ -297,8 +316,8 @@ int ltc_probe(const char* op, size_t len, const uint64_t* words, uint32_t nwords
 // Calls body(ctx, begin, end) for ranges that cover 0..n, on libtorch's threads, each of about `grain` or more.
 int ltc_parallel_for(int64_t n, int64_t grain, void* ctx, void (*body)(void*, int64_t, int64_t), LtcError* err);
 
-// Generators: at::Generator* on CPU.
-int ltc_generator_new(uint64_t seed, void** out, LtcError* err);
+// Generators: at::Generator* at a place.
+int ltc_generator_new(uint64_t seed, int32_t place, void** out, LtcError* err);
 int ltc_generator_clone(const void* generator, void** out, LtcError* err);
 // Of libtorch's default generator on the CPU: a copy of its state (owned), and taking over the state of another one.
 int ltc_cpu_generator_get(void** out, LtcError* err);
@@ -321,7 +340,8 @@ int ltc_default_generator_set(int32_t device, const void* state, LtcError* err);
 // Eager calls (LtcVTable.fallback).
 uint32_t ltc_call_operand_count(const LtcCall* call);
 void ltc_call_operand(const LtcCall* call, uint32_t i, LtcOperand* out, int32_t* device);
-int ltc_call_run(LtcCall* call, void* const* host_tensors, LtcError* err);  // host tensors borrowed, one per operand
+// Tensors at the device's place (borrowed), one per operand.
+int ltc_call_run(LtcCall* call, void* const* values, LtcError* err);
 int ltc_call_finish(LtcCall* call, LtcError* err);  // results and written arguments back to the device
 
 // Memory of programs (pool.cpp).

@@ -66,11 +66,11 @@ void modes(LtcAmbient& a) {
 }  // namespace
 
 // Everything that result layouts, and whether there are any, may depend on: inference runs below autograd, autocast and
-// all modes.
-uint64_t layout_ambient() {
+// all modes, with the kernels of the place.
+uint64_t layout_ambient(c10::Device place) {
   auto& c = at::globalContext();
   return Packed()((uint64_t)c10::get_default_dtype_as_scalartype(), 8)(c.deterministicAlgorithms(), 1)(
-             c.deterministicAlgorithmsWarnOnly(), 1)(c.userEnabledMkldnn(), 1)
+             c.deterministicAlgorithmsWarnOnly(), 1)(c.userEnabledMkldnn(), 1)(place.is_cuda(), 1)
       .word;
 }
 }  // namespace ltc

@@ -1,5 +1,7 @@
-// Which kernel `scaled_dot_product_attention` takes: the CPU's choice, as the CPU is where it will run.
+// Which kernel `scaled_dot_product_attention` takes: the CPU's choice where that is where it will run. CUDA's fused
+// kernels are other operators, which are not recorded: there, it is made of products and a softmax.
 #include <ATen/ATen.h>
+#include <ATen/SDPBackend.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_fused_sdp_choice_native.h>
 
@@ -11,6 +13,8 @@ namespace {
 // allow no such tensors (FakeTensor). It looks at shapes and dtypes alone, symbolic ones too.
 int64_t choice(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout,
                bool causal, std::optional<double> scale, bool gqa) {
+  const bool is_lazy_device = q.device().type() == kLazy && q.device().has_index();
+  if (is_lazy_device && !place_of_device(q.device().index()).is_cpu()) return (int64_t)at::SDPBackend::math;
   return at::native::_fused_sdp_choice_cpp(q, k, v, mask, dropout, causal, scale, gqa);
 }
 }  // namespace

@@ -442,10 +442,12 @@ void close_groups() {
 }
 
 const Tensor& token(c10::DeviceIndex device) {
+  TORCH_CHECK_NOT_IMPLEMENTED(place_of_device(device).is_cpu(), "ltc: collectives of tensors whose values are on ",
+                              place_of_device(device), " are not supported yet");
   auto& t = g_token();
   std::lock_guard<std::mutex> lock(t.mutex);
   if (!t.of.defined()) {
-    t.of = from_host(at::zeros({}, at::kLong), device);
+    t.of = from_value(at::zeros({}, at::kLong), device);
     // Undoing its last change after a failure would let collectives behind the failed one meet those of other ranks
     // that are not theirs.
     V.storage_keep_failures(&storage_of(t.of.unsafeGetTensorImpl())->slot);

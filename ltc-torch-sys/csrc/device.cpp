@@ -125,19 +125,31 @@ struct Generator final : c10::GeneratorImpl {
     return r;
   }
   void set_current_seed(uint64_t s) override { seed_with(s); }
-  void set_offset(uint64_t) override { TORCH_CHECK(false, "ltc: generators have no offset, as on CPU"); }
-  uint64_t get_offset() const override { TORCH_CHECK(false, "ltc: generators have no offset, as on CPU"); }
+  c10::Device place() const { return place_of_device(device().index()); }
+  void set_to(const at::Generator& state) {
+    last_seed = state.current_seed();
+    LtcError err;
+    check(V.set_generator_state(V.ctx, &slot, device().index(), new at::Generator(state), &err), err);
+  }
+  void set_offset(uint64_t offset) override {
+    TORCH_CHECK(!place().is_cpu(), "ltc: generators have no offset, as on CPU");
+    at::Generator next = state();
+    next.set_offset(offset);
+    set_to(next);
+  }
+  uint64_t get_offset() const override {
+    TORCH_CHECK(!place().is_cpu(), "ltc: generators have no offset, as on CPU");
+    return state().get_offset();
+  }
   uint64_t current_seed() const override { return last_seed; }
   uint64_t seed() override {
     seed_with(c10::detail::getNonDeterministicRandom());
     return last_seed;
   }
   void set_state(const c10::TensorImpl& s) override {
-    auto g = at::detail::createCPUGenerator();
+    auto g = generator_at(place(), c10::default_rng_seed_val);
     g.unsafeGetGeneratorImpl()->set_state(s);
-    last_seed = g.current_seed();
-    LtcError err;
-    check(V.set_generator_state(V.ctx, &slot, device().index(), new at::Generator(g), &err), err);
+    set_to(g);
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
     return state().unsafeGetGeneratorImpl()->get_state();
@@ -206,8 +218,8 @@ void register_device(const char* name) {
 }  // namespace ltc
 
 extern "C" {
-int ltc_generator_new(uint64_t seed, void** out, LtcError* err) {
-  return ltc::guarded(err, [&] { *out = new at::Generator(at::detail::createCPUGenerator(seed)); });
+int ltc_generator_new(uint64_t seed, int32_t place, void** out, LtcError* err) {
+  return ltc::guarded(err, [&] { *out = new at::Generator(ltc::generator_at(ltc::place_of(place), seed)); });
 }
 int ltc_generator_clone(const void* g, void** out, LtcError* err) {
   return ltc::guarded(err, [&] { *out = new at::Generator(static_cast<const at::Generator*>(g)->clone()); });

@@ -1,5 +1,5 @@
-// Eager calls: operators that cannot be recorded run on the host. Rust decides and counts (LtcVTable.fallback); the
-// mechanics of the stack are here.
+// Eager calls: operators that cannot be recorded run at once, where the device's values are. Rust decides and counts
+// (LtcVTable.fallback); the mechanics of the stack are here.
 #include <ATen/ATen.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty_strided.h>
@@ -18,17 +18,18 @@ struct LtcCall {
   std::vector<bool> written;
   std::vector<const Tensor*>
       overlapping;  // per lazy tensor: the argument whose elements lie upon each other, if it is written; null else
-  Stack host;       // the call on the host, then its results
+  Stack placed;     // the call on the values, then its results
   struct Mutated {
     const Tensor* lazy;
-    Tensor host;    // what the kernel writes to
+    Tensor value;   // what the kernel writes to
     Tensor before;  // what it held then
   };
   std::vector<Mutated> mutated;
   std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
   std::optional<at::Generator> generator;
   LtcSlot* generator_state = nullptr;
-  std::exception_ptr cause;  // what the operator threw on the host: rethrown as it was (Python's own exceptions too)
+  std::exception_ptr cause;  // what the operator threw: rethrown as it was (Python's own exceptions too)
+  c10::Device place() const { return place_of_device(device); }
 };
 
 namespace ltc {
@@ -62,7 +63,7 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
       return t;
     });
   if (call.device < 0) call.device = current_device();
-  // Host copies share no memory: what libtorch's kernels refuse about outputs is refused here.
+  // Copies share no memory: what libtorch's kernels refuse about outputs is refused here.
   if (reason != LTC_WHY_FORCED)
     for (size_t i = 0, at = 0; i < n; i++)
       map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
@@ -89,20 +90,21 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 // The size and strides that a kernel gave its output; whether they are new.
-bool resize_like(const Tensor& lazy, const Tensor& host) {
-  if (lazy.sizes() == host.sizes()) return false;
-  lazy.resize_(host.sizes());
-  if (lazy.strides() != host.strides() && host.is_non_overlapping_and_dense())
-    lazy.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides());
+bool resize_like(const Tensor& lazy, const Tensor& value) {
+  if (lazy.sizes() == value.sizes()) return false;
+  lazy.resize_(value.sizes());
+  if (lazy.strides() != value.strides() && value.is_non_overlapping_and_dense())
+    lazy.unsafeGetTensorImpl()->set_sizes_and_strides(value.sizes(), value.strides());
   return true;
 }
 
 // A call that fails may have given its output another size by then, or have written some of what it was to write
 // (`_foreach_neg_` of floats and a boolean).
 void leave_failed(const LtcCall& c) {
-  for (auto& [lazy, host, before] : c.mutated) {
-    if (resize_like(*lazy, host) || same_bits(host, before)) continue;
-    write_host(*lazy, host);
+  OnPlace on(c.place());
+  for (auto& [lazy, value, before] : c.mutated) {
+    if (resize_like(*lazy, value) || same_bits(value, before)) continue;
+    write_value(*lazy, value);
     if (c.o.counts_changes) count_change(*lazy);
   }
 }
@@ -114,32 +116,33 @@ void ltc_call_operand(const LtcCall* c, uint32_t i, LtcOperand* out, int32_t* de
   *out = operand_of(*c->lazy[i], c->written[i] ? LTC_MUT : 0);
   *device = c->lazy[i]->device().index();
 }
-int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
+int ltc_call_run(LtcCall* c, void* const* values, LtcError* err) {
   return guarded(err, [&] {
     const OpInfo& o = c->o;
     const size_t n = o.args.size(), base = c->stack->size() - n;
     size_t next = 0;
+    OnPlace on(c->place());
     // A tensor that is several arguments, of which one is written, stays one tensor: kernels ask whether it is.
     std::unordered_map<const TensorImpl*, Tensor> writable;
     for (size_t i = 0; i < c->lazy.size(); i++) {
       auto& copy = writable[c->lazy[i]->unsafeGetTensorImpl()];
       if (!c->written[i] || copy.defined()) continue;
-      const auto& host = *static_cast<const Tensor*>(hosts[i]);
-      copy = at::empty_strided(host.sizes(),
-                               host.is_non_overlapping_and_dense() ? host.strides() : host.contiguous().strides(),
-                               host.options())
-                 .copy_(host);
-      c->mutated.push_back({c->lazy[i], copy, host});
+      const auto& value = *static_cast<const Tensor*>(values[i]);
+      copy = at::empty_strided(value.sizes(),
+                               value.is_non_overlapping_and_dense() ? value.strides() : value.contiguous().strides(),
+                               value.options())
+                 .copy_(value);
+      c->mutated.push_back({c->lazy[i], copy, value});
     }
     for (size_t i = 0; i < n; i++) {
       const IValue& v = (*c->stack)[base + i];
       if (o.args[i].kind == Kind::Device) {
-        c->host.push_back(v.isNone() ? v : IValue(c10::Device(c10::kCPU)));
+        c->placed.push_back(v.isNone() ? v : IValue(c->place()));
         continue;
       }
       if (o.args[i].kind == Kind::Generator) {
         if (!o.random) {
-          c->host.emplace_back();
+          c->placed.emplace_back();
           continue;
         }
         c->generator_state = v.isNone() ? default_generator_slot(c->device) : generator_slot(v.toGenerator());
@@ -148,23 +151,24 @@ int ltc_call_run(LtcCall* c, void* const* hosts, LtcError* err) {
         check(V.generator_state(V.ctx, c->generator_state, c->device, &g, &e), e);
         c->generator = *static_cast<at::Generator*>(g);
         ltc_generator_free(g);
-        c->host.emplace_back(*c->generator);
+        c->placed.emplace_back(*c->generator);
         continue;
       }
-      c->host.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
+      c->placed.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
         if (!is_lazy(t)) return t;
         const Tensor *lazy = c->lazy[next], *overlapping = c->overlapping[next];
-        Tensor host = *static_cast<const Tensor*>(hosts[next++]);
-        if (auto& copy = writable[lazy->unsafeGetTensorImpl()]; copy.defined()) host = copy;
-        c->inputs[host.storage().unsafeGetStorageImpl()] = lazy;
-        if (overlapping) return host.as_strided(overlapping->sizes(), overlapping->strides(), 0);
-        return host;
+        Tensor value = *static_cast<const Tensor*>(values[next++]);
+        if (auto& copy = writable[lazy->unsafeGetTensorImpl()]; copy.defined()) value = copy;
+        c->inputs[value.storage().unsafeGetStorageImpl()] = lazy;
+        if (overlapping) return value.as_strided(overlapping->sizes(), overlapping->strides(), 0);
+        return value;
       }));
     }
     try {
       BelowAutograd guard;
+      OnPlace below(c->place());
       Alone alone;
-      o.handle->callBoxed(&c->host);
+      o.handle->callBoxed(&c->placed);
     } catch (...) {
       c->cause = std::current_exception();
       leave_failed(*c);
@@ -176,17 +180,18 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
   return guarded(err, [&] {
     const OpInfo& o = c->o;
     const size_t base = c->stack->size() - o.args.size();
+    OnPlace on(c->place());
     if (c->generator) {
       LtcError e;
       check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
     }
-    for (auto& [lazy, host, _] : c->mutated) {
-      if (resize_like(*lazy, host)) {
+    for (auto& [lazy, value, _] : c->mutated) {
+      if (resize_like(*lazy, value)) {
         for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
           if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage()))
             at::assert_no_overlap(*lazy, *c->lazy[i]);
       }
-      write_host(*lazy, host);
+      write_value(*lazy, value);
     }
     if (o.counts_changes)
       for (size_t i = 0; i < c->lazy.size(); i++)
@@ -198,11 +203,11 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
         outs.push_back((*c->stack)[base + r.write_arg]);
         continue;
       }
-      outs.push_back(map_tensors(c->host[c->host.size() - o.rets.size() + i], r.kind, [&](const Tensor& t) {
+      outs.push_back(map_tensors(c->placed[c->placed.size() - o.rets.size() + i], r.kind, [&](const Tensor& t) {
         if (!t.defined()) return t;
-        TORCH_CHECK_NOT_IMPLEMENTED(r.view_arg < 0, "ltc: ", o.name, " returns a view and cannot run on the host");
+        TORCH_CHECK_NOT_IMPLEMENTED(r.view_arg < 0, "ltc: ", o.name, " returns a view and cannot run eagerly");
         check_dense(t);
-        return from_host(c->inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c->device);
+        return from_value(c->inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c->device);
       }));
     }
     c->stack->resize(base);

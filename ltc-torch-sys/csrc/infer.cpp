@@ -1,7 +1,6 @@
 // Result layouts of a call: from the thread's cache, a table rule in Rust, the structured meta function, the kernel run
 // on stand-ins, or a Meta kernel.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -98,8 +97,9 @@ void ask_rule(const OpInfo& o, const Flat& f, ShapeEntry& e, bool& answered) {
     if (r.view_arg >= 0) return;
     new_results |= r.write_arg < 0;
   }
-  // The rules count with libtorch's own default dtype.
-  if (!new_results || c10::get_default_dtype_as_scalartype() != at::kFloat) return;
+  // The rules count with libtorch's own default dtype, and are the CPU's.
+  if (!new_results || c10::get_default_dtype_as_scalartype() != at::kFloat || !place_of_device(f.device).is_cpu())
+    return;
   c10::SmallVector<LtcDims, 8> dims;
   for (auto& x : f.operands)
     if (!(x.flags & LTC_FRESH)) dims.push_back(x.dims);
@@ -152,15 +152,16 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   }
 }
 
-// ---- probes: the operator run once on host tensors of zeros (integers, valid indices) and ones (floats) ---- A full
-// probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has every size cut
-// to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not check.
+// ---- probes: the operator run once, where the call would run, on tensors of zeros (integers, valid indices) and ones
+// (floats) ---- A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one
+// has every size cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do
+// not check.
 constexpr size_t kProbeBytes = size_t(64) << 20;
 constexpr const char* kTooLarge = "too large to probe";
 
 // Storages that several arguments share are shared by their stand-ins too, so that libtorch's overlap checks work.
 struct SharedStorages {
-  std::unordered_map<LazyStorage*, std::pair<uint32_t, Tensor>> uses;  // count, host memory
+  std::unordered_map<LazyStorage*, std::pair<uint32_t, Tensor>> uses;  // count, memory
   explicit SharedStorages(const Flat& f) {
     c10::SmallVector<TensorImpl*, 8> seen;
     for (auto* t : f.tensors)
@@ -181,8 +182,8 @@ Dims at_most_one(IntArrayRef sizes) {
   return tiny;
 }
 
-Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
-  auto options = at::TensorOptions().dtype(t.scalar_type());
+Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared, c10::Device place) {
+  auto options = at::TensorOptions().dtype(t.scalar_type()).device(place);
   bool one = at::isFloatingType(t.scalar_type()) || at::isComplexType(t.scalar_type());
   if (!tiny) {
     Tensor* memory = is_lazy(t) ? shared.memory(t) : nullptr;
@@ -197,14 +198,16 @@ Tensor probe_tensor(const Tensor& t, bool tiny, SharedStorages& shared) {
 
 struct KeepDefaultGenerator {  // a probe must not use up draws
   std::unique_lock<std::mutex> lock;
-  std::optional<Tensor> state;
-  explicit KeepDefaultGenerator(bool random) {
+  std::optional<at::Generator> generator;
+  Tensor state;
+  KeepDefaultGenerator(bool random, c10::Device place) {
     if (!random) return;
     lock = std::unique_lock<std::mutex>(default_generator_mutex());
-    state = at::detail::getDefaultCPUGenerator().get_state();
+    generator = default_generator_at(place);
+    state = generator->get_state();
   }
   ~KeepDefaultGenerator() {
-    if (state) at::Generator(at::detail::getDefaultCPUGenerator()).set_state(*state);
+    if (generator) generator->set_state(state);
   }
 };
 
@@ -219,7 +222,7 @@ struct StandIn {
   std::vector<Tensor> stand_ins;
   std::vector<Written> written;
 
-  template <class F> StandIn(const OpInfo& o, const Stack& call, c10::DeviceType device, F make) {
+  template <class F> StandIn(const OpInfo& o, const Stack& call, c10::Device device, F make) {
     // A tensor that is several arguments stays one: libtorch's checks of outputs ask for identity.
     std::unordered_map<TensorImpl*, Tensor> made;
     auto stand_in = [&](const Tensor& t) {
@@ -233,7 +236,7 @@ struct StandIn {
     for (size_t i = 0; i < n; i++) {
       const IValue& v = call[base + i];
       const ArgInfo& a = o.args[i];
-      if (a.kind == Kind::Device) stack.push_back(v.isNone() ? v : IValue(c10::Device(device)));
+      if (a.kind == Kind::Device) stack.push_back(v.isNone() ? v : IValue(device));
       else if (a.kind == Kind::Generator) {
         stack.emplace_back();
         operand += o.random;
@@ -259,22 +262,25 @@ struct StandIn {
   }
 };
 
-// Runs the operator on host stand-ins; throws what it throws. No stand-ins can speak for all values: says why in
+// Runs the operator on stand-ins; throws what it throws. No stand-ins can speak for all values: says why in
 // `eager`.
 StandIn probe(const OpInfo& o, const Stack& stack, const Flat& f, bool tiny, std::optional<uint8_t>& eager) {
   Alone alone;
   size_t bytes = 0;
   SharedStorages shared(f);
-  StandIn call(o, stack, c10::kCPU, [&](const Tensor& t) {
+  const c10::Device place = place_of_device(f.device);
+  OnPlace on(place);
+  StandIn call(o, stack, place, [&](const Tensor& t) {
     // By elements, not by memory: a kernel walks all elements of an expanded tensor.
     bytes += std::max<size_t>(t.numel() * t.itemsize(), is_lazy(t) ? t.storage().nbytes() : 0);
     TORCH_CHECK_NOT_IMPLEMENTED(tiny || bytes <= kProbeBytes, kTooLarge);
-    return probe_tensor(t, tiny, shared);
+    return probe_tensor(t, tiny, shared, place);
   });
   if (o.stand_in) eager = o.stand_in(o, call.stack, call.stand_ins);
   if (eager) return call;
-  KeepDefaultGenerator keep(o.random);
+  KeepDefaultGenerator keep(o.random, place);
   BelowAutograd guard;
+  OnPlace below(place);
   o.handle->callBoxed(&call.stack);
   return call;
 }

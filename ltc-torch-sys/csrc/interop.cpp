@@ -47,13 +47,7 @@ const void* ltc_host_dims(const void* t, LtcDims* out) {
   *out = dims_of(x.unsafeGetTensorImpl());
   return x.const_data_ptr();
 }
-int ltc_host_new(const LtcDims* d, void** out, LtcError* err) {
-  return guarded(err, [&] {
-    // What `at::empty_strided` ends in; a program's results are many, and the dispatcher would only find the way here.
-    *out = new Tensor(at::detail::empty_strided_cpu({d->sizes, d->rank}, {d->strides, d->rank}, (ScalarType)d->dtype));
-  });
-}
-int ltc_host_part(const void* t, const LtcDims* d, int64_t offset, void** out, LtcError* err) {
+int ltc_tensor_part(const void* t, const LtcDims* d, int64_t offset, void** out, LtcError* err) {
   return guarded(err, [&] {
     auto& base = *static_cast<const Tensor*>(t);
     IntArrayRef sizes{d->sizes, d->rank}, strides{d->strides, d->rank};
@@ -63,6 +57,12 @@ int ltc_host_part(const void* t, const LtcDims* d, int64_t offset, void** out, L
                 sizes, " from element ", offset, " on are no part of ", base.toString(), base.sizes());
     *out = new Tensor(alias(base, base.scalar_type(), sizes, strides, start));
   });
+}
+int ltc_tensor_dims(const void* t, LtcDims* out) {
+  auto* x = static_cast<const Tensor*>(t)->unsafeGetTensorImpl();
+  if (x->layout() != c10::kStrided || !x->has_storage() || x->device_type() == kLazy) return 0;
+  *out = dims_of(x);
+  return 1;
 }
 int ltc_host_is_plain(const void* t) {
   auto* x = static_cast<const Tensor*>(t)->unsafeGetTensorImpl();

@@ -129,11 +129,11 @@ Tensor& copy_(Tensor& self, const Tensor& src, bool non_blocking) {
   }
   at::assert_no_internal_overlap(self);
   if (!is_lazy(src)) {
-    write_host(self, src.expand(self.sizes()));
+    write_value(self, src.expand(self.sizes()));
     return self;
   }
   if (src.device() != self.device()) {
-    write_host(self, to_host(src).expand(self.sizes()));
+    write_value(self, to_host(src).expand(self.sizes()));
     return self;
   }
   at::assert_no_partial_overlap(self, src);

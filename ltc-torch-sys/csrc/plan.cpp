@@ -1,6 +1,5 @@
-// Call plans: one graph node with its constant arguments boxed in advance, ready to run on host tensors.
+// Call plans: one graph node with its constant arguments boxed in advance, ready to run on tensors of a place.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 
@@ -71,7 +70,6 @@ std::optional<OperatorHandle> with_generator(const c10::FunctionSchema& schema, 
 }
 bool sole_holder(const Tensor& t) { return t.use_count() == 1 && t.storage().use_count() == 1; }
 Tensor copy_of(const Tensor& t) { return at::empty_strided(t.sizes(), t.strides(), t.options()).copy_(t); }
-Tensor new_of(const Expected& e) { return at::empty_strided(e.sizes, e.strides, at::TensorOptions().dtype(e.dtype)); }
 // A view of a value, which may itself be a view of its storage.
 Tensor strided(const Tensor& b, ScalarType dt, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   offset += b.storage_offset() * (int64_t)b.itemsize() / (int64_t)c10::elementSize(dt);
@@ -83,6 +81,7 @@ Tensor strided(const Tensor& b, ScalarType dt, IntArrayRef sizes, IntArrayRef st
 struct LtcPlan {
   const OpInfo* o = nullptr;
   std::string name;
+  c10::Device place{c10::kCPU};
   Pseudo pseudo = Pseudo::No;
   Stack constants;
   std::vector<Fill> fills;
@@ -100,6 +99,7 @@ struct LtcPlan {
             c10::SmallVector<at::Generator, 1>& generators) const;
   void run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
   void run_pseudo(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const;
+  Tensor new_of(const Expected& e) const;
   Tensor fit(Tensor t, size_t i) const;
   void in_recorded_dtype(Stack& stack) const;
   void each_in_recorded_dtype(Stack& stack) const;
@@ -222,7 +222,7 @@ void LtcPlan::parse(Reader r) {
         fill = true;
         r.operands++;
         break;
-      case LTC_DEVICE: constant = c10::Device(c10::kCPU); break;
+      case LTC_DEVICE: constant = place; break;
       default: TORCH_CHECK(false, "unknown argument tag ", (int)tag, " for ", name);
     }
     constants.push_back(std::move(constant));
@@ -230,6 +230,10 @@ void LtcPlan::parse(Reader r) {
   }
   TORCH_CHECK(constants.size() == o->args.size(), name, " takes ", o->args.size(), " arguments, got ",
               constants.size());
+}
+
+Tensor LtcPlan::new_of(const Expected& e) const {
+  return at::empty_strided(e.sizes, e.strides, at::TensorOptions().dtype(e.dtype).device(place));
 }
 
 // A result with exactly the layout the graph promised.
@@ -258,7 +262,7 @@ void LtcPlan::run_pseudo(void* const* operands, const uint8_t* reusable, const u
       outs[0] = new Tensor(std::move(base));
       return;
     }
-    default: outs[0] = new at::Generator(at::detail::createCPUGenerator(numbers[0]));
+    default: outs[0] = new at::Generator(generator_at(place, numbers[0]));
   }
 }
 
@@ -384,13 +388,13 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
   if (drawing) {
     stack.insert(stack.begin() + drawing_at, IValue(next_generator(implied_operand)));
     drawing->callBoxed(&stack);
-  } else if (implied_generator && o->name == "aten::native_dropout") {
+  } else if (implied_generator && place.is_cpu() && o->name == "aten::native_dropout") {
     dropout(*o, stack, next_generator(implied_operand));
   } else if (implied_generator) {
-    // The kernel, of an extension, draws from the process's default generator. Eager draws of other threads meanwhile
-    // are not kept apart.
+    // The kernel, of an extension or of CUDA's, draws from the process's default generator. Eager draws of other
+    // threads meanwhile are not kept apart.
     std::lock_guard<std::mutex> lock(default_generator_mutex());
-    at::Generator ours = next_generator(implied_operand), theirs = at::detail::getDefaultCPUGenerator();
+    at::Generator ours = next_generator(implied_operand), theirs = default_generator_at(place);
     auto saved = theirs.get_state();
     theirs.set_state(ours.get_state());
     o->handle->callBoxed(&stack);
@@ -409,6 +413,7 @@ void LtcPlan::call(void* const* operands, const uint8_t* reusable, const uint64_
 
 void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t* numbers, void** outs) const {
   BelowAutograd guard;
+  OnPlace on(place);
   c10::WarningUtils::WarningHandlerGuard warnings(&warning_keeper());
   if (pseudo != Pseudo::No) return run_pseudo(operands, reusable, numbers, outs);
   c10::SmallVector<Tensor, 4> made;
@@ -423,10 +428,11 @@ void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t
 
 extern "C" {
 int ltc_plan_new(const char* op, size_t len, const uint64_t* words, uint32_t nwords, const LtcDims* results,
-                 uint32_t nresults, LtcPlan** out, LtcError* err) {
+                 uint32_t nresults, int32_t place, LtcPlan** out, LtcError* err) {
   return guarded(err, [&] {
     auto plan = std::make_unique<LtcPlan>();
     plan->name.assign(op, len);
+    plan->place = place_of(place);
     for (uint32_t i = 0; i < nresults; i++) {
       const LtcDims& d = results[i];
       plan->results.push_back(

@@ -327,7 +327,7 @@ struct ReceivedFromAny : c10d::Work {
     if (!host.defined()) return true;
     const bool there = work->wait(timeout);
     c10::impl::ExcludeDispatchKeyGuard below(c10::autograd_dispatch_keyset_with_ADInplaceOrView);
-    write_host(into, std::exchange(host, Tensor()));
+    write_value(into, std::exchange(host, Tensor()));
     return there;
   }
   bool isCompleted() override { return work->isCompleted() && wait(kNoTimeout); }

@@ -99,7 +99,7 @@ struct Flattener {
                   "Expected all tensors to be on the same device, but found at least two devices, ",
                   c10::Device(kLazy, f.device < 0 ? current_device() : f.device),
                   " and cpu! (when checking arguments of ", o.name, ")");
-      f.keep.push_back(from_host(t.clone(), f.device < 0 ? current_device() : f.device));
+      f.keep.push_back(from_value(t.clone(), f.device < 0 ? current_device() : f.device));
       use = &f.keep.back();
       ti = use->unsafeGetTensorImpl();
     }
@@ -252,7 +252,7 @@ struct Flattener {
     TORCH_CHECK(f.device < V.device_count, "ltc: invalid device index ", f.device, ": there ",
                 V.device_count == 1 ? "is" : "are", " ", V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
     if (o.implied_generator) generator(IValue());
-    f.shapes.push_back(layout_ambient());
+    f.shapes.push_back(layout_ambient(place_of_device(f.device)));
     // Overlap between a written argument and another one is an error that the layouts alone do not show.
     if (f.writes && f.operands.size() > 1 && f.operands.size() <= 16)
       for (size_t i = 1; i < f.operands.size(); i++)

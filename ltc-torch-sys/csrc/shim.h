@@ -49,7 +49,7 @@ using torch::jit::Stack;
 constexpr auto kLazy = c10::DeviceType::PrivateUse1;
 extern LtcVTable V;
 
-uint64_t layout_ambient();  // ambient.cpp
+uint64_t layout_ambient(c10::Device place);  // ambient.cpp
 
 // ---- warnings (warnings.cpp) ----
 struct WarningKeeper final : c10::WarningHandler {
@@ -82,6 +82,24 @@ struct BelowAutograd {
   c10::AutoGradMode grad{true};  // some kernels keep what backward needs only then: asked and run alike
   BelowAutograd();
 };
+
+// ---- places (place.cpp): where the values of a lazy device are ----
+c10::Device place_of(int32_t code);                  // by its number in abi.h
+c10::Device place_of_device(c10::DeviceIndex lazy);  // of a lazy device
+// While it lives, what this thread asks of a place goes to the one stream of ours there. Below `BelowAutograd`, which
+// sets all dispatch keys.
+struct OnPlace {
+  std::optional<c10::Device> device;  // what were current before; none on the CPU, which has none
+  std::optional<c10::Stream> stream;
+  std::optional<c10::impl::IncludeDispatchKeyGuard> key;
+  explicit OnPlace(c10::Device place);
+  ~OnPlace();
+  OnPlace(const OnPlace&) = delete;
+};
+// The same values and layout there: the tensor itself if it is there. Waits only on the way to the host.
+Tensor at_place(const Tensor& t, c10::Device place);
+at::Generator generator_at(c10::Device place, uint64_t seed);
+at::Generator default_generator_at(c10::Device place);
 
 // ---- layouts ----
 using Dims = c10::SmallVector<int64_t, 5>;
@@ -145,11 +163,12 @@ Tensor tensor_of(c10::Storage storage, const LtcDims& d, int64_t offset);
 Tensor alias(const Tensor& base, ScalarType dt, IntArrayRef sizes, IntArrayRef strides, int64_t offset);
 void resize_storage(LazyStorage* s, size_t nbytes);
 
-// ---- host transfers (storage.cpp) ----
-Tensor to_host(const Tensor& t);                               // current value on CPU; do not write into it
-void check_dense(const Tensor& t);                             // refuses sparse, quantized and nested tensors
-Tensor from_host(const Tensor& cpu, c10::DeviceIndex device);  // takes (not copies) a dense CPU tensor
-void write_host(const Tensor& self, const Tensor& cpu);        // self := cpu (broadcast, cast)
+// ---- transfers (storage.cpp) ----
+Tensor to_host(const Tensor& t);    // current value on CPU; do not write into it
+void check_dense(const Tensor& t);  // refuses sparse, quantized and nested tensors
+// Takes (not copies) a dense tensor on the CPU or at the device's place.
+Tensor from_value(const Tensor& value, c10::DeviceIndex device);
+void write_value(const Tensor& self, const Tensor& value);  // self := value (broadcast, cast)
 
 // ---- operators (op_info.cpp) ----
 enum class Kind : uint8_t { Other, Tensor, TensorList, OptTensorList, Device, Generator, Storage };

@@ -9,9 +9,9 @@ namespace ltc {
 LtcVTable V;
 
 namespace {
-bool is_plain(const Tensor& cpu) {
-  return cpu.is_non_overlapping_and_dense() && cpu.storage_offset() == 0 &&
-      cpu.storage().nbytes() == (size_t)cpu.numel() * cpu.itemsize();
+bool is_plain(const Tensor& t) {
+  return t.is_non_overlapping_and_dense() && t.storage_offset() == 0 &&
+      t.storage().nbytes() == (size_t)t.numel() * t.itemsize();
 }
 Dims dense_strides(const Tensor& t) {
   if (t.is_non_overlapping_and_dense()) return Dims(t.strides().begin(), t.strides().end());
@@ -146,28 +146,29 @@ void check_dense(const Tensor& t) {
   TORCH_CHECK_NOT_IMPLEMENTED(t.layout() == c10::kStrided && !t.is_quantized() && !t.is_nested(),
                               "ltc: only dense strided tensors are supported on the lazy device, not ", t.toString());
 }
-Tensor from_host(const Tensor& given, c10::DeviceIndex device) {
+Tensor from_value(const Tensor& given, c10::DeviceIndex device) {
   check_dense(given);
-  Tensor cpu = given;
-  if (!is_plain(cpu)) cpu = at::empty_strided(cpu.sizes(), dense_strides(cpu), cpu.options()).copy_(cpu);
-  Layout l(cpu.scalar_type(), cpu.sizes(), cpu.strides());
+  Tensor value = given;
+  if (!is_plain(value)) value = at::empty_strided(value.sizes(), dense_strides(value), value.options()).copy_(value);
+  Layout l(value.scalar_type(), value.sizes(), value.strides());
   auto dims = dims_of(l);
   LtcSlot slot;
   LtcError err;
-  check(V.import(V.ctx, device, new Tensor(std::move(cpu)), &dims, &slot, &err), err);
+  check(V.import(V.ctx, device, new Tensor(std::move(value)), &dims, &slot, &err), err);
   return new_tensor(l, slot, device);
 }
-void write_host(const Tensor& self, const Tensor& cpu) {
+void write_value(const Tensor& self, const Tensor& value) {
   if (self.numel() == 0) return;
   // A fresh copy in self's dtype and strides: the caller may go on writing into its own.
   bool dense = self.is_non_overlapping_and_dense();
-  Tensor copy = at::empty_strided(self.sizes(), dense_strides(self), self.options().device(c10::kCPU)).copy_(cpu);
+  Tensor copy =
+      at::empty_strided(self.sizes(), dense_strides(self), self.options().device(value.device())).copy_(value);
   if (dense) {
     auto dst = operand_of(self, LTC_MUT);
     LtcError err;
     check(V.import_into(V.ctx, self.device().index(), &dst, new Tensor(std::move(copy)), &err), err);
   } else {
-    self.copy_(from_host(copy, self.device().index()));
+    self.copy_(from_value(copy, self.device().index()));
   }
 }
 }  // namespace ltc

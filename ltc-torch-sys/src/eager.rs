@@ -78,12 +78,12 @@ impl<'a, S> EagerCall<'a, S> {
         }
     }
 
-    /// Runs the operator on host values of the operands; written ones are copied before.
-    pub fn run(&mut self, hosts: &[&Tensor]) -> Result<(), TorchError> {
+    /// Runs the operator on the operands' values at the device's place; written ones are copied before.
+    pub fn run(&mut self, values: &[&Tensor]) -> Result<(), TorchError> {
         // SAFETY: `raw` is valid.
         let count = unsafe { ffi::ltc_call_operand_count(self.raw) } as usize;
-        assert_eq!(hosts.len(), count, "invariant: one host tensor per operand");
-        let raw: Vec<_> = hosts.iter().map(|t| raw(t).cast_mut()).collect();
+        assert_eq!(values.len(), count, "invariant: one value per operand");
+        let raw: Vec<_> = values.iter().map(|t| raw(t).cast_mut()).collect();
         let err = ErrorSlot::new();
         // SAFETY: `raw` is valid, one live tensor per operand.
         unsafe { err.check(ffi::ltc_call_run(self.raw, raw.as_ptr(), err.as_ptr())) }

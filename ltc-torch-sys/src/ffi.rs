@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, PlaceMemory};
 
 pub(crate) const SLOT_BYTES: usize = 56;
 
@@ -131,6 +131,7 @@ pub(crate) struct LtcVTable {
     pub(crate) memory_release: unsafe extern "C" fn(Ctx, *mut LtcError) -> c_int,
     pub(crate) touched: unsafe extern "C" fn(Ctx, *const LtcSlot),
     pub(crate) device_count: i32,
+    pub(crate) places: *const i32,
     pub(crate) expect_calls: i32,
     pub(crate) small_probes: i32,
 }
@@ -230,13 +231,22 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_empty(d: *const LtcDims, device: i32, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_operand(t: *const c_void, out: *mut LtcOperand, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_host_dims(t: *const c_void, out: *mut LtcDims) -> *const c_void;
-    pub(crate) fn ltc_host_new(d: *const LtcDims, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_check(place: i32, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_wait(place: i32, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_release(place: i32, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_memory(place: i32, out: *mut PlaceMemory, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_key(name: *const c_char, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_tensor_place(t: *const c_void) -> c_int;
+    pub(crate) fn ltc_tensor_dims(t: *const c_void, out: *mut LtcDims) -> c_int;
+    pub(crate) fn ltc_tensor_at_place(t: *const c_void, place: i32, out: *mut *mut c_void, err: *mut LtcError)
+    -> c_int;
+    pub(crate) fn ltc_tensor_new_at(d: *const LtcDims, place: i32, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_nan_bound_holds() -> c_int;
     pub(crate) fn ltc_num_threads() -> c_int;
     pub(crate) fn ltc_set_num_threads(threads: c_int);
     pub(crate) fn ltc_threads(wanted: LtcThreads) -> LtcThreads;
     pub(crate) fn ltc_take_warnings(ctx: *mut c_void, each: extern "C" fn(*mut c_void, *const c_char, usize));
-    pub(crate) fn ltc_host_part(
+    pub(crate) fn ltc_tensor_part(
         base: *const c_void,
         part: *const LtcDims,
         offset: i64,
@@ -254,6 +264,7 @@ unsafe extern "C" {
         nwords: u32,
         results: *const LtcDims,
         nresults: u32,
+        place: i32,
         out: *mut *mut LtcPlan,
         err: *mut LtcError,
     ) -> c_int;
@@ -301,7 +312,7 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
 
-    pub(crate) fn ltc_generator_new(seed: u64, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_generator_new(seed: u64, place: i32, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_generator_clone(g: *const c_void, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_cpu_generator_get(out: *mut *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_cpu_generator_set(generator: *const c_void, err: *mut LtcError) -> c_int;
@@ -310,7 +321,7 @@ unsafe extern "C" {
 
     pub(crate) fn ltc_call_operand_count(call: *const LtcCall) -> u32;
     pub(crate) fn ltc_call_operand(call: *const LtcCall, i: u32, out: *mut LtcOperand, device: *mut i32);
-    pub(crate) fn ltc_call_run(call: *mut LtcCall, hosts: *const *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_call_run(call: *mut LtcCall, values: *const *mut c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_call_finish(call: *mut LtcCall, err: *mut LtcError) -> c_int;
 
     pub(crate) fn ltc_op_schema(name: *const c_char, overload: *const c_char, text: *mut *mut c_char) -> c_int;

@@ -3,8 +3,8 @@
 //! Three doors, all safe to use from outside:
 //! - [`register`] puts the lazy device into libtorch's dispatcher. Every operator called on it arrives, shapes inferred
 //!   and aliasing sorted out, at a [`Recorder`].
-//! - [`Plan`] runs one operator with prepared arguments on host tensors, below autograd.
-//! - [`EagerCall`] is an operator call that could not be recorded, with the means to run it on the host.
+//! - [`Plan`] runs one operator with prepared arguments on tensors of a [`Place`], below autograd.
+//! - [`EagerCall`] is an operator call that could not be recorded, with the means to run it at once.
 //!
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
@@ -25,6 +25,7 @@ mod handle;
 mod history;
 mod memory;
 mod numerics;
+mod place;
 mod plan;
 mod pool;
 mod recorder;
@@ -49,8 +50,9 @@ pub use generators::{
 };
 pub use handle::{AsTensor, Borrowed, Tensor};
 pub use history::History;
-pub use memory::DeviceMemory;
+pub use memory::{DeviceMemory, PlaceMemory};
 pub use numerics::nan_bound_holds;
+pub use place::{Place, at_place, empty_at, part_of, place_of, set_place_key};
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
@@ -58,7 +60,7 @@ pub use register::{forced_changed, register};
 pub use state::{TensorKind, TensorState, bump_version, grad_of, set_grad, set_spent, state_of};
 pub use team::{OneThread, num_threads, on_one_thread, parallel_for, set_num_threads};
 pub use tensor::{
-    alias, empty_host, empty_lazy, for_each_operator, host_bytes, host_part, impl_of, is_plain_host, is_sole_holder,
-    lazy_device_of, op_schema, storage_of, to_cpu, to_device, wrap,
+    alias, empty_lazy, for_each_operator, host_bytes, impl_of, is_plain_host, is_sole_holder, lazy_device_of,
+    op_schema, storage_of, to_cpu, to_device, wrap,
 };
 pub use warnings::take_warnings;

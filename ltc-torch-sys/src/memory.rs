@@ -21,3 +21,15 @@ pub struct DeviceMemory {
     /// Of the whole device; 0 where nobody knows.
     pub total: u64,
 }
+
+/// Memory of a place, in bytes.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlaceMemory {
+    /// Kept for reuse.
+    pub cached: u64,
+    /// Of the whole device: what nobody holds.
+    pub available: u64,
+    /// All there is.
+    pub total: u64,
+}

@@ -1,4 +1,4 @@
-//! Plans: one graph node made ready to run on host tensors.
+//! Plans: one graph node made ready to run on tensors of a place.
 
 use std::ffi::{c_int, c_void};
 
@@ -9,6 +9,7 @@ use crate::{
     error::{ErrorSlot, TorchError},
     ffi,
     handle::{AsTensor, Tensor, raw},
+    place::Place,
     tensor,
 };
 
@@ -17,7 +18,7 @@ unsafe extern "C" {
     fn ltc_generator_set_engine(generator: *mut c_void, engine: *const Engine, err: *mut ffi::LtcError) -> c_int;
 }
 
-/// State of a CPU random generator (mt19937), owned.
+/// State of a random generator of a place (on the CPU, mt19937), owned.
 #[derive(Debug)]
 pub struct Generator(*mut c_void);
 
@@ -28,11 +29,11 @@ unsafe impl Send for Generator {}
 unsafe impl Sync for Generator {}
 
 impl Generator {
-    /// A generator seeded as `torch.manual_seed` seeds the CPU one.
-    pub fn seeded(seed: u64) -> Result<Generator, TorchError> {
+    /// A generator seeded as `torch.manual_seed` seeds the place's.
+    pub fn seeded(seed: u64, place: Place) -> Result<Generator, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: on success `out` is a new generator that is ours.
-        unsafe { err.check(ffi::ltc_generator_new(seed, &mut out, err.as_ptr()))? };
+        unsafe { err.check(ffi::ltc_generator_new(seed, place.code(), &mut out, err.as_ptr()))? };
         Ok(Generator(out))
     }
 
@@ -69,7 +70,7 @@ impl Generator {
         Ok(Generator(out))
     }
 
-    /// The engine's state.
+    /// The engine's state, of a generator of the CPU.
     pub fn engine(&self) -> Result<Engine, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::mem::MaybeUninit::uninit());
         // SAFETY: `self.0` is live; on success the engine is filled in.
@@ -153,7 +154,7 @@ unsafe impl Sync for Plan {}
 impl Plan {
     /// Prepares `op` with structural arguments `words` (see [`ltc_ir::args`]); results must come out with exactly these
     /// layouts. Fails with `NotImplemented` for an operator this libtorch does not have.
-    pub fn new(op: &str, words: &[u64], results: &[LayoutRef]) -> Result<Plan, TorchError> {
+    pub fn new(op: &str, words: &[u64], results: &[LayoutRef], place: Place) -> Result<Plan, TorchError> {
         let dims: SmallVec<[_; 4]> = results.iter().map(|l| tensor::dims(l)).collect();
         let (err, mut raw) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: all slices are valid for the call; on success `raw` is a new plan that is ours.
@@ -165,6 +166,7 @@ impl Plan {
                 words.len() as u32,
                 dims.as_ptr(),
                 dims.len() as u32,
+                place.code(),
                 &mut raw,
                 err.as_ptr(),
             ))?;

@@ -97,11 +97,11 @@ pub trait Recorder: Send + Sync + 'static {
         src: (&Self::Storage, View<'_>),
     ) -> Result<(), TorchError>;
 
-    /// Takes a dense host tensor of this layout as a storage's contents.
-    fn import(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<Self::Storage, TorchError>;
+    /// Takes a dense tensor of this layout, on the host or at the device's place, as a storage's contents.
+    fn import(&self, device: u16, given: Tensor, layout: LayoutRef) -> Result<Self::Storage, TorchError>;
 
-    /// Takes a dense host tensor as the new value of a view of equal dtype, sizes and strides.
-    fn import_into(&self, device: u16, dst: (&Self::Storage, View<'_>), host: Tensor) -> Result<(), TorchError>;
+    /// The same, as the new value of a view of equal dtype, sizes and strides.
+    fn import_into(&self, device: u16, dst: (&Self::Storage, View<'_>), given: Tensor) -> Result<(), TorchError>;
 
     /// The current value of a view on the host: a sync point and a wait for this value.
     fn to_host(&self, device: u16, src: (&Self::Storage, View<'_>)) -> Result<Tensor, TorchError>;

@@ -25,20 +25,23 @@ use crate::{
     error::{ErrorSlot, TorchError, report},
     ffi,
     handle::Tensor,
+    place::Place,
     plan::Generator,
     recorder::{RecordedCall, Recorder},
     tensor::{self, STORAGE_TYPE, text},
 };
 
-/// Registers the lazy device with libtorch, under `name`, with `devices` indices; once per process.
+/// Registers the lazy device with libtorch, under `name`, with an index for each place; once per process. Places must
+/// have been [checked](Place::check).
 ///
 /// # Errors
 /// Fails when the running libtorch is not the version this crate was built for, or on a second call.
-pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<(), TorchError> {
+pub fn register<R: Recorder>(recorder: R, name: &str, places: &[Place]) -> Result<(), TorchError> {
     const { assert!(size_of::<R::Storage>() <= ffi::SLOT_BYTES && align_of::<R::Storage>() <= 8) };
     let name = CString::new(name).map_err(|_| TorchError::runtime("a device name has no NUL"))?;
     // The recorder serves tensors until the process ends.
     let recorder: &'static R = Box::leak(Box::new(recorder));
+    let places: &'static [i32] = Vec::leak(places.iter().map(|p| p.code()).collect());
     let vtable = ffi::LtcVTable {
         ctx: std::ptr::from_ref(recorder).cast(),
         define_op,
@@ -76,7 +79,8 @@ pub fn register<R: Recorder>(recorder: R, name: &str, devices: u16) -> Result<()
         memory_reset_sums: device::memory_reset_sums::<R>,
         memory_release: device::memory_release::<R>,
         touched: touched::<R>,
-        device_count: i32::from(devices),
+        device_count: i32::try_from(places.len()).unwrap_or(i32::MAX),
+        places: places.as_ptr(),
         expect_calls: recorder.expects_calls().into(),
         small_probes: recorder.probes_small().into(),
     };

@@ -64,27 +64,6 @@ pub fn empty_lazy(layout: &Layout, device: u16) -> Result<Tensor, TorchError> {
     }
 }
 
-/// A new host tensor whose contents nobody has written yet.
-pub fn empty_host(layout: &Layout) -> Result<Tensor, TorchError> {
-    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
-    // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
-    unsafe {
-        err.check(ffi::ltc_host_new(&dims(layout), &mut out, err.as_ptr()))?;
-        Ok(Tensor::from_raw(out))
-    }
-}
-
-/// What this layout shows of a host tensor's memory, from its element `offset` on; it shares that memory. Fails where
-/// that is not within it, or of another dtype.
-pub fn host_part(base: &impl AsTensor, layout: &Layout, offset: i64) -> Result<Tensor, TorchError> {
-    let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
-    // SAFETY: `base` is a live tensor, the dims point into `layout` for the call; on success `out` is ours.
-    unsafe {
-        err.check(ffi::ltc_host_part(raw(base), &dims(layout), offset, &mut out, err.as_ptr()))?;
-        Ok(Tensor::from_raw(out))
-    }
-}
-
 /// What the registered recorder's storages are.
 pub(crate) static STORAGE_TYPE: OnceLock<TypeId> = OnceLock::new();
 

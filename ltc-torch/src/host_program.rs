@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ltc_backend::{Buffer, DeviceIndex};
 use ltc_core::{DataCell, Device, Extracted, Moment, Storage, TraceValue};
 use ltc_ir::{DType, LayoutRef, SiteId, View};
-use ltc_torch_sys::{Generator, Tensor};
+use ltc_torch_sys::{Generator, Place, Tensor};
 use ltc_ts::TchBuffer;
 
 use crate::{
@@ -20,14 +20,16 @@ use crate::{
     step::NotReplayable,
 };
 
-/// The device that stands for the CPU while a graph is recorded.
-const DEVICE: u16 = 0;
 /// Why there is no program: what it would compute with is not an input, and may be other data the next time.
 const HOST_DATA: &str = "it computes with data that it was not given";
 const GENERATOR: View<'static> = View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
 
+/// The device that stands for the CPU while a graph is recorded: the first one that computes there.
 fn device() -> Result<Device, Error> {
-    Ok(runtime()?.session.device(DEVICE)?.clone())
+    let rt = runtime()?;
+    let on_cpu = |d: &&Device| rt.backend.place(DeviceIndex(d.index())).is_ok_and(Place::is_cpu);
+    let device = rt.session.devices().iter().find(on_cpu).cloned();
+    device.ok_or_else(|| Error::Call("programs over CPU tensors need a device there: set LTC_DEVICES=cpu,...".into()))
 }
 
 fn layout_of(host: &Tensor) -> Result<LayoutRef, Error> {
@@ -38,19 +40,19 @@ fn layout_of(host: &Tensor) -> Result<LayoutRef, Error> {
 
 /// A tensor of the same layout and elements, in memory of its own.
 fn own_copy(host: &Tensor) -> Result<Tensor, Error> {
-    let mut own = ltc_torch_sys::empty_host(&*layout_of(host)?)?;
+    let mut own = ltc_torch_sys::empty_at(Place::Cpu, &*layout_of(host)?)?;
     own.copy_from(host)?;
     Ok(own)
 }
 
 fn buffer_of(host: &Tensor, layout: &LayoutRef) -> Result<Buffer, Error> {
-    let buffer = runtime()?.backend.lend(DeviceIndex(DEVICE), host.shallow_clone(), layout);
+    let buffer = runtime()?.backend.lend(DeviceIndex(device()?.index()), host.shallow_clone(), layout);
     Ok(buffer.map_err(ltc_core::Error::from)?)
 }
 
 /// Where the device's generator holds its state.
 fn generator() -> Result<&'static Storage, Error> {
-    Ok(ltc_torch_sys::default_generator_storage::<Storage>(DEVICE)?)
+    Ok(ltc_torch_sys::default_generator_storage::<Storage>(device()?.index())?)
 }
 
 /// A recording in progress on this thread. Dropping it gives it up; what was recorded does not run.
@@ -97,10 +99,11 @@ impl HostRecording {
     /// Fails for tensors that are not dense, or not on the CPU.
     pub fn lend(&mut self, host: &Tensor) -> Result<Tensor, Error> {
         let layout = layout_of(host)?;
-        let value = device()?.import(layout.clone(), buffer_of(host, &layout)?);
+        let device = device()?;
+        let value = device.import(layout.clone(), buffer_of(host, &layout)?);
         let view = View::of(&layout, 0);
         let storage = Storage::with_value(value.clone());
-        let tensor = ltc_torch_sys::wrap(storage, layout.storage_bytes(), view, DEVICE)?;
+        let tensor = ltc_torch_sys::wrap(storage, layout.storage_bytes(), view, device.index())?;
         self.lent.push((tensor.shallow_clone(), value));
         Ok(tensor)
     }
@@ -217,7 +220,8 @@ impl HostProgram {
             Source::Input(i) => buffer_of(&inputs[*i], &self.inputs[*i]),
             Source::Generator => match &state {
                 Some(state) => {
-                    let wrapped = runtime()?.backend.wrap_generator(DeviceIndex(DEVICE), state.deep_clone()?);
+                    let wrapped =
+                        runtime()?.backend.wrap_generator(DeviceIndex(device()?.index()), state.deep_clone()?);
                     Ok(wrapped.map_err(ltc_core::Error::from)?)
                 }
                 None => Err(Error::Call("a program reads a generator and does not draw".into())),

@@ -6,7 +6,7 @@ use hashlink::LruCache;
 use ltc_backend::DeviceIndex;
 use ltc_core::{Argument, Arguments, DataCell, Extracted, Storage, TraceValue};
 use ltc_ir::SiteId;
-use ltc_torch_sys::{AsTensor, Tensor};
+use ltc_torch_sys::{AsTensor, Place, Tensor, at_place};
 use ltc_ts::TchBuffer;
 use parking_lot::Mutex;
 
@@ -45,7 +45,9 @@ pub struct Computation {
 
 fn host_tensor(cell: &DataCell) -> Result<Tensor, Error> {
     let buffer = cell.wait().map_err(|error| ltc_core::Error::Exec { error, site: None })?;
-    buffer.get::<TchBuffer>().and_then(TchBuffer::tensor).ok_or_else(|| Error::Call("a value is not a tensor".into()))
+    let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
+    let tensor = tensor.ok_or_else(|| Error::Call("a value is not a tensor".into()))?;
+    Ok(at_place(&tensor, Place::Cpu)?)
 }
 
 impl Computation {

@@ -47,7 +47,7 @@ pub use compiled::{Compiled, compile, compile_frozen};
 pub use error::Error;
 pub use host_program::{HostProgram, HostRecording};
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
-use ltc_backend::{Capacity, MemoryInfo, MemoryReset};
+use ltc_backend::{Backend as _, Capacity, DeviceIndex, MemoryInfo, MemoryReset};
 pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{
     Session, Storage,
@@ -57,11 +57,12 @@ use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
+use ltc_torch_sys::TorchError;
 pub use ltc_torch_sys::{
     Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
     set_grad, set_spent, state_of,
 };
-pub use ltc_ts::{Fusion, Jit, RunStats, StepTime, finish_compiling, rewrite_names};
+pub use ltc_ts::{Fusion, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::Replayer;
@@ -78,8 +79,9 @@ use crate::{recorder::LtcRecorder, sites::Sites};
 pub struct Options {
     /// The session's configuration.
     pub config: Config,
-    /// How many devices (`ltc:0`, `ltc:1`, ...) there are; each has its own executor. `LTC_DEVICES`; 1.
-    pub devices: u16,
+    /// Where each device (`ltc:0`, `ltc:1`, ...) computes and keeps its values; each has its own executor.
+    /// `LTC_DEVICES`: how many devices there are on the CPU, or places: `cpu,cuda:0`; one on the CPU.
+    pub places: Vec<Place>,
     /// Which operators run in fused kernels. `LTC_FUSION`: `0`, `exact`, `1`; all.
     pub fusion: Fusion,
     /// Whether fused kernels become machine code, in the background. `LTC_JIT`: `0`, `1`, `now` (before their first
@@ -117,7 +119,7 @@ impl Options {
         let switch = |name: &str| vars.switch(name).unwrap_or(true);
         Ok(Options {
             config: Config::from_vars(vars),
-            devices: vars.number("LTC_DEVICES").and_then(|n| n.try_into().ok()).unwrap_or(1),
+            places: vars.text("LTC_DEVICES").map(places).transpose()?.unwrap_or_else(|| vec![Place::Cpu]),
             fusion: vars.text("LTC_FUSION").and_then(|v| v.parse().ok()).unwrap_or_default(),
             jit: vars.text("LTC_JIT").and_then(|v| v.parse().ok()).unwrap_or_default(),
             rewrites: vars.text("LTC_REWRITES").map(rewrites).transpose()?.unwrap_or_default(),
@@ -129,6 +131,23 @@ impl Options {
             small_probes: switch("LTC_SMALL_PROBES"),
         })
     }
+}
+
+/// Most devices there may be.
+const MAX_DEVICES: usize = 64;
+
+/// Reads `LTC_DEVICES`.
+fn places(text: &str) -> Result<Vec<Place>, BadSetting> {
+    let bad = || {
+        let allowed =
+            format!("a number of devices from 1 to {MAX_DEVICES}, or as many of cpu, cuda, cuda:N and commas");
+        BadSetting { name: "LTC_DEVICES".into(), value: text.into(), allowed }
+    };
+    let places: Vec<Place> = match text.trim().parse::<usize>() {
+        Ok(count) => vec![Place::Cpu; count.min(MAX_DEVICES + 1)],
+        Err(_) => text.split(',').map(str::parse).collect::<Result<_, ()>>().map_err(|()| bad())?,
+    };
+    if (1..=MAX_DEVICES).contains(&places.len()) { Ok(places) } else { Err(bad()) }
 }
 
 /// Reads `LTC_REWRITES`.
@@ -190,9 +209,12 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     if RUNTIME.get().is_some() {
         return Ok(());
     }
+    for place in &options.places {
+        place.check()?;
+    }
     let forced = Arc::new(RwLock::new(Forced::new(options.config.force_fallback.iter().map(String::as_str))?));
     let backend = Arc::new(TsBackend::with_config(TsConfig {
-        devices: options.devices,
+        places: options.places.clone(),
         fusion: options.fusion,
         jit: options.jit,
         rewrites: options.rewrites.clone(),
@@ -216,7 +238,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         small_probes: options.small_probes,
         forced: forced.clone(),
     };
-    ltc_torch_sys::register(recorder, "ltc", options.devices)?;
+    ltc_torch_sys::register(recorder, "ltc", &options.places)?;
     fork::install()?;
     RUNTIME.get_or_init(|| Runtime { session, backend, computations: inspect::Computations::default(), forced });
     Ok(())
@@ -251,6 +273,19 @@ pub fn device_of(t: &impl AsTensor) -> Option<u16> {
 /// How many lazy devices there are.
 pub fn device_count() -> Result<u16, Error> {
     Ok(runtime()?.session.devices().len() as u16)
+}
+
+/// Where a device computes and keeps its values.
+pub fn place(index: u16) -> Result<Place, Error> {
+    let rt = runtime()?;
+    rt.session.device(index)?;
+    Ok(rt.backend.place(DeviceIndex(index)).map_err(ltc_core::Error::from)?)
+}
+
+/// [`ltc_torch_sys::set_place_key`].
+#[doc(hidden)]
+pub fn set_place_key(name: &str) -> Result<(), Error> {
+    Ok(ltc_torch_sys::set_place_key(name)?)
 }
 
 /// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread
@@ -433,8 +468,15 @@ pub fn device_name(index: u16) -> Result<String, Error> {
 /// Gives the memory kept for the next run back to the system. Waits for what was sent before.
 pub fn empty_cache() -> Result<(), Error> {
     wait()?;
+    Ok(release_memory(&runtime()?.backend)?)
+}
+
+/// Nothing is under way.
+fn release_memory(backend: &TsBackend) -> Result<(), TorchError> {
     ltc_torch_sys::empty_pool();
-    Ok(())
+    (0..backend.device_count() as u16)
+        .filter_map(|index| backend.place(DeviceIndex(index)).ok())
+        .try_for_each(Place::release_memory)
 }
 
 /// Operations recorded on all devices and not yet sent to run.

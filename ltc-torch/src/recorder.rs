@@ -6,7 +6,9 @@ use ltc_backend::{DeviceIndex, MemoryReset};
 use ltc_core::{Device, Marker, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
-use ltc_torch_sys::{DeviceMemory, EagerCall, EagerOperand, Generator, RecordedCall, Recorder, Tensor, TorchError};
+use ltc_torch_sys::{
+    DeviceMemory, EagerCall, EagerOperand, Generator, Place, RecordedCall, Recorder, Tensor, TorchError, at_place,
+};
 use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
@@ -35,13 +37,13 @@ impl LtcRecorder {
         if self.track_sites { self.sites.current() } else { SiteId::default() }
     }
 
-    fn host_value(&self, value: &TraceValue, buffer: &ltc_backend::Buffer) -> Result<Tensor, TorchError> {
+    fn tensor_of(value: &TraceValue, buffer: &ltc_backend::Buffer) -> Result<Tensor, TorchError> {
         let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
         tensor.ok_or_else(|| TorchError::runtime(format!("value {:?} has no tensor", value.op())))
     }
 
-    fn import_value(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
-        let buffer = self.backend.wrap(DeviceIndex(device), host).map_err(|e| TorchError::runtime(e.to_string()))?;
+    fn import_value(&self, device: u16, given: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
+        let buffer = self.backend.wrap(DeviceIndex(device), given).map_err(|e| TorchError::runtime(e.to_string()))?;
         let value = self.device(device)?.import(layout, buffer);
         capture_log::uploaded(&value);
         Ok(value)
@@ -116,12 +118,12 @@ impl Recorder for LtcRecorder {
         Ok(())
     }
 
-    fn import(&self, device: u16, host: Tensor, layout: LayoutRef) -> Result<Storage, TorchError> {
-        Ok(Storage::with_value(self.import_value(device, host, layout)?))
+    fn import(&self, device: u16, given: Tensor, layout: LayoutRef) -> Result<Storage, TorchError> {
+        Ok(Storage::with_value(self.import_value(device, given, layout)?))
     }
 
-    fn import_into(&self, device: u16, dst: (&Storage, View<'_>), host: Tensor) -> Result<(), TorchError> {
-        let value = self.import_value(device, host, dst.1.layout().into())?;
+    fn import_into(&self, device: u16, dst: (&Storage, View<'_>), given: Tensor) -> Result<(), TorchError> {
+        let value = self.import_value(device, given, dst.1.layout().into())?;
         dst.0.write(self.device(device)?, dst.1, value, SiteId::default());
         Ok(())
     }
@@ -131,7 +133,7 @@ impl Recorder for LtcRecorder {
         let value = src.0.read(dev, src.1, SiteId::default());
         capture_log::obstacle(|| format!("it reads a value ({})", value.layout()));
         let buffer = capture_log::value(dev, &value).map_err(to_torch)?;
-        self.host_value(&value, &buffer)
+        at_place(&Self::tensor_of(&value, &buffer)?, Place::Cpu)
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
@@ -240,8 +242,7 @@ impl Recorder for LtcRecorder {
         for device in self.session.devices() {
             device.wait().map_err(to_torch)?;
         }
-        ltc_torch_sys::empty_pool();
-        Ok(())
+        crate::release_memory(&self.backend)
     }
 }
 
@@ -256,6 +257,6 @@ impl Host<Storage> for LtcRecorder {
         let dev = self.device(device)?;
         let values: Vec<TraceValue> = operands.iter().map(|o| o.storage.read(dev, o.view, SiteId::default())).collect();
         let buffers = dev.values_alone(&values).map_err(to_torch)?;
-        values.iter().zip(&buffers).map(|(v, b)| self.host_value(v, b)).collect()
+        values.iter().zip(&buffers).map(|(v, b)| Self::tensor_of(v, b)).collect()
     }
 }

@@ -6,7 +6,7 @@ use ltc_backend::{
     Backend, BackendError, Buffer, Capacity, DeviceIndex, Executable, HostTensor, MemoryInfo, MemoryReset,
 };
 use ltc_ir::{DType, Graph, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held, Tensor, pool_stats, set_pool_limit};
+use ltc_torch_sys::{Generator, Held, Place, Tensor, TorchError, at_place, pool_stats, set_pool_limit};
 use parking_lot::Mutex;
 
 use crate::{
@@ -17,71 +17,99 @@ use crate::{
     },
     host,
     program::Program,
+    target::Target,
 };
 
 /// Runs graphs with libtorch.
 #[derive(Debug)]
 pub struct TsBackend {
-    config: TsConfig,
-    meters: Vec<Arc<Meter>>,
+    /// Threads of kernels on an executor thread ([`TsConfig::threads`]).
+    threads: Option<u16>,
+    devices: Vec<TsDevice>,
     stats: Arc<Mutex<RunStats>>,
     profile: Arc<Profile>,
 }
 
+/// One device.
+#[derive(Debug)]
+struct TsDevice {
+    target: Target,
+    meter: Arc<Meter>,
+}
+
+fn bytes(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn lost(error: TorchError) -> BackendError {
+    BackendError::Device(error.message)
+}
+
 impl TsBackend {
-    /// A backend with this many devices and the default settings.
+    /// A backend with this many devices on the CPU and the default settings.
     pub fn new(devices: u16) -> Self {
-        TsBackend::with_config(TsConfig { devices, ..TsConfig::default() })
+        let places = vec![Place::Cpu; devices.into()];
+        TsBackend::with_config(TsConfig { places, ..TsConfig::default() })
     }
 
-    /// A backend with these settings.
+    /// A backend with these settings. Its places must have been [checked](Place::check).
     pub fn with_config(config: TsConfig) -> Self {
         // Without a pool everything works as well, with libtorch's allocator.
         let _ = set_pool_limit(config.pool_bytes);
         TsBackend {
-            meters: (0..config.devices).map(|_| Arc::default()).collect(),
-            config,
+            devices: (config.places.iter())
+                .map(|&place| TsDevice { target: Target::new(&config, place), meter: Arc::default() })
+                .collect(),
+            threads: config.threads,
             stats: Arc::default(),
             profile: Arc::default(),
         }
     }
 
-    fn meter(&self, device: DeviceIndex) -> Result<&Arc<Meter>, BackendError> {
-        self.meters.get(usize::from(device.0)).ok_or_else(|| BackendError::NoSuchDevice {
+    fn device(&self, device: DeviceIndex) -> Result<&TsDevice, BackendError> {
+        self.devices.get(usize::from(device.0)).ok_or_else(|| BackendError::NoSuchDevice {
             index: device.0,
             backend: self.name().into(),
-            count: self.meters.len(),
+            count: self.devices.len(),
         })
+    }
+
+    /// Where a device computes.
+    pub fn place(&self, device: DeviceIndex) -> Result<Place, BackendError> {
+        Ok(self.device(device)?.target.place)
     }
 
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
-        let meter = self.meter(device)?.clone();
-        let program = Program::lower(graph, &self.config)?;
+        let TsDevice { target, meter } = self.device(device)?;
+        let program = Program::lower(graph, target)?;
         let (profile, total) = (self.profile.clone(), self.stats.clone());
-        Ok(Arc::new(TsExecutable::new(program, self.config.clone(), meter, profile, total)))
+        Ok(Arc::new(TsExecutable::new(program, target.clone(), meter.clone(), profile, total)))
     }
 
-    /// A buffer around a host tensor, without copying it. It may start anywhere in its storage; from now on nobody may
-    /// write to it.
-    pub fn wrap(&self, device: DeviceIndex, host: impl Into<Tensor>) -> Result<Buffer, BackendError> {
-        let (meter, host) = (self.meter(device)?, host.into());
-        let (layout, bytes) = ltc_torch_sys::host_bytes(&host)
-            .map(|(layout, bytes)| (LayoutRef::new(layout), bytes.len()))
-            .ok_or_else(|| BackendError::BufferMismatch("only dense host tensors can become buffers".into()))?;
-        Ok(wrap(Held::Tensor(host), &layout, meter, bytes))
+    /// A buffer around a tensor, without copying it where it is at the device's place. It may start anywhere in its
+    /// storage; from now on nobody may write to it.
+    pub fn wrap(&self, device: DeviceIndex, given: impl Into<Tensor>) -> Result<Buffer, BackendError> {
+        let (TsDevice { target, meter }, mut tensor) = (self.device(device)?, given.into());
+        let (place, layout) = ltc_torch_sys::place_of(&tensor)
+            .ok_or_else(|| BackendError::BufferMismatch("only dense tensors can become buffers".into()))?;
+        if !(place.is_cpu() && target.place.is_cpu()) {
+            tensor = at_place(&tensor, target.place).map_err(lost)?;
+        }
+        let bytes = layout.storage_bytes();
+        Ok(wrap(Held::Tensor(tensor), &layout.into(), meter, bytes))
     }
 
-    /// A buffer around a host tensor that its owner only lends: its memory is not counted. Nobody may write to it while
-    /// the buffer lives.
+    /// A buffer around a host tensor that its owner only lends, for a device on the CPU: its memory is not counted.
+    /// Nobody may write to it while the buffer lives.
     pub fn lend(&self, device: DeviceIndex, host: Tensor, layout: &LayoutRef) -> Result<Buffer, BackendError> {
-        Ok(wrap(Held::Tensor(host), layout, self.meter(device)?, 0))
+        Ok(wrap(Held::Tensor(host), layout, &self.device(device)?.meter, 0))
     }
 
     /// A buffer around a generator state.
     pub fn wrap_generator(&self, device: DeviceIndex, state: Generator) -> Result<Buffer, BackendError> {
         let layout = LayoutRef::new(Layout::contiguous(DType::RngState, &[]));
-        Ok(wrap(Held::Generator(state), &layout, self.meter(device)?, 0))
+        Ok(wrap(Held::Generator(state), &layout, &self.device(device)?.meter, 0))
     }
 
     /// What all programs of this backend did.
@@ -106,7 +134,7 @@ impl Backend for TsBackend {
     }
 
     fn device_count(&self) -> usize {
-        self.meters.len()
+        self.devices.len()
     }
 
     fn compile(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<dyn Executable>, BackendError> {
@@ -114,8 +142,8 @@ impl Backend for TsBackend {
     }
 
     fn upload(&self, device: DeviceIndex, host: &HostTensor) -> Result<Buffer, BackendError> {
-        let meter = self.meter(device)?;
-        let tensor = tensor_from_bytes(&host.layout, &host.bytes)?;
+        let TsDevice { target, meter } = self.device(device)?;
+        let tensor = at_place(&tensor_from_bytes(&host.layout, &host.bytes)?, target.place).map_err(lost)?;
         Ok(wrap(Held::Tensor(tensor), &host.layout, meter, host.bytes.len()))
     }
 
@@ -134,48 +162,63 @@ impl Backend for TsBackend {
         let Some(Held::Tensor(base)) = base else {
             return Err(BackendError::BufferMismatch("not a tensor of this backend".into()));
         };
-        let part = ltc_torch_sys::host_part(base, layout, offset);
+        let part = ltc_torch_sys::part_of(base, layout, offset);
         let part = part.map_err(|e| BackendError::BufferMismatch(e.message))?;
         // Its memory is counted as the buffer's.
-        Ok(wrap(Held::Tensor(part), layout, self.meter(device)?, 0))
+        Ok(wrap(Held::Tensor(part), layout, &self.device(device)?.meter, 0))
     }
 
     fn download(&self, device: DeviceIndex, buffer: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
-        self.meter(device)?;
+        self.device(device)?;
         let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
         let tensor = tensor.ok_or_else(|| BackendError::BufferMismatch("not a tensor of this backend".into()))?;
+        let tensor = at_place(&tensor, Place::Cpu).map_err(lost)?;
         Ok(HostTensor { layout: layout.clone(), bytes: tensor_to_bytes(&tensor, layout)? })
     }
 
     /// libtorch keeps a number of threads per thread, on which bits of results depend.
     fn thread_state(&self) -> u64 {
-        self.config.threads.map_or_else(|| ltc_torch_sys::num_threads() as u64, u64::from)
+        self.threads.map_or_else(|| ltc_torch_sys::num_threads() as u64, u64::from)
     }
 
     fn attach_executor_thread(&self, _device: DeviceIndex, state: u64) {
         ltc_torch_sys::set_num_threads(usize::try_from(state).unwrap_or(1));
     }
 
-    /// CPU kernels are done when they return, so there is nothing to wait for.
+    /// CPU kernels are done when they return, so there is nothing to wait for; elsewhere they are under way.
     fn synchronize(&self, device: DeviceIndex) -> Result<(), BackendError> {
-        self.meter(device).map(drop)
+        self.place(device)?.wait().map_err(lost)
     }
 
     fn memory(&self, device: DeviceIndex) -> MemoryInfo {
-        self.meter(device).map(|m| m.info(pool_stats().cached)).unwrap_or_default()
+        let Ok(TsDevice { target, meter }) = self.device(device) else { return MemoryInfo::default() };
+        let cached = match target.place {
+            Place::Cpu => pool_stats().cached,
+            place => place.memory().map_or(0, |memory| bytes(memory.cached)),
+        };
+        meter.info(cached)
     }
 
     fn reset_memory(&self, device: DeviceIndex, what: MemoryReset) {
-        if let Ok(meter) = self.meter(device) {
-            meter.reset(what);
+        if let Ok(device) = self.device(device) {
+            device.meter.reset(what);
         }
     }
 
     fn capacity(&self, device: DeviceIndex) -> Option<Capacity> {
-        self.meter(device).ok().and_then(|_| host::capacity())
+        match self.place(device).ok()? {
+            Place::Cpu => host::capacity(),
+            place => {
+                let memory = place.memory().ok()?;
+                Some(Capacity { available: bytes(memory.available), total: bytes(memory.total) })
+            }
+        }
     }
 
-    fn device_name(&self, _device: DeviceIndex) -> String {
-        host::name()
+    fn device_name(&self, device: DeviceIndex) -> String {
+        match self.place(device) {
+            Ok(place) if !place.is_cpu() => place.to_string(),
+            _ => host::name(),
+        }
     }
 }

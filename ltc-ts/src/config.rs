@@ -2,6 +2,7 @@
 
 use ltc_ir::passes::Switches;
 use ltc_kernels::Jit;
+use ltc_torch_sys::Place;
 
 /// Which operators run in fused kernels of ours, instead of libtorch's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,9 +33,9 @@ impl std::str::FromStr for Fusion {
 /// How a [`TsBackend`](crate::TsBackend) is set up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TsConfig {
-    /// How many devices there are. All of them are the CPU, each with its own executor thread and its own count of
-    /// memory.
-    pub devices: u16,
+    /// Where each device computes. Several may be at one place, each with its own executor thread and its own count of
+    /// memory. Elsewhere than on the CPU nothing is fused, and what is said of threads and of the pool does not hold.
+    pub places: Vec<Place>,
     /// Let steps write in place where nobody can tell.
     pub reuse: bool,
     /// Which operators run in fused kernels.
@@ -62,7 +63,7 @@ pub struct TsConfig {
 impl Default for TsConfig {
     fn default() -> Self {
         TsConfig {
-            devices: 1,
+            places: vec![Place::Cpu],
             reuse: true,
             fusion: Fusion::Full,
             jit: Jit::On,

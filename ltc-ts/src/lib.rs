@@ -7,7 +7,7 @@
 //!
 //! | folder | what, in the order in which a graph goes through |
 //! |---|---|
-//! | `config.rs` | how the backend is set up |
+//! | `config.rs`, `target.rs` | how the backend is set up, and what of it holds at a place |
 //! | `rewrite/` | whole-graph rewrites that pay with libtorch's kernels |
 //! | `fusion/` | which operators become one kernel; last uses of values |
 //! | `program/` | graph to program: lowering, for other sizes too; what it costs; how it prints |
@@ -33,11 +33,13 @@ mod fusion;
 mod host;
 mod program;
 mod rewrite;
+mod target;
 
 pub use backend::TsBackend;
 pub use config::{Fusion, TsConfig};
 pub use exec::{HeldThreads, RunStats, StepTime, TchBuffer, TsExecutable};
 pub use fusion::fusable_operators;
 pub use ltc_kernels::{Jit, code_bytes, finish_compiling, instruction_set};
+pub use ltc_torch_sys::Place;
 pub use program::{MemoryPlan, Program};
 pub use rewrite::rewrite_names;

@@ -59,7 +59,9 @@ impl Lazy {
     }
 
     fn set_up(mut options: ltc_torch::Options, device: u16) -> Self {
-        options.devices = options.devices.max(2);
+        if options.places.len() < 2 {
+            options.places.push(ltc_torch::Place::Cpu);
+        }
         ltc_torch::init_with(options).expect("the device registers");
         Lazy { device }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ltc_backend::{BackendError, Buffer};
 use ltc_ir::{DType, Layout, LayoutRef};
-use ltc_torch_sys::{Generator, Held, Tensor, TorchError};
+use ltc_torch_sys::{Generator, Held, Place, Tensor, TorchError};
 
 use super::memory_meter::{Charge, Meter};
 
@@ -86,13 +86,13 @@ pub(crate) fn address(held: &Held) -> Option<usize> {
     }
 }
 
-/// A new host tensor of this layout holding these bytes.
+/// A new tensor of the host of this layout holding these bytes.
 pub(crate) fn tensor_from_bytes(layout: &Layout, bytes: &[u8]) -> Result<Tensor, BackendError> {
     let expected = checked_bytes(layout)?;
     if bytes.len() != expected {
         return Err(BackendError::BufferMismatch(format!("{layout} takes {expected} bytes, got {}", bytes.len())));
     }
-    let tensor = ltc_torch_sys::empty_host(layout).map_err(|e| BackendError::Device(e.message))?;
+    let tensor = ltc_torch_sys::empty_at(Place::Cpu, layout).map_err(|e| BackendError::Device(e.message))?;
     if expected != 0 {
         // SAFETY: the tensor is new, nobody else holds it, and its storage has the bytes its layout reaches, which is
         // the length of `bytes`.

@@ -23,12 +23,13 @@ use crate::{
         Program,
         cost::{self, Cost},
     },
+    target::Target,
 };
 
 /// A compiled graph.
 pub struct TsExecutable {
     program: Arc<Program>,
-    config: TsConfig,
+    target: Target,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
     /// Whether parallel regions pay.
@@ -52,7 +53,7 @@ struct State {
 impl TsExecutable {
     pub(crate) fn new(
         program: Program,
-        config: TsConfig,
+        target: Target,
         meter: Arc<Meter>,
         profile: Arc<Profile>,
         total: Arc<Mutex<RunStats>>,
@@ -62,7 +63,7 @@ impl TsExecutable {
             state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
             trial: AbTrial::default(),
             program: Arc::new(program),
-            config,
+            target,
             as_recorded: OnceLock::new(),
             meter,
             profile,
@@ -71,7 +72,8 @@ impl TsExecutable {
     }
 
     fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
-        let plain = || TsConfig { rewrites: Switches::none(), ..self.config.clone() };
+        let config = || TsConfig { rewrites: Switches::none(), ..self.target.config.clone() };
+        let plain = || Target { config: config(), ..self.target };
         let lower = || Program::lower(self.program.graph(), &plain()).map(Arc::new);
         self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
             let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
@@ -81,7 +83,7 @@ impl TsExecutable {
 
     /// Whether it may run on one thread where libtorch would use several.
     fn may_use_one_thread(&self) -> bool {
-        self.config.may_use_one_thread() && self.program.parallel_regions() == 0
+        self.target.config.may_use_one_thread() && self.program.parallel_regions() == 0
     }
 
     /// The lowered graph.
@@ -140,23 +142,24 @@ impl Executable for TsExecutable {
     }
 
     fn respecialised(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {
-        let program = match self.program.respecialised(graph, &self.config)? {
+        let program = match self.program.respecialised(graph, &self.target)? {
             Ok(program) => program,
             Err(error) => return Some(Err(error)),
         };
         let (meter, profile, total) = (self.meter.clone(), self.profile.clone(), self.total.clone());
-        Some(Ok(Arc::new(TsExecutable::new(program, self.config.clone(), meter, profile, total))))
+        Some(Ok(Arc::new(TsExecutable::new(program, self.target.clone(), meter, profile, total))))
     }
 
     fn cost(&self) -> Option<RunCost> {
         let cost = self.state.lock().cost;
-        if cost.waits {
+        if cost.waits || !self.target.place.is_cpu() {
             return None;
         }
         let threads = if cost.multi_threaded { ltc_torch_sys::num_threads() } else { 1 };
         // A configured number is the executor thread's alone; and a thread that came along into a forked child has no
         // others.
-        let is_same = threads == 1 || !came_along() && self.config.threads.is_none_or(|n| usize::from(n) == threads);
+        let is_same =
+            threads == 1 || !came_along() && self.target.config.threads.is_none_or(|n| usize::from(n) == threads);
         let single_thread = if self.may_use_one_thread() { cost.single_thread(threads) } else { SingleThread::Never };
         is_same.then_some(RunCost { time: cost.time, threads, single_thread })
     }

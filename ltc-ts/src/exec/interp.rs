@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use ltc_backend::{Buffer, ExecError, Input, OutputSink};
 use ltc_ir::{ErrorClass, SiteId, ValueId};
 use ltc_kernels::Ran;
-use ltc_torch_sys::{Held, OneThread, TorchError, empty_host, on_one_thread};
+use ltc_torch_sys::{Held, OneThread, Place, TorchError, empty_at, on_one_thread};
 use smallvec::SmallVec;
 
 use super::{
@@ -313,7 +313,7 @@ impl Run<'_> {
         };
         let stand_ins = || {
             let zeros = |&v: &ValueId| {
-                let mut zeros = empty_host(graph.layout(v))?;
+                let mut zeros = empty_at(Place::Cpu, graph.layout(v))?;
                 zeros.zero()?;
                 Ok(Held::Tensor(zeros))
             };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ltc_ir::{ErrorClass, LayoutRef};
 use ltc_kernels::{FusedKernel, MaxPool, Mt19937, Ran, bernoulli};
-use ltc_torch_sys::{Held, Tensor, TorchError, empty_host, is_sole_holder, parallel_for};
+use ltc_torch_sys::{Held, Place, Tensor, TorchError, empty_at, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 
 use crate::{
@@ -108,7 +108,7 @@ fn memory_of_results<'a>(
             }
             _ => None,
         };
-        let result = taken.map_or_else(|| empty_host(layout), Ok)?;
+        let result = taken.map_or_else(|| empty_at(Place::Cpu, layout), Ok)?;
         results.push(Held::Tensor(result));
     }
     Ok(results)
@@ -116,7 +116,7 @@ fn memory_of_results<'a>(
 
 /// A copy of a tensor with this layout.
 fn copy_of(base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
-    let mut copy = empty_host(layout)?;
+    let mut copy = empty_at(Place::Cpu, layout)?;
     copy.copy_from(base)?;
     Ok(copy)
 }
@@ -129,7 +129,7 @@ pub(crate) fn run_bernoulli(
 ) -> Result<SmallVec<[Held; 2]>, TorchError> {
     let wrong = || TorchError { class: ErrorClass::Runtime, message: "a draw takes a generator and yields two".into() };
     let (Held::Generator(generator), [numbers, _]) = (generator, results) else { return Err(wrong()) };
-    let (tensor, mut next) = (empty_host(&numbers.layout)?, generator.deep_clone()?);
+    let (tensor, mut next) = (empty_at(Place::Cpu, &numbers.layout)?, generator.deep_clone()?);
     let mut engine = next.engine()?;
     let count = numbers.layout.numel() as usize;
     if count > 0 {
@@ -150,7 +150,7 @@ pub(crate) fn run_pool(
 ) -> Result<SmallVec<[Held; 2]>, TorchError> {
     let wrong = || TorchError { class: ErrorClass::Runtime, message: "a pooling takes a tensor and yields two".into() };
     let (Held::Tensor(input), [values, positions]) = (operand, results) else { return Err(wrong()) };
-    let (values, positions) = (empty_host(&values.layout)?, empty_host(&positions.layout)?);
+    let (values, positions) = (empty_at(Place::Cpu, &values.layout)?, empty_at(Place::Cpu, &positions.layout)?);
     // The kernel wants numbers at even addresses.
     let even = (input.data_ptr() as usize).is_multiple_of(4);
     let input = if even { input.shallow_clone() } else { input.contiguous_copy()? };

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use ltc_backend::BackendError;
 use ltc_ir::{ArgFlags, ArgWriter, Assumption, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
 use ltc_kernels::MaxPool;
-use ltc_torch_sys::Plan;
+use ltc_torch_sys::{Place, Plan};
 use smallvec::SmallVec;
 
 use super::{
@@ -18,6 +18,7 @@ use crate::{
         liveness::{self, Liveness, OperandUse, Schedule},
     },
     rewrite,
+    target::Target,
 };
 
 /// A graph after the rewrites.
@@ -45,10 +46,11 @@ impl RewrittenGraph {
 }
 
 impl Program {
-    /// Lowers a graph, as the configuration says.
+    /// Lowers a graph, as the target's configuration says.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
+    pub(crate) fn lower(graph: &Arc<Graph>, target: &Target) -> Result<Program, BackendError> {
+        let config = &target.config;
         let mut rewritten = RewrittenGraph::of(graph, config);
         let mut fusion_plan = fusion::plan(&rewritten.graph, config.fusion);
         let memory =
@@ -63,12 +65,12 @@ impl Program {
                 rewritten.applied.push(("waits", moved));
             }
         }
-        Program::lower_plan(graph, config, rewritten, fusion_plan, memory, None)
+        Program::lower_plan(graph, target, rewritten, fusion_plan, memory, None)
     }
 
     pub(super) fn lower_plan(
         source: &Arc<Graph>,
-        config: &TsConfig,
+        target: &Target,
         rewritten: RewrittenGraph,
         mut fusion_plan: fusion::Plan,
         memory: Option<MemoryPlan>,
@@ -83,7 +85,8 @@ impl Program {
         let mut lowering = Lowering {
             graph,
             schedule: Schedule::over(graph, fusion_plan.items.iter().map(|d| (d.operands(graph), d.results(graph)))),
-            config,
+            config: &target.config,
+            place: target.place,
             by_slot: outputs_by_slot(graph),
             template: template.map(ReuseFrom::new),
             program: Program {
@@ -124,7 +127,8 @@ impl Program {
         }
         let mut program = lowering.program;
         // Two sides at once hold more at once.
-        if program.memory.is_none() && rewrite::is_wanted("branches", &config.rewrites) {
+        if program.memory.is_none() && target.has_branches() && rewrite::is_wanted("branches", &target.config.rewrites)
+        {
             program.parallel_regions = branches::plan(&program);
         }
         program.settle();
@@ -143,6 +147,7 @@ struct Lowering<'a> {
     graph: &'a Graph,
     schedule: Schedule,
     config: &'a TsConfig,
+    place: Place,
     by_slot: Vec<(usize, u32)>,
     /// A program for other sizes that lends what it can.
     template: Option<ReuseFrom<'a>>,
@@ -186,6 +191,12 @@ impl<'a> ReuseFrom<'a> {
 }
 
 impl Lowering<'_> {
+    fn plan(&self, op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Arc<Plan>, BackendError> {
+        Plan::new(op.name(), words, results, self.place)
+            .map(Arc::new)
+            .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
+    }
+
     fn value_use(&mut self, slot: usize, liveness: Liveness) -> ValueUse {
         let start = self.program.publications.len() as u32;
         if liveness.as_output {
@@ -238,7 +249,7 @@ impl Lowering<'_> {
             Some(pool) => InstrKind::MaxPool(pool),
             None => {
                 let reused = self.template.as_ref().and_then(|l| l.call(at, node));
-                let plan = reused.map_or_else(|| plan(node.op(), node.words(), node.results()), Ok)?;
+                let plan = reused.map_or_else(|| self.plan(node.op(), node.words(), node.results()), Ok)?;
                 match () {
                     () if self.draws(node) => InstrKind::Bernoulli(plan),
                     () if self.config.may_use_one_thread() && cost::is_small_product(self.graph, node) => {
@@ -270,7 +281,7 @@ impl Lowering<'_> {
     /// Step `index`, which asks for the memory of node `at`'s result.
     fn alloc(&mut self, index: usize, at: usize) -> Result<(), BackendError> {
         let node = &self.graph.nodes()[at];
-        let plan = plan(Op::empty(), &[], node.results())?;
+        let plan = self.plan(Op::empty(), &[], node.results())?;
         self.joined(index, at, InstrKind::Alloc(plan), &[], &[]);
         Ok(())
     }
@@ -286,7 +297,7 @@ impl Lowering<'_> {
         let layout = &slice.layout;
         let mut args = ArgWriter::new();
         args.tensor_with(ArgFlags::MUT).tensor().ints(layout.sizes()).ints(layout.strides()).int(slice.offset);
-        let plan = plan(Op::write_view(), &args.finish().0, self.graph.nodes()[at].results())?;
+        let plan = self.plan(Op::write_view(), &args.finish().0, self.graph.nodes()[at].results())?;
         let mut operands = self.schedule.uses(self.graph, &operands, index);
         operands[0].reusable = self.config.reuse && self.schedule.dies(index, 0);
         self.joined(index, at, InstrKind::CopySlice(plan), &operands, &[(0, 0)]);
@@ -381,7 +392,8 @@ impl Lowering<'_> {
 
         let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
         let (words, _) = ArgWriter::new().tensor_with(fresh).tensor().bool(false).finish();
-        let copy = InstrKind::Materialize(plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
+        let copy =
+            InstrKind::Materialize(self.plan(Op::intern("aten::copy_", Props::MUTATES), &words, node.results())?);
         let value_use = self.value_use(slot, liveness);
         let materialized =
             InstrResult { slot: slot as u32, layout: layout.clone(), bytes: layout.storage_bytes(), value_use };
@@ -395,12 +407,6 @@ impl Lowering<'_> {
         );
         Ok(())
     }
-}
-
-fn plan(op: Op, words: &[u64], results: &[LayoutRef]) -> Result<Arc<Plan>, BackendError> {
-    Plan::new(op.name(), words, results)
-        .map(Arc::new)
-        .map_err(|e| BackendError::CannotLower { op: op.name().into(), reason: e.message })
 }
 
 /// The runtime numbers of a node.

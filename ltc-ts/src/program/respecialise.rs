@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::{Instr, InstrKind, MemoryPlan, Program, lower::RewrittenGraph, memory_budget as budget};
 use crate::{
-    config::TsConfig,
     fusion::{self, Template},
+    target::Target,
 };
 
 impl Program {
     /// Lowers a graph that differs from this one's in sizes only, into the same steps: prepared calls and the code of
     /// kernels are taken over where sizes do not matter to them. `None` if the steps do not hold at these sizes.
-    pub(crate) fn respecialised(&self, graph: &Arc<Graph>, config: &TsConfig) -> Option<Result<Program, BackendError>> {
+    pub(crate) fn respecialised(&self, graph: &Arc<Graph>, target: &Target) -> Option<Result<Program, BackendError>> {
         // What is made in pieces was one node, which stood where the last of them is.
         let slot_of = |s: &Instr| self.instr_results(s).last().map(|r| r.slot);
         let joins: FxHashMap<Option<u32>, u32> = self
@@ -39,7 +39,7 @@ impl Program {
             call.into_iter().chain(joined)
         });
         let template = Template { rewritten: &self.rewritten, lowered: &self.lowered, provenance: &self.lowered_from };
-        let rewritten = RewrittenGraph::of(graph, config);
+        let rewritten = RewrittenGraph::of(graph, &target.config);
         let mut fusion_plan = fusion::plan_from_template(&rewritten.graph, &template, items)?;
         let lowered = fusion_plan.graph.as_ref().unwrap_or(&rewritten.graph);
         let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &fusion_plan.items), ..m });
@@ -50,6 +50,6 @@ impl Program {
         if !joins.is_empty() {
             fusion_plan.join_in_place(&rewritten.graph);
         }
-        Some(Program::lower_plan(graph, config, rewritten, fusion_plan, memory, Some(self)))
+        Some(Program::lower_plan(graph, target, rewritten, fusion_plan, memory, Some(self)))
     }
 }

@@ -1,0 +1,202 @@
+// Places: where the values of a lazy device are, on the CPU or on a GPU. Everything here goes through libtorch's
+// interfaces for any device, so that nothing of CUDA is needed to build it, or to run it without a GPU.
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/CachingHostAllocator.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/Event.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <map>
+
+#include "shim.h"
+
+namespace ltc {
+namespace {
+using c10::impl::DeviceGuardImplInterface;
+
+const DeviceGuardImplInterface* cuda() { return c10::impl::getDeviceGuardImpl(c10::kCUDA); }
+
+// Included while something is put at a place: tests without a GPU have values of kernels computed under it.
+DispatchKey g_key = DispatchKey::Undefined;
+
+// CUDA's state does not come along into a forked child.
+pid_t g_process = 0;
+void check_process() {
+  TORCH_CHECK(g_process == getpid(),
+              "a GPU cannot be used in a forked process: start it by spawn, or make its tensors on the CPU");
+}
+
+// The one stream of ours on a device: programs, transfers and draws are put there in the order of the program.
+c10::Stream stream_of(c10::Device device) {
+  static std::mutex mutex;
+  static auto* streams = new std::map<c10::DeviceIndex, c10::Stream>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = streams->find(device.index());
+  if (found == streams->end())
+    found = streams->emplace(device.index(), cuda()->getStreamFromGlobalPool(device, false)).first;
+  return found->second;
+}
+
+// Memory of the host that a device reads and writes by itself.
+Tensor staging_like(const Tensor& t) {
+  return at::detail::empty_strided_generic(t.sizes(), t.strides(), at::getHostAllocator(c10::kCUDA),
+                                           DispatchKeySet(DispatchKey::CPU), t.scalar_type());
+}
+
+// Values up to this size are staged, so that nobody waits for their transfer; larger ones would keep as much memory of
+// the host from the system as they have themselves.
+constexpr size_t kStaged = size_t(16) << 20;
+bool is_staged(const Tensor& t) { return t.numel() > 0 && t.numel() * t.itemsize() <= kStaged; }
+
+// What was done to a tensor on the current stream comes before what is put on `stream`, which may read it later than
+// its holder lets it go.
+void wait_for(const Tensor& t, const c10::Stream& stream) {
+  const auto current = cuda()->getStream(t.device());
+  if (current == stream) return;
+  c10::Event made(c10::kCUDA);
+  made.record(current);
+  made.block(stream);
+  cuda()->recordDataPtrOnStream(t.storage().data_ptr(), stream);
+}
+
+// The library that carries CUDA lies beside the one that carries the CPU; programs in Rust load only that one.
+void load_library() {
+  Dl_info torch;
+  TORCH_CHECK(dladdr(reinterpret_cast<void*>(&at::globalContext), &torch) && torch.dli_fname,
+              "the loaded libtorch does not say where it is");
+  std::string path = torch.dli_fname;
+  path = path.substr(0, path.rfind('/') + 1) + "libtorch_cuda.so";
+  TORCH_CHECK(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL), "this libtorch has no CUDA: ", dlerror());
+}
+}  // namespace
+
+c10::Device place_of(int32_t code) {
+  return code < 0 ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(code));
+}
+c10::Device place_of_device(c10::DeviceIndex lazy) { return place_of(V.places[lazy]); }
+
+OnPlace::OnPlace(c10::Device place) {
+  if (place.is_cpu()) return;
+  check_process();
+  if (g_key != DispatchKey::Undefined) key.emplace(g_key);
+  device = cuda()->exchangeDevice(place);
+  stream = cuda()->exchangeStream(stream_of(place));
+}
+OnPlace::~OnPlace() {
+  if (!device) return;
+  cuda()->exchangeStream(*stream);
+  cuda()->uncheckedSetDevice(*device);
+}
+
+at::Generator generator_at(c10::Device place, uint64_t seed) {
+  if (place.is_cpu()) return at::detail::createCPUGenerator(seed);
+  at::Generator made = at::detail::getCUDAHooks().getNewGenerator(place.index());
+  made.set_current_seed(seed);
+  return made;
+}
+at::Generator default_generator_at(c10::Device place) {
+  return place.is_cpu() ? at::detail::getDefaultCPUGenerator()
+                        : at::detail::getCUDAHooks().getDefaultGenerator(place.index());
+}
+
+namespace {
+Tensor at_host(const Tensor& t) {
+  if (t.device().is_cpu()) return t;
+  OnPlace on(t.device());
+  Tensor host = at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type());
+  if (!is_staged(t)) return host.copy_(t);
+  Tensor staging = staging_like(t);
+  staging.copy_(t, /*non_blocking=*/true);
+  c10::Event there(c10::kCUDA);
+  there.record(stream_of(t.device()));
+  there.synchronize();
+  return host.copy_(staging);
+}
+}  // namespace
+
+Tensor at_place(const Tensor& t, c10::Device place) {
+  BelowAutograd guard;
+  if (place.is_cpu()) return at_host(t);
+  const bool is_host = t.device().is_cpu();
+  TORCH_CHECK_NOT_IMPLEMENTED(is_host || t.is_cuda(), "ltc: values on ", t.device(), " cannot go to ", place);
+  if (!is_host) wait_for(t, stream_of(place));
+  if (t.device() == place) return t;
+  OnPlace on(place);
+  Tensor made = at::empty_strided(t.sizes(), t.strides(), t.options().device(place).pinned_memory(false));
+  if (is_host && is_staged(t)) return made.copy_(staging_like(t).copy_(t), /*non_blocking=*/true);
+  return made.copy_(t);
+}
+}  // namespace ltc
+
+using namespace ltc;
+
+extern "C" {
+int ltc_place_check(int32_t place, LtcError* err) {
+  return guarded(err, [&] {
+    const c10::Device device = place_of(place);
+    if (device.is_cpu()) return;
+    load_library();
+    TORCH_CHECK(c10::impl::hasDeviceGuardImpl(c10::kCUDA), "this libtorch has no CUDA");
+    const int count = cuda()->deviceCount();
+    TORCH_CHECK(device.index() < count, "there is no ", device, ": CUDA has ", count, " device", count == 1 ? "" : "s",
+                count ? "" : " here (a driver and a GPU are needed)");
+    at::globalContext().lazyInitDevice(c10::kCUDA);
+    g_process = getpid();
+  });
+}
+int ltc_place_wait(int32_t place, LtcError* err) {
+  return guarded(err, [&] {
+    const c10::Device device = place_of(place);
+    if (device.is_cpu()) return;
+    check_process();
+    stream_of(device).synchronize();
+  });
+}
+int ltc_place_memory(int32_t place, LtcPlaceMemory* out, LtcError* err) {
+  return guarded(err, [&] {
+    const c10::Device device = place_of(place);
+    *out = {};
+    if (device.is_cpu()) return;
+    OnPlace on(device);
+    auto* allocator = c10::getDeviceAllocator(c10::kCUDA);
+    const auto stats = allocator->getDeviceStats(device.index());
+    const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    out->cached = stats.reserved_bytes[all].current - stats.allocated_bytes[all].current;
+    const auto [available, total] = allocator->getMemoryInfo(device.index());
+    out->available = available;
+    out->total = total;
+  });
+}
+int ltc_place_release(int32_t place, LtcError* err) {
+  return guarded(err, [&] {
+    if (place_of(place).is_cpu()) return;
+    c10::getDeviceAllocator(c10::kCUDA)->emptyCache();
+    at::getHostAllocator(c10::kCUDA)->empty_cache();
+  });
+}
+int ltc_place_key(const char* name, LtcError* err) {
+  return guarded(err, [&] { g_key = c10::parseDispatchKey(name); });
+}
+int ltc_tensor_place(const void* t) {
+  const c10::Device device = static_cast<const Tensor*>(t)->device();
+  return device.is_cpu() ? -1 : device.is_cuda() ? device.index() : -2;
+}
+int ltc_tensor_at_place(const void* t, int32_t place, void** out, LtcError* err) {
+  return guarded(err, [&] { *out = new Tensor(at_place(*static_cast<const Tensor*>(t), place_of(place))); });
+}
+int ltc_tensor_new_at(const LtcDims* d, int32_t place, void** out, LtcError* err) {
+  return guarded(err, [&] {
+    const IntArrayRef sizes{d->sizes, d->rank}, strides{d->strides, d->rank};
+    const auto dtype = (ScalarType)d->dtype;
+    const c10::Device device = place_of(place);
+    OnPlace on(device);
+    // What `at::empty_strided` ends in; a program's results are many, and the dispatcher would only find the way here.
+    *out = new Tensor(device.is_cpu() ? Tensor(at::detail::empty_strided_cpu(sizes, strides, dtype))
+                                      : at::empty_strided(sizes, strides, at::TensorOptions(dtype).device(device)));
+  });
+}
+}
