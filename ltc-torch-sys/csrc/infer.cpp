@@ -152,10 +152,10 @@ void describe_results(const OpInfo& o, const Stack& stack, ShapeEntry& e) {
   }
 }
 
-// ---- probes: the operator run once, where the call would run, on tensors of zeros (integers, valid indices) and ones
-// (floats) ---- A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one
-// has every size cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do
-// not check.
+// ---- probes: the operator run once, where the call would run, on zeros (integers, valid indices) and ones (floats)
+// ---- A full probe has the call's own layouts and tells result layouts where no meta function does. A tiny one has
+// every size cut to at most 1 and tells whether there is a kernel for these dtypes, which meta functions often do not
+// check.
 constexpr size_t kProbeBytes = size_t(64) << 20;
 constexpr const char* kTooLarge = "too large to probe";
 

@@ -501,6 +501,21 @@ pub fn storage_bytes(t: &impl AsTensor) -> Result<usize, Error> {
     Ok(ltc_torch_sys::storage_of(t, |s: &Storage, _| s.nbytes())?)
 }
 
+#[cfg(test)]
+mod tests {
+    use super::{Place, places};
+
+    #[test]
+    fn devices_are_a_number_or_places() {
+        assert_eq!(places("2").unwrap(), [Place::Cpu; 2]);
+        assert_eq!(places("cpu, cuda:1,cuda").unwrap(), [Place::Cpu, Place::Cuda(1), Place::Cuda(0)]);
+        for wrong in ["0", "65", "-1", "", "cpu,", "gpu", "cuda:", &["cpu"; 65].join(",")] {
+            let error = places(wrong).expect_err(wrong).to_string();
+            assert!(error.starts_with("LTC_DEVICES=") && error.contains("from 1 to 64"), "{error}");
+        }
+    }
+}
+
 /// The examples of the README, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
