@@ -13,6 +13,7 @@
 //! - [`Executable::execute`] is called one program at a time, in program order: on the device's executor thread, or on
 //!   a recording thread where [`Executable::cost`] tells that handing the program over gains nothing.
 //! - [`Backend::compile`], [`Backend::upload`] and [`Backend::download`] may be called from any thread, concurrently.
+//! - `execute` may return before the device has computed anything ([`Backend::fence`]); it does so in program order.
 //!
 //! # Errors
 //! - Errors are values, never panics or aborts. A failed operation poisons what depends on it and nothing else: the
@@ -27,6 +28,7 @@ mod buffer;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod fence;
 #[cfg(feature = "reference")]
 mod reference;
 #[cfg(feature = "testing")]
@@ -37,6 +39,7 @@ use std::sync::Arc;
 
 pub use buffer::{Buffer, HostTensor};
 pub use error::{BackendError, ExecError};
+pub use fence::Fence;
 use ltc_ir::{Graph, LayoutRef};
 #[cfg(feature = "reference")]
 pub use reference::ReferenceBackend;
@@ -240,6 +243,13 @@ pub trait Backend: Send + Sync {
     /// Called on the executor thread before its first program, and before one that is to run under another
     /// [`Backend::thread_state`] than the last.
     fn attach_executor_thread(&self, _device: DeviceIndex, _state: u64) {}
+
+    /// A fence behind all that was put on the device so far. Told of after each program by backends whose `execute`
+    /// returns before the device has computed what it was given: an output is then *told* when it is on its way, and
+    /// only what leaves the device waits for it ([`Backend::download`]). `None`: all of it is done.
+    fn fence(&self, _device: DeviceIndex) -> Option<Arc<dyn Fence>> {
+        None
+    }
 
     /// Waits until the device has finished what `execute` started asynchronously.
     ///

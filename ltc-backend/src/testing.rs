@@ -1,11 +1,11 @@
 //! A backend without numerics: buffers are empty, every call is logged, failures can be ordered.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use ltc_ir::{ErrorClass, Graph, LayoutRef, SiteId};
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink};
+use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, Fence, HostTensor, Inputs, OutputSink};
 
 /// What happens when a program runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ struct State {
     log: Vec<String>,
     behaviour: Behaviour,
     closed: bool,
+    /// Its devices compute by themselves: so many programs they were given, and so many they have done.
+    by_themselves: Option<(usize, usize)>,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +59,19 @@ impl RecordingBackend {
     /// Lets executions go on.
     pub fn open_gate(&self) {
         self.0.state.lock().closed = false;
+        self.0.gate.notify_all();
+    }
+
+    /// From now on devices compute by themselves, and have done nothing of what they are given yet.
+    pub fn compute_by_itself(&self) {
+        self.0.state.lock().by_themselves = Some((0, 0));
+    }
+
+    /// The devices have done the first `count` of the programs they were given since.
+    pub fn pass(&self, count: usize) {
+        if let Some((_, done)) = &mut self.0.state.lock().by_themselves {
+            *done = count;
+        }
         self.0.gate.notify_all();
     }
 
@@ -96,9 +111,47 @@ impl Backend for RecordingBackend {
         Ok(Buffer::new(()))
     }
 
+    fn fence(&self, _: DeviceIndex) -> Option<Arc<dyn Fence>> {
+        let (given, _) = self.0.state.lock().by_themselves?;
+        Some(Arc::new(Behind { backend: self.clone(), number: given }))
+    }
+
     fn download(&self, _: DeviceIndex, _: &Buffer, layout: &LayoutRef) -> Result<HostTensor, BackendError> {
         self.log(format!("download {layout}"));
         Ok(HostTensor { layout: layout.clone(), bytes: vec![0; layout.storage_bytes()] })
+    }
+}
+
+/// Behind the program of this number.
+#[derive(Debug)]
+struct Behind {
+    backend: RecordingBackend,
+    number: usize,
+}
+
+impl Behind {
+    fn is_passed(&self, state: &State) -> bool {
+        state.by_themselves.is_none_or(|(_, done)| done >= self.number)
+    }
+}
+
+impl Fence for Behind {
+    fn is_passed(&self) -> bool {
+        self.is_passed(&self.backend.0.state.lock())
+    }
+
+    fn wait(&self) -> Result<(), BackendError> {
+        let mut state = self.backend.0.state.lock();
+        while !self.is_passed(&state) {
+            self.backend.0.gate.wait(&mut state);
+        }
+        Ok(())
+    }
+
+    /// Each program takes a second.
+    fn seconds_since(&self, earlier: &dyn Fence) -> Option<f64> {
+        let earlier = (earlier as &dyn Any).downcast_ref::<Behind>()?;
+        Fence::is_passed(self).then(|| self.number as f64 - earlier.number as f64)
     }
 }
 
@@ -115,6 +168,9 @@ impl Executable for Logged {
                 self.backend.0.gate.wait(&mut state);
             }
             state.log.push(format!("execute {} nodes, numbers {:?}", self.graph.nodes().len(), inputs.numbers.len()));
+            if let Some((given, _)) = &mut state.by_themselves {
+                *given += 1;
+            }
             state.behaviour.clone()
         };
         assert!(behaviour != Behaviour::Panic, "ordered to panic");

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Input, Inputs};
+use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Fence, Input, Inputs};
 use ltc_ir::{ErrorClass, LayoutRef, SiteId};
 use smallvec::SmallVec;
 
@@ -56,6 +56,8 @@ type Handed = (Job, u64);
 #[derive(Debug, Default)]
 pub(crate) struct Reached {
     at: OnceLock<Instant>,
+    /// What the device still has to pass then, if it computes by itself.
+    fence: OnceLock<Arc<dyn Fence>>,
     /// The executor knows it: what it stands behind was sent.
     sent: AtomicBool,
 }
@@ -65,12 +67,22 @@ impl Reached {
         self.at.get().copied()
     }
 
+    /// Once it is reached.
+    pub(crate) fn fence(&self) -> Option<&Arc<dyn Fence>> {
+        self.fence.get()
+    }
+
+    pub(crate) fn is_passed(&self) -> bool {
+        self.at().is_some() && self.fence().is_none_or(|fence| fence.is_passed())
+    }
+
     pub(crate) fn is_sent(&self) -> bool {
         self.sent.load(Ordering::Acquire)
     }
 
-    fn set(&self, at: Instant) {
-        // Once only: it was reached then.
+    fn set(&self, at: Instant, fence: Option<Arc<dyn Fence>>) {
+        // Once only: it was reached then. Whoever sees that it is sees its fence.
+        fence.into_iter().for_each(|fence| _ = self.fence.set(fence));
         let _ = self.at.set(at);
     }
 }
@@ -89,6 +101,10 @@ struct Shared {
     less: Condvar,
     /// One program at a time, wherever it runs.
     turn: Mutex<()>,
+    /// Of the last programs that a device which computes by itself was given.
+    ahead: Mutex<VecDeque<Arc<dyn Fence>>>,
+    /// How many of them it may have to do yet when it is given another one.
+    run_ahead: usize,
 }
 
 #[derive(Default)]
@@ -101,6 +117,8 @@ struct Progress {
     sent: u64,
     /// Marks that were not reached yet, each behind the program of this number; in order.
     marks: VecDeque<(u64, Arc<Reached>)>,
+    /// Behind the last program that ran.
+    fence: Option<Arc<dyn Fence>>,
     /// Execution errors nobody was told of, with the numbers of their programs; in order.
     unreported: VecDeque<(u64, Arc<ExecError>)>,
     /// The handle is gone: the thread ends after what is queued.
@@ -112,7 +130,7 @@ impl Progress {
     fn reach_marks(&mut self, now: Instant) -> bool {
         let first = self.in_flight.front().copied().unwrap_or(u64::MAX);
         let count = self.marks.iter().take_while(|(number, _)| *number < first).count();
-        self.marks.drain(..count).for_each(|(_, mark)| mark.set(now));
+        self.marks.drain(..count).for_each(|(_, mark)| mark.set(now, self.fence.clone()));
         count > 0
     }
 }
@@ -135,7 +153,7 @@ impl Executor {
         queue_depth: usize,
     ) -> Self {
         Executor {
-            shared: Lock::new(Arc::new(Shared::new(backend, device, counters, events))),
+            shared: Lock::new(Arc::new(Shared::new(backend, device, counters, events, queue_depth))),
             handover: Handover::default(),
             queue_depth,
             thread: Lock::new(None),
@@ -280,8 +298,8 @@ impl HeldExecutor<'_> {
     pub(crate) fn begin_anew(&mut self) {
         // Dropping the handle of a thread that does not exist would detach it.
         std::mem::forget(self.thread.take());
-        let Shared { backend, device, counters, events, .. } = &**self.shared;
-        let new = Shared::new(backend.clone(), *device, counters.clone(), events.clone());
+        let Shared { backend, device, counters, events, run_ahead, .. } = &**self.shared;
+        let new = Shared::new(backend.clone(), *device, counters.clone(), events.clone(), *run_ahead);
         // Data knows its program by number.
         new.progress.lock().sent = self.sent;
         // The old one may have locks that nobody is left to unlock, and waiters that do not exist.
@@ -304,7 +322,13 @@ impl Drop for Executor {
 }
 
 impl Shared {
-    fn new(backend: Arc<dyn Backend>, device: DeviceIndex, counters: Arc<Counters>, events: Arc<EventLog>) -> Self {
+    fn new(
+        backend: Arc<dyn Backend>,
+        device: DeviceIndex,
+        counters: Arc<Counters>,
+        events: Arc<EventLog>,
+        run_ahead: usize,
+    ) -> Self {
         Shared {
             backend,
             device,
@@ -314,6 +338,8 @@ impl Shared {
             worker: OnceLock::new(),
             less: Condvar::new(),
             turn: Mutex::new(()),
+            ahead: Mutex::default(),
+            run_ahead,
         }
     }
 
@@ -389,13 +415,26 @@ impl Shared {
         program.times.overlap.ran(single_threaded, time);
         // Whatever the job still holds is let go before anyone is told that the device is idle.
         drop((program, outputs, sites));
+        let fence = self.backend.fence(self.device);
+        fence.iter().for_each(|fence| self.keep_close(fence));
         let mut progress = self.progress.lock();
+        progress.fence = fence;
         progress.in_flight.retain(|n| *n != number);
         let reached = progress.reach_marks(end);
         if progress.in_flight.is_empty() || reached {
             self.less.notify_all();
         }
         start..end
+    }
+
+    /// Waits until the device has few programs to do yet: it keeps the memory of all of them.
+    fn keep_close(&self, fence: &Arc<dyn Fence>) {
+        let mut ahead = self.ahead.lock();
+        ahead.push_back(fence.clone());
+        let far = if ahead.len() > self.run_ahead { ahead.pop_front() } else { None };
+        drop(ahead);
+        // A device that is lost says so to whoever reads from it.
+        far.into_iter().for_each(|fence| drop(fence.wait()));
     }
 
     fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {

@@ -39,23 +39,26 @@ impl Marker {
     /// Whether the device has passed it. Never waits for the device.
     pub fn is_reached(&self) -> bool {
         self.send();
-        self.reached.at().is_some()
+        self.reached.is_passed()
     }
 
     /// Waits until the device has passed it, not for what was sent later. A failure of what ran before is told by
     /// whoever reads values, or waits for the device.
     ///
     /// # Errors
-    /// Fails where the wait is interrupted.
+    /// Fails where the wait is interrupted, or the device is lost.
     pub fn wait(&self) -> Result<(), Error> {
         self.send();
-        if self.device.await_mark(&self.reached) { Ok(()) } else { Err(Error::Interrupted) }
+        if self.device.await_mark(&self.reached)? { Ok(()) } else { Err(Error::Interrupted) }
     }
 
     /// How long after another marker the device passed this one, in seconds, negative if it was before; `None` while it
     /// has not passed both.
     pub fn seconds_since(&self, earlier: &Marker) -> Option<f64> {
         let (from, to) = (earlier.reached.at()?, self.reached.at()?);
+        if let (Some(earlier), Some(fence)) = (earlier.reached.fence(), self.reached.fence()) {
+            return fence.seconds_since(&**earlier);
+        }
         let backwards = || -from.saturating_duration_since(to).as_secs_f64();
         Some(to.checked_duration_since(from).as_ref().map_or_else(backwards, Duration::as_secs_f64))
     }

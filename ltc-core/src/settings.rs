@@ -121,6 +121,12 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting("LTC_SINGLE_THREAD_SMALL", Switch, "on", "Run on one thread what is too small for several."),
     setting(
+        "LTC_CUDA_SYNC",
+        Switch,
+        "off",
+        "Wait after each step of a program on a GPU, so that an error names the operator and the line that failed.",
+    ),
+    setting(
         "LTC_SITES",
         SwitchOr(&["ask"]),
         "on",

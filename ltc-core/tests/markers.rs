@@ -161,3 +161,83 @@ fn a_wait_for_a_marker_can_be_given_up() {
     drop(gate);
     drop(value);
 }
+
+/// Lets devices that compute by themselves do all they were given. When it goes, so that a test that fails ends.
+struct Done(RecordingBackend);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.pass(usize::MAX);
+    }
+}
+
+#[test]
+fn a_marker_is_reached_when_a_device_that_computes_by_itself_has_passed_it() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    backend.compute_by_itself();
+    let _done = Done(backend.clone());
+    assert!(dev.marker().expect("a marker").is_reached(), "it was given nothing");
+    let value = apply(dev, "test::first", &upload(dev, 2));
+    let first = dev.marker().expect("a marker");
+    let value = apply(dev, "test::second", &value);
+    let second = dev.marker().expect("a marker");
+    dev.wait().expect("the programs were given to it");
+    assert!(!first.is_reached() && !second.is_reached(), "it has done neither");
+    assert!(!dev.marker().expect("a marker").is_reached(), "nothing was recorded, and it has to do what there was");
+    backend.pass(1);
+    assert!(first.is_reached() && !second.is_reached());
+    assert_eq!(second.seconds_since(&first), None);
+    let waits = thread::spawn({
+        let second = second.clone();
+        move || second.wait().map(|()| second.is_reached())
+    });
+    backend.pass(2);
+    assert!(waits.join().expect("no panic").expect("no interrupt"));
+    assert_eq!(second.seconds_since(&first), Some(1.0), "the device says when");
+    drop(value);
+}
+
+#[test]
+fn a_wait_for_a_device_that_computes_by_itself_can_be_given_up() {
+    let (backend, session) = session(never_inline());
+    let dev = session.device(0).expect("a device");
+    backend.compute_by_itself();
+    let _done = Done(backend.clone());
+    let value = apply(dev, "test::step", &upload(dev, 2));
+    let marker = dev.marker().expect("a marker");
+    dev.wait().expect("the program was given to it");
+    session.set_interrupt(|| true);
+    assert!(matches!(marker.wait(), Err(ltc_core::Error::Interrupted)));
+    drop(value);
+}
+
+#[test]
+fn a_device_that_computes_by_itself_is_not_given_more_than_it_may_have_to_do() {
+    let mut config = never_inline();
+    config.queue_depth = 2;
+    let (backend, session) = session(config);
+    let dev = session.device(0).expect("a device");
+    backend.compute_by_itself();
+    let done = Done(backend.clone());
+    let mut value = upload(dev, 2);
+    backend.take_log();
+    let given = |backend: &RecordingBackend| backend.take_log().iter().filter(|l| l.starts_with("execute")).count();
+    let mut marker = None;
+    // As many as the device may be behind, one that waits for it to come closer, and two that wait for that one.
+    for step in 0..5 {
+        value = apply(dev, &format!("test::step{step}"), &value);
+        marker = Some(dev.marker().expect("a marker"));
+    }
+    let mut seen = 0;
+    while seen < 3 {
+        seen += given(&backend);
+        thread::yield_now();
+    }
+    thread::sleep(std::time::Duration::from_millis(20));
+    assert_eq!(seen + given(&backend), 3, "two to do and one that is waited for");
+    drop(done);
+    marker.expect("there were steps").wait().expect("no interrupt");
+    assert_eq!(given(&backend), 2);
+    drop(value);
+}

@@ -39,6 +39,7 @@ fn raise(e: Error) -> PyErr {
         ErrorClass::NotImplemented => PyNotImplementedError::new_err(text),
         ErrorClass::LinAlg => of_torch("_LinAlgError", text),
         ErrorClass::OutOfMemory => of_torch("OutOfMemoryError", text),
+        ErrorClass::DeviceLost => of_torch("AcceleratorError", text),
     }
 }
 

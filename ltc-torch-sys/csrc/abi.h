@@ -50,7 +50,8 @@ enum LtcErrorClass {
   LTC_NOT_IMPLEMENTED = 4,
   LTC_LINALG = 5,
   LTC_OUT_OF_MEMORY = 6,
-  LTC_INTERRUPTED = 7
+  LTC_INTERRUPTED = 7,
+  LTC_DEVICE_LOST = 8
 };
 
 // Null until there is a failure: most calls have none, and then it costs nothing. Rust fills it through ltc_error_set.
@@ -275,6 +276,13 @@ void ltc_take_warnings(void* ctx, void (*each)(void* ctx, const char* text, size
 int ltc_place_check(int32_t place, LtcError* err);
 int ltc_place_wait(int32_t place, LtcError* err);     // until all that was put there is done
 int ltc_place_release(int32_t place, LtcError* err);  // memory kept for reuse goes back to the system
+// A point behind all that was put at a place that is not the CPU.
+typedef struct LtcFence LtcFence;
+int ltc_fence_new(int32_t place, LtcFence** out, LtcError* err);
+void ltc_fence_free(LtcFence* fence);
+int ltc_fence_passed(const LtcFence* fence, int* passed, LtcError* err);
+int ltc_fence_wait(const LtcFence* fence, LtcError* err);
+int ltc_fence_seconds(const LtcFence* from, const LtcFence* to, double* seconds, LtcError* err);  // both passed
 typedef struct {
   uint64_t cached;            // bytes kept for reuse
   uint64_t available, total;  // bytes of the whole device

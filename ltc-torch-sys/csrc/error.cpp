@@ -33,11 +33,29 @@ void raise(LtcError& err) {
     case LTC_NOT_IMPLEMENTED: TORCH_CHECK_NOT_IMPLEMENTED(false, text);
     case LTC_LINALG: TORCH_CHECK_LINALG(false, text);
     case LTC_OUT_OF_MEMORY: TORCH_CHECK_WITH(OutOfMemoryError, false, text);
+    case LTC_DEVICE_LOST: throw c10::AcceleratorError({__func__, __FILE__, __LINE__}, 0, text);
     case LTC_INTERRUPTED: interrupted(); [[fallthrough]];
     default: TORCH_CHECK(false, text);
   }
 }
 namespace {
+// Whether a GPU does nothing any more for this process after an error of this number of CUDA's: an assertion, an access
+// to memory that is not there, a kernel that does not end.
+bool is_lost(int32_t code) {
+  return code == 214 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
+}
+
+// The words of the first such error; all that is asked of the GPU later fails for the same reason.
+std::string lost(const c10::AcceleratorError& e) {
+  static std::mutex mutex;
+  static auto* first = new std::string;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (first->empty()) *first = e.what_without_backtrace();
+  return *first +
+      "\nThe GPU is lost to this process, which has to be started again. Programs run after they are sent: "
+      "with LTC_CUDA_SYNC=1 the operator and the line are those of the failure.";
+}
+
 // Where a failure is written; null without memory for it.
 LtcFailure* room(LtcError* err) noexcept {
   if (err && !err->failure) err->failure = new (std::nothrow) LtcFailure;
@@ -70,6 +88,9 @@ void capture(LtcError* err) noexcept {
     } catch (const c10::OutOfMemoryError& e) {
       cls = LTC_OUT_OF_MEMORY;
       text = e.what_without_backtrace();
+    } catch (const c10::AcceleratorError& e) {
+      cls = is_lost(e.get_error_code()) ? LTC_DEVICE_LOST : LTC_RUNTIME;
+      text = cls == LTC_DEVICE_LOST ? lost(e) : e.what_without_backtrace();
     } catch (const c10::Error& e) {
       cls = LTC_RUNTIME;
       text = e.what_without_backtrace();

@@ -156,6 +156,29 @@ int ltc_place_wait(int32_t place, LtcError* err) {
     stream_of(device).synchronize();
   });
 }
+// An event behind all that was put at a place so far.
+struct LtcFence {
+  c10::Event event;
+};
+int ltc_fence_new(int32_t place, LtcFence** out, LtcError* err) {
+  return guarded(err, [&] {
+    const c10::Device device = place_of(place);
+    OnPlace on(device);
+    auto fence = std::make_unique<LtcFence>(c10::Event(device.type(), c10::EventFlag::BACKEND_DEFAULT));
+    fence->event.record(stream_of(device));
+    *out = fence.release();
+  });
+}
+void ltc_fence_free(LtcFence* fence) { delete fence; }
+int ltc_fence_passed(const LtcFence* fence, int* passed, LtcError* err) {
+  return guarded(err, [&] { *passed = fence->event.query(); });
+}
+int ltc_fence_wait(const LtcFence* fence, LtcError* err) {
+  return guarded(err, [&] { fence->event.synchronize(); });
+}
+int ltc_fence_seconds(const LtcFence* from, const LtcFence* to, double* seconds, LtcError* err) {
+  return guarded(err, [&] { *seconds = from->event.elapsedTime(to->event) * 1e-3; });
+}
 int ltc_place_memory(int32_t place, LtcPlaceMemory* out, LtcError* err) {
   return guarded(err, [&] {
     const c10::Device device = place_of(place);

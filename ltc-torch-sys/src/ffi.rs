@@ -35,6 +35,11 @@ pub(crate) struct LtcHistory {
 }
 
 #[repr(C)]
+pub(crate) struct LtcFence {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcHold {
     _private: [u8; 0],
 }
@@ -235,6 +240,16 @@ unsafe extern "C" {
     pub(crate) fn ltc_place_wait(place: i32, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_place_release(place: i32, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_place_memory(place: i32, out: *mut PlaceMemory, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_fence_new(place: i32, out: *mut *mut LtcFence, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_fence_free(fence: *mut LtcFence);
+    pub(crate) fn ltc_fence_passed(fence: *const LtcFence, passed: *mut c_int, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_fence_wait(fence: *const LtcFence, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_fence_seconds(
+        from: *const LtcFence,
+        to: *const LtcFence,
+        seconds: *mut f64,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_place_key(name: *const c_char, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_place(t: *const c_void) -> c_int;
     pub(crate) fn ltc_tensor_dims(t: *const c_void, out: *mut LtcDims) -> c_int;
@@ -398,6 +413,7 @@ mod tests {
             ("LINALG", ErrorClass::LinAlg as i64),
             ("OUT_OF_MEMORY", ErrorClass::OutOfMemory as i64),
             ("INTERRUPTED", ErrorClass::Interrupted as i64),
+            ("DEVICE_LOST", ErrorClass::DeviceLost as i64),
             ("REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
             ("INFERENCE", i64::from(LTC_INFERENCE)),
             ("SLOT_BYTES", SLOT_BYTES as i64),

@@ -103,6 +103,67 @@ impl FromStr for Place {
     }
 }
 
+/// A point behind all that was put at a place, which its device passes when it is done.
+#[derive(Debug)]
+pub struct PlaceEvent(*mut ffi::LtcFence);
+
+// SAFETY: the handle owns an event of CUDA's, which any thread may ask, and which is recorded once, when it is made.
+unsafe impl Send for PlaceEvent {}
+// SAFETY: through `&PlaceEvent` the event is only asked.
+unsafe impl Sync for PlaceEvent {}
+
+impl PlaceEvent {
+    /// Behind all that was put there so far, at a place that is not the CPU.
+    ///
+    /// # Errors
+    /// Fails where the device is lost.
+    pub fn record(place: Place) -> Result<PlaceEvent, TorchError> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: on success `out` is new and ours.
+        unsafe { err.check(ffi::ltc_fence_new(place.code(), &mut out, err.as_ptr()))? };
+        Ok(PlaceEvent(out))
+    }
+
+    /// Whether the device has passed it. Never waits.
+    ///
+    /// # Errors
+    /// Fails where the device is lost.
+    pub fn is_passed(&self) -> Result<bool, TorchError> {
+        let (err, mut passed) = (ErrorSlot::new(), 0);
+        // SAFETY: the event is live, and `passed` valid for the call.
+        unsafe { err.check(ffi::ltc_fence_passed(self.0, &mut passed, err.as_ptr()))? };
+        Ok(passed != 0)
+    }
+
+    /// Waits until the device has passed it.
+    ///
+    /// # Errors
+    /// Fails where the device is lost.
+    pub fn wait(&self) -> Result<(), TorchError> {
+        let err = ErrorSlot::new();
+        // SAFETY: the event is live.
+        unsafe { err.check(ffi::ltc_fence_wait(self.0, err.as_ptr())) }
+    }
+
+    /// How long after another one of the same device it was passed, in seconds, by the device's clock.
+    ///
+    /// # Errors
+    /// Fails where one of them was not passed yet, or the device is lost.
+    pub fn seconds_since(&self, earlier: &PlaceEvent) -> Result<f64, TorchError> {
+        let (err, mut seconds) = (ErrorSlot::new(), 0.0);
+        // SAFETY: both events are live, and `seconds` is valid for the call.
+        unsafe { err.check(ffi::ltc_fence_seconds(earlier.0, self.0, &mut seconds, err.as_ptr()))? };
+        Ok(seconds)
+    }
+}
+
+impl Drop for PlaceEvent {
+    fn drop(&mut self) {
+        // SAFETY: owned, freed once.
+        unsafe { ffi::ltc_fence_free(self.0) }
+    }
+}
+
 /// Includes a dispatch key of libtorch's, by its name, while something is put at a place that is not the CPU. Tests
 /// without a GPU have the values of CUDA's kernels computed under one.
 ///

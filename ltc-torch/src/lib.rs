@@ -98,6 +98,9 @@ pub struct Options {
     /// Run on one thread what is too small for several, though libtorch would start them
     /// ([`TsConfig::single_thread_small`]). `LTC_SINGLE_THREAD_SMALL`; on.
     pub single_thread_small: bool,
+    /// Wait after each step on a GPU, so that an error names the operator and the line that failed. `LTC_CUDA_SYNC`;
+    /// off.
+    pub cuda_sync: bool,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
@@ -126,6 +129,7 @@ impl Options {
             pool_bytes: vars.number("LTC_POOL_BYTES").unwrap_or(1 << 30),
             budget_bytes: vars.number("LTC_MEMORY_BUDGET").unwrap_or(0),
             single_thread_small: switch("LTC_SINGLE_THREAD_SMALL"),
+            cuda_sync: vars.switch("LTC_CUDA_SYNC").unwrap_or(false),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
@@ -221,6 +225,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         pool_bytes: options.pool_bytes,
         budget_bytes: options.budget_bytes,
         single_thread_small: options.single_thread_small,
+        sync_steps: options.cuda_sync,
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

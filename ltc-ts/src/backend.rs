@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ltc_backend::{
-    Backend, BackendError, Buffer, Capacity, DeviceIndex, Executable, HostTensor, MemoryInfo, MemoryReset,
+    Backend, BackendError, Buffer, Capacity, DeviceIndex, Executable, Fence, HostTensor, MemoryInfo, MemoryReset,
 };
 use ltc_ir::{DType, Graph, Layout, LayoutRef};
 use ltc_torch_sys::{Generator, Held, Place, Tensor, TorchError, at_place, pool_stats, set_pool_limit};
@@ -14,6 +14,7 @@ use crate::{
     exec::{
         Meter, Profile, RunStats, StepTime, TchBuffer, TsExecutable,
         buffer::{tensor_from_bytes, tensor_to_bytes, wrap},
+        fence,
     },
     host,
     program::Program,
@@ -183,6 +184,10 @@ impl Backend for TsBackend {
 
     fn attach_executor_thread(&self, _device: DeviceIndex, state: u64) {
         ltc_torch_sys::set_num_threads(usize::try_from(state).unwrap_or(1));
+    }
+
+    fn fence(&self, device: DeviceIndex) -> Option<Arc<dyn Fence>> {
+        fence(self.place(device).ok()?)
     }
 
     /// CPU kernels are done when they return, so there is nothing to wait for; elsewhere they are under way.

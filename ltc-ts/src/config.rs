@@ -56,6 +56,8 @@ pub struct TsConfig {
     /// ([`ltc_backend::Inputs::single_threaded`]). Only with [`Fusion::Full`], as sums may have other bits then; which
     /// they have follows from the program, never from measured times.
     pub single_thread_small: bool,
+    /// Wait after each step at places that are not the CPU, so that a failure is told of the step that failed.
+    pub sync_steps: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
     pub threads: Option<u16>,
 }
@@ -71,6 +73,7 @@ impl Default for TsConfig {
             pool_bytes: 1 << 30,
             budget_bytes: 0,
             single_thread_small: true,
+            sync_steps: false,
             threads: None,
         }
     }

@@ -1,6 +1,9 @@
 //! What goes between host and device: copies, sync points and waits.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ltc_backend::{Buffer, ExecError, HostTensor};
 
@@ -12,6 +15,9 @@ use crate::{
     executor::Reached,
     metrics,
 };
+
+/// How often a device that computes by itself is asked whether it has passed a fence, by who may give the wait up.
+const POLL: Duration = Duration::from_micros(50);
 
 impl Device {
     /// The data of a value: a sync point for everything pending, so that a loop that reads its loss each step runs one
@@ -113,10 +119,22 @@ impl Device {
         mark
     }
 
-    /// Waits for a mark; false if the wait was given up.
-    pub(crate) fn await_mark(&self, mark: &Reached) -> bool {
+    /// Waits for a mark, and for a device that computes by itself to pass it; false if the wait was given up.
+    pub(crate) fn await_mark(&self, mark: &Reached) -> Result<bool, Error> {
         self.0.executor.handover.needed(Instant::now(), self.recorded());
-        self.0.executor.await_mark(mark, &|| self.0.runtime.is_interrupted())
+        let given_up = || self.0.runtime.is_interrupted();
+        if !self.0.executor.await_mark(mark, &given_up) {
+            return Ok(false);
+        }
+        let Some(fence) = mark.fence() else { return Ok(true) };
+        while !fence.is_passed() {
+            if given_up() {
+                return Ok(false);
+            }
+            std::thread::sleep(POLL);
+        }
+        fence.wait()?;
+        Ok(true)
     }
 
     fn exec_error(&self, error: Arc<ExecError>) -> Error {

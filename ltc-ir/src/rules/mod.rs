@@ -54,13 +54,15 @@ pub enum ErrorClass {
     OutOfMemory = 6,
     /// No mistake: whoever waited was called away, in Python by a signal whose handler raised.
     Interrupted = 7,
+    /// `torch.AcceleratorError`: the device does nothing any more for this process.
+    DeviceLost = 8,
 }
 
 impl ErrorClass {
     /// The class of this number.
     pub fn from_code(code: i32) -> Option<Self> {
-        use ErrorClass::{Index, Interrupted, LinAlg, NotImplemented, OutOfMemory, Runtime, Type, Value};
-        let all = [Runtime, Index, Value, Type, NotImplemented, LinAlg, OutOfMemory, Interrupted];
+        use ErrorClass::{DeviceLost, Index, Interrupted, LinAlg, NotImplemented, OutOfMemory, Runtime, Type, Value};
+        let all = [Runtime, Index, Value, Type, NotImplemented, LinAlg, OutOfMemory, Interrupted, DeviceLost];
         all.into_iter().find(|&class| class as i32 == code)
     }
 }

@@ -205,7 +205,13 @@ impl Run<'_> {
             return self.run_unpoisoned_outputs(instr, fused);
         }
         let before = self.written_addresses(instr);
-        let outcome = self.call(instr);
+        let mut outcome = self.call(instr);
+        if program.sync_steps {
+            outcome = outcome.and_then(|values| match program.place.wait() {
+                Ok(()) => Ok(values),
+                Err(error) => Err(self.failed(instr, error)),
+            });
+        }
         self.stats.steps += 1;
         self.stats.kernels +=
             u64::from(matches!(instr.kind, InstrKind::Fused(_) | InstrKind::Bernoulli(_) | InstrKind::MaxPool(_)));

@@ -7,12 +7,14 @@
 //! | `interp.rs` | the run loop |
 //! | `parallel_branches.rs`, `worker.rs` | steps that do not depend on each other, on two threads |
 //! | `launch.rs` | kernels on libtorch's tensors |
+//! | `fence.rs` | points in the work of a place that is not the CPU |
 //! | `buffer.rs` | what a device buffer is, and who may touch its memory |
 //! | `memory_meter.rs` | bytes in use |
 //! | `profile.rs` | where time goes |
 
 pub(crate) mod buffer;
 mod executable;
+mod fence;
 mod interp;
 mod launch;
 mod memory_meter;
@@ -23,6 +25,7 @@ mod worker;
 
 pub use buffer::TchBuffer;
 pub use executable::TsExecutable;
+pub(crate) use fence::fence;
 pub use interp::RunStats;
 pub(crate) use memory_meter::Meter;
 pub(crate) use profile::Profile;

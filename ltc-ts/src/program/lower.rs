@@ -91,6 +91,8 @@ impl Program {
             template: template.map(ReuseFrom::new),
             program: Program {
                 graph: source.clone(),
+                place: target.place,
+                sync_steps: target.config.sync_steps && !target.place.is_cpu(),
                 lowered: graph.clone(),
                 provenance,
                 instrs: Vec::with_capacity(fusion_plan.items.len()),

@@ -17,7 +17,7 @@ use std::{ops::Range, sync::Arc};
 
 use ltc_ir::{Assumption, Graph, LayoutRef, Props, ValueId};
 use ltc_kernels::MaxPool;
-use ltc_torch_sys::Plan;
+use ltc_torch_sys::{Place, Plan};
 
 use crate::fusion::{FusedKernelStep, liveness::OperandUse};
 
@@ -28,6 +28,10 @@ pub use memory_budget::MemoryPlan;
 pub struct Program {
     /// As given.
     pub(crate) graph: Arc<Graph>,
+    /// Where it runs.
+    pub(crate) place: Place,
+    /// Wait after each step.
+    pub(crate) sync_steps: bool,
     /// As rewritten, if that is another one.
     pub(crate) rewritten: Arc<Graph>,
     /// Per node of the graph that runs the node of the rewritten one it comes from; empty if that is the same.
