@@ -13,8 +13,7 @@ namespace {
 // allow no such tensors (FakeTensor). It looks at shapes and dtypes alone, symbolic ones too.
 int64_t choice(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout,
                bool causal, std::optional<double> scale, bool gqa) {
-  const bool is_lazy_device = q.device().type() == kLazy && q.device().has_index();
-  if (is_lazy_device && !place_of_device(q.device().index()).is_cpu()) return (int64_t)at::SDPBackend::math;
+  if (!is_on_cpu(q)) return (int64_t)at::SDPBackend::math;
   return at::native::_fused_sdp_choice_cpp(q, k, v, mask, dropout, causal, scale, gqa);
 }
 }  // namespace

@@ -255,17 +255,19 @@ bool mask_left_aligned(const Tensor&, const Tensor&) { return false; }
 
 // Programs that ask whether they are on the CPU give integers to accelerators, as CUDA counts them too.
 Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
-  if (at::isIntegralType(self.scalar_type(), false))
+  if (is_on_cpu(self) && at::isIntegralType(self.scalar_type(), false))
     return at::histc(self.to(at::kDouble), bins, min, max).to(self.scalar_type());
   Stack s{self, bins, min, max};
   run(op("aten::histc"), &s);
   return s.back().toTensor();
 }
 
-// libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit.
+// libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit,
+// where the CPU computes.
 Tensor dropout(const Tensor& input, double p, bool train) {
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.sym_numel() == 0) return input;
+  if (!is_on_cpu(input) && p < 1) return std::get<0>(at::native_dropout(input, p, train));
   if (p == 1) return input.mul(at::zeros({}, input.options()));
   return input * at::empty_like(input).bernoulli_(1 - p).div_(1 - p);
 }

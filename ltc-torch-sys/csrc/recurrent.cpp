@@ -146,7 +146,7 @@ bool takes_fused_layer(const Tensor& input, at::TensorList hx, at::TensorList pa
   bool floats = input.scalar_type() == at::kFloat;
   for (auto& list : {hx, params})
     for (auto& t : list) floats &= is_lazy(t) && t.scalar_type() == at::kFloat;
-  return floats && at::globalContext().userEnabledMkldnn() && input.sym_numel() != 0 &&
+  return floats && is_on_cpu(input) && at::globalContext().userEnabledMkldnn() && input.sym_numel() != 0 &&
       hx[0].sym_size(2) == hx[1].sym_size(2);
 }
 

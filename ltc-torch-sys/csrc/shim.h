@@ -86,6 +86,11 @@ struct BelowAutograd {
 // ---- places (place.cpp): where the values of a lazy device are ----
 c10::Device place_of(int32_t code);                  // by its number in abi.h
 c10::Device place_of_device(c10::DeviceIndex lazy);  // of a lazy device
+// Of a tensor that says which device it is on; the CPU for all others.
+inline bool is_on_cpu(const Tensor& t) {
+  const c10::Device d = t.device();
+  return d.type() != kLazy || !d.has_index() || place_of_device(d.index()).is_cpu();
+}
 // While it lives, what this thread asks of a place goes to the one stream of ours there. Below `BelowAutograd`, which
 // sets all dispatch keys.
 struct OnPlace {
