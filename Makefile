@@ -13,6 +13,7 @@
 #                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
 # make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
 # make races     the executor, placeholders and waits under ThreadSanitizer, where there is a nightly compiler
+# make test-dry  libtorch's CUDA host code without a GPU, over a stand-in of the CUDA runtime (docs/cuda.md)
 # make miri      the crates without libtorch under Miri, where it is installed
 
 DATA ?=
@@ -28,11 +29,11 @@ STEPS ?= 20
 ITERATIONS ?= 100000
 
 .PHONY: modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak soak-ranks fuzz-parse help setup mnist test python bench
-.PHONY: opinfo matrix test-cuda bench-cuda
+.PHONY: opinfo matrix test-dry test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
-	@echo "other targets: setup python bench opinfo matrix test-cuda bench-cuda; all checks: cargo xtask ci"
+	@echo "other targets: setup python bench opinfo matrix test-dry test-cuda bench-cuda; all checks: cargo xtask ci"
 
 setup:
 	@scripts/setup.sh
@@ -142,5 +143,14 @@ miri:
 	LTC_ISA=portable MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-kernels --lib --test loops \
 		-- --skip jit --skip two_last_places
 
+test-dry: setup
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/requirements-test.txt
+	cargo xtask dry $(ARGS)
+
+# A driver that sees a GPU.
+GPU = nvidia-smi -L 2>/dev/null | grep -q GPU
+
 test-cuda bench-cuda:
-	@echo "make $@: there is no CUDA support yet (README, What is missing)" >&2; exit 1
+	@if $(GPU); then echo "make $@: there is a GPU, but nothing to run on it: ltc has no CUDA place yet (docs/cuda.md)"; \
+	else echo "make $@: no GPU here. It needs one of sm_75 or newer, a driver 580 or newer (nvidia-smi -L lists it) and a torch"; \
+	echo "with CUDA; ltc itself has no CUDA place yet (docs/cuda.md). What needs no GPU: make test-dry"; fi >&2; exit 2

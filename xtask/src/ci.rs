@@ -11,7 +11,7 @@ const PURE: [&str; 4] = ["ltc-ir", "ltc-backend", "ltc-core", "ltc-kernels"];
 const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
 
 /// Where the C++ is.
-const CPP: &str = "ltc-torch-sys/csrc";
+const CPP: [&str; 2] = ["ltc-torch-sys/csrc", "tests/cuda"];
 
 /// What the clang-format says that `.clang-format` is written for.
 const CLANG_FORMAT: &str = "version 23.";
@@ -94,12 +94,16 @@ fn formatter(root: &Path, name: &str, version: &str) -> Option<String> {
 fn cpp_format(root: &Path) -> Result<()> {
     let Some(program) = formatter(root, "clang-format", CLANG_FORMAT) else { return Ok(()) };
     let mut args = vec!["--dry-run".to_owned(), "-Werror".to_owned()];
-    let mut folders = vec![CPP.to_owned()];
+    let mut folders = CPP.map(str::to_owned).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(root.join(&folder)).with_context(|| folder.clone())? {
             let entry = entry?;
             let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            if entry.file_type()?.is_dir() { &mut folders } else { &mut args }.push(path);
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if path.ends_with(".cpp") || path.ends_with(".h") {
+                args.push(path);
+            }
         }
     }
     args[2..].sort_unstable();

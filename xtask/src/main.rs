@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod codegen;
+mod dry;
 mod tidy;
 
 use std::{
@@ -30,6 +31,8 @@ enum Command {
     Codegen(codegen::Options),
     /// The house rules: crate edges, import circles, names, sizes, paths that exist, and more.
     Tidy,
+    /// libtorch's CUDA host code without a GPU, over a stand-in of the CUDA runtime (`docs/cuda.md`).
+    Dry(dry::DryOptions),
     /// The benchmarks of all crates, and models beside every peer: one table.
     Bench(bench::BenchOptions),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Ci(scope) => ci::run(&root, &scope),
         Command::Codegen(options) => codegen::run(&root, &options),
         Command::Tidy => tidy::run(&root),
+        Command::Dry(options) => dry::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
     };
     match result {

@@ -1,0 +1,181 @@
+//! `cargo xtask dry`: libtorch's own CUDA host code, tested without a GPU. A stand-in of the CUDA runtime
+//! (`tests/cuda`) is built and preloaded; docs/cuda.md says what that can show.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+#[derive(clap::Args)]
+pub(crate) struct DryOptions {
+    /// Write the layouts that the survey finds to `tests/cuda/layouts.txt` instead of comparing them.
+    #[arg(long)]
+    layouts: bool,
+    /// Run these tests only, of `ltc-python/tests/dry`, and no survey; what pytest takes.
+    tests: Vec<String>,
+}
+
+/// Where the sources of the stand-in and of the shadow are.
+const SOURCES: &str = "tests/cuda";
+
+/// What the shadow is made of; all other sources are the stand-in's.
+const SHADOW: &str = "shadow.cpp";
+
+/// Its tests.
+const TESTS: &str = "ltc-python/tests/dry";
+
+const PYTHON: &str = ".venv/bin/python";
+
+/// What the tests run with, beside the stand-in.
+const ENVIRONMENT: [(&str, &str); 3] = [
+    // cuBLASLt asks the driver itself.
+    ("DISABLE_ADDMM_CUDA_LT", "1"),
+    // Kernels that torch compiles with Triton need a driver.
+    ("TORCH_DISABLE_NATIVE_JIT", "1"),
+    ("TORCH_CPP_LOG_LEVEL", "ERROR"),
+];
+
+/// Prints the CUDA version that torch was built for, and the folders of torch and of the CUDA headers.
+const ASK_TORCH: &str = "
+import pathlib, sysconfig, torch
+site = pathlib.Path(torch.__file__).parent.parent
+version = torch.version.cuda or ''
+print(version)
+print(site / 'torch')
+for folder in dict.fromkeys([site, pathlib.Path(sysconfig.get_path('purelib'))]):
+    print(folder / 'nvidia' / ('cu' + version.split('.')[0]) / 'include')";
+
+/// The torch of `.venv`.
+struct Torch {
+    cuda: String,
+    folder: PathBuf,
+    headers: Vec<PathBuf>,
+}
+
+/// Builds what is tested with, then runs the tests with work done late and at once, and the survey of layouts.
+pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
+    let start = Instant::now();
+    println!("==> CUDA without a GPU: libtorch's host code over a stand-in of the CUDA runtime (docs/cuda.md)");
+    let torch = Torch::ask(root)?;
+    if torch.cuda.is_empty() {
+        println!("    skipped: the torch of .venv is built without CUDA");
+        return Ok(());
+    }
+    torch.need_headers(root)?;
+    let out = root.join("target/dry");
+    fs::create_dir_all(out.join("kernels")).with_context(|| out.display().to_string())?;
+    let stand_in = build(root, &torch, &out)?;
+    if !options.layouts {
+        for order in ["late", "early"] {
+            println!("==> tests, with work done {order}");
+            let mut args = vec!["-m", "pytest", "-q", "-p", "no:cacheprovider"];
+            let all = [TESTS.to_owned()];
+            args.extend(if options.tests.is_empty() { &all } else { options.tests.as_slice() }.iter().map(|x| &**x));
+            python(root, &stand_in, order, &args)?;
+        }
+    }
+    if options.tests.is_empty() {
+        println!("==> layouts of results on the CPU, Meta and CUDA");
+        let (program, table) = (format!("{TESTS}/survey.py"), format!("{SOURCES}/layouts.txt"));
+        let mut args = vec![program.as_str(), &table];
+        args.extend(options.layouts.then_some("--write"));
+        python(root, &stand_in, "early", &args)?;
+    }
+    println!("==> done in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+impl Torch {
+    fn ask(root: &Path) -> Result<Torch> {
+        let out = Command::new(PYTHON).args(["-c", ASK_TORCH]).current_dir(root).output();
+        let out = out.with_context(|| format!("{PYTHON} did not start: run `make setup`"))?;
+        if !out.status.success() {
+            bail!("torch does not import: {}", String::from_utf8_lossy(&out.stderr));
+        }
+        let text = String::from_utf8(out.stdout).context("what torch says about itself")?;
+        let mut lines = text.lines().map(str::to_owned);
+        let cuda = lines.next().unwrap_or_default();
+        let folder = lines.next().unwrap_or_default().into();
+        Ok(Torch { cuda, folder, headers: lines.map(PathBuf::from).collect() })
+    }
+
+    /// CUDA's headers come with torch, but for some that have a package of their own.
+    fn need_headers(&self, root: &Path) -> Result<()> {
+        if self.headers.iter().any(|folder| folder.join("crt/host_defines.h").is_file()) {
+            return Ok(());
+        }
+        let package = format!("nvidia-cuda-crt=={}.*", self.cuda);
+        println!("    installing {package} into .venv: headers that the stand-in is built with");
+        let args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", &package];
+        checked(Command::new(PYTHON).args(args).current_dir(root))
+    }
+}
+
+/// Builds the stand-in and the shadow where they are not up to date; gives the path of the stand-in.
+fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(root.join(SOURCES)).context(SOURCES)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "cpp") && !path.ends_with(SHADOW) {
+            sources.push(path);
+        }
+    }
+    sources.sort();
+    // libtorch and the CUDA libraries look for the driver under this name.
+    let stand_in = out.join("libcuda.so.1");
+    let mut args = ["-Wl,-soname,libcuda.so.1", "-Wno-attributes", "-ldl"].map(str::to_owned).to_vec();
+    args.extend(torch.headers.iter().map(|folder| format!("-I{}", folder.display())));
+    compile(root, &sources, &args, &stand_in)?;
+
+    let include = torch.folder.join("include");
+    let mut args = vec![format!("-isystem{}", include.display())];
+    args.push(format!("-isystem{}", include.join("torch/csrc/api/include").display()));
+    args.push(format!("-L{}", torch.folder.join("lib").display()));
+    args.extend(["-ltorch_cpu".to_owned(), "-lc10".to_owned(), stand_in.display().to_string()]);
+    compile(root, &[root.join(SOURCES).join(SHADOW)], &args, &out.join("libdry_shadow.so"))?;
+    Ok(stand_in)
+}
+
+/// Compiles a shared object, unless it was made by this very command from these very texts.
+fn compile(root: &Path, sources: &[PathBuf], args: &[String], output: &Path) -> Result<()> {
+    let mut command = Command::new(env::var("CXX").unwrap_or_else(|_| "c++".to_owned()));
+    command.args(["-std=c++20", "-O1", "-Wall", "-shared", "-fPIC"]).args(sources).args(args).arg("-o").arg(output);
+    let mut made_of = format!("{command:?}\n");
+    for header in ["dry_cuda.h", "dry_shadow.h", "runtime.h"].map(|name| root.join(SOURCES).join(name)) {
+        made_of += &fs::read_to_string(&header).with_context(|| header.display().to_string())?;
+    }
+    for source in sources {
+        made_of += &fs::read_to_string(source).with_context(|| source.display().to_string())?;
+    }
+    let stamp = output.with_extension("made_of");
+    if output.is_file() && fs::read_to_string(&stamp).is_ok_and(|text| text == made_of) {
+        return Ok(());
+    }
+    println!("    building {}", output.display());
+    checked(&mut command)?;
+    fs::write(&stamp, made_of).with_context(|| stamp.display().to_string())
+}
+
+/// Runs Python over the stand-in.
+fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()> {
+    let mut command = Command::new(PYTHON);
+    command.args(args).current_dir(root).envs(ENVIRONMENT);
+    command.env("LD_PRELOAD", stand_in).env("DRY_CUDA_ORDER", order);
+    command.env("PYTORCH_KERNEL_CACHE_PATH", stand_in.with_file_name("kernels"));
+    checked(&mut command)
+}
+
+fn checked(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("{program} did not start"))?;
+    if !status.success() {
+        bail!("{program} failed: {status}");
+    }
+    println!("    {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
