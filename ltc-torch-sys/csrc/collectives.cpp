@@ -329,7 +329,7 @@ Tensor& wait(Tensor& x, const Tensor& handle, const std::optional<Tensor>&) {
   {
     std::lock_guard<std::mutex> lock(u.mutex);
     auto found = u.all.find(*handle.const_data_ptr<int64_t>());
-    TORCH_CHECK(found != u.all.end(), "a collective is waited for twice");
+    TORCH_CHECK(found != u.all.end(), "what is waited for was there before, or its process group is gone");
     begun = found->second;
   }
   try {
@@ -378,9 +378,13 @@ void wait_for_all() {
 
 Engine open_group(const Group& group) {
   const string& name = group->getGroupName();
+  const auto of = group->getDeviceTypes();
+  const auto serves = [&](c10::DeviceType type) {
+    return std::any_of(of.begin(), of.end(), [=](c10::Device device) { return device.type() == type; });
+  };
   Engine own;
-  if (group->hasBackendForDeviceType(kLazy)) own = group->getBackend(kLazy);
-  const bool shared = own && group->hasBackendForDeviceType(c10::kCPU) && group->getBackend(c10::kCPU) == own;
+  if (serves(kLazy)) own = group->getBackend(kLazy);
+  const bool shared = own && serves(c10::kCPU) && group->getBackend(c10::kCPU) == own;
   TORCH_CHECK(own && !shared, "the process group ", name,
               shared ? " shares one engine between cpu and " : " has no engine for ",
               "ltc tensors, whose collectives run on a thread of their own: make it with "
@@ -398,7 +402,7 @@ Engine open_group(const Group& group) {
     if (is_new) g.open[name] = own;
   }
   // A group whose only engine is called gloo is asked for it by that name (DDP's log does).
-  if (!group->hasBackendForDeviceType(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
+  if (!serves(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
   if (is_new) return own;
   // A group of that name was destroyed; its last programs run on its engine.
   wait_for_all();
@@ -421,19 +425,21 @@ void close_groups() {
   }
   auto& u = under_way();
   std::unique_lock<std::mutex> lock(u.mutex);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   // Others have use for collectives whose results nobody here needs.
   auto begun = u.all;
   lock.unlock();
   for (auto& [number, each] : begun) {
-    if (each->is_message()) continue;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (each->is_message() || left.count() <= 0) continue;
     try {
-      each->work->wait(kPatience);
+      each->work->wait(left);
     } catch (const std::exception&) {
-      // Their ranks have the error.
+      // Other ranks have the error, too, or this one had it.
     }
   }
   lock.lock();
-  const bool taken = u.changed.wait_for(lock, kPatience, [&] { return u.messages.empty(); });
+  const bool taken = u.changed.wait_until(lock, end, [&] { return u.messages.empty(); });
   const auto lost = std::count_if(u.all.begin(), u.all.end(), [](auto& each) { return each.second->is_message(); });
   lock.unlock();
   if (lost)

@@ -93,6 +93,7 @@ class _Importing(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        """DTensor's own loader, which tells it how the device draws once the module has run."""
         if fullname != _MODULE:
             return None
         sys.meta_path.remove(self)
