@@ -13,7 +13,7 @@
 #                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
 # make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
 # make races     the executor, placeholders and waits under ThreadSanitizer, where there is a nightly compiler
-# make test-dry  libtorch's CUDA host code without a GPU, over a stand-in of the CUDA runtime (docs/cuda.md)
+# make test-dry  CUDA without a GPU: libtorch's host code, and ltc on it, over a stand-in of the CUDA runtime (docs/cuda.md)
 # make miri      the crates without libtorch under Miri, where it is installed
 
 DATA ?=
@@ -143,8 +143,7 @@ miri:
 	LTC_ISA=portable MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p ltc-kernels --lib --test loops \
 		-- --skip jit --skip two_last_places
 
-test-dry: setup
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/requirements-test.txt
+test-dry: python
 	cargo xtask dry $(ARGS)
 
 # A driver that sees a GPU.

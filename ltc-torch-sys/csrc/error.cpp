@@ -45,12 +45,15 @@ bool is_lost(int32_t code) {
   return code == 214 || code == 700 || code == 702 || code == 710 || (code >= 714 && code <= 719);
 }
 
+std::atomic<bool> g_lost{false};
+
 // The words of the first such error; all that is asked of the GPU later fails for the same reason.
 std::string lost(const c10::AcceleratorError& e) {
   static std::mutex mutex;
   static auto* first = new std::string;
   std::lock_guard<std::mutex> lock(mutex);
   if (first->empty()) *first = e.what_without_backtrace();
+  g_lost = true;
   return *first +
       "\nThe GPU is lost to this process, which has to be started again. Programs run after they are sent: "
       "with LTC_CUDA_SYNC=1 the operator and the line are those of the failure.";
@@ -110,6 +113,7 @@ void capture(LtcError* err) noexcept {
   } catch (...) {
   }
 }
+bool is_device_lost() { return g_lost; }
 BelowAutograd::BelowAutograd()
     : guard(c10::default_included_set, c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView) {
 }

@@ -11,7 +11,10 @@ const Tensor& of(const void* t) { return *static_cast<const Tensor*>(t); }
 
 extern "C" {
 void* ltc_tensor_clone(const void* t) { return new Tensor(of(t)); }
-void ltc_tensor_free(void* t) { delete static_cast<Tensor*>(t); }
+void ltc_tensor_free(void* t) {
+  if (C10_UNLIKELY(is_device_lost()) && of(t).is_cuda()) return;
+  delete static_cast<Tensor*>(t);
+}
 void* ltc_tensor_data(const void* t) {
   try {
     return of(t).mutable_data_ptr();

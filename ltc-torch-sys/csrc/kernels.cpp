@@ -262,6 +262,15 @@ Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::
   return s.back().toTensor();
 }
 
+// `group_norm` keeps the layout of its input for all devices but those of others' kernels, which want it contiguous.
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& x, const std::optional<Tensor>& weight,
+                                                     const std::optional<Tensor>& bias, c10::SymInt n, c10::SymInt c,
+                                                     c10::SymInt hxw, int64_t group, double eps) {
+  Stack s{is_on_cpu(x) ? x : x.contiguous(), weight, bias, n, c, hxw, group, eps};
+  run(op("aten::native_group_norm"), &s);
+  return {s[s.size() - 3].toTensor(), s[s.size() - 2].toTensor(), s.back().toTensor()};
+}
+
 // libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit,
 // where the CPU computes.
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -296,6 +305,7 @@ void register_explicit(torch::Library& m) {
   m.impl("_nested_tensor_from_mask_left_aligned", mask_left_aligned);
   m.impl("dropout", dropout);
   m.impl("histc", histc);
+  m.impl("native_group_norm", native_group_norm);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
 }
 void register_composites(torch::Library& autograd) { autograd.impl("dropout", dropout); }

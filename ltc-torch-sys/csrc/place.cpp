@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
@@ -41,11 +42,18 @@ c10::Stream stream_of(c10::Device device) {
   return found->second;
 }
 
-// Memory of the host that a device reads and writes by itself.
-Tensor staging_like(const Tensor& t) {
-  return at::detail::empty_strided_generic(t.sizes(), t.strides(), at::getHostAllocator(c10::kCUDA),
-                                           DispatchKeySet(DispatchKey::CPU), t.scalar_type());
-}
+// Memory of the host that a device reads and writes by itself. A device that is lost does not take it back: that would
+// be an error in a destructor.
+struct Staging {
+  Tensor memory;
+  const int failing = std::uncaught_exceptions();
+  explicit Staging(const Tensor& like)
+      : memory(at::detail::empty_strided_generic(like.sizes(), like.strides(), at::getHostAllocator(c10::kCUDA),
+                                                 DispatchKeySet(DispatchKey::CPU), like.scalar_type())) {}
+  ~Staging() {
+    if (std::uncaught_exceptions() > failing) new Tensor(std::move(memory));
+  }
+};
 
 // Values up to this size are staged, so that nobody waits for their transfer; larger ones would keep as much memory of
 // the host from the system as they have themselves.
@@ -104,31 +112,43 @@ at::Generator default_generator_at(c10::Device place) {
 }
 
 namespace {
-Tensor at_host(const Tensor& t) {
-  if (t.device().is_cpu()) return t;
-  OnPlace on(t.device());
+// Elements that lie upon each other are moved as the memory that they share.
+template <class F> Tensor moved(const Tensor& t, F move) {
+  if (t.is_non_overlapping_and_dense() || at::has_internal_overlap(t) == at::MemOverlap::No) return move(t);
+  const Tensor memory = t.as_strided({storage_elements(t.sizes(), t.strides())}, {1}, t.storage_offset());
+  return move(memory).as_strided(t.sizes(), t.strides(), 0);
+}
+
+Tensor to_cpu(const Tensor& t) {
   Tensor host = at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type());
   if (!is_staged(t)) return host.copy_(t);
-  Tensor staging = staging_like(t);
-  staging.copy_(t, /*non_blocking=*/true);
+  Staging staging(t);
+  staging.memory.copy_(t, /*non_blocking=*/true);
   c10::Event there(c10::kCUDA);
   there.record(stream_of(t.device()));
   there.synchronize();
-  return host.copy_(staging);
+  return host.copy_(staging.memory);
 }
 }  // namespace
 
 Tensor at_place(const Tensor& t, c10::Device place) {
   BelowAutograd guard;
-  if (place.is_cpu()) return at_host(t);
+  if (place.is_cpu()) {
+    if (t.device().is_cpu()) return t;
+    OnPlace on(t.device());
+    return moved(t, to_cpu);
+  }
   const bool is_host = t.device().is_cpu();
   TORCH_CHECK_NOT_IMPLEMENTED(is_host || t.is_cuda(), "ltc: values on ", t.device(), " cannot go to ", place);
   if (!is_host) wait_for(t, stream_of(place));
   if (t.device() == place) return t;
   OnPlace on(place);
-  Tensor made = at::empty_strided(t.sizes(), t.strides(), t.options().device(place).pinned_memory(false));
-  if (is_host && is_staged(t)) return made.copy_(staging_like(t).copy_(t), /*non_blocking=*/true);
-  return made.copy_(t);
+  return moved(t, [&](const Tensor& t) {
+    Tensor made = at::empty_strided(t.sizes(), t.strides(), t.options().device(place).pinned_memory(false));
+    if (!is_host || !is_staged(t)) return made.copy_(t);
+    Staging staging(t);
+    return made.copy_(staging.memory.copy_(t), /*non_blocking=*/true);
+  });
 }
 }  // namespace ltc
 
@@ -169,7 +189,9 @@ int ltc_fence_new(int32_t place, LtcFence** out, LtcError* err) {
     *out = fence.release();
   });
 }
-void ltc_fence_free(LtcFence* fence) { delete fence; }
+void ltc_fence_free(LtcFence* fence) {
+  if (!is_device_lost()) delete fence;
+}
 int ltc_fence_passed(const LtcFence* fence, int* passed, LtcError* err) {
   return guarded(err, [&] { *passed = fence->event.query(); });
 }

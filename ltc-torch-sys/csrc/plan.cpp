@@ -418,7 +418,13 @@ void LtcPlan::run(void* const* operands, const uint8_t* reusable, const uint64_t
   if (pseudo != Pseudo::No) return run_pseudo(operands, reusable, numbers, outs);
   c10::SmallVector<Tensor, 4> made;
   c10::SmallVector<at::Generator, 1> generators;
-  call(operands, reusable, numbers, made, generators);
+  try {
+    call(operands, reusable, numbers, made, generators);
+  } catch (const c10::AcceleratorError&) {
+    // It may be lost, and could not take the memory back.
+    if (!place.is_cpu()) new c10::SmallVector<Tensor, 4>(std::move(made));
+    throw;
+  }
   TORCH_CHECK(made.size() + generators.size() == results.size(), name, " gave ", made.size(),
               " results, recorded were ", results.size() - generators.size());
   for (size_t i = 0; i < made.size(); i++) made[i] = fit(std::move(made[i]), i);

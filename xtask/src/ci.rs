@@ -74,6 +74,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     // Two processes, whatever the machine: some tests start several of their own.
     let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "ltc-python/tests"];
     step(root, "test python", ".venv/bin/python", &pytest)?;
+    timed("dry runs of CUDA", || crate::dry::run(root, &crate::dry::DryOptions::quick()))?;
     done(start)
 }
 

@@ -15,8 +15,18 @@ pub(crate) struct DryOptions {
     /// Write the layouts that the survey finds to `tests/cuda/layouts.txt` instead of comparing them.
     #[arg(long)]
     layouts: bool,
-    /// Run these tests only, of `ltc-python/tests/dry`, and no survey; what pytest takes.
+    /// No survey, and work done late only.
+    #[arg(long)]
+    quick: bool,
+    /// Run these tests only, of `ltc-python/tests/dry` or `dry_ltc`, and no survey; what pytest takes.
     tests: Vec<String>,
+}
+
+impl DryOptions {
+    /// What `cargo xtask ci` runs.
+    pub(crate) fn quick() -> Self {
+        DryOptions { layouts: false, quick: true, tests: Vec::new() }
+    }
 }
 
 /// Where the sources of the stand-in and of the shadow are.
@@ -25,8 +35,11 @@ const SOURCES: &str = "tests/cuda";
 /// What the shadow is made of; all other sources are the stand-in's.
 const SHADOW: &str = "shadow.cpp";
 
-/// Its tests.
+/// Tests of it, and of plain `cuda` tensors over it.
 const TESTS: &str = "ltc-python/tests/dry";
+
+/// Tests of `ltc` over it. They have a process of their own: plain `cuda` tensors cannot go backward in one with `ltc`.
+const LTC_TESTS: &str = "ltc-python/tests/dry_ltc";
 
 const PYTHON: &str = ".venv/bin/python";
 
@@ -69,16 +82,21 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
     let out = root.join("target/dry");
     fs::create_dir_all(out.join("kernels")).with_context(|| out.display().to_string())?;
     let stand_in = build(root, &torch, &out)?;
-    if !options.layouts {
-        for order in ["late", "early"] {
-            println!("==> tests, with work done {order}");
-            let mut args = vec!["-m", "pytest", "-q", "-p", "no:cacheprovider"];
-            let all = [TESTS.to_owned()];
-            args.extend(if options.tests.is_empty() { &all } else { options.tests.as_slice() }.iter().map(|x| &**x));
-            python(root, &stand_in, order, &args)?;
+    let orders: &[&str] = if options.quick { &["late"] } else { &["late", "early"] };
+    for order in orders.iter().filter(|_| !options.layouts) {
+        println!("==> tests, with work done {order}");
+        let pytest = |tests: &[&str]| {
+            let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], tests].concat();
+            python(root, &stand_in, order, &args)
+        };
+        if options.tests.is_empty() {
+            pytest(&[TESTS])?;
+            pytest(&[LTC_TESTS])?;
+        } else {
+            pytest(&options.tests.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
     }
-    if options.tests.is_empty() {
+    if options.tests.is_empty() && !options.quick {
         println!("==> layouts of results on the CPU, Meta and CUDA");
         let (program, table) = (format!("{TESTS}/survey.py"), format!("{SOURCES}/layouts.txt"));
         let mut args = vec![program.as_str(), &table];
@@ -164,7 +182,7 @@ fn compile(root: &Path, sources: &[PathBuf], args: &[String], output: &Path) -> 
 fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()> {
     let mut command = Command::new(PYTHON);
     command.args(args).current_dir(root).envs(ENVIRONMENT);
-    command.env("LD_PRELOAD", stand_in).env("DRY_CUDA_ORDER", order);
+    command.env("LD_PRELOAD", stand_in).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");
     command.env("PYTORCH_KERNEL_CACHE_PATH", stand_in.with_file_name("kernels"));
     checked(&mut command)
 }
