@@ -1,0 +1,256 @@
+//! NVRTC: NVIDIA's compiler as a library. It is opened where it is there, needs no driver, and is never linked.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    path::{Path, PathBuf},
+};
+
+use libloading::Library;
+
+/// A program of NVRTC's.
+type Program = *mut c_void;
+
+/// Names of the library, newest first. The loader finds them where the system has CUDA.
+const NAMES: [&str; 2] = ["libnvrtc.so.13", "libnvrtc.so.12"];
+
+/// What the text relies on: no products fused with sums, no flushing of small numbers, exact quotients and roots. So
+/// the same bits as on the host.
+const OPTIONS: [&CStr; 7] = [
+    c"--std=c++17",
+    c"--fmad=false",
+    c"--ftz=false",
+    c"--prec-div=true",
+    c"--prec-sqrt=true",
+    c"--device-as-default-execution-space",
+    c"--disable-warnings",
+];
+
+/// What went wrong with NVRTC.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NvrtcError {
+    /// No library of its name could be opened; the reason for each.
+    #[error("NVRTC cannot be loaded: {0}")]
+    Missing(String),
+    /// The library lacks a function.
+    #[error("NVRTC has no such function: {0}")]
+    Function(#[from] libloading::Error),
+    /// A text has a byte that ends it.
+    #[error("the text has a zero byte")]
+    ZeroByte(#[from] std::ffi::NulError),
+    /// A call failed, with NVRTC's number and name of the error.
+    #[error("{call}: {name} ({code})")]
+    Call {
+        /// The function.
+        call: &'static str,
+        /// The error's number.
+        code: i32,
+        /// The error's name.
+        name: String,
+    },
+    /// A text does not compile.
+    #[error("NVRTC does not take the text: {log}")]
+    Rejected {
+        /// What the compiler says.
+        log: String,
+    },
+}
+
+/// Functions of the library, each opened by its name.
+macro_rules! functions {
+    ($($field:ident $symbol:ident($($arg:ty),*) -> $result:ty;)*) => {
+        struct Functions {
+            $($field: unsafe extern "C" fn($($arg),*) -> $result,)*
+        }
+
+        impl Functions {
+            /// # Safety
+            /// The library is NVRTC.
+            unsafe fn open(library: &Library) -> Result<Functions, libloading::Error> {
+                Ok(Functions {
+                    // SAFETY: by this function's contract these are NVRTC's functions, of the types its header gives them.
+                    $($field: *unsafe { library.get(concat!(stringify!($symbol), "\0").as_bytes()) }?,)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    version nvrtcVersion(*mut c_int, *mut c_int) -> c_int;
+    error_name nvrtcGetErrorString(c_int) -> *const c_char;
+    create nvrtcCreateProgram(
+        *mut Program, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char
+    ) -> c_int;
+    destroy nvrtcDestroyProgram(*mut Program) -> c_int;
+    compile nvrtcCompileProgram(Program, c_int, *const *const c_char) -> c_int;
+    log_size nvrtcGetProgramLogSize(Program, *mut usize) -> c_int;
+    log nvrtcGetProgramLog(Program, *mut c_char) -> c_int;
+    code_size nvrtcGetCUBINSize(Program, *mut usize) -> c_int;
+    code nvrtcGetCUBIN(Program, *mut c_char) -> c_int;
+    ptx_size nvrtcGetPTXSize(Program, *mut usize) -> c_int;
+    ptx nvrtcGetPTX(Program, *mut c_char) -> c_int;
+}
+
+/// What a GPU can do: compute capability 8.6 is `Arch { major: 8, minor: 6 }`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the words are NVIDIA's")]
+pub struct Arch {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl std::fmt::Display for Arch {
+    /// As compilers name it: `sm_86`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "sm_{}{}", self.major, self.minor)
+    }
+}
+
+/// The compiler, opened.
+pub struct Nvrtc {
+    functions: Functions,
+    version: (i32, i32),
+    /// Libraries whose code is used; closed last.
+    _libraries: Vec<Library>,
+}
+
+impl std::fmt::Debug for Nvrtc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Nvrtc").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Nvrtc {
+    /// Opens NVRTC from the first of these folders that has it, or from where the system's loader finds it. NVIDIA's
+    /// Python packages have it beside torch: for CUDA 13 in nvidia/cu13/lib, before in nvidia/cuda_nvrtc/lib.
+    ///
+    /// # Errors
+    /// If there is none, or it lacks a function.
+    pub fn open(folders: &[PathBuf]) -> Result<Nvrtc, NvrtcError> {
+        let mut reasons = Vec::new();
+        for name in NAMES {
+            let within = folders.iter().map(|folder| folder.join(name)).filter(|path| path.exists());
+            for path in within.chain([PathBuf::from(name)]) {
+                match Nvrtc::open_at(&path) {
+                    Err(NvrtcError::Missing(reason)) => reasons.push(reason),
+                    other => return other,
+                }
+            }
+        }
+        Err(NvrtcError::Missing(reasons.join("; ")))
+    }
+
+    fn open_at(path: &Path) -> Result<Nvrtc, NvrtcError> {
+        let missing = |e: libloading::Error| NvrtcError::Missing(e.to_string());
+        // SAFETY: NVIDIA's libraries do nothing when they are loaded.
+        let open = |path: &Path| unsafe { Library::new(path) }.map_err(missing);
+        // NVRTC opens this one by its name alone, and finds it where it was loaded before.
+        let mut libraries = builtins(path).iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+        let library = open(path)?;
+        // SAFETY: the file has NVRTC's name.
+        let functions = unsafe { Functions::open(&library)? };
+        libraries.insert(0, library);
+        let mut nvrtc = Nvrtc { functions, version: (0, 0), _libraries: libraries };
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both are there to be written.
+        let code = unsafe { (nvrtc.functions.version)(&raw mut major, &raw mut minor) };
+        nvrtc.check("nvrtcVersion", code)?;
+        nvrtc.version = (major, minor);
+        Ok(nvrtc)
+    }
+
+    /// The compiler's version: major and minor.
+    pub fn version(&self) -> (i32, i32) {
+        self.version
+    }
+
+    /// Machine code (a cubin) of a program's text, which [`program`](super::program) makes, for GPUs of this kind.
+    ///
+    /// # Errors
+    /// If the text does not compile, with the compiler's log; if a call fails.
+    pub fn machine_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
+        let program = self.compiled(text, &format!("--gpu-architecture={arch}"))?;
+        program.read("nvrtcGetCUBIN", self.functions.code_size, self.functions.code)
+    }
+
+    /// Code for a virtual GPU of this kind (PTX), which drivers make machine code of for all later kinds.
+    ///
+    /// # Errors
+    /// As [`Nvrtc::machine_code`].
+    pub fn portable_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
+        let program = self.compiled(text, &format!("--gpu-architecture=compute_{}{}", arch.major, arch.minor))?;
+        program.read("nvrtcGetPTX", self.functions.ptx_size, self.functions.ptx)
+    }
+
+    fn compiled(&self, text: &str, arch: &str) -> Result<OwnedProgram<'_>, NvrtcError> {
+        let (text, arch) = (CString::new(text)?, CString::new(arch)?);
+        let mut program = OwnedProgram { nvrtc: self, raw: std::ptr::null_mut() };
+        let none = std::ptr::null();
+        // SAFETY: the text ends with a zero byte, and there are no headers.
+        let code = unsafe {
+            (self.functions.create)(&raw mut program.raw, text.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none)
+        };
+        self.check("nvrtcCreateProgram", code)?;
+        let options: Vec<*const c_char> = OPTIONS.iter().map(|option| option.as_ptr()).chain([arch.as_ptr()]).collect();
+        // SAFETY: there are as many options as said, each of which ends with a zero byte.
+        let code = unsafe { (self.functions.compile)(program.raw, options.len() as c_int, options.as_ptr()) };
+        // NVRTC_ERROR_COMPILATION
+        if code == 6 {
+            let log = program.read("nvrtcGetProgramLog", self.functions.log_size, self.functions.log)?;
+            return Err(NvrtcError::Rejected { log: String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned() });
+        }
+        self.check("nvrtcCompileProgram", code)?;
+        Ok(program)
+    }
+
+    fn check(&self, call: &'static str, code: c_int) -> Result<(), NvrtcError> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: NVRTC gives a text that stays for each number, also for unknown ones.
+        let name = unsafe { CStr::from_ptr((self.functions.error_name)(code)) };
+        Err(NvrtcError::Call { call, code, name: name.to_string_lossy().into_owned() })
+    }
+}
+
+/// The libraries of what NVRTC builds in, beside this one.
+fn builtins(nvrtc: &Path) -> Vec<PathBuf> {
+    let entries = nvrtc.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
+    let is_one = |name: &str| name.starts_with("libnvrtc-builtins.so.");
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| path.file_name().is_some_and(|name| is_one(&name.to_string_lossy()))).collect()
+}
+
+/// A program, destroyed when it is dropped.
+struct OwnedProgram<'a> {
+    nvrtc: &'a Nvrtc,
+    raw: Program,
+}
+
+impl OwnedProgram<'_> {
+    /// What a pair of functions gives: its size, then its bytes.
+    fn read(
+        &self,
+        call: &'static str,
+        size: unsafe extern "C" fn(Program, *mut usize) -> c_int,
+        bytes: unsafe extern "C" fn(Program, *mut c_char) -> c_int,
+    ) -> Result<Vec<u8>, NvrtcError> {
+        let mut count = 0;
+        // SAFETY: the program is there, and the size to be written.
+        self.nvrtc.check(call, unsafe { size(self.raw, &raw mut count) })?;
+        let mut content = vec![0u8; count];
+        // SAFETY: there is room for as many bytes as the program has.
+        self.nvrtc.check(call, unsafe { bytes(self.raw, content.as_mut_ptr().cast()) })?;
+        Ok(content)
+    }
+}
+
+impl Drop for OwnedProgram<'_> {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            // SAFETY: the program was created and is used by nobody else. There is nobody to tell of an error.
+            _ = unsafe { (self.nvrtc.functions.destroy)(&raw mut self.raw) };
+        }
+    }
+}
