@@ -130,9 +130,14 @@ pub(crate) struct Elements {
 
 impl Elements {
     pub(crate) fn new(dtype: DType, n: usize, shift: usize, dice: &mut Dice) -> Elements {
+        Elements::of(dtype, n, shift, || dice.element(dtype))
+    }
+
+    /// Elements of these bits.
+    pub(crate) fn of(dtype: DType, n: usize, shift: usize, mut next: impl FnMut() -> u64) -> Elements {
         let mut e = Elements { memory: vec![u64::MAX; (n + shift) + 8], dtype, shift, n };
         for i in 0..n {
-            let bits = dice.element(dtype);
+            let bits = next();
             let at = e.at().wrapping_add(i * dtype.size_of());
             // SAFETY: there are eight bytes for each element.
             unsafe { std::ptr::copy_nonoverlapping(bits.to_le_bytes().as_ptr(), at, dtype.size_of()) };

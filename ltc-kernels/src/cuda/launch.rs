@@ -25,6 +25,8 @@ pub(super) enum Param {
     Number(u32, DType, ComputeType),
     /// A size or a stride, in elements.
     Size(i64),
+    /// Where memory lies that the launches of a kernel share.
+    Scratch,
 }
 
 /// A launch of one function.
@@ -48,6 +50,8 @@ pub struct Operands<'a> {
     pub inputs: &'a [u64],
     /// All words the kernel's IR speaks of.
     pub numbers: &'a [u64],
+    /// Where [`Launches::scratch_bytes`](super::Launches::scratch_bytes) of memory lie.
+    pub scratch: u64,
 }
 
 impl Launch {
@@ -61,6 +65,7 @@ impl Launch {
             Param::Input(i) => operands.inputs[i as usize],
             Param::Number(word, dtype, ty) => ty.bits_from(dtype, operands.numbers[word as usize]),
             Param::Size(size) => size as u64,
+            Param::Scratch => operands.scratch,
         };
         self.params.iter().map(argument).collect()
     }

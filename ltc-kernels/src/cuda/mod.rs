@@ -34,6 +34,7 @@
 //! | `launch.rs` | what is launched: text, sizes of the launch, arguments |
 //! | `writer.rs` | a kernel's function while it is written: parameters, values, where elements lie |
 //! | `pointwise.rs` | kernels without reductions |
+//! | `rows.rs`, `rows.cu` | kernels with reductions |
 //! | `nvrtc.rs` | the compiler |
 
 mod functions;
@@ -41,6 +42,7 @@ mod launch;
 mod nvrtc;
 mod ops;
 mod pointwise;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -68,9 +70,6 @@ pub enum Unsupported {
     /// A launch takes at most [`MAX_PARAMETERS`].
     #[error("{0} parameters")]
     Parameters(usize),
-    /// A kind of kernel there is no text for yet.
-    #[error("no text for {0}")]
-    Kind(&'static str),
 }
 
 /// Parameters a launch takes, of eight bytes each: CUDA has 4 KiB for them.
@@ -81,6 +80,8 @@ pub const MAX_PARAMETERS: usize = 512;
 pub struct Launches {
     /// The functions, with the sizes of their launches.
     pub each: Vec<Launch>,
+    /// Bytes of memory on the GPU that they share, for values of eight bytes; its content before does not matter.
+    pub scratch_bytes: usize,
 }
 
 impl Launches {
@@ -91,13 +92,16 @@ impl Launches {
     pub fn of(kernel: &FusedKernel) -> Result<Launches, Unsupported> {
         match kernel {
             FusedKernel::Flat(kernel) => pointwise::launches(kernel),
-            FusedKernel::Rows(_) => Err(Unsupported::Kind("reductions")),
+            FusedKernel::Rows(kernel) => rows::launches(kernel),
         }
     }
 }
 
 /// What all kernels are made of.
-static PRELUDE: LazyLock<String> = LazyLock::new(|| format!("{}\n{}", include_str!("prelude.cu"), functions::all()));
+static PRELUDE: LazyLock<String> = LazyLock::new(|| {
+    let (operations, reductions) = (include_str!("prelude.cu"), include_str!("rows.cu"));
+    format!("{operations}\n{}\n{reductions}", functions::all())
+});
 
 /// The text of a program with these functions, each once.
 pub fn program<'a>(sources: impl IntoIterator<Item = &'a Source>) -> String {

@@ -68,7 +68,7 @@ macro_rules! functions {
             /// The library is NVRTC.
             unsafe fn open(library: &Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
-                    // SAFETY: by this function's contract these are NVRTC's functions, of the types its header gives them.
+                    // SAFETY: by this function's contract these are NVRTC's, of the types its header gives them.
                     $($field: *unsafe { library.get(concat!(stringify!($symbol), "\0").as_bytes()) }?,)*
                 })
             }
@@ -170,8 +170,14 @@ impl Nvrtc {
     /// # Errors
     /// If the text does not compile, with the compiler's log; if a call fails.
     pub fn machine_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
-        let program = self.compiled(text, &format!("--gpu-architecture={arch}"))?;
+        let program = self.compiled(text, &[&format!("--gpu-architecture={arch}")])?;
         program.read("nvrtcGetCUBIN", self.functions.code_size, self.functions.code)
+    }
+
+    /// What the assembler says of registers and of memory that values are spilled to.
+    #[cfg(test)]
+    pub(super) fn resources(&self, text: &str, arch: Arch) -> Result<String, NvrtcError> {
+        self.compiled(text, &[&format!("--gpu-architecture={arch}"), "--ptxas-options=-v"])?.log()
     }
 
     /// Code for a virtual GPU of this kind (PTX), which drivers make machine code of for all later kinds.
@@ -179,12 +185,13 @@ impl Nvrtc {
     /// # Errors
     /// As [`Nvrtc::machine_code`].
     pub fn portable_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
-        let program = self.compiled(text, &format!("--gpu-architecture=compute_{}{}", arch.major, arch.minor))?;
+        let program = self.compiled(text, &[&format!("--gpu-architecture=compute_{}{}", arch.major, arch.minor)])?;
         program.read("nvrtcGetPTX", self.functions.ptx_size, self.functions.ptx)
     }
 
-    fn compiled(&self, text: &str, arch: &str) -> Result<OwnedProgram<'_>, NvrtcError> {
-        let (text, arch) = (CString::new(text)?, CString::new(arch)?);
+    fn compiled(&self, text: &str, more: &[&str]) -> Result<OwnedProgram<'_>, NvrtcError> {
+        let text = CString::new(text)?;
+        let more = more.iter().map(|option| CString::new(*option)).collect::<Result<Vec<_>, _>>()?;
         let mut program = OwnedProgram { nvrtc: self, raw: std::ptr::null_mut() };
         let none = std::ptr::null();
         // SAFETY: the text ends with a zero byte, and there are no headers.
@@ -192,13 +199,13 @@ impl Nvrtc {
             (self.functions.create)(&raw mut program.raw, text.as_ptr(), c"kernels.cu".as_ptr(), 0, none, none)
         };
         self.check("nvrtcCreateProgram", code)?;
-        let options: Vec<*const c_char> = OPTIONS.iter().map(|option| option.as_ptr()).chain([arch.as_ptr()]).collect();
+        let all = OPTIONS.into_iter().chain(more.iter().map(CString::as_c_str));
+        let options: Vec<*const c_char> = all.map(CStr::as_ptr).collect();
         // SAFETY: there are as many options as said, each of which ends with a zero byte.
         let code = unsafe { (self.functions.compile)(program.raw, options.len() as c_int, options.as_ptr()) };
         // NVRTC_ERROR_COMPILATION
         if code == 6 {
-            let log = program.read("nvrtcGetProgramLog", self.functions.log_size, self.functions.log)?;
-            return Err(NvrtcError::Rejected { log: String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned() });
+            return Err(NvrtcError::Rejected { log: program.log()? });
         }
         self.check("nvrtcCompileProgram", code)?;
         Ok(program)
@@ -229,6 +236,12 @@ struct OwnedProgram<'a> {
 }
 
 impl OwnedProgram<'_> {
+    fn log(&self) -> Result<String, NvrtcError> {
+        let functions = &self.nvrtc.functions;
+        let log = self.read("nvrtcGetProgramLog", functions.log_size, functions.log)?;
+        Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned())
+    }
+
     /// What a pair of functions gives: its size, then its bytes.
     fn read(
         &self,

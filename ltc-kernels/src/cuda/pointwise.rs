@@ -29,7 +29,7 @@ pub(super) fn launches(kernel: &Kernel) -> Result<Launches, Unsupported> {
     if kernel.element_count() > 0 {
         each.push(launch(kernel)?);
     }
-    Ok(Launches { each })
+    Ok(Launches { each, scratch_bytes: 0 })
 }
 
 fn launch(kernel: &Kernel) -> Result<Launch, Unsupported> {

@@ -113,7 +113,8 @@ impl Writer {
 
     /// Begins a block.
     pub(super) fn open(&mut self, head: impl Display) {
-        self.line(format_args!("{head} {{"));
+        let head = head.to_string();
+        self.line(format_args!("{head}{}{{", if head.is_empty() { "" } else { " " }));
         self.depth += 1;
     }
 
@@ -133,6 +134,11 @@ impl Writer {
     pub(super) fn size(&mut self, name: &str, size: i64) -> String {
         self.param("i64 ", name, Param::Size(size));
         format!("(I){name}")
+    }
+
+    /// Makes `scratch` the memory that the launches of a kernel share.
+    pub(super) fn scratch(&mut self) {
+        self.param("u64* ", "scratch", Param::Scratch);
     }
 
     /// Says where element `element` of the strided ones of these operands lies, in variables that [`Operand::at`]

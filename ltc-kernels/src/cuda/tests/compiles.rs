@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use ltc_ir::DType;
 
-use super::super::{Arch, Nvrtc, NvrtcError, Source, ops::function, program};
+use super::{
+    super::{Arch, Nvrtc, NvrtcError, Source, ops::function, program},
+    golden,
+};
 use crate::{
     Builder, ComputeType, KernelOp,
     cases::{CODES, Case, Data, Lie},
@@ -54,6 +57,13 @@ fn all_operations(from: DType) -> Case {
     Case { inputs: inputs.to_vec(), outputs, ir: b.finish(&values) }
 }
 
+/// A program of kernels as they are met, and how many.
+fn samples() -> (String, usize) {
+    let mut sources = super::rows::samples();
+    sources.extend(golden::silu().launches(golden::ROWS).each.into_iter().map(|launch| launch.source));
+    (program(&sources), sources.len())
+}
+
 #[test]
 fn every_operation_compiles_for_every_gpu() {
     let Some(nvrtc) = nvrtc() else { return };
@@ -62,12 +72,26 @@ fn every_operation_compiles_for_every_gpu() {
     let types = [DType::F32, DType::F64, DType::I64, DType::I32, DType::U8, DType::Bool];
     let launches = types.iter().flat_map(|from| all_operations(*from).launches(data).each);
     let sources: Vec<Source> = launches.map(|launch| launch.source).collect();
-    let text = program(&sources);
-    for (major, minor) in ARCHS {
-        let code = nvrtc.machine_code(&text, Arch { major, minor });
-        let code = code.unwrap_or_else(|e| panic!("sm_{major}{minor}: {e}"));
-        assert!(code.starts_with(b"\x7fELF"), "sm_{major}{minor}");
+    for text in [program(&sources), samples().0] {
+        for (major, minor) in ARCHS {
+            let code = nvrtc.machine_code(&text, Arch { major, minor });
+            let code = code.unwrap_or_else(|e| panic!("sm_{major}{minor}: {e}"));
+            assert!(code.starts_with(b"\x7fELF"), "sm_{major}{minor}");
+        }
     }
+}
+
+/// Values stay in registers: none is spilled to memory.
+#[test]
+fn kernels_fit_into_registers() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let (text, count) = samples();
+    for arch in [Arch { major: 8, minor: 0 }, Arch { major: 9, minor: 0 }] {
+        let log = nvrtc.resources(&text, arch).expect("it compiles");
+        assert_eq!(log.matches(" 0 bytes spill stores").count(), count, "{log}");
+    }
+    let portable = nvrtc.portable_code(&text, Arch { major: 8, minor: 0 }).expect("it compiles");
+    assert!(String::from_utf8_lossy(&portable).contains(".target sm_80"));
 }
 
 #[test]

@@ -36,8 +36,12 @@ fn other_sizes_have_the_same_text_and_other_arguments() {
     let [small, large] = [small, large].map(|launches| launches.each[0].clone());
     assert_eq!(small.source, large.source);
     assert_eq!((small.grid, large.grid), (5, 2000));
-    let operands =
-        crate::cuda::Operands { outputs: &[0x100, 0x200], inputs: &[0x300, 0x400], numbers: &[0.5f64.to_bits()] };
+    let operands = crate::cuda::Operands {
+        outputs: &[0x100, 0x200],
+        inputs: &[0x300, 0x400],
+        numbers: &[0.5f64.to_bits()],
+        scratch: 0,
+    };
     let arguments = small.arguments(operands);
     assert_eq!(arguments[..5], [0x100, 0x200, 0x300, 0x400, 37 * 128]);
     assert!(arguments.contains(&u64::from(0.5f32.to_bits())));

@@ -1,19 +1,7 @@
 //! Kernels without reductions, run by their twins.
 
-use super::{super::program, golden, operations, twin::Twin};
-use crate::{
-    cases::{Case, Data, Dice, Lie, random},
-    instruction_set,
-};
-
-/// Whether tier 0 rounds products that are added once, as the text does.
-fn rounds_once() -> bool {
-    let once = instruction_set() != "portable" || cfg!(target_arch = "aarch64");
-    if !once {
-        eprintln!("this machine rounds products before they are added: twins are not compared");
-    }
-    once
-}
+use super::{super::program, golden, operations, rounds_once, twin::Twin};
+use crate::cases::{Case, Data, Dice, Lie, random};
 
 /// Compares all cases over their data, after making one library of their twins.
 fn compare_all(cases: &[(Case, Vec<Data>, [u64; 2])]) {

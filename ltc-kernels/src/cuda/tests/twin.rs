@@ -10,7 +10,7 @@ use std::{
 use libloading::Library;
 use parking_lot::Mutex;
 
-use super::super::{Launch, Operands, Source, program};
+use super::super::{Launch, Launches, Operands, Source, program};
 
 /// What the host needs to be able to launch kernels by their names.
 fn with_entries(text: &str, sources: &[Source]) -> String {
@@ -79,7 +79,7 @@ impl Twin {
     ///
     /// # Safety
     /// Operands have the elements the kernel reads and writes.
-    pub(super) unsafe fn launch(&self, launch: &Launch, operands: Operands<'_>, seed: u32) -> Result<(), String> {
+    unsafe fn launch(&self, launch: &Launch, operands: Operands<'_>, seed: u32) -> Result<(), String> {
         let name = CString::new(launch.source.name.as_str()).expect("a name");
         let mut values = launch.arguments(operands);
         let mut args: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
@@ -91,5 +91,25 @@ impl Twin {
         }
         // SAFETY: the twin gives a text that stays.
         Err(unsafe { CStr::from_ptr(failure) }.to_string_lossy().into_owned())
+    }
+
+    /// Runs a kernel's launches on these outputs and inputs; its scratch memory begins as bits of NaN.
+    ///
+    /// # Safety
+    /// As [`Twin::launch`].
+    pub(super) unsafe fn run(
+        &self,
+        launches: &Launches,
+        (to, from): (&[*mut u8], &[*const u8]),
+        numbers: &[u64],
+        order: u32,
+    ) -> Result<(), String> {
+        let outputs: Vec<u64> = to.iter().map(|p| *p as u64).collect();
+        let inputs: Vec<u64> = from.iter().map(|p| *p as u64).collect();
+        let mut scratch = vec![u64::MAX; launches.scratch_bytes / 8];
+        let scratch = scratch.as_mut_ptr() as u64;
+        let operands = Operands { outputs: &outputs, inputs: &inputs, numbers, scratch };
+        // SAFETY: by this function's contract.
+        launches.each.iter().try_for_each(|launch| unsafe { self.launch(launch, operands, order) })
     }
 }
