@@ -7,7 +7,8 @@
 //!
 //! A text knows an IR, dtypes, and which operands are dense. Sizes, strides and runtime numbers are parameters, so a
 //! kernel over other sizes has the same text mostly, and then the same [`Source::name`]: code is looked up by it.
-//! Nothing here needs a GPU or a library of NVIDIA's, and nothing is linked: [`Nvrtc`] is loaded where it is there.
+//! Nothing here needs a GPU or a library of NVIDIA's, and nothing is linked: [`Nvrtc`] and [`Driver`] are
+//! opened where they are there.
 //!
 //! ```
 //! use ltc_ir::DType;
@@ -35,10 +36,14 @@
 //! | `writer.rs` | a kernel's function while it is written: parameters, values, where elements lie |
 //! | `pointwise.rs` | kernels without reductions |
 //! | `rows.rs`, `rows.cu` | kernels with reductions |
-//! | `nvrtc.rs` | the compiler |
+//! | `library.rs`, `nvrtc.rs`, `driver.rs` | NVIDIA's libraries: the compiler, and what launches |
+//! | `cache.rs` | machine code on disk |
 
+mod cache;
+mod driver;
 mod functions;
 mod launch;
+mod library;
 mod nvrtc;
 mod ops;
 mod pointwise;
@@ -52,8 +57,11 @@ use std::sync::LazyLock;
 use ltc_ir::DType;
 use rustc_hash::FxHashSet;
 
+pub use cache::{CodeCache, CodeKey};
+pub use driver::{Driver, Function, Module};
 pub use launch::{Launch, Operands, Source};
-pub use nvrtc::{Arch, Nvrtc, NvrtcError};
+pub use library::LibraryError;
+pub use nvrtc::{Arch, Nvrtc};
 
 use crate::{ComputeType, FusedKernel, KernelOp};
 

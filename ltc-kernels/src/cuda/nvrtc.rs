@@ -7,6 +7,8 @@ use std::{
 
 use libloading::Library;
 
+use super::library::{LibraryError, functions};
+
 /// A program of NVRTC's.
 type Program = *mut c_void;
 
@@ -24,57 +26,6 @@ const OPTIONS: [&CStr; 7] = [
     c"--device-as-default-execution-space",
     c"--disable-warnings",
 ];
-
-/// What went wrong with NVRTC.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NvrtcError {
-    /// No library of its name could be opened; the reason for each.
-    #[error("NVRTC cannot be loaded: {0}")]
-    Missing(String),
-    /// The library lacks a function.
-    #[error("NVRTC has no such function: {0}")]
-    Function(#[from] libloading::Error),
-    /// A text has a byte that ends it.
-    #[error("the text has a zero byte")]
-    ZeroByte(#[from] std::ffi::NulError),
-    /// A call failed, with NVRTC's number and name of the error.
-    #[error("{call}: {name} ({code})")]
-    Call {
-        /// The function.
-        call: &'static str,
-        /// The error's number.
-        code: i32,
-        /// The error's name.
-        name: String,
-    },
-    /// A text does not compile.
-    #[error("NVRTC does not take the text: {log}")]
-    Rejected {
-        /// What the compiler says.
-        log: String,
-    },
-}
-
-/// Functions of the library, each opened by its name.
-macro_rules! functions {
-    ($($field:ident $symbol:ident($($arg:ty),*) -> $result:ty;)*) => {
-        struct Functions {
-            $($field: unsafe extern "C" fn($($arg),*) -> $result,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            /// The library is NVRTC.
-            unsafe fn open(library: &Library) -> Result<Functions, libloading::Error> {
-                Ok(Functions {
-                    // SAFETY: by this function's contract these are NVRTC's, of the types its header gives them.
-                    $($field: *unsafe { library.get(concat!(stringify!($symbol), "\0").as_bytes()) }?,)*
-                })
-            }
-        }
-    };
-}
 
 functions! {
     version nvrtcVersion(*mut c_int, *mut c_int) -> c_int;
@@ -127,28 +78,28 @@ impl Nvrtc {
     ///
     /// # Errors
     /// If there is none, or it lacks a function.
-    pub fn open(folders: &[PathBuf]) -> Result<Nvrtc, NvrtcError> {
+    pub fn open(folders: &[PathBuf]) -> Result<Nvrtc, LibraryError> {
         let mut reasons = Vec::new();
         for name in NAMES {
             let within = folders.iter().map(|folder| folder.join(name)).filter(|path| path.exists());
             for path in within.chain([PathBuf::from(name)]) {
                 match Nvrtc::open_at(&path) {
-                    Err(NvrtcError::Missing(reason)) => reasons.push(reason),
+                    Err(LibraryError::Missing(reason)) => reasons.push(reason),
                     other => return other,
                 }
             }
         }
-        Err(NvrtcError::Missing(reasons.join("; ")))
+        Err(LibraryError::Missing(reasons.join("; ")))
     }
 
-    fn open_at(path: &Path) -> Result<Nvrtc, NvrtcError> {
-        let missing = |e: libloading::Error| NvrtcError::Missing(e.to_string());
+    fn open_at(path: &Path) -> Result<Nvrtc, LibraryError> {
+        let missing = |e: libloading::Error| LibraryError::Missing(e.to_string());
         // SAFETY: NVIDIA's libraries do nothing when they are loaded.
         let open = |path: &Path| unsafe { Library::new(path) }.map_err(missing);
         // NVRTC opens this one by its name alone, and finds it where it was loaded before.
         let mut libraries = builtins(path).iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
         let library = open(path)?;
-        // SAFETY: the file has NVRTC's name.
+        // SAFETY: the file has NVRTC's name; these are the types of its header.
         let functions = unsafe { Functions::open(&library)? };
         libraries.insert(0, library);
         let mut nvrtc = Nvrtc { functions, version: (0, 0), _libraries: libraries };
@@ -169,14 +120,14 @@ impl Nvrtc {
     ///
     /// # Errors
     /// If the text does not compile, with the compiler's log; if a call fails.
-    pub fn machine_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
+    pub fn machine_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, LibraryError> {
         let program = self.compiled(text, &[&format!("--gpu-architecture={arch}")])?;
         program.read("nvrtcGetCUBIN", self.functions.code_size, self.functions.code)
     }
 
     /// What the assembler says of registers and of memory that values are spilled to.
     #[cfg(test)]
-    pub(super) fn resources(&self, text: &str, arch: Arch) -> Result<String, NvrtcError> {
+    pub(super) fn resources(&self, text: &str, arch: Arch) -> Result<String, LibraryError> {
         self.compiled(text, &[&format!("--gpu-architecture={arch}"), "--ptxas-options=-v"])?.log()
     }
 
@@ -184,12 +135,12 @@ impl Nvrtc {
     ///
     /// # Errors
     /// As [`Nvrtc::machine_code`].
-    pub fn portable_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, NvrtcError> {
+    pub fn portable_code(&self, text: &str, arch: Arch) -> Result<Vec<u8>, LibraryError> {
         let program = self.compiled(text, &[&format!("--gpu-architecture=compute_{}{}", arch.major, arch.minor)])?;
         program.read("nvrtcGetPTX", self.functions.ptx_size, self.functions.ptx)
     }
 
-    fn compiled(&self, text: &str, more: &[&str]) -> Result<OwnedProgram<'_>, NvrtcError> {
+    fn compiled(&self, text: &str, more: &[&str]) -> Result<OwnedProgram<'_>, LibraryError> {
         let text = CString::new(text)?;
         let more = more.iter().map(|option| CString::new(*option)).collect::<Result<Vec<_>, _>>()?;
         let mut program = OwnedProgram { nvrtc: self, raw: std::ptr::null_mut() };
@@ -205,19 +156,19 @@ impl Nvrtc {
         let code = unsafe { (self.functions.compile)(program.raw, options.len() as c_int, options.as_ptr()) };
         // NVRTC_ERROR_COMPILATION
         if code == 6 {
-            return Err(NvrtcError::Rejected { log: program.log()? });
+            return Err(LibraryError::Rejected { log: program.log()? });
         }
         self.check("nvrtcCompileProgram", code)?;
         Ok(program)
     }
 
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), NvrtcError> {
+    fn check(&self, call: &'static str, code: c_int) -> Result<(), LibraryError> {
         if code == 0 {
             return Ok(());
         }
         // SAFETY: NVRTC gives a text that stays for each number, also for unknown ones.
         let name = unsafe { CStr::from_ptr((self.functions.error_name)(code)) };
-        Err(NvrtcError::Call { call, code, name: name.to_string_lossy().into_owned() })
+        Err(LibraryError::Call { call, code, name: name.to_string_lossy().into_owned() })
     }
 }
 
@@ -236,7 +187,7 @@ struct OwnedProgram<'a> {
 }
 
 impl OwnedProgram<'_> {
-    fn log(&self) -> Result<String, NvrtcError> {
+    fn log(&self) -> Result<String, LibraryError> {
         let functions = &self.nvrtc.functions;
         let log = self.read("nvrtcGetProgramLog", functions.log_size, functions.log)?;
         Ok(String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned())
@@ -248,7 +199,7 @@ impl OwnedProgram<'_> {
         call: &'static str,
         size: unsafe extern "C" fn(Program, *mut usize) -> c_int,
         bytes: unsafe extern "C" fn(Program, *mut c_char) -> c_int,
-    ) -> Result<Vec<u8>, NvrtcError> {
+    ) -> Result<Vec<u8>, LibraryError> {
         let mut count = 0;
         // SAFETY: the program is there, and the size to be written.
         self.nvrtc.check(call, unsafe { size(self.raw, &raw mut count) })?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ltc_ir::DType;
 
 use super::{
-    super::{Arch, Nvrtc, NvrtcError, Source, ops::function, program},
+    super::{Arch, LibraryError, Nvrtc, Source, ops::function, program},
     golden,
 };
 use crate::{
@@ -31,7 +31,7 @@ fn nvrtc() -> Option<Nvrtc> {
     }
     match Nvrtc::open(&folders) {
         Ok(nvrtc) => Some(nvrtc),
-        Err(NvrtcError::Missing(reason)) => {
+        Err(LibraryError::Missing(reason)) => {
             eprintln!("there is no NVRTC: text for GPUs is not compiled ({reason})");
             None
         }
@@ -99,7 +99,7 @@ fn a_wrong_text_is_an_error_with_the_compilers_words() {
     let Some(nvrtc) = nvrtc() else { return };
     let source = Source { name: "wrong".to_owned(), text: "not CUDA C\n".to_owned() };
     match nvrtc.machine_code(&program([&source]), Arch { major: 8, minor: 0 }) {
-        Err(NvrtcError::Rejected { log }) => assert!(log.contains("kernels.cu") && log.contains("error"), "{log}"),
+        Err(LibraryError::Rejected { log }) => assert!(log.contains("kernels.cu") && log.contains("error"), "{log}"),
         other => panic!("{other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use ltc_ir::DType;
 
 use super::{
-    super::{Launches, Source, program},
+    super::{Arch, Launches, LibraryError, Source, program},
     rounds_once,
     twin::Twin,
 };
@@ -93,7 +93,7 @@ impl RowCase {
         })
     }
 
-    fn by_twin(&self, twin: &Twin, next: impl FnMut() -> f64, order: u32) -> Result<Vec<Bits>, String> {
+    fn by_twin(&self, twin: &Twin, next: impl FnMut() -> f64, order: u32) -> Result<Vec<Bits>, LibraryError> {
         let launches = self.launches();
         let mut outcome = Ok(());
         let found = self.run(next, |to, from| {
@@ -254,11 +254,37 @@ fn mistakes_are_found() {
     for (m, wrong) in mistakes.iter().enumerate() {
         let wrong = Twin::of_text(wrong, &sources(&cases)).expect("the same compiler");
         let differs = |case: &RowCase| {
-            let expected = case.by_twin(&right, any(3), 0);
-            orders.clone().any(|order| case.by_twin(&wrong, any(3), order) != expected)
+            let expected = case.by_twin(&right, any(3), 0).ok();
+            orders.clone().any(|order| case.by_twin(&wrong, any(3), order).ok() != expected)
         };
         assert!(cases.iter().any(differs), "mistake {m}");
     }
+}
+
+/// What goes wrong at a launch comes as an error with the driver's words.
+#[test]
+fn a_driver_says_what_it_does_not_do() {
+    let case = RowCase::of(DType::F32, [5, 1000, 1000, 1], softmax);
+    let text = program(&sources(std::slice::from_ref(&case)));
+    let wrong = text.replace("if (lane == 0) warps", "if (lane == 0) return x; warps");
+    let Some(twin) = Twin::of_text(&wrong, &sources(std::slice::from_ref(&case))) else { return };
+    assert_eq!(twin.arch(), Arch { major: 8, minor: 0 });
+    let other = RowCase::of(DType::F64, [5, 1000, 1000, 1], softmax);
+    for (case, expected) in [
+        (&case, "cuLaunchKernel: threads wait for others that never come (719)"),
+        (&other, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)"),
+    ] {
+        let error = case.by_twin(&twin, any(3), 0).expect_err("a mistake").to_string();
+        assert_eq!(error, expected);
+    }
+}
+
+/// Machines without a GPU have no driver: that is an error, not the end.
+#[test]
+fn a_missing_driver_is_an_error() {
+    // SAFETY: there is no such file.
+    let opened = unsafe { crate::cuda::Driver::open_at("no-driver.so".as_ref()) };
+    assert!(matches!(opened, Err(LibraryError::Missing(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Twins of kernels: their text, compiled for the host and run there.
 
 use std::{
-    ffi::{CStr, CString, c_char, c_uint, c_void},
+    ffi::c_uint,
     path::PathBuf,
     process::Command,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
@@ -10,31 +10,28 @@ use std::{
 use libloading::Library;
 use parking_lot::Mutex;
 
-use super::super::{Launch, Launches, Operands, Source, program};
+use super::super::{Arch, Driver, Launch, Launches, LibraryError, Module, Operands, Source, program};
 
-/// What the host needs to be able to launch kernels by their names.
-fn with_entries(text: &str, sources: &[Source]) -> String {
-    let entry = |name: &str| format!("  {{\"{name}\", [](void** args) {{ twin::call(ltc::{name}, args); }}}},\n");
+/// The text with what makes it a driver, whose only module has these kernels.
+fn with_driver(text: &str, sources: &[Source]) -> String {
+    let entry = |name: &str| format!("    {{\"{name}\", [](void** args) {{ twin::call(ltc::{name}, args); }}}},\n");
     let mut names: Vec<&str> = sources.iter().map(|s| s.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let entries: String = names.into_iter().map(entry).collect();
+    let driver = include_str!("driver.h");
     format!(
-        "#include \"host_cuda.h\"\n{text}\nstruct Entry {{ const char* name; void (*run)(void**); }};\n\
-         static const Entry entries[] = {{\n{entries}}};\n\
-         extern \"C\" const char* twin_launch(const char* name, unsigned grid, unsigned block, unsigned seed, \
-         void** args) {{\n\
-           for (const Entry& entry : entries)\n\
-             if (!strcmp(entry.name, name)) return twin::launch(grid, block, seed, [&] {{ entry.run(args); }});\n\
-           return \"no such kernel\";\n}}\n"
+        "#include \"host_cuda.h\"\n{text}\n{driver}\nconst Entry entries[] = {{\n{entries}}};\n\
+         const unsigned entry_count = sizeof entries / sizeof *entries;\n"
     )
 }
 
-type TwinLaunch = unsafe extern "C" fn(*const c_char, c_uint, c_uint, c_uint, *mut *mut c_void) -> *const c_char;
-
-/// A library of twins. They share their blocks' memory, so one runs at a time.
+/// A library of twins, which is a driver. They share their blocks' memory, so one runs at a time.
 pub(super) struct Twin {
-    launch: Mutex<TwinLaunch>,
+    driver: Mutex<Driver>,
+    module: Module,
+    /// Picks the order of blocks and warps.
+    set_order: unsafe extern "C" fn(c_uint),
     /// Has the code.
     _library: Library,
 }
@@ -57,7 +54,7 @@ impl Twin {
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let (text_path, library_path) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
-        std::fs::write(&text_path, with_entries(text, sources)).expect("a file is written");
+        std::fs::write(&text_path, with_driver(text, sources)).expect("a file is written");
         let here = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cuda/tests"));
         let mut command = Command::new(&compiler);
         command.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing"]);
@@ -67,30 +64,35 @@ impl Twin {
         }
         let done = command.arg("-I").arg(here).arg(&text_path).arg("-o").arg(&library_path).output().expect("it runs");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        // SAFETY: the library has no code that runs when it is loaded but the standard library's.
+        // SAFETY: the library does as a driver.
+        let driver = unsafe { Driver::open_at(&library_path) }.expect("the library that was just made");
+        // SAFETY: it has no code that runs when it is loaded but the standard library's.
         let library = unsafe { Library::new(&library_path) }.expect("the library that was just made");
         std::fs::remove_dir_all(&folder).expect("the folder that was just made");
-        // SAFETY: the function has this type in `with_entries`.
-        let launch = *unsafe { library.get::<TwinLaunch>(b"twin_launch\0") }.expect("the function that was written");
-        Some(Twin { launch: Mutex::new(launch), _library: library })
+        // SAFETY: the function has this type in `driver.h`.
+        let set_order = *unsafe { library.get(b"twin_set_order\0") }.expect("the function of `driver.h`");
+        let module = driver.load(b"").expect("a module");
+        Some(Twin { driver: Mutex::new(driver), module, set_order, _library: library })
     }
 
-    /// Runs a kernel; the seed picks the order of blocks and warps.
+    /// The GPU it says it is.
+    pub(super) fn arch(&self) -> Arch {
+        self.driver.lock().arch(0).expect("a device")
+    }
+
+    /// Runs a kernel; `order` picks the order of blocks and warps.
     ///
     /// # Safety
     /// Operands have the elements the kernel reads and writes.
-    unsafe fn launch(&self, launch: &Launch, operands: Operands<'_>, seed: u32) -> Result<(), String> {
-        let name = CString::new(launch.source.name.as_str()).expect("a name");
-        let mut values = launch.arguments(operands);
-        let mut args: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
-        let run = self.launch.lock();
-        // SAFETY: there is an argument of eight bytes for each parameter; the rest is by this function's contract.
-        let failure = unsafe { run(name.as_ptr(), launch.grid, launch.block, seed, args.as_mut_ptr()) };
-        if failure.is_null() {
-            return Ok(());
+    unsafe fn launch(&self, launch: &Launch, operands: Operands<'_>, order: u32) -> Result<(), LibraryError> {
+        let driver = self.driver.lock();
+        let function = driver.function(self.module, &launch.source.name)?;
+        // SAFETY: the lock keeps others from running, and the function is the launch's; the rest is by this function's
+        // contract. The driver has one stream.
+        unsafe {
+            (self.set_order)(order);
+            driver.launch(function, launch, operands, std::ptr::null_mut())
         }
-        // SAFETY: the twin gives a text that stays.
-        Err(unsafe { CStr::from_ptr(failure) }.to_string_lossy().into_owned())
     }
 
     /// Runs a kernel's launches on these outputs and inputs; its scratch memory begins as bits of NaN.
@@ -103,7 +105,7 @@ impl Twin {
         (to, from): (&[*mut u8], &[*const u8]),
         numbers: &[u64],
         order: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), LibraryError> {
         let outputs: Vec<u64> = to.iter().map(|p| *p as u64).collect();
         let inputs: Vec<u64> = from.iter().map(|p| *p as u64).collect();
         let mut scratch = vec![u64::MAX; launches.scratch_bytes / 8];
