@@ -15,6 +15,7 @@
 //! | `loops.rs` | the loops of tier 0, one per operator and element type, for each instruction set |
 //! | `space.rs` | the elements a kernel goes through, and how it reaches them in memory |
 //! | `jit/` | tier 1 |
+//! | `cuda/` | kernels as text for GPUs |
 //! | `tile/` | kernels without reductions, run by tier 0 (`mod.rs`) or 1 (`compiled.rs`); loops for other kernels |
 //! | `reduce/` | kernels with reductions, in stages |
 //! | `support.rs` | which IRs kernels can run |
@@ -22,6 +23,10 @@
 //! | `pool.rs` | max pooling |
 //! | `random.rs` | draws in the order of libtorch's generator |
 
+#[cfg(test)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some of it is for machine code"))]
+mod cases;
+pub mod cuda;
 mod ir;
 mod jit;
 mod kernel;

@@ -1,10 +1,12 @@
 //! Transcendental functions, each written once: over [`Arith`], which is one element here, so that a loop over it
-//! becomes vector code, and a vector program in the just-in-time compiler. So both tiers give the same bits.
+//! becomes vector code, a vector program in the just-in-time compiler, and text for GPUs. So all give the same bits.
 //!
 //! There are no branches and no calls. Polynomials are least-squares fits, weighted towards equal relative error; a
 //! test measures each function's distance from the exact value. Where a function is not good for every argument it says
 //! so by [`Arith::check`], and those elements are computed by the system's function of that name.
 #![allow(clippy::excessive_precision, reason = "coefficients as they were fitted")]
+
+use super::ir::KernelOp;
 
 /// What functions are made of. A value is 32 bits: a float, an integer, or a mask, of which only the sign bit counts.
 pub(super) trait Arith {
@@ -210,6 +212,29 @@ pub(super) const MOST_RADIANS: f32 = 100_000.0;
 
 /// Beyond this a quotient may not be a whole number as it should.
 pub(super) const MOST_QUOTIENT: f32 = 4_194_304.0;
+
+/// The function an operation is; `None` where it is none of these. Those of one number do not look at `y`.
+pub(super) fn function<A: Arith>(m: &A, op: KernelOp, x: A::V, y: A::V) -> Option<A::V> {
+    Some(match op {
+        KernelOp::Exp => exp(m, x),
+        KernelOp::Exp2 => exp2(m, x),
+        KernelOp::Expm1 => expm1(m, x),
+        KernelOp::Log => log(m, x),
+        KernelOp::Log2 => log2(m, x),
+        KernelOp::Log10 => log10(m, x),
+        KernelOp::Log1p => log1p(m, x),
+        KernelOp::Sin => sin(m, x),
+        KernelOp::Cos => cos(m, x),
+        KernelOp::Tan => tan(m, x),
+        KernelOp::Sinh => sinh(m, x),
+        KernelOp::Cosh => cosh(m, x),
+        KernelOp::Tanh => tanh(m, x),
+        KernelOp::Erf => erf(m, x),
+        KernelOp::RoundBf16 => round_bf16(m, x),
+        KernelOp::FMod => fmod(m, x, y),
+        _ => return None,
+    })
+}
 
 /// `e^r - 1` of what is left of a power of two, given `r`.
 #[inline(always)]

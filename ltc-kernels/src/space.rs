@@ -94,6 +94,22 @@ impl IterationSpace {
         self.dims.iter().product::<isize>() as usize
     }
 
+    /// The sizes, outermost first.
+    pub(crate) fn dims(&self) -> &[isize] {
+        &self.dims
+    }
+
+    /// How far apart an operand's elements are in each dimension.
+    pub(crate) fn strides(&self, operand: usize) -> &[isize] {
+        &self.strides[operand]
+    }
+
+    /// How far from its first an operand's elements may lie.
+    pub(crate) fn extent(&self, operand: usize) -> i64 {
+        let last = |(size, stride): (&isize, &isize)| (size - 1).max(0) as i64 * (*stride as i64).abs();
+        self.dims.iter().zip(&self.strides[operand]).map(last).sum()
+    }
+
     /// How an operand is reached.
     pub fn access(&self, operand: usize) -> Access {
         let strides = &self.strides[operand];
@@ -111,7 +127,7 @@ impl IterationSpace {
     }
 
     /// Elements of the innermost dimension.
-    pub(super) fn row(&self) -> usize {
+    pub(crate) fn row(&self) -> usize {
         self.dims.last().map_or(1, |&d| d as usize)
     }
 

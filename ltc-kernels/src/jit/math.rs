@@ -84,26 +84,10 @@ impl Vectors {
     /// A function of [`math`], in single precision.
     pub(super) fn function(&mut self, code: KernelOp, x: V, y: V) -> Option<V> {
         let m = &Many(RefCell::new(self));
-        Some(match code {
-            KernelOp::Exp => math::exp(m, x),
-            KernelOp::Exp2 => math::exp2(m, x),
-            KernelOp::Expm1 => math::expm1(m, x),
-            KernelOp::Log => math::log(m, x),
-            KernelOp::Log2 => math::log2(m, x),
-            KernelOp::Log10 => math::log10(m, x),
-            KernelOp::Log1p => math::log1p(m, x),
-            KernelOp::Sin => math::sin(m, x),
-            KernelOp::Cos => math::cos(m, x),
-            KernelOp::Tan => math::tan(m, x),
-            KernelOp::Sinh => math::sinh(m, x),
-            KernelOp::Cosh => math::cosh(m, x),
-            KernelOp::Tanh => math::tanh(m, x),
-            KernelOp::Erf => math::erf(m, x),
-            KernelOp::RoundBf16 => math::round_bf16(m, x),
-            KernelOp::FMod => math::fmod(m, x, y),
-            KernelOp::CopySign => m.copysign(x, y),
-            _ => return None,
-        })
+        match code {
+            KernelOp::CopySign => Some(m.copysign(x, y)),
+            _ => math::function(m, code, x, y),
+        }
     }
 
     /// Products of 64-bit integers.

@@ -14,3 +14,4 @@ mod worker_run;
 
 pub(crate) use reducers::Reducer;
 pub use rows::{ReductionSpace, RowKernel};
+pub(crate) use stages::{ReductionStages, RowOutput, Stage, StageInput, StageOutput};

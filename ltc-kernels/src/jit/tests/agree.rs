@@ -6,29 +6,7 @@ use super::{
     super::{Compiled, finish_compiling},
     CODES, Case, DTYPES, Dice, Lie, has_vectors, random, stored,
 };
-use crate::{Builder, ComputeType, Jit, Kernel, KernelOp, has_loop, tile::Ran};
-
-/// A kernel of one operation; bit `i` of `uniform`: input `i` is the same for all elements. `None` where the operation
-/// has no loop in these types.
-fn operator_case(code: KernelOp, (from, to): (DType, DType), uniform: usize) -> Option<Case> {
-    let mut b = Builder::new(false);
-    let lie = |i: usize| if uniform >> i & 1 == 1 { Lie::One } else { Lie::Dense };
-    let mut inputs = Vec::new();
-    let mut args = Vec::new();
-    for i in 0..code.arity() {
-        let dtype = if code == KernelOp::Select && i == 0 { DType::Bool } else { from };
-        inputs.push((dtype, lie(i)));
-        args.push(b.input(i as u32, ComputeType::of(dtype).expect("a ty")));
-    }
-    let ty = ComputeType::of(to).expect("a ty");
-    let value = if code == KernelOp::Cast { b.cast(args[0], ty) } else { b.op(code, &args) };
-    let result = DTYPES.into_iter().find(|d| ComputeType::of(*d) == Some(b.ty(value))).expect("a type");
-    // In some type wider than a byte, too: of bytes alone nothing is compiled.
-    let wide = b.cast(value, ComputeType::F32);
-    let outputs = vec![result, DType::F32];
-    let ir = b.finish(&[value, wide]);
-    has_loop(&ir).then_some(Case { inputs, outputs, ir })
-}
+use crate::{Builder, ComputeType, Jit, Kernel, KernelOp, tile::Ran};
 
 /// Every operator, in every type it has a loop for, over every combination of uniform operands.
 #[test]
@@ -40,7 +18,8 @@ fn every_operator_gives_the_bits_of_tier_0() {
             let alone = [from];
             for to in if code == KernelOp::Cast { &types[..] } else { &alone } {
                 for uniform in 0..1 << code.arity() {
-                    let Some(case) = operator_case(code, (from, *to), uniform) else { continue };
+                    let lie = |i: usize| if uniform >> i & 1 == 1 { Lie::One } else { Lie::Dense };
+                    let Some(case) = Case::of_operator(code, (from, *to), lie) else { continue };
                     let seed = 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(compared as u64 + 1);
                     let done = case.compare(1, 3001, 1, &[], seed, false);
                     compared += usize::from(done);
@@ -156,7 +135,8 @@ fn functions_agree_over_all_sizes_of_numbers() {
         let y = b.op(code, &[v]);
         let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
         let run = |jit| {
-            let (kernel, mut y) = (case.kernel(1, x.len(), jit, false).expect("a kernel"), vec![0f32; x.len()]);
+            let (mut kernel, mut y) = (case.kernel(1, x.len(), false).expect("a kernel"), vec![0f32; x.len()]);
+            kernel.set_jit(jit);
             // SAFETY: as many elements each as the kernel has.
             unsafe { kernel.run(&[y.as_mut_ptr().cast()], &[x.as_ptr().cast()], &[], |n, f| f(0..n)) }.expect("runs");
             y
@@ -183,7 +163,8 @@ fn powers_by_their_exponent() {
             assert_eq!(case.compare(1, 999, 0, &[f64::to_bits(exponent)], 3, false), compiled && has_vectors());
         }
         if has_vectors() {
-            let kernel = case.kernel(1, 100, Jit::Now, false).expect("a kernel");
+            let mut kernel = case.kernel(1, 100, false).expect("a kernel");
+            kernel.set_jit(Jit::Now);
             let (x, mut y) = (vec![3f64; 100], vec![0f64; 100]);
             let mut run = |exponent: f64| {
                 let to = [y.as_mut_ptr().cast()];
@@ -202,7 +183,8 @@ fn warm_kernels_are_compiled() {
     let x = b.input(0, ComputeType::F32);
     let y = b.op(KernelOp::Exp, &[x]);
     let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
-    let kernel = case.kernel(1, 100, Jit::On, false).expect("a kernel");
+    let mut kernel = case.kernel(1, 100, false).expect("a kernel");
+    kernel.set_jit(Jit::On);
     let (x, mut y) = (vec![3f32; 100], vec![0f32; 100]);
     let mut run = |kernel: &Kernel| {
         // SAFETY: a hundred elements each.
@@ -212,7 +194,8 @@ fn warm_kernels_are_compiled() {
     (0..20).for_each(|_| _ = run(&kernel));
     finish_compiling();
     assert_eq!(run(&kernel) == Ran::Compiled, has_vectors());
-    let off = case.kernel(1, 100, Jit::Off, false).expect("a kernel");
+    let mut off = case.kernel(1, 100, false).expect("a kernel");
+    off.set_jit(Jit::Off);
     (0..100).for_each(|_| assert_eq!(run(&off), Ran::Loops));
 }
 
@@ -227,7 +210,8 @@ fn a_large_run_goes_over_to_machine_code() {
     let case = Case { inputs: vec![(DType::F32, Lie::Dense)], outputs: vec![DType::F32], ir: b.finish(&[y]) };
     let x: Vec<f32> = (0..N).map(|i| i as f32 / N as f32 - 0.5).collect();
     let run = |jit| {
-        let (kernel, mut y) = (case.kernel(1, N, jit, false).expect("a kernel"), vec![0f32; N]);
+        let (mut kernel, mut y) = (case.kernel(1, N, false).expect("a kernel"), vec![0f32; N]);
+        kernel.set_jit(jit);
         let (to, from) = ([y.as_mut_ptr().cast()], [x.as_ptr().cast()]);
         // SAFETY: as many elements each as the kernel goes through.
         let ran = unsafe {

@@ -78,7 +78,8 @@ fn wide_programs_agree() {
         let numbers = [dice.element(DType::F64), dice.element(DType::I64)];
         let mut inputs: Vec<Elements> = case.inputs.iter().map(|i| Elements::new(i.0, n, 0, &mut dice)).collect();
         let mut outputs: Vec<Elements> = case.outputs.iter().map(|d| Elements::new(*d, n, 0, &mut dice)).collect();
-        let kernel = case.kernel(1, n, Jit::Off, false).expect("a kernel");
+        let mut kernel = case.kernel(1, n, false).expect("a kernel");
+        kernel.set_jit(Jit::Off);
         let from: Vec<*const u8> = inputs.iter_mut().map(|i| i.at().cast_const()).collect();
         let to: Vec<*mut u8> = outputs.iter_mut().map(Elements::at).collect();
         // SAFETY: `n` elements each.
