@@ -151,7 +151,7 @@ impl Fence for Behind {
     /// Each program takes a second.
     fn seconds_since(&self, earlier: &dyn Fence) -> Option<f64> {
         let earlier = (earlier as &dyn Any).downcast_ref::<Behind>()?;
-        Fence::is_passed(self).then(|| self.number as f64 - earlier.number as f64)
+        Fence::is_passed(self).then_some(self.number as f64 - earlier.number as f64)
     }
 }
 

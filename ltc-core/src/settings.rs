@@ -121,6 +121,18 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting("LTC_SINGLE_THREAD_SMALL", Switch, "on", "Run on one thread what is too small for several."),
     setting(
+        "LTC_NVRTC",
+        Text("a folder"),
+        "beside torch, or where the system's loader looks",
+        "Where NVRTC is, NVIDIA's compiler, which kernels for GPUs are compiled by.",
+    ),
+    setting(
+        "LTC_CUDA_CACHE",
+        Text("a folder, or 0 for none"),
+        "ltc in $XDG_CACHE_HOME or ~/.cache",
+        "Where machine code of kernels for GPUs is kept from process to process; at most 256 MiB of it.",
+    ),
+    setting(
         "LTC_CUDA_SYNC",
         Switch,
         "off",

@@ -274,6 +274,14 @@ void ltc_take_warnings(void* ctx, void (*each)(void* ctx, const char* text, size
 // ---- places (place.cpp): where the values of a device are; -1 is the CPU, n is cuda:n ----
 // Whether it can be used; loads what that takes. To be called for each place before anything else is done there.
 int ltc_place_check(int32_t place, LtcError* err);
+// Folder of the loaded libtorch; null where nobody says.
+const char* ltc_library_folder(void);
+// From here on work that the calling thread asks the place for goes to our stream there, until it leaves.
+typedef struct LtcEntered LtcEntered;
+int ltc_place_enter(int32_t place, LtcEntered** out, LtcError* err);
+void ltc_place_leave(LtcEntered* entered);
+void* ltc_place_stream(int32_t place);                // CUDA's handle of that stream
+int ltc_error_is_fatal(int32_t code);                 // whether a GPU does nothing any more after this error of CUDA's
 int ltc_place_wait(int32_t place, LtcError* err);     // until all that was put there is done
 int ltc_place_release(int32_t place, LtcError* err);  // memory kept for reuse goes back to the system
 // A point behind all that was put at a place that is not the CPU.

@@ -137,5 +137,6 @@ int32_t ltc_error_get(const LtcError* err, const char** text, size_t* len) {
   *len = err->failure ? err->failure->text.size() : sizeof none - 1;
   return err->failure ? err->failure->cls : LTC_OUT_OF_MEMORY;
 }
+int ltc_error_is_fatal(int32_t code) { return ltc::is_lost(code); }
 void ltc_free(void* p) { free(p); }
 }

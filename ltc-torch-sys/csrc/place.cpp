@@ -71,13 +71,19 @@ void wait_for(const Tensor& t, const c10::Stream& stream) {
   cuda()->recordDataPtrOnStream(t.storage().data_ptr(), stream);
 }
 
+const std::string& library_folder() {
+  static const auto* folder = [] {
+    Dl_info torch;
+    const bool known = dladdr(reinterpret_cast<void*>(&at::globalContext), &torch) && torch.dli_fname;
+    const std::string path = known ? torch.dli_fname : "";
+    return new std::string(path.substr(0, path.rfind('/')));
+  }();
+  return *folder;
+}
+
 // The library that carries CUDA lies beside the one that carries the CPU; programs in Rust load only that one.
 void load_library() {
-  Dl_info torch;
-  TORCH_CHECK(dladdr(reinterpret_cast<void*>(&at::globalContext), &torch) && torch.dli_fname,
-              "the loaded libtorch does not say where it is");
-  std::string path = torch.dli_fname;
-  path = path.substr(0, path.rfind('/') + 1) + "libtorch_cuda.so";
+  const std::string path = library_folder() + "/libtorch_cuda.so";
   TORCH_CHECK(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL), "this libtorch has no CUDA: ", dlerror());
 }
 }  // namespace
@@ -176,6 +182,23 @@ int ltc_place_wait(int32_t place, LtcError* err) {
     stream_of(device).synchronize();
   });
 }
+struct LtcEntered {
+  OnPlace on;
+};
+int ltc_place_enter(int32_t place, LtcEntered** out, LtcError* err) {
+  return guarded(err, [&] { *out = new LtcEntered{OnPlace(place_of(place))}; });
+}
+void ltc_place_leave(LtcEntered* entered) { delete entered; }
+void* ltc_place_stream(int32_t place) {
+  try {
+    const c10::Device device = place_of(place);
+    return device.is_cpu() ? nullptr : stream_of(device).native_handle();
+  } catch (...) {
+    return nullptr;
+  }
+}
+const char* ltc_library_folder(void) { return library_folder().empty() ? nullptr : library_folder().c_str(); }
+
 // An event behind all that was put at a place so far.
 struct LtcFence {
   c10::Event event;

@@ -76,7 +76,8 @@ template <class F> int guarded(LtcError* err, F f) noexcept {
   }
 }
 
-// A GPU was lost. To give memory there back would be an error in a destructor, which ends the process: it is left alone.
+// A GPU was lost. To give memory there back would be an error in a destructor, which ends the process: it is left
+// alone.
 bool is_device_lost();
 
 // Dispatch state for shape inference and execution, whatever modes the caller has active: below autograd, no modes.

@@ -35,6 +35,11 @@ pub(crate) struct LtcHistory {
 }
 
 #[repr(C)]
+pub(crate) struct LtcEntered {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcFence {
     _private: [u8; 0],
 }
@@ -240,6 +245,11 @@ unsafe extern "C" {
     pub(crate) fn ltc_place_wait(place: i32, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_place_release(place: i32, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_place_memory(place: i32, out: *mut PlaceMemory, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_library_folder() -> *const c_char;
+    pub(crate) fn ltc_place_enter(place: i32, out: *mut *mut LtcEntered, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_place_leave(entered: *mut LtcEntered);
+    pub(crate) fn ltc_place_stream(place: i32) -> *mut c_void;
+    pub(crate) fn ltc_error_is_fatal(code: i32) -> c_int;
     pub(crate) fn ltc_fence_new(place: i32, out: *mut *mut LtcFence, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_fence_free(fence: *mut LtcFence);
     pub(crate) fn ltc_fence_passed(fence: *const LtcFence, passed: *mut c_int, err: *mut LtcError) -> c_int;

@@ -52,7 +52,9 @@ pub use handle::{AsTensor, Borrowed, Tensor};
 pub use history::History;
 pub use memory::{DeviceMemory, PlaceMemory};
 pub use numerics::nan_bound_holds;
-pub use place::{Place, PlaceEvent, at_place, empty_at, part_of, place_of, set_place_key};
+pub use place::{
+    AtPlace, Place, PlaceEvent, at_place, empty_at, is_fatal, library_folder, part_of, place_of, set_place_key,
+};
 pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};

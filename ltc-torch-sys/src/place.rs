@@ -1,6 +1,11 @@
 //! Places: where the values of a lazy device are, and what moves between them and the host.
 
-use std::{ffi::CString, fmt, str::FromStr};
+use std::{
+    ffi::{CStr, CString, c_void},
+    fmt,
+    path::PathBuf,
+    str::FromStr,
+};
 
 use ltc_ir::Layout;
 
@@ -78,6 +83,47 @@ impl Place {
         // SAFETY: no preconditions.
         unsafe { err.check(ffi::ltc_place_release(self.code(), err.as_ptr())) }
     }
+}
+
+/// A thread's stay at a place; it ends where it was.
+#[derive(Debug)]
+pub struct AtPlace(*mut ffi::LtcEntered);
+
+impl Drop for AtPlace {
+    fn drop(&mut self) {
+        // SAFETY: owned, left once, on the thread that entered, as it cannot be sent.
+        unsafe { ffi::ltc_place_leave(self.0) }
+    }
+}
+
+impl Place {
+    /// While the result lives, the place is the current one of its kind on this thread, with our stream there. `None`
+    /// on the CPU, and where the device is lost.
+    pub fn enter(self) -> Option<AtPlace> {
+        let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: on success `out` is new and ours.
+        let entered = !self.is_cpu() && unsafe { ffi::ltc_place_enter(self.code(), &mut out, err.as_ptr()) } == 0;
+        entered.then(|| AtPlace(out))
+    }
+
+    /// CUDA's handle of our stream there; null on the CPU.
+    pub fn stream(self) -> *mut c_void {
+        // SAFETY: no preconditions.
+        unsafe { ffi::ltc_place_stream(self.code()) }
+    }
+}
+
+/// Whether a GPU does nothing any more for this process after an error of CUDA's of this number.
+pub fn is_fatal(code: i32) -> bool {
+    // SAFETY: no preconditions.
+    unsafe { ffi::ltc_error_is_fatal(code) != 0 }
+}
+
+/// The folder of the loaded libtorch.
+pub fn library_folder() -> Option<PathBuf> {
+    // SAFETY: the text stays while the process lives.
+    let text = unsafe { ffi::ltc_library_folder().as_ref().map(|text| CStr::from_ptr(text)) };
+    text.map(|text| PathBuf::from(text.to_string_lossy().into_owned()))
 }
 
 impl fmt::Display for Place {

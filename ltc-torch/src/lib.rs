@@ -37,6 +37,8 @@ mod tensors;
 
 use std::{
     cell::Cell,
+    env,
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
@@ -62,7 +64,7 @@ pub use ltc_torch_sys::{
     Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
     set_grad, set_spent, state_of,
 };
-pub use ltc_ts::{Fusion, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
+pub use ltc_ts::{Fusion, GpuConfig, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
 use parking_lot::{Mutex, RwLock};
 pub use replay::Replayer;
@@ -98,6 +100,9 @@ pub struct Options {
     /// Run on one thread what is too small for several, though libtorch would start them
     /// ([`TsConfig::single_thread_small`]). `LTC_SINGLE_THREAD_SMALL`; on.
     pub single_thread_small: bool,
+    /// Where kernels for GPUs get their code. `LTC_NVRTC`, `LTC_CUDA_CACHE`; NVRTC beside torch, and `ltc` in the
+    /// user's cache folder.
+    pub gpu: GpuConfig,
     /// Wait after each step on a GPU, so that an error names the operator and the line that failed. `LTC_CUDA_SYNC`;
     /// off.
     pub cuda_sync: bool,
@@ -129,11 +134,25 @@ impl Options {
             pool_bytes: vars.number("LTC_POOL_BYTES").unwrap_or(1 << 30),
             budget_bytes: vars.number("LTC_MEMORY_BUDGET").unwrap_or(0),
             single_thread_small: switch("LTC_SINGLE_THREAD_SMALL"),
+            gpu: GpuConfig { nvrtc: vars.text("LTC_NVRTC").map(PathBuf::from), cache: code_cache(vars) },
             cuda_sync: vars.switch("LTC_CUDA_SYNC").unwrap_or(false),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
         })
+    }
+}
+
+/// Reads `LTC_CUDA_CACHE`.
+fn code_cache(vars: &Environment) -> Option<PathBuf> {
+    let of_user = || {
+        let folder = |name: &str| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        Some(folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?.join("ltc"))
+    };
+    match vars.text("LTC_CUDA_CACHE") {
+        Some("0") => None,
+        Some(folder) => Some(folder.into()),
+        None => of_user(),
     }
 }
 
@@ -226,6 +245,7 @@ pub fn init_with(options: Options) -> Result<(), Error> {
         budget_bytes: options.budget_bytes,
         single_thread_small: options.single_thread_small,
         sync_steps: options.cuda_sync,
+        gpu: options.gpu.clone(),
         ..TsConfig::default()
     }));
     let session = Arc::new(Session::new(backend.clone(), options.config)?);

@@ -83,7 +83,11 @@ impl TsBackend {
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let TsDevice { target, meter } = self.device(device)?;
-        let program = Program::lower(graph, target)?;
+        let program = Program::lower_for(graph, target).or_else(|e| match target.place {
+            Place::Cpu => Err(e),
+            // Where some kernel has no text for GPUs, libtorch's are all there are.
+            Place::Cuda(_) => Program::lower_for(graph, &target.unfused()),
+        })?;
         let (profile, total) = (self.profile.clone(), self.stats.clone());
         Ok(Arc::new(TsExecutable::new(program, target.clone(), meter.clone(), profile, total)))
     }

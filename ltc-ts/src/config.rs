@@ -1,5 +1,7 @@
 //! How the backend is set up.
 
+use std::path::PathBuf;
+
 use ltc_ir::passes::Switches;
 use ltc_kernels::Jit;
 use ltc_torch_sys::Place;
@@ -30,11 +32,22 @@ impl std::str::FromStr for Fusion {
     }
 }
 
+/// Where kernels for GPUs get their code.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct GpuConfig {
+    /// Folder with NVRTC, NVIDIA's compiler; without one, or where it has none, it is looked for beside libtorch and
+    /// where the system's loader looks.
+    pub nvrtc: Option<PathBuf>,
+    /// Folder in which machine code is kept from process to process; `None`: it is not.
+    pub cache: Option<PathBuf>,
+}
+
 /// How a [`TsBackend`](crate::TsBackend) is set up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TsConfig {
     /// Where each device computes. Several may be at one place, each with its own executor thread and its own count of
-    /// memory. Elsewhere than on the CPU nothing is fused, and what is said of threads and of the pool does not hold.
+    /// memory. Elsewhere than on the CPU, what is said of threads and of the pool does not hold, and kernels are fused
+    /// with [`Fusion::Full`] only.
     pub places: Vec<Place>,
     /// Let steps write in place where nobody can tell.
     pub reuse: bool,
@@ -56,6 +69,8 @@ pub struct TsConfig {
     /// ([`ltc_backend::Inputs::single_threaded`]). Only with [`Fusion::Full`], as sums may have other bits then; which
     /// they have follows from the program, never from measured times.
     pub single_thread_small: bool,
+    /// Where kernels for GPUs get their code. The process's: the first device to need it counts.
+    pub gpu: GpuConfig,
     /// Wait after each step at places that are not the CPU, so that a failure is told of the step that failed.
     pub sync_steps: bool,
     /// Threads libtorch's kernels use on an executor thread; `None` takes libtorch's own number.
@@ -73,6 +88,7 @@ impl Default for TsConfig {
             pool_bytes: 1 << 30,
             budget_bytes: 0,
             single_thread_small: true,
+            gpu: GpuConfig::default(),
             sync_steps: false,
             threads: None,
         }

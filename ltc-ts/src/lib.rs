@@ -36,7 +36,7 @@ mod rewrite;
 mod target;
 
 pub use backend::TsBackend;
-pub use config::{Fusion, TsConfig};
+pub use config::{Fusion, GpuConfig, TsConfig};
 pub use exec::{HeldThreads, RunStats, StepTime, TchBuffer, TsExecutable};
 pub use fusion::fusable_operators;
 pub use ltc_kernels::{Jit, code_bytes, finish_compiling, instruction_set};

@@ -3,7 +3,7 @@
 // Kernels that are not libtorch's have host versions, and those are run. A module is a shared object of the host: the
 // image that `cuModuleLoadData` takes is its path, as text that begins with `/`. For a kernel `f` it has
 //     extern "C" const unsigned f_parameters;  // all of eight bytes, as CUDA copies them when the kernel is launched
-//     extern "C" void f(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes, void** parameters);
+//     extern "C" void f_run(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes, void** parameters);
 // Images that are no path, such as machine code that libtorch made, are accepted, and launches of their kernels noted.
 #include <dlfcn.h>
 
@@ -37,7 +37,7 @@ static CUresult load(CUmodule* out, const void* image) {
 static CUresult find(CUfunction* out, const Module& module, const std::string& name) {
   Function f{name};
   if (module.library) {
-    f.run = (Run*)dlsym(module.library, name.c_str());
+    f.run = (Run*)dlsym(module.library, (name + "_run").c_str());
     auto* parameters = (const unsigned*)dlsym(module.library, (name + "_parameters").c_str());
     if (!f.run || !parameters) return CUDA_ERROR_NOT_FOUND;
     f.parameters = *parameters;

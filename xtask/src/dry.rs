@@ -35,11 +35,17 @@ const SOURCES: &str = "tests/cuda";
 /// What the shadow is made of; all other sources are the stand-in's.
 const SHADOW: &str = "shadow.cpp";
 
+/// What NVRTC is made of: it compiles kernels of ours for the host.
+const COMPILER: &str = "nvrtc.cpp";
+
+/// What kernels are compiled with for the host.
+const HOST_HEADER: &str = "ltc-kernels/src/cuda/tests";
+
 /// Tests of it, and of plain `cuda` tensors over it.
 const TESTS: &str = "ltc-python/tests/dry";
 
 /// Tests of `ltc` over it. They have a process of their own: plain `cuda` tensors cannot go backward in one with `ltc`.
-const LTC_TESTS: &str = "ltc-python/tests/dry_ltc";
+const PLACE_TESTS: &str = "ltc-python/tests/dry_ltc";
 
 const PYTHON: &str = ".venv/bin/python";
 
@@ -91,7 +97,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
         };
         if options.tests.is_empty() {
             pytest(&[TESTS])?;
-            pytest(&[LTC_TESTS])?;
+            pytest(&[PLACE_TESTS])?;
         } else {
             pytest(&options.tests.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
@@ -138,7 +144,7 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(root.join(SOURCES)).context(SOURCES)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "cpp") && !path.ends_with(SHADOW) {
+        if path.extension().is_some_and(|e| e == "cpp") && !path.ends_with(SHADOW) && !path.ends_with(COMPILER) {
             sources.push(path);
         }
     }
@@ -155,12 +161,25 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     args.push(format!("-L{}", torch.folder.join("lib").display()));
     args.extend(["-ltorch_cpu".to_owned(), "-lc10".to_owned(), stand_in.display().to_string()]);
     compile(root, &[root.join(SOURCES).join(SHADOW)], &args, &out.join("libdry_shadow.so"))?;
+
+    let text = |name: &str, value: &str| format!("-D{name}=\"{value}\"");
+    let fused = if cfg!(target_arch = "x86_64") { "-mfma" } else { "" };
+    let args = [
+        text("DRY_CUDA_MADE", &out.join("host_kernels").display().to_string()),
+        text("DRY_CUDA_HOST_HEADER", &root.join(HOST_HEADER).display().to_string()),
+        text("DRY_CUDA_HOST_FLAGS", fused),
+    ];
+    compile(root, &[root.join(SOURCES).join(COMPILER)], &args, &out.join("libnvrtc.so.13"))?;
     Ok(stand_in)
 }
 
 /// Compiles a shared object, unless it was made by this very command from these very texts.
 fn compile(root: &Path, sources: &[PathBuf], args: &[String], output: &Path) -> Result<()> {
-    let mut command = Command::new(env::var("CXX").unwrap_or_else(|_| "c++".to_owned()));
+    // It may come with words before it, such as a cache's.
+    let compiler = env::var("CXX").unwrap_or_default();
+    let mut words = compiler.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("c++"));
+    command.args(words);
     command.args(["-std=c++20", "-O1", "-Wall", "-shared", "-fPIC"]).args(sources).args(args).arg("-o").arg(output);
     let mut made_of = format!("{command:?}\n");
     for header in ["dry_cuda.h", "dry_shadow.h", "runtime.h"].map(|name| root.join(SOURCES).join(name)) {
@@ -184,6 +203,7 @@ fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()
     command.args(args).current_dir(root).envs(ENVIRONMENT);
     command.env("LD_PRELOAD", stand_in).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");
     command.env("PYTORCH_KERNEL_CACHE_PATH", stand_in.with_file_name("kernels"));
+    command.env("LTC_NVRTC", stand_in.with_file_name("")).env("LTC_CUDA_CACHE", "0");
     checked(&mut command)
 }
 

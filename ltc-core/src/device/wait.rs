@@ -131,7 +131,7 @@ impl Device {
             if given_up() {
                 return Ok(false);
             }
-            std::thread::sleep(POLL);
+            std::thread::park_timeout(POLL);
         }
         fence.wait()?;
         Ok(true)

@@ -280,7 +280,7 @@ print(torch.cuda.get_device_capability(), (*chosen, with_cudnn), fused)
 
 HOST_KERNEL = """
 extern "C" const unsigned scale_parameters = 3;
-extern "C" void scale(const unsigned grid[3], const unsigned block[3], unsigned, void** parameters) {
+extern "C" void scale_run(const unsigned grid[3], const unsigned block[3], unsigned, void** parameters) {
   float* x = *(float**)parameters[0];
   const double by = *(double*)parameters[1];
   const long n = *(long*)parameters[2];

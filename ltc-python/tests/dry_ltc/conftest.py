@@ -1,5 +1,5 @@
-"""These tests run `ltc` on a CUDA place over the stand-in, by `make test-dry` (docs/cuda.md); without it there is nothing
-to collect. They have a process of their own, since plain `cuda` tensors cannot go backward in one that imported
+"""These tests run `ltc` on a CUDA place over the stand-in, by `make test-dry` (docs/cuda.md); without it there is
+nothing to collect. They have a process of their own, since plain `cuda` tensors cannot go backward in one that imported
 `torch_ltc`."""
 
 import os

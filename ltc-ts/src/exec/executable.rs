@@ -6,11 +6,12 @@ use std::{
 };
 
 use ltc_backend::{AbTrial, BackendError, ExecError, Executable, Inputs, OutputSink, RunCost, SingleThread};
-use ltc_ir::{ErrorClass, Graph, SiteId, passes::Switches};
+use ltc_ir::{ErrorClass, Graph, SiteId};
 use ltc_torch_sys::{OneThread, Pooled, came_along, on_one_thread};
 use parking_lot::Mutex;
 
 use super::{
+    gpu::GpuProgram,
     interp::RunStats,
     memory_meter::Meter,
     profile::Profile,
@@ -18,7 +19,6 @@ use super::{
     worker::WorkerThread,
 };
 use crate::{
-    config::TsConfig,
     program::{
         Program,
         cost::{self, Cost},
@@ -30,7 +30,10 @@ use crate::{
 pub struct TsExecutable {
     program: Arc<Program>,
     target: Target,
-    /// The program of the graph as recorded, for numbers a rewritten one was not made for. Made when they come.
+    /// Its kernels, where they are a GPU's.
+    gpu: Option<GpuProgram>,
+    /// The program of the graph as recorded, for numbers a rewritten one was not made for, and while kernels have no
+    /// code yet. Made when it is needed.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
     /// Whether parallel regions pay.
     trial: AbTrial<1>,
@@ -62,6 +65,7 @@ impl TsExecutable {
         TsExecutable {
             state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
             trial: AbTrial::default(),
+            gpu: GpuProgram::of(&program, target.place, target.config.jit, &target.config.gpu),
             program: Arc::new(program),
             target,
             as_recorded: OnceLock::new(),
@@ -72,9 +76,7 @@ impl TsExecutable {
     }
 
     fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
-        let config = || TsConfig { rewrites: Switches::none(), ..self.target.config.clone() };
-        let plain = || Target { config: config(), ..self.target };
-        let lower = || Program::lower(self.program.graph(), &plain()).map(Arc::new);
+        let lower = || Program::lower_for(self.program.graph(), &self.target.plain()).map(Arc::new);
         self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
             let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
             Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
@@ -105,7 +107,10 @@ impl Executable for TsExecutable {
             (std::mem::take(&mut state.frame), state.cost.multi_threaded)
         };
         let (guards_hold, single_threaded) = (self.program.guards_hold(&inputs.numbers), inputs.single_threaded);
-        let program = if guards_hold { Ok(&self.program) } else { self.as_recorded() };
+        // One that cannot be entered is told of by the first step.
+        let _here = self.target.place.enter();
+        let is_ready = self.gpu.as_ref().is_none_or(|gpu| gpu.is_ready(&self.program));
+        let program = if guards_hold && is_ready { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let run = || match program {
             Ok(program) => {
@@ -116,7 +121,7 @@ impl Executable for TsExecutable {
                 let (with_worker, start) = (worker.is_some(), in_parallel.then(Instant::now));
                 let stats = run::run(program, &self.meter, &self.profile, &mut frame, inputs, sink, worker);
                 start.into_iter().for_each(|start| self.trial.note(with_worker, 0, start.elapsed()));
-                RunStats { guard_misses: u64::from(!guards_hold), ..stats }
+                RunStats { guard_misses: u64::from(!guards_hold), cold: u64::from(!is_ready), ..stats }
             }
             Err(error) => {
                 (0..self.program.graph().outputs().len()).for_each(|i| sink.output(i, Err(error.clone())));

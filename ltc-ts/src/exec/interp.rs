@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 use ltc_backend::{Buffer, ExecError, Input, OutputSink};
 use ltc_ir::{ErrorClass, SiteId, ValueId};
 use ltc_kernels::Ran;
-use ltc_torch_sys::{Held, OneThread, Place, TorchError, empty_at, on_one_thread};
+use ltc_torch_sys::{Held, OneThread, TorchError, empty_at, on_one_thread};
 use smallvec::SmallVec;
 
 use super::{
@@ -48,6 +48,8 @@ pub struct RunStats {
     pub single_threaded: u64,
     /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
     pub guard_misses: u64,
+    /// Executions on a GPU whose kernels had no code yet: the graph ran as recorded.
+    pub cold: u64,
     /// Large blocks of memory that had been kept from earlier runs.
     pub blocks_reused: u64,
     /// Large blocks of memory the system was asked for.
@@ -70,6 +72,7 @@ impl std::ops::AddAssign for RunStats {
         self.small_products += o.small_products;
         self.single_threaded += o.single_threaded;
         self.guard_misses += o.guard_misses;
+        self.cold += o.cold;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
         self.parallel_regions += o.parallel_regions;
@@ -291,7 +294,7 @@ impl Run<'_> {
             InstrKind::MaxPool(pool) => run_pool(pool, held[0], self.program.instr_results(instr)),
             InstrKind::Fused(fused) => {
                 let layouts = self.program.instr_results(instr).iter().map(|r| &r.layout);
-                run_fused(fused, &held, &reusable, numbers, layouts).map(|(values, ran)| {
+                run_fused((fused, self.program.place), &held, &reusable, numbers, layouts).map(|(values, ran)| {
                     by = ran;
                     values
                 })
@@ -319,7 +322,7 @@ impl Run<'_> {
         };
         let stand_ins = || {
             let zeros = |&v: &ValueId| {
-                let mut zeros = empty_at(Place::Cpu, graph.layout(v))?;
+                let mut zeros = empty_at(program.place, graph.layout(v))?;
                 zeros.zero()?;
                 Ok(Held::Tensor(zeros))
             };
@@ -336,7 +339,8 @@ impl Run<'_> {
                 })
                 .collect();
             let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
-            run_fused(fused, &held, &vec![false; held.len()], self.numbers, layouts).map(|(values, _)| values)
+            run_fused((fused, program.place), &held, &vec![false; held.len()], self.numbers, layouts)
+                .map(|(values, _)| values)
         });
         self.stats.steps += 1;
         self.stats.poisoned += 1;

@@ -3,13 +3,17 @@
 
 use std::ops::Range;
 
-use ltc_ir::{ErrorClass, LayoutRef};
-use ltc_kernels::{FusedKernel, MaxPool, Mt19937, Ran, bernoulli};
+use ltc_ir::{DType, ErrorClass, Layout, LayoutRef};
+use ltc_kernels::{
+    FusedKernel, MaxPool, Mt19937, Ran, bernoulli,
+    cuda::{LibraryError, Operands},
+};
 use ltc_torch_sys::{Held, Place, Tensor, TorchError, empty_at, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 
+use super::gpu;
 use crate::{
-    fusion::{ConcatSlice, FusedKernelStep},
+    fusion::{ConcatSlice, FusedKernelStep, GpuKernel},
     program::InstrResult,
 };
 
@@ -29,13 +33,16 @@ fn tensor<'a>(operands: &[&'a Held], operand: u32) -> Result<&'a Tensor, TorchEr
 /// Runs a kernel on the operands, and says by what; results come in memory of their own, or in that of an operand that
 /// may be written and that nobody else holds.
 pub(super) fn run_fused<'a>(
-    fused: &FusedKernelStep,
+    (fused, place): (&FusedKernelStep, Place),
     operands: &[&Held],
     reusable: &[bool],
     numbers: &[u64],
     layouts: impl Iterator<Item = &'a LayoutRef>,
 ) -> Result<(SmallVec<[Held; 2]>, Ran), TorchError> {
-    let results = memory_of_results(fused, operands, reusable, layouts)?;
+    let results = memory_of_results((fused, place), operands, reusable, layouts)?;
+    if let Some(gpu) = &fused.gpu {
+        return launch((fused, gpu), place, operands, &results, numbers).map(|()| (results, Ran::Compiled));
+    }
     let mut inputs: SmallVec<[*const u8; 16]> = SmallVec::new();
     // Blocks at odd addresses are copied to even ones; vectors would not mind, the compiler may.
     let mut copies: Vec<Vec<u64>> = Vec::new();
@@ -52,14 +59,7 @@ pub(super) fn run_fused<'a>(
             }
         }
     }
-    let outputs: SmallVec<[*mut u8; 4]> = results
-        .iter()
-        .enumerate()
-        .map(|(i, r)| match r {
-            Held::Tensor(t) => t.data_ptr().cast::<u8>().wrapping_add(concat_slice(fused, i).map_or(0, |p| p.skip)),
-            Held::Generator(_) => std::ptr::null_mut(),
-        })
-        .collect();
+    let outputs: SmallVec<[*mut u8; 4]> = outputs(fused, &results).collect();
     let mut outcome = Ok(());
     // SAFETY: slots hold tensors of the layouts the graph says, whose memory covers them; views were checked by the
     // recorder to lie within their base, which is the operand. New results overlap nothing; a taken one is an operand
@@ -82,9 +82,53 @@ pub(super) fn run_fused<'a>(
     outcome.map(|()| (results, ran))
 }
 
+/// Where results are written.
+fn outputs(fused: &FusedKernelStep, results: &[Held]) -> impl Iterator<Item = *mut u8> {
+    results.iter().enumerate().map(|(i, r)| match r {
+        Held::Tensor(t) => t.data_ptr().cast::<u8>().wrapping_add(concat_slice(fused, i).map_or(0, |p| p.skip)),
+        Held::Generator(_) => std::ptr::null_mut(),
+    })
+}
+
+/// Puts a kernel's launches on the stream of its GPU, which is current on this thread.
+fn launch(
+    (fused, gpu): (&FusedKernelStep, &GpuKernel),
+    place: Place,
+    operands: &[&Held],
+    results: &[Held],
+    numbers: &[u64],
+) -> Result<(), TorchError> {
+    let missing = || TorchError::runtime("a kernel was to be launched before it had code");
+    let (driver, functions) = gpu::driver().zip(gpu.functions.get()).ok_or_else(missing)?;
+    let outputs: SmallVec<[u64; 4]> = outputs(fused, results).map(|p| p as u64).collect();
+    let input = |(operand, skip): &(u32, usize)| Ok(tensor(operands, *operand)?.data_ptr() as u64 + *skip as u64);
+    let inputs: SmallVec<[u64; 16]> = fused.inputs.iter().map(input).collect::<Result<_, TorchError>>()?;
+    // Given back when this returns: what is put on the stream later comes behind the launches.
+    let scratch = match gpu.launches.scratch_bytes {
+        0 => None,
+        bytes => Some(empty_at(place, &Layout::contiguous(DType::U8, &[bytes as i64]))?),
+    };
+    let scratch = scratch.as_ref().map_or(0, |memory| memory.data_ptr() as u64);
+    let memory = Operands { outputs: &outputs, inputs: &inputs, numbers, scratch };
+    for (launch, function) in gpu.launches.each.iter().zip(functions) {
+        // SAFETY: the function is the launch's, in the context of the place, as is its stream. Operands are as for
+        // kernels on the host, and lie on this GPU: they are values of a program that runs there. libtorch gives memory
+        // to others in the order of the stream, so it stays until the launch has run.
+        let launched = unsafe { driver.launch(*function, launch, memory, place.stream()) };
+        launched.map_err(failed_launch)?;
+    }
+    Ok(())
+}
+
+fn failed_launch(error: LibraryError) -> TorchError {
+    let is_lost = matches!(&error, LibraryError::Call { code, .. } if ltc_torch_sys::is_fatal(*code));
+    let class = if is_lost { ErrorClass::DeviceLost } else { ErrorClass::Runtime };
+    TorchError { class, message: error.to_string() }
+}
+
 /// The tensors a kernel writes: new ones, or operands whose memory it takes.
 fn memory_of_results<'a>(
-    fused: &FusedKernelStep,
+    (fused, place): (&FusedKernelStep, Place),
     operands: &[&Held],
     reusable: &[bool],
     layouts: impl Iterator<Item = &'a LayoutRef>,
@@ -97,7 +141,7 @@ fn memory_of_results<'a>(
             results.push(match earlier.and_then(|e| results.get(e)) {
                 Some(Held::Tensor(t)) => Held::Tensor(t.shallow_clone()),
                 _ if reusable[at.operand as usize] && is_sole_holder(base) => Held::Tensor(base.shallow_clone()),
-                _ => Held::Tensor(copy_of(base, layout)?),
+                _ => Held::Tensor(copy_of(place, base, layout)?),
             });
             continue;
         }
@@ -108,15 +152,15 @@ fn memory_of_results<'a>(
             }
             _ => None,
         };
-        let result = taken.map_or_else(|| empty_at(Place::Cpu, layout), Ok)?;
+        let result = taken.map_or_else(|| empty_at(place, layout), Ok)?;
         results.push(Held::Tensor(result));
     }
     Ok(results)
 }
 
 /// A copy of a tensor with this layout.
-fn copy_of(base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
-    let mut copy = empty_at(Place::Cpu, layout)?;
+fn copy_of(place: Place, base: &Tensor, layout: &LayoutRef) -> Result<Tensor, TorchError> {
+    let mut copy = empty_at(place, layout)?;
     copy.copy_from(base)?;
     Ok(copy)
 }

@@ -8,6 +8,7 @@
 //! | `parallel_branches.rs`, `worker.rs` | steps that do not depend on each other, on two threads |
 //! | `launch.rs` | kernels on libtorch's tensors |
 //! | `fence.rs` | points in the work of a place that is not the CPU |
+//! | `gpu.rs` | code of kernels on a GPU, compiled in the background |
 //! | `buffer.rs` | what a device buffer is, and who may touch its memory |
 //! | `memory_meter.rs` | bytes in use |
 //! | `profile.rs` | where time goes |
@@ -15,6 +16,7 @@
 pub(crate) mod buffer;
 mod executable;
 mod fence;
+mod gpu;
 mod interp;
 mod launch;
 mod memory_meter;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::iteration_space::IterationSpace;
-use super::{NodeComputes, partition::FusionGroup};
+use super::{NodeComputes, gpu_kernel::GpuKernel, partition::FusionGroup};
 use ltc_kernels::{self as kernels, Access, Builder, ComputeType, FusedKernel, Kernel, ReductionSpace, RowKernel, Val};
 
 /// A group as one kernel: what it reads and what it yields.
@@ -60,6 +60,8 @@ pub(crate) struct FusedKernelStep {
     pub(crate) reuse: Vec<Option<u32>>,
     /// As in its [`KernelPlan`].
     pub(crate) concat_slices: Vec<Option<ConcatSlice>>,
+    /// The kernel as a GPU runs it, in programs that run there.
+    pub(crate) gpu: Option<GpuKernel>,
 }
 
 /// Where an operand's elements lie: the value in whose memory, and the bytes to skip. Reads of views are seen through;
@@ -216,7 +218,7 @@ impl KernelPlan {
         };
         let inputs = self.inputs.iter().map(|(o, skip, _)| (*o, *skip)).collect();
         let KernelPlan { operands, results, uses, nodes, concat_slices, .. } = self;
-        Some(FusedKernelStep { kernel, nodes, operands, inputs, uses, results, reuse, concat_slices })
+        Some(FusedKernelStep { kernel, nodes, operands, inputs, uses, results, reuse, concat_slices, gpu: None })
     }
 
     /// Dtypes of results and inputs.

@@ -9,7 +9,7 @@
 //! | `node_compute.rs` | a graph node as kernel expressions over its operands |
 //! | `foreach.rs` | operators over lists, taken apart |
 //! | `partition.rs` | groups of nodes that may run as one: pure graph code |
-//! | `group.rs` | a group as a kernel |
+//! | `group.rs`, `gpu_kernel.rs` | a group as a kernel, and that as a GPU runs it |
 //! | `concat.rs` | results written to where they will be joined with others |
 //! | `waits.rs` | waits for other processes, put off |
 //! | `liveness.rs` | last uses |
@@ -18,6 +18,7 @@ mod concat;
 mod emit;
 mod expression;
 mod foreach;
+mod gpu_kernel;
 mod group;
 mod iteration_space;
 pub(crate) mod liveness;
@@ -29,6 +30,7 @@ mod waits;
 
 use std::borrow::Cow;
 
+pub(crate) use gpu_kernel::GpuKernel;
 pub(crate) use group::{ConcatSlice, FusedKernelStep, KernelPlan, Slice};
 use ltc_ir::{DType, Graph, Layout, Op, ValueId, symbolic};
 use ltc_kernels::FusedKernel;

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use ltc_backend::BackendError;
 use ltc_ir::{ArgFlags, ArgWriter, Assumption, DType, Graph, GraphNode, LayoutRef, Op, Props, Rewritten, ValueId};
-use ltc_kernels::MaxPool;
+use ltc_kernels::{MaxPool, cuda::Unsupported};
 use ltc_torch_sys::{Place, Plan};
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{Fusion, TsConfig},
     fusion::{
-        self, FusedKernelStep, KernelPlan,
+        self, FusedKernelStep, GpuKernel, KernelPlan,
         liveness::{self, Liveness, OperandUse, Schedule},
     },
     rewrite,
@@ -31,8 +31,8 @@ pub(super) struct RewrittenGraph {
 }
 
 impl RewrittenGraph {
-    pub(super) fn of(graph: &Arc<Graph>, config: &TsConfig) -> RewrittenGraph {
-        match rewrite::rewrite(graph, &config.rewrites, config.fusion) {
+    pub(super) fn of(graph: &Arc<Graph>, target: &Target) -> RewrittenGraph {
+        match rewrite::rewrite(graph, target) {
             Some((rewritten, report)) => {
                 let Rewritten { graph, origin: provenance, assumed: guards, constants } = rewritten;
                 RewrittenGraph { graph: Arc::new(graph), provenance, applied: report.applied, guards, constants }
@@ -46,12 +46,17 @@ impl RewrittenGraph {
 }
 
 impl Program {
-    /// Lowers a graph, as the target's configuration says.
+    /// Lowers a graph for the CPU, as the configuration says.
     ///
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
-    pub(crate) fn lower(graph: &Arc<Graph>, target: &Target) -> Result<Program, BackendError> {
+    pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
+        Program::lower_for(graph, &Target::new(config, Place::Cpu))
+    }
+
+    /// The same for a target.
+    pub(crate) fn lower_for(graph: &Arc<Graph>, target: &Target) -> Result<Program, BackendError> {
         let config = &target.config;
-        let mut rewritten = RewrittenGraph::of(graph, config);
+        let mut rewritten = RewrittenGraph::of(graph, target);
         let mut fusion_plan = fusion::plan(&rewritten.graph, config.fusion);
         let memory =
             (config.budget_bytes > 0).then(|| budget::fit(&rewritten.graph, &mut fusion_plan, config.budget_bytes));
@@ -221,7 +226,15 @@ impl Lowering<'_> {
                 op: self.graph.nodes()[first as usize].op().name().into(),
                 reason: "no kernel for a group of operators".into(),
             })?;
-        fused.kernel.set_jit(self.config.jit);
+        if self.place.is_cpu() {
+            fused.kernel.set_jit(self.config.jit);
+        } else {
+            let no_text = |e: Unsupported| BackendError::CannotLower {
+                op: self.graph.nodes()[first as usize].op().name().into(),
+                reason: format!("no kernel for a GPU: {e}"),
+            };
+            fused.gpu = Some(GpuKernel::of(&fused.kernel).map_err(no_text)?);
+        }
         let taken = fused.taken().enumerate().filter_map(|(r, operand)| Some((operand?, r as u32)));
         let writes: SmallVec<[_; 2]> = taken.collect();
         writes.iter().for_each(|&(operand, _)| operands[operand as usize].reusable = dies(operand as usize));
@@ -318,7 +331,8 @@ impl Lowering<'_> {
     /// Whether this is a `bernoulli_` that writes all of a new tensor in memory order.
     fn draws(&self, node: &GraphNode) -> bool {
         let [numbers, _] = node.results() else { return false };
-        self.config.fusion != Fusion::Off
+        self.place.is_cpu()
+            && self.config.fusion != Fusion::Off
             && node.op().name() == "aten::bernoulli_.float"
             && (node.operands.len(), node.number_count) == (1, 1)
             && numbers.dtype() == DType::F32
@@ -327,7 +341,7 @@ impl Lowering<'_> {
 
     /// The kernel of ours for this node, if it is a pooling.
     fn pool(&self, node: &GraphNode) -> Option<MaxPool> {
-        let input = node.operands.first().filter(|_| self.config.fusion != Fusion::Off)?;
+        let input = node.operands.first().filter(|_| self.place.is_cpu() && self.config.fusion != Fusion::Off)?;
         pooling::max_pool(node, self.graph.layout(*input))
     }
 

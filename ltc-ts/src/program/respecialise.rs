@@ -39,7 +39,7 @@ impl Program {
             call.into_iter().chain(joined)
         });
         let template = Template { rewritten: &self.rewritten, lowered: &self.lowered, provenance: &self.lowered_from };
-        let rewritten = RewrittenGraph::of(graph, &target.config);
+        let rewritten = RewrittenGraph::of(graph, target);
         let mut fusion_plan = fusion::plan_from_template(&rewritten.graph, &template, items)?;
         let lowered = fusion_plan.graph.as_ref().unwrap_or(&rewritten.graph);
         let memory = self.memory.map(|m| MemoryPlan { peak: budget::peak(lowered, &fusion_plan.items), ..m });

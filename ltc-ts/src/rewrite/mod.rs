@@ -20,7 +20,7 @@ use ltc_ir::{
     passes::{GENERAL, Pass, Report, Switches, run},
 };
 
-use crate::config::Fusion;
+use crate::{config::Fusion, target::Target};
 
 /// The passes of this crate.
 const OURS: &[Pass] = &[
@@ -34,6 +34,9 @@ const OURS: &[Pass] = &[
 /// libtorch's kernels give other bits on the other thread.
 const ASKED_FOR: &[&str] = &["layout", "branches"];
 
+/// Passes that pay because of the CPU's kernels, or bring some of them in.
+const FOR_THE_CPU: &[&str] = &["attention", "bias", "layout"];
+
 /// Names of all passes, in the order they run; last, what happens to steps (`Plan::join_in_place` and
 /// `Plan::put_off_waits` of `crate::fusion`, `branches::plan` of `crate::program`).
 pub fn rewrite_names() -> impl Iterator<Item = &'static str> {
@@ -46,7 +49,9 @@ pub(crate) fn is_wanted(name: &str, switches: &Switches) -> bool {
 }
 
 /// The better graph, if any pass finds one. Passes that are not exact run where kernels need not be either.
-pub(crate) fn rewrite(graph: &Graph, switches: &Switches, fusion: Fusion) -> Option<(Rewritten, Report)> {
-    let allowed = |p: &Pass| is_wanted(p.name, switches) && (p.exact || fusion == Fusion::Full);
+pub(crate) fn rewrite(graph: &Graph, target: &Target) -> Option<(Rewritten, Report)> {
+    let (switches, is_full) = (&target.config.rewrites, target.config.fusion == Fusion::Full);
+    let pays = |p: &Pass| target.place.is_cpu() || !FOR_THE_CPU.contains(&p.name);
+    let allowed = |p: &Pass| is_wanted(p.name, switches) && (p.exact || is_full) && pays(p);
     run(graph, GENERAL.iter().chain(OURS), allowed)
 }

@@ -1,0 +1,182 @@
+//! Kernels on a GPU: their code is compiled by one thread while programs run without them (decision record 0017).
+//!
+//! Kernels of a program that have no code yet are compiled as one text, and the program runs as recorded, by
+//! libtorch's kernels, until the code is there. Functions are known by name, which follows from their text, so that a
+//! program over other sizes mostly finds its own.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock,
+        mpsc::{self, Sender},
+    },
+    thread,
+};
+
+use ltc_kernels::{
+    Jit,
+    cuda::{self, Arch, CodeCache, CodeKey, Driver, Function, LibraryError, Nvrtc, Source},
+};
+use ltc_torch_sys::{Place, library_folder};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::{
+    config::GpuConfig,
+    fusion::GpuKernel,
+    program::{InstrKind, Program},
+};
+
+fn kernels(program: &Program) -> impl Iterator<Item = &GpuKernel> {
+    program.instrs.iter().filter_map(|instr| match &instr.kind {
+        InstrKind::Fused(fused) => fused.gpu.as_ref(),
+        _ => None,
+    })
+}
+
+/// Machine code of a program's kernels, or why there is none.
+type Code = Arc<OnceLock<Result<Vec<u8>, String>>>;
+
+/// What is to be compiled.
+struct Request {
+    text: String,
+    arch: Arch,
+    code: Code,
+}
+
+/// NVIDIA's libraries, opened once.
+struct Toolchain {
+    nvrtc: Nvrtc,
+    driver: Driver,
+    cache: Option<CodeCache>,
+}
+
+/// Bytes of machine code that are kept on disk.
+const CACHE_BYTES: u64 = 256 << 20;
+
+impl Toolchain {
+    fn open(config: &GpuConfig) -> Result<Toolchain, LibraryError> {
+        let site = library_folder().and_then(|torch| Some(torch.parent()?.parent()?.to_owned()));
+        // NVIDIA's Python packages have it beside torch.
+        let beside = ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "torch/lib"];
+        let beside = site.iter().flat_map(|site| beside.map(|folder| site.join(folder)));
+        let folders: Vec<PathBuf> = config.nvrtc.iter().cloned().chain(beside).collect();
+        let cache = config.cache.clone().map(|folder| CodeCache::new(folder, CACHE_BYTES));
+        Ok(Toolchain { nvrtc: Nvrtc::open(&folders)?, driver: Driver::open()?, cache })
+    }
+
+    fn compile(&self, text: &str, arch: Arch) -> Result<Vec<u8>, LibraryError> {
+        let compile = || self.nvrtc.machine_code(text, arch);
+        match &self.cache {
+            Some(cache) => cache.code(CodeKey { text, arch, compiler: self.nvrtc.version() }, compile),
+            None => compile(),
+        }
+    }
+}
+
+/// The libraries, or why kernels have no code here. The first device to ask says where to look for them.
+fn toolchain(config: &GpuConfig) -> Result<&'static Toolchain, &'static str> {
+    static TOOLCHAIN: OnceLock<Result<Toolchain, String>> = OnceLock::new();
+    TOOLCHAIN.get_or_init(|| Toolchain::open(config).map_err(|e| e.to_string())).as_ref().map_err(String::as_str)
+}
+
+/// The driver, once there was a kernel to compile.
+pub(super) fn driver() -> Option<&'static Driver> {
+    toolchain(&GpuConfig::default()).ok().map(|toolchain| &toolchain.driver)
+}
+
+/// The one thread that compiles, which ends with the process.
+fn compiler(toolchain: &'static Toolchain) -> Option<&'static Sender<Request>> {
+    static COMPILER: OnceLock<Option<Sender<Request>>> = OnceLock::new();
+    let start = || {
+        let (send, requests) = mpsc::channel::<Request>();
+        let compile = move || {
+            for Request { text, arch, code } in requests {
+                let _ = code.set(toolchain.compile(&text, arch).map_err(|e| e.to_string()));
+            }
+        };
+        thread::Builder::new().name("ltc-nvrtc".into()).spawn(compile).ok().map(|_| send)
+    };
+    COMPILER.get_or_init(start).as_ref()
+}
+
+/// Functions that were loaded, by the number of their GPU and their name.
+static FUNCTIONS: Mutex<Option<FxHashMap<(u8, String), Function>>> = Mutex::new(None);
+
+/// The kernels of a program on their way to code.
+#[derive(Debug)]
+pub(super) struct GpuProgram {
+    gpu: u8,
+    code: Code,
+    /// Whether its kernels have functions, or never will.
+    linked: OnceLock<bool>,
+}
+
+impl GpuProgram {
+    /// Asks for the code of a program's kernels; `None` if it has none.
+    pub(super) fn of(program: &Program, place: Place, jit: Jit, config: &GpuConfig) -> Option<GpuProgram> {
+        let Place::Cuda(gpu) = place else { return None };
+        kernels(program).next()?;
+        let this = GpuProgram { gpu, code: Code::default(), linked: OnceLock::new() };
+        let known = FUNCTIONS.lock();
+        let is_known = |name: &str| known.as_ref().is_some_and(|k| k.contains_key(&(gpu, name.to_owned())));
+        let new: Vec<&Source> = kernels(program).flat_map(GpuKernel::sources).filter(|s| !is_known(&s.name)).collect();
+        drop(known);
+        if new.is_empty() {
+            let _ = this.code.set(Ok(Vec::new()));
+            return Some(this);
+        }
+        if let Err(why) = this.ask(cuda::program(new), jit, config) {
+            let _ = this.code.set(Err(why));
+        }
+        Some(this)
+    }
+
+    fn ask(&self, text: String, jit: Jit, config: &GpuConfig) -> Result<(), String> {
+        let toolchain = toolchain(config).map_err(str::to_owned)?;
+        let arch = toolchain.driver.arch(self.gpu.into()).map_err(|e| e.to_string())?;
+        if jit == Jit::Now {
+            let _ = self.code.set(toolchain.compile(&text, arch).map_err(|e| e.to_string()));
+            return Ok(());
+        }
+        let compiler = compiler(toolchain).ok_or("the system has no thread for the compiler")?;
+        compiler.send(Request { text, arch, code: self.code.clone() }).map_err(|e| e.to_string())
+    }
+
+    /// Whether the program's kernels can be launched. On a thread where its GPU is current.
+    pub(super) fn is_ready(&self, program: &Program) -> bool {
+        if let Some(&linked) = self.linked.get() {
+            return linked;
+        }
+        let Some(code) = self.code.get() else { return false };
+        let linked = code.as_ref().map_err(Clone::clone).and_then(|code| self.link(program, code));
+        if let Err(why) = &linked {
+            tracing::warn!("kernels for cuda:{} are not there, libtorch's run instead: {why}", self.gpu);
+        }
+        *self.linked.get_or_init(|| linked.is_ok())
+    }
+
+    /// Loads code, if there is any, and gives each kernel its functions.
+    fn link(&self, program: &Program, code: &[u8]) -> Result<(), String> {
+        let text = |e: LibraryError| e.to_string();
+        let driver = driver().ok_or("there is no driver")?;
+        let module = (!code.is_empty()).then(|| driver.load(code)).transpose().map_err(text)?;
+        let mut functions = FUNCTIONS.lock();
+        let functions = functions.get_or_insert_default();
+        for kernel in kernels(program) {
+            let function = |source: &Source| {
+                let key = (self.gpu, source.name.clone());
+                if let Some(&known) = functions.get(&key) {
+                    return Ok(known);
+                }
+                let module = module.ok_or_else(|| format!("{} was compiled and is gone", source.name))?;
+                let function = driver.function(module, &source.name).map_err(text)?;
+                functions.insert(key, function);
+                Ok(function)
+            };
+            let of_kernel = kernel.sources().map(function).collect::<Result<_, String>>()?;
+            let _ = kernel.functions.set(of_kernel);
+        }
+        Ok(())
+    }
+}
