@@ -149,7 +149,17 @@ test-dry: python
 # A driver that sees a GPU.
 GPU = nvidia-smi -L 2>/dev/null | grep -q GPU
 
-test-cuda bench-cuda:
-	@if $(GPU); then echo "make $@: there is a GPU, but nothing to run on it: ltc has no CUDA place yet (docs/cuda.md)"; \
-	else echo "make $@: no GPU here. It needs one of sm_75 or newer, a driver 580 or newer (nvidia-smi -L lists it) and a torch"; \
-	echo "with CUDA; ltc itself has no CUDA place yet (docs/cuda.md). What needs no GPU: make test-dry"; fi >&2; exit 2
+define NO_GPU
+	@$(GPU) || { echo "make $@: no GPU here. It needs one of sm_75 or newer, a driver 580 or newer (nvidia-smi -L lists it)" >&2; \
+		echo "and a torch with CUDA. What needs no GPU: make test-dry" >&2; exit 2; }
+endef
+
+test-cuda:
+	$(NO_GPU)
+	$(MAKE) python
+	cd ltc-python && LTC_DEVICES=cpu,cuda:0 ../.venv/bin/python -m pytest -q tests/gpu $(ARGS)
+
+bench-cuda:
+	$(NO_GPU)
+	$(MAKE) python
+	LTC_DEVICES=cpu,cuda:0 .venv/bin/python ltc-python/benches/cuda.py $(ARGS)

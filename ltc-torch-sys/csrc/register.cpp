@@ -56,7 +56,8 @@ const std::unordered_set<std::string>& explicit_kernels() {
                                                     "_has_compatible_shallow_copy_type",
                                                     "_efficientzerotensor",
                                                     "_nested_tensor_from_mask_left_aligned",
-                                                    "histc"};
+                                                    "histc",
+                                                    "native_group_norm"};
   return s;
 }
 // Composites whose own code does the right thing in terms of operators we serve (host logic, metadata, or better

@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn numbers_that_come_from_the_header_are_read_back() {
         assert!((0..4).all(|code| FallbackReason::from_code(code).is_some_and(|r| r as i32 == code)));
-        assert!((0..8).all(|code| ErrorClass::from_code(code).is_some_and(|c| c as i32 == code)));
-        assert_eq!((FallbackReason::from_code(4), ErrorClass::from_code(8)), (None, None));
+        assert!((0..9).all(|code| ErrorClass::from_code(code).is_some_and(|c| c as i32 == code)));
+        assert_eq!((FallbackReason::from_code(4), ErrorClass::from_code(9)), (None, None));
     }
 }

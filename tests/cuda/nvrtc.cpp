@@ -86,7 +86,13 @@ int nvrtcDestroyProgram(Program** program) {
   delete *program;
   return 0;
 }
-int nvrtcCompileProgram(Program* program, int, const char* const*) { return compile(*program) ? 0 : 6; }
+// `DRY_CUDA_COMPILE_SECONDS`: how much longer it takes; below zero, nothing compiles.
+int nvrtcCompileProgram(Program* program, int, const char* const*) {
+  const char* seconds = getenv("DRY_CUDA_COMPILE_SECONDS");
+  if (seconds && atoi(seconds) < 0) return 6;
+  if (seconds) sleep(atoi(seconds));
+  return compile(*program) ? 0 : 6;
+}
 int nvrtcGetProgramLogSize(Program* p, size_t* size) { return give_size(p->log, size); }
 int nvrtcGetProgramLog(Program* p, char* log) { return give(p->log, log); }
 int nvrtcGetCUBINSize(Program* p, size_t* size) { return give_size(p->path, size); }
