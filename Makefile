@@ -162,4 +162,4 @@ test-cuda:
 bench-cuda:
 	$(NO_GPU)
 	$(MAKE) python
-	LTC_DEVICES=cpu,cuda:0 .venv/bin/python ltc-python/benches/cuda.py $(ARGS)
+	LTC_DEVICES=cpu,cuda:0 .venv/bin/python ltc-python/benches/gpu_steps.py $(ARGS)
