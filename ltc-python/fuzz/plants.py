@@ -31,6 +31,13 @@ def _raise(func, *args, **kwargs):
     raise ValueError("planted")
 
 
+def _loop(func, *args, **kwargs):
+    end = time.process_time() + 5
+    while time.process_time() < end:
+        pass
+    return func(*args, **kwargs)
+
+
 def _stale(function):
     """A step that is called four times, then gives what it gave."""
     given = []
@@ -51,6 +58,7 @@ PLANTS = {
     "version": lambda: _Wrong("mul_", lambda f, x, *a, **k: (f(x.data, *a, **k), x)[1]),
     "error": lambda: _Wrong("neg", _raise),
     "hang": lambda: _Wrong("tanh", lambda f, *a, **k: time.sleep(3600)),
+    "loop": lambda: _Wrong("tanh", _loop),
     "crash": lambda: _Wrong("sigmoid", lambda f, *a, **k: os.kill(os.getpid(), signal.SIGSEGV)),
 }
 

@@ -1,9 +1,15 @@
 //! Which objects are older than a step.
 
-use pyo3::{prelude::*, types::PyList};
+use pyo3::{
+    prelude::*,
+    types::{PyFrozenSet, PyList, PyTuple},
+};
 use rustc_hash::FxHashSet;
 
 /// The objects that the collector knew at some time, held so that none of their addresses is used again meanwhile.
+///
+/// But for tuples and frozen sets: another thread may be making one, which Python allows only while nobody else holds it
+/// (`SystemError` otherwise). They never change, so nobody has to know their age.
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 pub(crate) struct Older {
     objects: Py<PyList>,
@@ -14,10 +20,14 @@ pub(crate) struct Older {
 impl Older {
     #[new]
     fn new(py: Python<'_>) -> PyResult<Self> {
-        let objects = py.import("gc")?.call_method0("get_objects")?.downcast_into::<PyList>()?;
+        let all = py.import("gc")?.call_method0("get_objects")?.downcast_into::<PyList>()?;
+        let is_held =
+            |x: &Bound<'_, PyAny>| !x.is_exact_instance_of::<PyTuple>() && !x.is_exact_instance_of::<PyFrozenSet>();
+        let objects: Vec<_> = all.iter().filter(is_held).collect();
+        drop(all);
         let mut addresses = FxHashSet::with_capacity_and_hasher(objects.len(), rustc_hash::FxBuildHasher);
         addresses.extend(objects.iter().map(|x| x.as_ptr() as usize));
-        Ok(Older { objects: objects.unbind(), addresses })
+        Ok(Older { objects: PyList::new(py, objects)?.unbind(), addresses })
     }
 
     /// Whether this object was there.

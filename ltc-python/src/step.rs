@@ -103,16 +103,18 @@ struct Class {
     ambient: Ambient,
     inputs: Signature,
     ready: Vec<Arc<Ready>>,
+    /// What was ready and no longer fitted, and its number: the next capture may show why.
+    fallen: Option<(u64, Py<Watch>)>,
     used: u64,
 }
 
+/// Locked for moments only. Python's objects that are taken out of it are let go behind them, since that may run any
+/// Python code, which may call the same step.
 #[derive(Default)]
 struct Store {
     classes: Vec<Class>,
     /// Captures that were not confirmed yet.
     steps: HashMap<u64, Arc<CompiledStep>>,
-    /// What was ready and no longer fitted, by class: the next capture may show why.
-    fallen: HashMap<u64, (u64, Py<Watch>)>,
     last_id: u64,
     clock: u64,
     replays: u64,
@@ -193,7 +195,7 @@ impl Replays {
             visit.call(&ready.host)?;
             visit.call(&ready.record)?;
         }
-        store.fallen.values().try_for_each(|(_, watch)| visit.call(watch))
+        store.classes.iter().filter_map(|c| c.fallen.as_ref()).try_for_each(|(_, watch)| visit.call(watch))
     }
 
     /// A replay of what was captured for this key, inputs like these, the thread's state and all that the step reads as
@@ -279,20 +281,20 @@ impl Replays {
     fn classify(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<(u64, u64)> {
         let inputs = all_lazy(inputs)?;
         let ambient = ltc_torch::ambient();
+        let mut gone = None;
         let mut store = self.store.lock();
         if let Some(class) = store.find(key, ambient, &inputs)? {
             return Ok((class.id, 0));
         }
-        let mut gone = 0;
         if store.classes.len() >= MAX_CLASSES {
             let oldest = store.classes.iter().enumerate().min_by_key(|(_, c)| c.used).map(|(i, _)| i);
-            gone = oldest.map_or(0, |i| store.classes.swap_remove(i).id);
-            store.fallen.remove(&gone);
+            gone = oldest.map(|i| store.classes.swap_remove(i));
         }
         let (id, used) = (store.next_id(), store.clock);
         let inputs = Signature::of(&inputs).map_err(raise)?;
-        store.classes.push(Class { id, key: key.to_owned(), ambient, inputs, ready: Vec::new(), used });
-        Ok((id, gone))
+        let class = Class { id, key: key.to_owned(), ambient, inputs, ready: Vec::new(), fallen: None, used };
+        store.classes.push(class);
+        Ok((id, gone.as_ref().map_or(0, |class| class.id)))
     }
 
     /// Begins the capture of a call on these inputs; false where another thread captures.
@@ -374,18 +376,19 @@ impl Replays {
         let (tensors, times, written_inputs) = written;
         let written = some(py, &tensors)?.into_iter().zip(times).collect();
         let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs });
-        let ready = Ready { step, watch, host, marks, record };
+        let ready = Arc::new(Ready { step, watch, host, marks, record });
+        let mut _oldest = None;
         let mut store = self.store.lock();
         if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
-            class.ready.insert(0, Arc::new(ready));
-            class.ready.truncate(MAX_STATES);
+            class.ready.insert(0, ready.clone());
+            _oldest = (class.ready.len() > MAX_STATES).then(|| class.ready.pop());
         }
         Ok(())
     }
 
     /// A capture that was ready in a class and did not fit the last call, which may show why; its watch.
     fn fallen(&self, class: u64) -> Option<(u64, Py<Watch>)> {
-        self.store.lock().fallen.remove(&class)
+        self.store.lock().classes.iter_mut().find(|c| c.id == class)?.fallen.take()
     }
 
     /// A capture is not needed any more.
@@ -440,9 +443,13 @@ impl Replays {
     /// Something changed under a step: it is captured anew, and may turn out to be the same.
     fn falls(&self, class: u64, ready: &Arc<Ready>) {
         self.take(class, ready);
-        let mut store = self.store.lock();
+        let watch = Python::attach(|py| ready.watch.clone_ref(py));
+        let mut _before = None;
+        let store = &mut *self.store.lock();
         let id = store.next_id();
-        store.steps.insert(id, ready.step.clone());
-        store.fallen.insert(class, (id, Python::attach(|py| ready.watch.clone_ref(py))));
+        if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
+            store.steps.insert(id, ready.step.clone());
+            _before = class.fallen.replace((id, watch));
+        }
     }
 }

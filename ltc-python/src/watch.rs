@@ -3,8 +3,10 @@
 //! Places are named by the survey (`_survey.py`); here they are read and compared, at each call of a compiled step, so
 //! with as little work as can be: objects by identity, numbers and strings by type and value. A dict or a class that
 //! was not written since it was last compared is told by its version, where this Python keeps one.
+//!
+//! Objects that are let go may run any Python code, which may want the same watch: none goes while it is locked.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem::replace};
 
 use ltc_torch::{Tensor, TensorState};
 use parking_lot::Mutex;
@@ -198,12 +200,13 @@ impl Other {
         read.is_ok() && good && at == self.expected.len()
     }
 
-    fn refresh(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn refresh(&mut self, py: Python<'_>, gone: &mut Vec<Found>) -> PyResult<()> {
         let mut found = Vec::new();
         self.read(py, &mut |x| {
             found.push(x.map(|x| x.clone().unbind()));
             true
         })?;
+        gone.append(&mut self.expected);
         self.expected = found;
         Ok(())
     }
@@ -259,13 +262,15 @@ impl Group<PyDict> {
         good
     }
 
-    fn refresh(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn refresh(&mut self, py: Python<'_>, gone: &mut Vec<Found>) -> PyResult<()> {
         let dict = self.holder.bind(py);
         for entry in &mut self.entries {
-            entry.expected = dict.get_item(entry.name.bind(py))?.map(Bound::unbind);
+            let now = dict.get_item(entry.name.bind(py))?.map(Bound::unbind);
+            gone.push(replace(&mut entry.expected, now));
         }
         if let Some((_, whole)) = &mut self.whole {
-            *whole = dict.iter().map(|(k, v)| (k.unbind(), v.unbind())).collect();
+            gone.extend(whole.drain(..).flat_map(|(k, v)| [Some(k), Some(v)]));
+            whole.extend(dict.iter().map(|(k, v)| (k.unbind(), v.unbind())));
         }
         self.version = dict_version(dict);
         Ok(())
@@ -295,19 +300,21 @@ impl Group<PyType> {
         good
     }
 
-    fn refresh(&mut self, py: Python<'_>) {
+    fn refresh(&mut self, py: Python<'_>, gone: &mut Vec<Found>) {
         let class = self.holder.bind(py);
         for entry in &mut self.entries {
-            entry.expected = lookup(class, entry.name.bind(py)).map(Bound::unbind);
+            let now = lookup(class, entry.name.bind(py)).map(Bound::unbind);
+            gone.push(replace(&mut entry.expected, now));
         }
         self.version = class_version(class);
     }
 }
 
 impl Watch {
-    /// Whether all is as it was.
+    /// Whether all is as it was. Not known, and so false, while somebody is about to find that out or to refresh it:
+    /// members that a class of Python's counts up may run Python code, which may come here again.
     pub(crate) fn holds(&self, py: Python<'_>) -> bool {
-        self.0.lock().hold(py)
+        self.0.try_lock().is_some_and(|mut places| places.hold(py))
     }
 }
 
@@ -322,10 +329,11 @@ impl Places {
             && self.others.iter().all(|o| o.holds(py))
     }
 
-    fn refresh(&mut self, py: Python<'_>) -> PyResult<()> {
-        self.dicts.iter_mut().try_for_each(|g| g.refresh(py))?;
-        self.classes.iter_mut().for_each(|g| g.refresh(py));
-        self.others.iter_mut().try_for_each(|o| o.refresh(py))?;
+    /// What was expected so far comes back, to be let go.
+    fn refresh(&mut self, py: Python<'_>, gone: &mut Vec<Found>) -> PyResult<()> {
+        self.dicts.iter_mut().try_for_each(|g| g.refresh(py, gone))?;
+        self.classes.iter_mut().for_each(|g| g.refresh(py, gone));
+        self.others.iter_mut().try_for_each(|o| o.refresh(py, gone))?;
         self.tensors.iter_mut().for_each(|t| t.expected = ltc_torch::state_of(&t.tensor));
         Ok(())
     }
@@ -397,7 +405,7 @@ impl Watch {
             let expected = ltc_torch::state_of(&tensor);
             watch.tensors.push(Watched { object: object.unbind(), tensor, expected });
         }
-        watch.refresh(py)?;
+        watch.refresh(py, &mut Vec::new())?;
         Ok(Watch(Mutex::new(watch)))
     }
 
@@ -409,7 +417,8 @@ impl Watch {
     /// What is there now is expected from here on.
     #[pyo3(name = "refresh")]
     fn py_refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.lock().refresh(py)
+        let mut gone = Vec::new();
+        self.0.lock().refresh(py, &mut gone)
     }
 
     /// Which tensors had gradients when the call began whose reads these are: such calls are like it.

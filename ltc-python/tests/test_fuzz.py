@@ -35,6 +35,7 @@ def test_kept_programs_agree(children, file):
     assert (got["outcome"] == "same") != file.name.startswith("open-"), got
 
 
+HANGS = "t0 = new('float32', (3,), 1)\nbar()\nt2 = t0.tanh()\n"
 PLANTED = {
     "value": (
         "recorded",
@@ -52,7 +53,7 @@ PLANTED = {
         5,
     ),
     "crash": ("recorded", "t0 = new('float32', (3,), 1)\nt2 = t0.sigmoid()\n", 2),
-    "hang": ("recorded", "t0 = new('float32', (3,), 1)\nbar()\nt2 = t0.tanh()\n", 2),
+    "hang": ("recorded", HANGS, 2),
 }
 
 
@@ -77,3 +78,15 @@ def test_a_planted_mistake_is_found_and_shrunk(children, plant):
     if plant != "hang":
         small = program.parse(fuzz.shrink(text, got, ask, 5.0))
         assert len(small.statements) <= most, str(small)
+
+
+def test_a_loop_is_a_hang_and_a_busy_machine_is_none(children, monkeypatch):
+    """The watchdog counts what the child computes, while it wants to."""
+    request = {"program": f"# mode: recorded\n# LTC_FUSION: exact\n{HANGS}", "plant": "loop"}
+    child = children.of(request["program"])
+    assert child.ask({**request, "plant": None})[1]["outcome"] == "same"
+    monkeypatch.setattr(child, "limit", 2.0)
+    with monkeypatch.context() as busy:
+        busy.setattr(child, "_computed", lambda: (0.0, True))
+        assert child.ask(request)[1]["outcome"] == "same"
+    assert child.ask(request)[1]["outcome"] == "hang"
