@@ -363,6 +363,8 @@ class Survey:
                 self._look(module, info, frame)
 
     def _place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        if name == "is_compiling" and holder is torch.compiler.__dict__:
+            return  # another answer for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
             kind = "renewed"
         key = (kind, id(holder), name)
