@@ -20,6 +20,8 @@ class Masks:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[Any, bytes], tuple[torch.Tensor, ...]] = OrderedDict()
         self._wanted: dict[tuple[Any, bytes], torch.Tensor] = {}
+        #: Whether the last call had a mask that was not known: no replay would have been made of it.
+        self.missed = False
 
     def indices(self, mask: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
         """Indices of the true elements, where they are known already; else they will be for the next call."""
@@ -32,6 +34,7 @@ class Masks:
 
     def work_out(self) -> None:
         """Works out what was asked for; nothing is captured meanwhile."""
+        self.missed = bool(self._wanted)
         for key, host in self._wanted.items():
             self._known[key] = tuple([i.to("ltc") for i in host.nonzero(as_tuple=True)])
         self._wanted = {}

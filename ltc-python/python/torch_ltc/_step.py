@@ -301,6 +301,8 @@ class CompiledStep(Generic[_P, _R]):
         run = Run(self, call, reads, [Making(reads, 0, None, 0)] if reads is not None else [], record.has_way)
         out = run.call()
         _ltc.mark_step(False)
+        if self._masks.missed:
+            return out
         why: str | None = run.obstacle
         if not why and run.step:
             why = self._replays.differs(run.step, watch)
