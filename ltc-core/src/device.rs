@@ -243,7 +243,8 @@ impl Device {
         self.sync_some(values, SyncReason::Explicit)
     }
 
-    pub(crate) fn describe_site(&self, site: SiteId) -> Option<String> {
+    /// A site in words, where that is known.
+    pub fn describe_site(&self, site: SiteId) -> Option<String> {
         self.0.runtime.describe_site(site)
     }
 

@@ -42,6 +42,20 @@ impl Device {
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
+    /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent.
+    ///
+    /// # Errors
+    /// Fails where what the value needs does not compile.
+    pub fn computed_aside(&self, value: &TraceValue) -> Result<TraceValue, Error> {
+        if !value.is_pending() {
+            return Ok(value.clone());
+        }
+        let (extracted, data) = self.extract(std::slice::from_ref(value));
+        let mut results = extracted.placeholders();
+        extracted.run(data.into_iter().map(Argument::whole).collect(), &results)?;
+        Ok(results.remove(0))
+    }
+
     /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `slices`: parameters may
     /// be slices of data of which the computation reads nothing else.
     pub fn extract_bound(&self, values: &[TraceValue], slices: bool, since: Moment) -> Option<(Extracted, Arguments)> {

@@ -294,6 +294,23 @@ fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
     convert::function_of_frame(frame)
 }
 
+/// What a device's default generator draws from next, taken down and gone back to without waiting.
+#[pyclass(frozen, module = "torch_ltc._ltc")]
+struct Draws(ltc_torch::Draws);
+
+#[pymethods]
+impl Draws {
+    #[new]
+    fn new(device: u16) -> PyResult<Self> {
+        Ok(Draws(ltc_torch::Draws::of(device).map_err(raise)?))
+    }
+
+    /// The generator draws from this next.
+    fn resume(&self) -> PyResult<()> {
+        self.0.resume().map_err(raise)
+    }
+}
+
 #[pymodule]
 fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<step::Replays>()?;
@@ -303,6 +320,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<watch::Watch>()?;
     m.add_class::<older::Older>()?;
     m.add_class::<Ambient>()?;
+    m.add_class::<Draws>()?;
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;

@@ -1,7 +1,14 @@
 //! Compiled steps as Python objects: what was captured, for which inputs and in which state, and replays of it. When to
 //! capture is decided in `_step.py`.
 
-use std::{collections::HashMap, sync::Arc, thread::ThreadId};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::ThreadId,
+};
 
 use ltc_torch::{Ambient, Capture, CompiledStep, HostNumbers, Signature, Tensor};
 use parking_lot::Mutex;
@@ -12,6 +19,7 @@ use pyo3::{
     prelude::*,
     types::{PyList, PyTuple},
 };
+use smallvec::SmallVec;
 
 use crate::{
     convert::{Tensors, any_tensor, list, tensors},
@@ -23,6 +31,8 @@ use crate::{
 const MAX_CLASSES: usize = 64;
 /// States of the program kept per kind of inputs.
 const MAX_STATES: usize = 8;
+/// Calls in a row for which a capture is run and taken back until it is forgotten.
+const MAX_MISSES: u32 = 4;
 
 /// A captured step with what has to hold for a replay, and what a replay has to do besides running the program.
 struct Ready {
@@ -33,9 +43,27 @@ struct Ready {
     marks: Mutex<Marks>,
     /// What Python keeps of it.
     record: Py<PyAny>,
+    /// Inputs, by position, that the step also found elsewhere: they have to be these tensors.
+    found_elsewhere: Vec<(usize, Py<PyAny>)>,
+    /// Calls in a row for which it was run and taken back.
+    misses: AtomicU32,
+}
+
+/// What came of running a capture.
+enum Ran {
+    Done(Vec<Tensor>),
+    /// The host would have read something else: as if nothing was done.
+    ReadOther,
+    /// It does not fit any more.
+    Fell,
 }
 
 impl Ready {
+    /// Whether inputs that the step also finds elsewhere are those it finds there.
+    fn finds(&self, inputs: &Bound<'_, PyTuple>) -> bool {
+        self.found_elsewhere.iter().all(|(i, x)| inputs.get_item(*i).is_ok_and(|input| input.is(x)))
+    }
+
     /// The gradients that are inputs, after those of the call; `None` where one is missing.
     fn gradients(&self, inputs: &Tensors) -> Option<Tensors> {
         self.marks.lock().with_grad.iter().map(|leaf| ltc_torch::grad_of(leaf.of(inputs))).collect()
@@ -194,6 +222,7 @@ impl Replays {
             visit.call(&ready.watch)?;
             visit.call(&ready.host)?;
             visit.call(&ready.record)?;
+            ready.found_elsewhere.iter().try_for_each(|(_, x)| visit.call(x))?;
         }
         store.classes.iter().filter_map(|c| c.fallen.as_ref()).try_for_each(|(_, watch)| visit.call(watch))
     }
@@ -206,50 +235,39 @@ impl Replays {
         key: &str,
     ) -> PyResult<Option<(Py<PyAny>, Bound<'py, PyList>)>> {
         let py = inputs.py();
-        let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
-        let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
-        let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-        // No lock is held while the interpreter's is let go: who has that one may want this one.
-        let Some(gradients) = ready.gradients(&inputs) else { return Ok(None) };
-        inputs.extend(gradients);
-        let step = ready.step.clone();
-        let (ran, inputs) = py.detach(move || (step.run(&inputs, &host), inputs));
-        let undo = || match &ready.host {
-            Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
-            None => Ok(()),
-        };
-        let mut results = match ran {
-            Ok(Ok(results)) => results,
-            Ok(Err(_)) => {
-                undo()?;
-                self.falls(class, &ready);
-                return Ok(None);
+        let Some(mut given) = tensors(inputs)? else { return Ok(None) };
+        for (class, ready) in self.that_may_fit(key, &given)? {
+            // Comparing may run Python, which may want the store.
+            if !ready.finds(inputs) || !ready.watch.get().holds(py) {
+                continue;
             }
-            Err(e) => {
-                undo()?;
-                return Err(raise(e));
+            match self.run(py, class, &ready, &mut given)? {
+                Ran::Done(results) => {
+                    self.store.lock().replays += 1;
+                    return Ok(Some((ready.record.clone_ref(py), list(py, &results)?)));
+                }
+                Ran::ReadOther => (),
+                Ran::Fell => break,
             }
-        };
-        let marks = ready.marks.lock();
-        let grads = results.split_off(results.len() - marks.gets_grad.len());
-        marks.leave(&results, &grads, &inputs).map_err(raise)?;
-        self.store.lock().replays += 1;
-        Ok(Some((ready.record.clone_ref(py), list(py, &results)?)))
+        }
+        Ok(None)
     }
 
     /// What a replay would be checked against: the capture that fits, and its watch.
     fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
-        let Some(mut inputs) = tensors(inputs)? else { return Ok(None) };
-        let Some((class, ready)) = self.that_fits(py, key, &inputs)? else { return Ok(None) };
+        let Some(mut given) = tensors(inputs)? else { return Ok(None) };
+        // Comparing may run Python, which may want the store.
+        let fits = |(_, ready): &(u64, Arc<Ready>)| ready.finds(inputs) && ready.watch.get().holds(py);
+        let Some((class, ready)) = self.that_may_fit(key, &given)?.into_iter().find(fits) else { return Ok(None) };
         // A replay would notice where the host goes another way, and where tensors do not hold what the capture takes
         // for granted.
         let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-        let gradients = ready.gradients(&inputs);
+        let gradients = ready.gradients(&given);
         let step = ready.step.clone();
         let fits = gradients.map(|more| {
-            inputs.extend(more);
-            py.detach(move || step.fits(&inputs, &host))
+            given.extend(more);
+            py.detach(move || step.fits(&given, &host))
         });
         if let Some(program) = &ready.host {
             program.call_method0(py, intern!(py, "undo"))?;
@@ -263,17 +281,18 @@ impl Replays {
     }
 
     /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does
-    /// not.
-    fn differs(&self, step: u64, watch: &Bound<'_, Watch>) -> PyResult<String> {
+    /// not, and nothing where that one would not have been replayed.
+    fn differs(&self, step: u64, watch: &Bound<'_, Watch>) -> PyResult<Option<String>> {
         let mut store = self.store.lock();
         let step = store.steps.remove(&step).and_then(Arc::into_inner);
         let Some(mut step) = step else { return Err(PyRuntimeError::new_err("no such capture")) };
         let ready = store.classes.iter().flat_map(|c| &c.ready).find(|r| r.watch.is(watch));
-        let Some(ready) = ready else { return Ok(String::new()) };
-        Ok(match step.confirm(&ready.step) {
+        // Where the host reads something else, no replay would have been made of that one.
+        let Some(ready) = ready.filter(|ready| step.reads_like(&ready.step)) else { return Ok(None) };
+        Ok(Some(match step.confirm(&ready.step) {
             Ok(()) => String::new(),
             Err(why) => why.0,
-        })
+        }))
     }
 
     /// The number of a class of calls: this key, inputs like these, the thread's state as it is. And the number of one
@@ -350,6 +369,13 @@ impl Replays {
         step.confirm(&earlier).err().map(|why| why.0).unwrap_or_default()
     }
 
+    /// Whether the host read the same values in two captures.
+    fn reads_like(&self, step: u64, earlier: u64) -> bool {
+        let store = self.store.lock();
+        let both = store.steps.get(&step).zip(store.steps.get(&earlier));
+        both.is_some_and(|(step, earlier)| step.reads_like(earlier))
+    }
+
     /// Whether a capture reads and changes nothing besides its inputs.
     fn is_closed(&self, step: u64) -> bool {
         self.store.lock().steps.get(&step).is_some_and(|step| step.is_closed())
@@ -368,6 +394,7 @@ impl Replays {
         written: (Bound<'_, PyList>, Vec<u32>, Vec<(usize, u32)>),
         spent: Vec<(usize, String, String)>,
         record: Py<PyAny>,
+        found_elsewhere: Vec<(usize, Py<PyAny>)>,
     ) -> PyResult<()> {
         let Some(step) = self.store.lock().steps.remove(&step) else { return Ok(()) };
         let compiled = step.clone();
@@ -376,7 +403,8 @@ impl Replays {
         let (tensors, times, written_inputs) = written;
         let written = some(py, &tensors)?.into_iter().zip(times).collect();
         let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs });
-        let ready = Arc::new(Ready { step, watch, host, marks, record });
+        let misses = AtomicU32::new(0);
+        let ready = Arc::new(Ready { step, watch, host, marks, record, found_elsewhere, misses });
         let mut _oldest = None;
         let mut store = self.store.lock();
         if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
@@ -409,14 +437,55 @@ impl Replays {
 }
 
 impl Replays {
-    /// The first capture for calls like this one of which all that it read is as it was, and the number of its class.
-    fn that_fits(&self, py: Python<'_>, key: &str, inputs: &Tensors) -> PyResult<Option<(u64, Arc<Ready>)>> {
-        let found = match self.store.lock().find(key, ltc_torch::ambient(), inputs)? {
-            Some(class) => class.ready.iter().map(|r| (class.id, r.clone())).collect::<Vec<_>>(),
-            None => return Ok(None),
+    /// The captures for calls like this one, and the number of their class.
+    fn that_may_fit(&self, key: &str, inputs: &Tensors) -> PyResult<SmallVec<[(u64, Arc<Ready>); 2]>> {
+        let mut store = self.store.lock();
+        let class = store.find(key, ltc_torch::ambient(), inputs)?;
+        Ok(class.into_iter().flat_map(|class| class.ready.iter().map(|r| (class.id, r.clone()))).collect())
+    }
+
+    /// Does what the step of a capture would do.
+    fn run(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, inputs: &mut Tensors) -> PyResult<Ran> {
+        let Some(host) = self.host_numbers(py, class, ready)? else { return Ok(Ran::Fell) };
+        let undo = || match &ready.host {
+            Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
+            None => Ok(()),
         };
-        // Comparing may run Python, which may want the store.
-        Ok(found.into_iter().find(|(_, ready)| ready.watch.get().holds(py)))
+        // No lock is held while the interpreter's is let go: who has that one may want this one.
+        let Some(gradients) = ready.gradients(inputs) else {
+            undo()?;
+            return Ok(Ran::Fell);
+        };
+        let count = inputs.len();
+        let mut all = std::mem::take(inputs);
+        all.extend(gradients);
+        let step = ready.step.clone();
+        let (ran, all) = py.detach(move || (step.run(&all, &host), all));
+        *inputs = all;
+        let mut results = match ran {
+            Ok(Ok(results)) => results,
+            Ok(Err(why)) => {
+                undo()?;
+                inputs.truncate(count);
+                if !why.is_other_read() {
+                    self.falls(class, ready);
+                    return Ok(Ran::Fell);
+                }
+                if ready.misses.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_MISSES {
+                    self.take(class, ready);
+                }
+                return Ok(Ran::ReadOther);
+            }
+            Err(e) => {
+                undo()?;
+                return Err(raise(e));
+            }
+        };
+        ready.misses.store(0, Ordering::Relaxed);
+        let marks = ready.marks.lock();
+        let grads = results.split_off(results.len() - marks.gets_grad.len());
+        marks.leave(&results, &grads, inputs).map_err(raise)?;
+        Ok(Ran::Done(results))
     }
 
     /// What the host part of a step computes now; `None` where it would go another way than when it was captured.

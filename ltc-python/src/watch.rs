@@ -39,6 +39,8 @@ enum Kind {
     Bytes,
     /// Which thread it is: values that each thread has for itself were read.
     Thread,
+    /// The container under a name of a dict, which steps put a new one in place of: its class and members.
+    Renewed(Py<PyAny>),
 }
 
 struct Other {
@@ -94,7 +96,7 @@ impl Places {
         self.classes.iter().try_for_each(|g| group(g, visit))?;
         for other in &self.others {
             visit.call(&other.holder)?;
-            if let Kind::Slot(name) = &other.kind {
+            if let Kind::Slot(name) | Kind::Renewed(name) = &other.kind {
                 visit.call(name)?;
             }
             other.expected.iter().try_for_each(|found| visit.call(found))?;
@@ -148,10 +150,38 @@ fn same_found(py: Python<'_>, a: &Found, b: Option<&Bound<'_, PyAny>>) -> bool {
     }
 }
 
+/// Hands on a container's class and members, and what a `defaultdict` makes its values with.
+fn each_part(
+    container: Option<&Bound<'_, PyAny>>,
+    each: &mut dyn FnMut(Option<&Bound<'_, PyAny>>) -> bool,
+) -> PyResult<()> {
+    let Some(container) = container else {
+        each(None);
+        return Ok(());
+    };
+    each(Some(container.get_type().as_any()));
+    let Ok(dict) = container.downcast::<PyDict>() else {
+        for member in container.try_iter()? {
+            each(Some(&member?));
+        }
+        return Ok(());
+    };
+    each(container.getattr(intern!(container.py(), "default_factory")).ok().as_ref());
+    for (key, value) in dict {
+        each(Some(&key));
+        each(Some(&value));
+    }
+    Ok(())
+}
+
 impl Other {
     /// Hands on what is there now, until somebody has seen enough.
     fn read(&self, py: Python<'_>, each: &mut dyn FnMut(Option<&Bound<'_, PyAny>>) -> bool) -> PyResult<()> {
         let holder = self.holder.bind(py);
+        if let Kind::Renewed(name) = &self.kind {
+            let container = holder.downcast::<PyDict>()?.get_item(name.bind(py))?;
+            return each_part(container.as_ref(), each);
+        }
         let mut one = |x: Bound<'_, PyAny>| {
             each(Some(&x));
         };
@@ -186,6 +216,7 @@ impl Other {
             }
             Kind::Thread => one(py.import("threading")?.call_method0("get_ident")?),
             Kind::Bytes => one(holder.call_method0(intern!(py, "tobytes"))?),
+            Kind::Renewed(_) => unreachable!("invariant: read above"),
         }
         Ok(())
     }
@@ -396,6 +427,7 @@ impl Watch {
                 "slot" => Kind::Slot(name.unbind()),
                 "bytes" => Kind::Bytes,
                 "thread" => Kind::Thread,
+                "renewed" => Kind::Renewed(name.unbind()),
                 other => return Err(PyTypeError::new_err(format!("no kind of place is called {other}"))),
             };
             watch.others.push(Other { kind, holder: holder.unbind(), index, expected: Vec::new() });

@@ -202,29 +202,6 @@ def test_a_step_within_a_step_is_part_of_it():
     assert step.counts[0] >= 12, step.explain()
 
 
-def test_a_schedule_inside_the_step_is_recorded():
-    def run(compiled):
-        model = network()
-        opt = torch.optim.SGD(model.parameters(), lr=0.1)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
-
-        def step(x):
-            opt.zero_grad()
-            loss = model(x).square().mean()
-            loss.backward()
-            opt.step()
-            schedule.step()
-            return loss.detach()
-
-        call = torch_ltc.compile(step) if compiled else step
-        return [call(x.to("ltc")).item() for x, _ in data(8)], opt.param_groups[0]["lr"], call
-
-    expected, rate, _ = run(False)
-    got, rate_of_replay, call = run(True)
-    assert got == expected and rate == rate_of_replay and type(rate_of_replay) is float
-    assert "changes the learning rate" in call.refusal
-
-
 def test_two_counts_are_not_taken_for_each_other():
     def run(compiled):
         nets = [network(), network()]

@@ -55,7 +55,8 @@ impl Capture {
         if let Some(obstacle) = log.obstacle {
             return Ok(Err(NotReplayable(obstacle)));
         }
-        let noted = Noted { device, since: self.since, holds, starts: log.starts, uploads: log.uploads };
+        let noted =
+            Noted { device, since: self.since, holds, starts: log.starts, uploads: log.uploads, reads: log.reads };
         match stages::step(noted, inputs, results, host) {
             Ok(step) => Ok(Ok(step)),
             Err(Stop::NotReplayable(why)) => Ok(Err(why)),

@@ -8,8 +8,9 @@ use std::{
     },
 };
 
-use ltc_backend::Buffer;
+use ltc_backend::{Buffer, HostTensor};
 use ltc_core::{DataCell, Device, Storage, TraceValue};
+use ltc_ir::SiteId;
 
 use crate::Error;
 
@@ -26,6 +27,16 @@ pub(crate) fn value(device: &Device, value: &TraceValue) -> Result<Buffer, ltc_c
     device.value(value)
 }
 
+/// A value that the step's host program has read: it went on as it did because of this.
+pub(crate) struct HostRead {
+    pub(crate) value: TraceValue,
+    pub(crate) found: HostTensor,
+    pub(crate) site: SiteId,
+}
+
+/// Bytes of a value that the host may read in a captured step: each replay compares them.
+const MAX_READ: usize = 1 << 20;
+
 /// What a capture notes on the recording side.
 #[derive(Default)]
 pub(crate) struct Log {
@@ -33,6 +44,8 @@ pub(crate) struct Log {
     pub(crate) starts: Vec<Option<TraceValue>>,
     /// What was copied from the host: an obstacle only where it is used.
     pub(crate) uploads: Vec<Arc<DataCell>>,
+    /// What the host has read, in order.
+    pub(crate) reads: Vec<HostRead>,
     pub(crate) obstacle: Option<String>,
 }
 
@@ -113,6 +126,32 @@ pub(crate) fn obstacle(what: impl FnOnce() -> String) {
             log.obstacle = Some(what());
         }
     });
+}
+
+/// The host reads a value: its data, computed on the side where this thread captures, so that the step goes on.
+/// Replays compute it again, and are right only if it is the same.
+pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<Buffer, ltc_core::Error> {
+    let is_small = value.layout().storage_bytes() <= MAX_READ;
+    if !is_open() || !is_small {
+        obstacle(|| format!("it reads a large value ({})", at(device, value, site)));
+        return self::value(device, value);
+    }
+    let data = device.computed_aside(value)?;
+    let (buffer, found) = (device.value(&data)?, device.download(&data)?);
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.reads.push(HostRead { value: value.clone(), found, site });
+        }
+    });
+    Ok(buffer)
+}
+
+/// A value that is read, for messages: what it is, and where the program reads it.
+pub(crate) fn at(device: &Device, value: &TraceValue, site: SiteId) -> String {
+    match device.describe_site(site) {
+        Some(line) => format!("{}, {line}", value.layout()),
+        None => value.layout().to_string(),
+    }
 }
 
 /// Data came from the host.

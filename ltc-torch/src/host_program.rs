@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use ltc_backend::{Buffer, DeviceIndex};
 use ltc_core::{DataCell, Device, Extracted, Moment, Storage, TraceValue};
-use ltc_ir::{DType, LayoutRef, SiteId, View};
+use ltc_ir::{LayoutRef, SiteId, View};
 use ltc_torch_sys::{Generator, Place, Tensor};
 use ltc_ts::TchBuffer;
 
 use crate::{
     Error,
     capture_log::{self, Turn, cell_of},
+    draws::GENERATOR,
     inspect::value_of,
     runtime,
     step::NotReplayable,
@@ -22,7 +23,6 @@ use crate::{
 
 /// Why there is no program: what it would compute with is not an input, and may be other data the next time.
 const HOST_DATA: &str = "it computes with data that it was not given";
-const GENERATOR: View<'static> = View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
 
 /// The device that stands for the CPU while a graph is recorded: the first one that computes there.
 fn device() -> Result<Device, Error> {

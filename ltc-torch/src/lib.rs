@@ -24,6 +24,7 @@ mod capture;
 mod capture_log;
 #[cfg(feature = "tch")]
 mod compiled;
+mod draws;
 mod error;
 mod fork;
 mod host_program;
@@ -46,6 +47,7 @@ pub use capture::Capture;
 pub use capture_log::is_open as is_capturing;
 #[cfg(feature = "tch")]
 pub use compiled::{Compiled, compile, compile_frozen};
+pub use draws::Draws;
 pub use error::Error;
 pub use host_program::{HostProgram, HostRecording};
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};

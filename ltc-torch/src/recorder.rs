@@ -13,7 +13,7 @@ use ltc_ts::{TchBuffer, TsBackend};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
-use crate::{capture_log, error::to_torch, sites::Sites};
+use crate::{capture_log, draws::GENERATOR, error::to_torch, sites::Sites};
 
 pub(crate) struct LtcRecorder {
     pub(crate) session: Arc<Session>,
@@ -25,8 +25,6 @@ pub(crate) struct LtcRecorder {
     pub(crate) small_probes: bool,
     pub(crate) forced: Arc<RwLock<Forced>>,
 }
-
-const GENERATOR: View<'static> = View { dtype: DType::RngState, sizes: &[], strides: &[], offset: 0 };
 
 impl LtcRecorder {
     fn device(&self, index: u16) -> Result<&Device, TorchError> {
@@ -131,13 +129,15 @@ impl Recorder for LtcRecorder {
     fn to_host(&self, device: u16, src: (&Storage, View<'_>)) -> Result<Tensor, TorchError> {
         let dev = self.device(device)?;
         let value = src.0.read(dev, src.1, SiteId::default());
-        capture_log::obstacle(|| format!("it reads a value ({})", value.layout()));
-        let buffer = capture_log::value(dev, &value).map_err(to_torch)?;
+        let buffer = capture_log::read(dev, &value, self.site()).map_err(to_torch)?;
         at_place(&Self::tensor_of(&value, &buffer)?, Place::Cpu)
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
-        capture_log::obstacle(|| format!("{} runs eagerly", call.op()));
+        capture_log::obstacle(|| {
+            let line = self.device(call.device()).ok().and_then(|dev| dev.describe_site(self.site()));
+            format!("{} runs eagerly{}", call.op(), line.map(|line| format!(" ({line})")).unwrap_or_default())
+        });
         ltc_eager_fallback::run(self, call)
     }
 

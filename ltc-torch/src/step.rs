@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use ltc_backend::HostTensor;
 use ltc_core::{Argument, Before, DataCell, Device, Extracted, Storage, TraceValue};
 use ltc_ir::{Hash128, Layout, LayoutRef, OwnedView, View};
 use ltc_torch_sys::{AsTensor, Hold, Tensor, TensorKind};
@@ -26,9 +27,20 @@ pub struct NotReplayable(pub String);
 
 const INTERRUPTED: &str = "programs were sent to run while it was captured: by a barrier in it, or by other threads";
 
+const OTHER_READ: &str = "the host reads another value than when it was captured";
+
 impl NotReplayable {
     pub(crate) fn interrupted() -> Self {
         NotReplayable(INTERRUPTED.into())
+    }
+
+    pub(crate) fn of_reads() -> Self {
+        NotReplayable(OTHER_READ.into())
+    }
+
+    /// Whether a replay was taken back because the host would have read something else: another capture may fit.
+    pub fn is_other_read(&self) -> bool {
+        self.0 == OTHER_READ
     }
 
     /// Whether another attempt may go better: nothing is wrong with the step itself.
@@ -146,6 +158,15 @@ pub(crate) enum End {
     Param(usize),
 }
 
+/// A value that the host program read while the step was captured, and went on as it did because of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub(crate) end: End,
+    pub(crate) found: HostTensor,
+    /// What it is and where it is read, for messages.
+    pub(crate) at: String,
+}
+
 /// Whose memory a result shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Memory {
@@ -181,6 +202,8 @@ pub struct CompiledStep {
     /// graphs.
     pub(crate) moves: Vec<bool>,
     pub(crate) results: Vec<(Memory, OwnedView)>,
+    /// What the host read, in order.
+    pub(crate) expected: Vec<Expected>,
     pub(crate) host: HostNumbers,
     pub(crate) varying: Varying,
 }
@@ -211,11 +234,28 @@ struct Bindings {
 }
 
 impl CompiledStep {
+    /// Whether the host read the same values in two captures, as far as both read any: else they may have gone two ways
+    /// of one step.
+    pub fn reads_like(&self, other: &CompiledStep) -> bool {
+        self.other_read(other).is_none()
+    }
+
+    /// The first value that the host read as another one.
+    fn other_read(&self, other: &CompiledStep) -> Option<&Expected> {
+        self.expected.iter().zip(&other.expected).find(|(a, b)| a.found != b.found).map(|(a, _)| a)
+    }
+
     /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal
     /// graphs bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors
     /// that the step makes anew each time do not count.
     pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
+        if let Some(read) = self.other_read(other) {
+            return Err(NotReplayable(format!(
+                "it reads a value that changes from call to call ({}): return the tensor, and read it after the step",
+                read.at
+            )));
+        }
         if self.extracted.graph() != other.extracted.graph() {
             return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
         }
@@ -406,6 +446,16 @@ impl CompiledStep {
         Ok(Ok(Bindings { numbers, data, moved }))
     }
 
+    /// Whether the host would read what it read when the step was captured. Waits for what has to be computed for it.
+    fn reads_as_expected(&self, value: impl Fn(&End) -> TraceValue) -> Result<bool, Error> {
+        for expected in &self.expected {
+            if self.device.download(&value(&expected.end))? != expected.found {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether the step can be replayed on these inputs, with these numbers of the host.
     pub fn fits(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<bool, Error> {
         Ok(self.bind(inputs, host)?.is_ok())
@@ -428,11 +478,19 @@ impl CompiledStep {
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
         let mut before = SmallVec::<[Before; 2]>::new();
-        for ((target, e), value) in self.targets.iter().zip(new) {
-            let old = match *target {
+        let replace = |target: Source, value: TraceValue| -> Result<Option<TraceValue>, Error> {
+            Ok(match target {
                 Source::State(i) => self.storages[i].replace(value),
                 Source::Input(i) => ltc_torch_sys::storage_of::<Storage, _>(&inputs[i], |s, _| s.replace(value))?,
-            };
+            })
+        };
+        // Held, and so not written over, where the step may have to be taken back.
+        let mut kept = SmallVec::<[(Source, TraceValue); 4]>::new();
+        for ((target, e), value) in self.targets.iter().zip(new) {
+            let old = replace(*target, value)?;
+            if !self.expected.is_empty() {
+                kept.extend(old.clone().map(|old| (*target, old)));
+            }
             if let (&End::Output(output), Some(old)) = (e, old)
                 && self.extracted.asks_for(output)
                 && let Some(data) = cell_of(&old)
@@ -440,6 +498,8 @@ impl CompiledStep {
                 before.push(Before { output, data, layout: old.layout().clone() });
             }
         }
+        let known: SmallVec<[TraceValue; 4]> =
+            if self.expected.is_empty() { SmallVec::new() } else { data.iter().map(|(v, _)| v.clone()).collect() };
         // What nobody else holds any more may be written over.
         let bound = data.into_iter().take(self.extracted.params().len()).map(|(v, slice_at)| Argument {
             data: cell_of(&v).expect("invariant: synced above"),
@@ -447,6 +507,24 @@ impl CompiledStep {
             slice_at,
         });
         self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
+        let read = |e: &End| match e {
+            End::Output(i) => results[*i].clone(),
+            End::Param(i) => known[*i].clone(),
+        };
+        match self.reads_as_expected(read) {
+            Ok(true) => (),
+            outcome => {
+                for (target, old) in kept {
+                    replace(target, old)?;
+                }
+                return match outcome {
+                    // What failed is of the step itself: recorded, it fails where it has to.
+                    Err(_) if self.reads_as_expected(read).is_err() => Ok(Err(NotReplayable::of_reads())),
+                    Err(earlier) => Err(earlier),
+                    Ok(_) => Ok(Err(NotReplayable::of_reads())),
+                };
+            }
+        }
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
         for (value, (memory, shown)) in own.into_iter().zip(&self.results) {
             let moved = if let Memory::Input(i) = *memory { moved[i] } else { 0 };

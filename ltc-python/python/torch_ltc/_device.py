@@ -9,6 +9,7 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc, _memory, _streams
+from torch_ltc._compiling import noted_draws, resumes_draws
 from torch_ltc._host_copies import patch_memory_by_address, send_between_processes
 from torch_ltc._runtime import Device, current_or, device_index, on_device
 
@@ -47,11 +48,15 @@ def synchronize(device: Device = None) -> None:
 
 def get_rng_state(device: Device = "ltc") -> torch.Tensor:
     """State of the device's default generator, a CPU byte tensor. Waits for the draws recorded so far."""
+    if _ltc.is_capturing():
+        return noted_draws(device_index(device))
     return _ltc.generator_state(device_index(device))
 
 
 def set_rng_state(new_state: torch.Tensor, device: Device = "ltc") -> None:
     """Sets the state of the device's default generator."""
+    if resumes_draws(new_state):
+        return
     _ltc.set_generator_state(device_index(device), new_state)
 
 

@@ -300,7 +300,9 @@ class Way:
                     turn.release()
             closed = step and self._replays.is_closed(step)
             if closed and earlier and not self._replays.confirm(step, earlier):
-                self._replays.ready(kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places)
+                self._replays.ready(
+                    kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places, []
+                )
                 del self._making[kind]
             else:
                 self._making[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)

@@ -11,10 +11,16 @@ import operator
 import re
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+from torch_ltc._again import Saved
+from torch_ltc._compiling import seen_draws
+from torch_ltc._masks import Masks
+from torch_ltc._names import here
+from torch_ltc._runtime import on_device
 
 _NUMBERS = (bool, int, float)
 #: Compared by what they print where captures are compared (a getter prints whose it is); all else by identity.
@@ -29,6 +35,15 @@ _METADATA = frozenset(
     " is_conj is_neg is_signed is_pinned is_shared is_set_to is_inference is_same_size is_tensor _is_view data_ptr"
     " get_device untyped_storage __len__ __hash__".split()
 )
+
+#: What shows a tensor in another way, or as another type, or on another device.
+_SHOWN = frozenset(
+    "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand detach"
+    " clone float double half bfloat16 long int bool __getitem__".split()
+)
+
+#: Numbers in a list that a tensor is computed from rather than copied.
+_MANY = 64
 
 _VALUES, _CONSTANTS = re.compile(r"\bv\d+\b"), re.compile(r"\bc\d+\b")
 
@@ -123,20 +138,44 @@ def _with_tensor(func: Any, args: Any) -> Any:
     return (t, _number(number, t.dtype)) if t.dtype in (torch.float32, torch.float64) else args
 
 
+def _computed(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
+    """A tensor of numbers that the program has in plain sight, computed on the device instead of copied there."""
+    data: Any = args[0] if len(args) == 1 else None
+    numbers: list[Any] = data if type(data) in (list, tuple) else [data]
+    if not 0 < len(numbers) <= _MANY or not all(type(x) in (*_NUMBERS, complex) for x in numbers):
+        return None
+    out: torch.Tensor = func(*args, **kwargs)
+    if out.device.type != "ltc" or out.requires_grad:
+        return None
+    filled = [torch.full((), x, dtype=out.dtype, device=out.device) for x in numbers]
+    return filled[0] if numbers is not data else torch.stack(filled)
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def _is_mask(x: Any) -> bool:
+    return on_device(x) and x.dtype is torch.bool and x.dim() > 0
+
+
 def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
 
 class HostProgram:
-    """Lines that ran on the host, ready to run again. Undone, CPU tensors are as if it had not run."""
+    """Lines that ran on the host, ready to run again. Undone, CPU tensors and schedules are as if it had not run."""
 
-    def __init__(self, body: Sequence[str], constants: dict[str, Any], changed: list[torch.Tensor]) -> None:
+    def __init__(
+        self, body: Sequence[str], constants: dict[str, Any], changed: list[torch.Tensor], schedules: list[Any]
+    ) -> None:
         used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
         source = f"def bind(Changed, {', '.join(used)}):\n  def run():\n    " + "\n    ".join(body) + "\n  return run"
         scope: dict[str, Any] = {}
         exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
         self._run: Callable[[], list[float]] = scope["bind"](Changed, **used)
         self._changed, self._before = changed, [t.clone() for t in changed]
+        self._saved = Saved(schedules) if schedules else None
         #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
         self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
 
@@ -144,6 +183,8 @@ class HostProgram:
         """Runs; returns the numbers it hands to the device. Raises :class:`Changed`, which leaves it to be undone."""
         if self._changed:
             torch._foreach_copy_(self._before, self._changed)
+        if self._saved is not None:
+            self._saved.take()
         with torch.no_grad():
             return self._run()
 
@@ -151,13 +192,25 @@ class HostProgram:
         """Takes back what the last run did to CPU tensors."""
         if self._changed:
             torch._foreach_copy_(self._changed, self._before)
+        if self._saved is not None:
+            self._saved.restore()
 
 
 class HostRecorder(TorchFunctionMode):
     """Writes down what a step does on the host; see the module."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (), lent: Sequence[tuple[dict[Any, Any], Any]] = ()
+    ) -> None:
         super().__init__()
+        #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
+        self._given = {id(host): (host, copy) for host, copy in given}
+        #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
+        self._slots = lent
+        self._lent: list[tuple[dict[Any, Any], Any, float, Traced]] = []
+        self._schedules: list[Any] = []
+        #: Settings that schedules set besides learning rates, by dict and key.
+        self.moved: list[tuple[dict[Any, Any], Any]] = []
         #: Why what the host does cannot be written down; empty where it can.
         self.obstacle = ""
         self._lines: list[_Line] = []
@@ -169,14 +222,76 @@ class HostRecorder(TorchFunctionMode):
         self._changed: dict[int, torch.Tensor] = {}
         self._handed: list[tuple[str, float]] = []
         self._open = True
+        #: What is known of masks, and whether a tensor is no result of the step's own.
+        self.masks: Masks | None = None
+        self.stays: Callable[[torch.Tensor], bool] = lambda _: False
+        #: While a call runs that replays make again.
+        self._paused = False
+
+    def __enter__(self) -> Self:
+        self._lend()
+        super().__enter__()
+        return self
 
     def __exit__(self, *exception: object) -> None:
-        self._open = False
         super().__exit__(*exception)
+        self._take_back()
+        self._open = False
+
+    def _lend(self) -> None:
+        """Numbers that may change remember what becomes of them from here on."""
+        for holder, name in self._slots:
+            if type(holder.get(name)) is float:
+                traced = self.setting(holder, name)
+                self._lent.append((holder, name, holder[name], traced))
+                holder[name] = traced
+
+    def _take_back(self) -> None:
+        """The numbers are plain ones again."""
+        for holder, name, plain, traced in self._lent:
+            now = holder.get(name)
+            if now is not traced:
+                what = "the learning rate" if name == "lr" else name
+                self.obstacle = self.obstacle or f"it changes {what} itself"
+                holder[name] = float(now) if type(now) is Traced else now
+            else:
+                holder[name] = plain
+        self._lent = []
+
+    def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
+        """A call begins that replays make again; what is to be called when it returns."""
+        self._take_back()
+        self._schedules.append(args[0])
+        saved = Saved(args[:1])
+        self._line(f"{self._constant(function)}({', '.join(map(self._constant, args))})", effect=True)
+        self._paused = True
+
+        def returns() -> None:
+            self._paused = False
+            self.moved += saved.moved()
+            self._lend()
+
+        return returns
 
     def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         leaves = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (list, tuple)) else (a,))]
+        if self._paused:
+            if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
+                self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
+            return func(*args, **kwargs)
+        if any(hasattr(x, "_ltc_draws") for x in leaves):
+            self.obstacle = self.obstacle or f"it looks at the state of a generator{here()}"
+            return func(*map(seen_draws, args), **kwargs)
+        if self._given and any(id(x) in self._given for x in leaves):
+            return self._of_given(func, args, kwargs, leaves)
+        if func is torch.tensor or func is torch.as_tensor:
+            made = _computed(func, args, kwargs)
+            if made is not None:
+                return made
+        if func is torch.Tensor.__getitem__ and self.masks is not None and _is_mask(args[1]):
+            indices = self.masks.indices(args[1]) if self.stays(args[1]) else None
+            return func(args[0], indices) if indices else func(*args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             self._hand_over(leaves)
             return func(*args, **kwargs)
@@ -190,6 +305,32 @@ class HostRecorder(TorchFunctionMode):
         out = func(*args, **kwargs)
         changed = [t for t, v in zip(hosts, versions, strict=True) if t._version != v]
         return self._host_call(func, args, kwargs, hosts, changed, out)
+
+    def _of_given(self, func: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
+        """What becomes of a CPU tensor that the step was given: its copy is on the device already, and so is what is
+        only another view or type of it. For anything else a replay would have to know it on the host."""
+        copy = lambda x: self._given[id(x)][1] if id(x) in self._given else x
+        word = getattr(func, "__name__", "")
+        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+        if word == "copy_" and len(tensors) == 2 and on_device(args[0]):
+            return func(*map(copy, args), **kwargs)
+        versions = [t._version for t in tensors]
+        out = func(*args, **kwargs)
+        is_own = len(tensors) == 1 and versions == [t._version for t in tensors]
+        if word in _METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
+            return out
+        if is_own and _is_tensor(out) and word in _SHOWN and (on_device(out) or word not in ("as_tensor", "ltc")):
+            shown = func(*map(copy, args), **kwargs)
+            if on_device(out):
+                # What is copied twice are two tensors.
+                return shown.clone() if any(shown is x for _, x in self._given.values()) else shown
+            self._given[id(out)] = (out, shown)
+            return out
+        self.obstacle = self.obstacle or (
+            f"it uses a CPU tensor that it is given in {word}, on the host{here()}: move it to ltc before"
+        )
+        self._given = {}
+        return out
 
     def _hand_over(self, leaves: list[Any]) -> None:
         for x in leaves:
@@ -297,4 +438,4 @@ class HostRecorder(TorchFunctionMode):
         if not kept:
             return None
         body = [*reversed(kept), f"return [{', '.join(name for name, _ in self._handed)}]"]
-        return HostProgram(body, self._constants, list(self._changed.values()))
+        return HostProgram(body, self._constants, list(self._changed.values()), self._schedules)

@@ -2,6 +2,7 @@
 
 import dis
 import functools
+import sys
 import types
 from typing import Any, NamedTuple
 
@@ -17,8 +18,31 @@ _QUIET_MODULES = (
     *("torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
     *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library"),
     *("torch.utils._python_dispatch", "torch_ltc", "sympy", "torch._subclasses", "torch._guards"),
+    *("torch._dynamo.eval_frame", "torch._dynamo.decorators", "torch._compile"),
     *("torch._jit_internal", "torch._namedtensor_internals", "torch._utils", "torch.utils.hooks"),
 )
+
+
+#: Values that are compared by type and bits.
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def by_value(x: Any) -> Any:
+    """A plain value as part of a key: by type, and bit by bit."""
+    if type(x) is float:
+        return x.hex()
+    return (type(x), x.real.hex(), x.imag.hex()) if type(x) is complex else (type(x), x)
+
+
+def here() -> str:
+    """The line that the program is at, outside torch and this package, as messages name it."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package = (frame.f_globals.get("__name__") or "").partition(".")[0]
+        if package not in ("torch", "torch_ltc"):
+            return f" ({frame.f_code.co_filename}:{frame.f_lineno})"
+        frame = frame.f_back
+    return ""
 
 
 class Code(NamedTuple):

@@ -1,7 +1,9 @@
 """One recorded call of a step: what it read, changed, saved and returned."""
 
 import contextlib
-import threading
+import gc
+import types
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,26 +11,17 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
+from torch_ltc._arguments import TENSORS, Arguments
+from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Saving, Way
 from torch_ltc._host import HostProgram, HostRecorder, Traced
+from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._runtime import on_device
 from torch_ltc._survey import Survey
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
-
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
-TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
-#: Whether this thread captures a step: others within it are part of it.
-capturing = threading.local()
-
-
-def by_value(x: Any) -> Any:
-    """A plain value as part of a key: by type, and bit by bit."""
-    if type(x) is float:
-        return x.hex()
-    return (type(x), x.real.hex(), x.imag.hex()) if type(x) is complex else (type(x), x)
 
 
 class _Result(NamedTuple):
@@ -143,29 +136,8 @@ def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
             yield place.holder, "lr"
 
 
-#: What settings of optimisers are called.
-_WORDS = {"lr": "the learning rate"}
-
-
-@contextlib.contextmanager
-def _lent(recorder: HostRecorder, slots: list[tuple[dict[Any, Any], Any]]) -> Iterator[None]:
-    """While a step is captured, numbers that may change remember what becomes of them."""
-    lent = [
-        (holder, name, holder[name], recorder.setting(holder, name))
-        for holder, name in slots
-        if type(holder.get(name)) is float
-    ]
-    for holder, name, _, traced in lent:
-        holder[name] = traced
-    try:
-        yield
-    finally:
-        for holder, name, plain, traced in lent:
-            now = holder.get(name)
-            if now is not traced:
-                recorder.obstacle = recorder.obstacle or f"it changes {_WORDS.get(name, name)} itself"
-                plain = float(now) if type(now) is Traced else now
-            holder[name] = plain
+#: Containers of which steps may make new ones each time.
+_RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
 def _spent(x: torch.Tensor) -> str:
@@ -188,19 +160,31 @@ def _spent(x: torch.Tensor) -> str:
     return ""
 
 
-def _containers(x: Any) -> Iterator[Any]:
-    """The containers that arguments come in."""
-    if isinstance(x, (tuple, list, dict)):
-        yield x
-        for y in x.values() if isinstance(x, dict) else x:
-            yield from _containers(y)
-
-
 def _forget_casts() -> None:
     """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them
     itself."""
     if torch.is_autocast_enabled("ltc"):
         torch.clear_autocast_cache()
+
+
+class Call(NamedTuple):
+    """What a step is called with."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    #: Tensors on the device: what replays read.
+    inputs: tuple[torch.Tensor, ...]
+    #: All of it, taken apart; `None` where it is but these inputs.
+    given: Arguments | None
+
+    def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The CPU tensors among the arguments, each with its copy."""
+        own = self.given.tensors if self.given is not None else self.inputs
+        return [(x, copy) for x, copy in zip(own, self.inputs) if x is not copy]
+
+    def is_changed(self) -> bool:
+        """Whether the step put other things into its arguments, or took some out."""
+        return self.given is not None and not self.given.is_like(Arguments(self.args, self.kwargs))
 
 
 class Run:
@@ -209,12 +193,17 @@ class Run:
     def __init__(
         self,
         step: "CompiledStep[..., Any]",
-        inputs: tuple[Any, ...],
+        call: Call,
         before: Reads | None,
-        making: Making | None,
+        making: list[Making],
         saves: bool,
     ) -> None:
-        self._owner, self._inputs, self._before, self._making = step, inputs, before, making
+        self._owner, self._call, self._before, self._making = step, call, before, making
+        self._inputs = call.inputs
+        #: The earlier capture that this one went the way of, if any.
+        self.like: Making | None = None
+        #: Inputs, by position, that the step also finds elsewhere.
+        self.elsewhere: list[tuple[int, torch.Tensor]] = []
         self.obstacle = ""
         self.reads: Reads | None = None
         self.record: Record | None = None
@@ -233,48 +222,71 @@ class Run:
         self.has_history = False
         self.way: Way | None = None
         self._saves = saves
+        #: Containers in places that the step reads, which it may put others in place of.
+        self._old: dict[tuple[int, Any], Any] = {}
+        #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
+        self._moved: list[tuple[dict[Any, Any], Any]] = []
         self._saving: Saving | None = None
         self._results: list[torch.Tensor] = []
 
-    def call(self, args: Any, kwargs: Any) -> Any:
+    def call(self) -> Any:
         """Calls the step, and finds out what it did."""
-        owner, before = self._owner, self._before
+        owner, before, call = self._owner, self._before, self._call
         captures = before is not None
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if x.is_leaf and x.requires_grad]]
         if before is not None:
             before.watch.refresh()
+        for place in self._making[0].reads.places if self._making else ():
+            if place.kind == "entry" and type(place.holder.get(place.name)) in _RENEWED:
+                self._old[id(place.holder), place.name] = place.holder[place.name]
         leaves = list({id(t): t for t in leaves}.values())
         had = [(t, t.grad) for t in leaves]
-        givens = (*self._inputs, *[g for _, g in had if g is not None])
+        grads = [g for _, g in had if g is not None]
+        givens = (*self._inputs, *grads)
+        copies = call.copies()
         versions = [x._version if not x.is_inference() else 0 for x in self._inputs]
         histories = [(x.requires_grad, x.grad_fn) for x in self._inputs]
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder, survey = HostRecorder(), Survey([*_containers((args, kwargs)), *givens])
+        recorder = HostRecorder(copies, before.free if before else [])
+        ours = [*(call.given.objects if call.given is not None else ()), *givens]
+        survey = Survey(ours, owner._renewed.values(), recorder.again)
+        recorder.masks = owner._masks
+        recorder.stays = lambda x: any(x is y for y in self._inputs) or survey.is_older(x)
         if captures:
             _forget_casts()
         try:
             captures = captures and owner._replays.begin(self._inputs)
-            capturing.now = True
-            lent = _lent(recorder, before.free if before else [])
-            with self._saving or contextlib.nullcontext(), lent, recorder, survey:
-                out = owner._fn(*args, **kwargs)
+            with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
+                out = owner._fn(*call.args, **call.kwargs)
         except BaseException:
             owner._replays.abort()
             raise
-        finally:
-            capturing.now = False
         if captures:
             _forget_casts()
         try:
             if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
+            self._look_at_arguments(survey, copies, grads)
             self._look(survey, recorder, out, ambient, had, givens, versions, captures)
+            owner._masks.work_out()
         except BaseException:
             owner._replays.abort()
             raise
         return self._returned(out)
+
+    def _look_at_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
+        """Finds out what became of the arguments, and whether the step also gets at them in other ways."""
+        call = self._call
+        for x in grads if call.given is None else [*call.given.apart, *[x for x, _ in copies], *grads]:
+            holder = survey.elsewhere.get(id(x))
+            if holder:
+                what = "a gradient" if any(x is g for g in grads) else "an argument"
+                self.obstacle = self.obstacle or f"it finds {what} in {holder}, too"
+        self.elsewhere = [(i, x) for i, x in enumerate(self._inputs) if id(x) in survey.elsewhere]
+        if not self.obstacle and call.is_changed():
+            self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 
     def _begins(self, before: Reads | None) -> list[torch.Tensor]:
         """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
@@ -283,9 +295,16 @@ class Run:
 
     def _returned(self, out: Any) -> Any:
         flat, spec = pytree.tree_flatten(out)
-        if any(type(x) is Traced for x in flat):
-            return pytree.tree_unflatten([float(x) if type(x) is Traced else x for x in flat], spec)
+        if any(type(x) is Traced or hasattr(x, "_ltc_draws") for x in flat):
+            return pytree.tree_unflatten([float(x) if type(x) is Traced else seen_draws(x) for x in flat], spec)
         return out
+
+    def _advised(self, why: str) -> str:
+        """Why the step is recorded, with what to do about an operator that ran eagerly."""
+        name, eagerly, _ = why.partition(" runs eagerly")
+        known = {op: advice for op, _, _, advice in _ltc.fallbacks()}
+        advice = known.get(name) or known.get(name.rpartition(".")[0])
+        return f"{why}: {advice}" if eagerly and advice else why
 
     def _refuse(self, why: str, captures: bool) -> None:
         self.obstacle = self.obstacle or why
@@ -305,6 +324,8 @@ class Run:
     ) -> None:
         """Finds out what the call did."""
         owner = self._owner
+        self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free]
+        owner._free.update({(id(h), name): (h, name) for h, name in self._moved})
         self.reads = Reads(survey, owner._free)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle
@@ -318,9 +339,9 @@ class Run:
         (gets, loses), why = self._look_at_grads(had, results, why)
         if flow and not why:
             why = self._flows(flow, results, survey, recorder, bool(gets or loses))
-        if not why and self._making is not None:
+        self.like = self._making[0] if self._making else None
+        if not why and not captures:
             why = self._effects(versions)
-            self.is_plain = not why
         if why:
             return self._refuse(why, captures)
         if not captures:
@@ -333,8 +354,15 @@ class Run:
         # The survey holds nothing any more that the step dropped.
         self._results = results
         self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
+        if self.step:
+            # What the host read decides which way it went.
+            alike = [m for m in self._making if not m.step or owner._replays.reads_like(self.step, m.step)]
+            self.like = alike[0] if alike else None
+        why = why or self._effects(versions)
         if why:
-            self.obstacle = why
+            self.obstacle = self._advised(why)
+            owner._replays.forget(self.step)
+            self.step = 0
 
     def _look_at_results(self, out: Any, survey: Survey, why: str | None) -> tuple[list[Any], list[int], str | None]:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
@@ -439,12 +467,14 @@ class Run:
 
     def _effects(self, versions: list[int]) -> str:
         """What the call changed; why a replay cannot, or nothing."""
-        making = self._making
-        assert making is not None
-        reads = making.reads
-        changes = reads.watch.changes()
+        if self.like is None:
+            return ""
+        reads = self.like.reads
+        changes = self._renews([reads.places[i] for i in reads.watch.changes()])
+        if changes is None:
+            return ""
         if changes:
-            return f"it changes {reads.places[changes[0]]}"
+            return f"it changes {changes[0]}"
         tensors, times = [], []
         for t, is_other, written in reads.watch.effects():
             if is_other:
@@ -455,4 +485,28 @@ class Run:
                 times.append(written)
         now = [x._version if not x.is_inference() else 0 for x in self._inputs]
         self.written = (tensors, times, [(i, n - v) for i, (n, v) in enumerate(zip(now, versions)) if n != v])
+        self.is_plain = True
         return ""
+
+    def _is_held(self, key: tuple[int, Any]) -> bool:
+        """Whether the program still holds a container that the step has put another one in place of."""
+        ours = (Place, _ltc.Watch, types.FrameType)
+        return any(type(x) not in ours and x is not self._old for x in gc.get_referrers(self._old[key]))
+
+    def _renews(self, changes: list[Place]) -> list[Place] | None:
+        """What of these changes is not that the step puts a new container in the place of another, or of what is in
+        the other, which nobody else holds; `None` where nothing is, but is known only now."""
+        known, gone = {}, set()
+        for place in changes:
+            key = (id(place.holder), place.name)
+            if place.kind == "entry" and key in self._old and type(place.holder.get(place.name)) in _RENEWED:
+                if self._is_held(key):
+                    return [place]
+                known[key] = (place.holder, place.name)
+                gone.add(id(self._old[key]))
+        gone |= {id(holder) for holder, _ in self._moved}
+        rest = [p for p in changes if (id(p.holder), p.name) not in known and id(p.holder) not in gone]
+        if rest or not (known or self._moved):
+            return rest
+        self._owner._renewed.update(known)
+        return None

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import torch
-from torch.utils import _pytree as pytree
 
 from torch_ltc import _history, _ltc
+from torch_ltc._arguments import Arguments
+from torch_ltc._compiling import capturing
 from torch_ltc._history import INTERRUPTED
-from torch_ltc._run import PLAIN, TENSORS, Making, Reads, Record, Run, by_value, capturing
+from torch_ltc._masks import Masks
+from torch_ltc._run import Call, Making, Reads, Record, Run
 from torch_ltc._runtime import on_device
 
 #: Captures that may differ from the one before until calls like these are left alone.
@@ -23,6 +25,8 @@ _BUSY = "another thread was capturing a step"
 #: Calls until a refused step is looked at again, last pause first: the first few times a step may do what it does not
 #: do again (DDP arranges its buckets in the second).
 _PAUSES = (8, 2)
+#: Objects of one class that are meant themselves until there are too many of them.
+_MAX_WHOLE = 8
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
 _P = ParamSpec("_P")
@@ -90,6 +94,13 @@ class CompiledStep(Generic[_P, _R]):
         self._free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: What any call read last: an idea of what the next one will.
         self._reads: Reads | None = None
+        #: Places in which the step puts new containers, by dict and key.
+        self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+        self._masks = Masks()
+        #: How many objects of each class calls were given that cannot be taken apart.
+        self._whole: dict[type, int] = {}
+        #: Whether it was called within a step that was being captured.
+        self._is_part = False
         self._recorded = 0
         self._checked = 0
         self._captures = 0
@@ -101,66 +112,69 @@ class CompiledStep(Generic[_P, _R]):
         """Replays the step on these arguments, or records it. Within a step that is being captured it is part of
         that."""
         if getattr(capturing, "now", False):
+            self._is_part = True
             return self._fn(*args, **kwargs)
         inputs: tuple[Any, ...] = args
+        given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
-        if key is None or not all(map(_is_tensor, args)):
-            flat, spec = pytree.tree_flatten((args, kwargs))
-            inputs = tuple([x for x in flat if on_device(x)])
-            others = [x for x in flat if not on_device(x)]
-            if not all(isinstance(x, PLAIN) for x in others):
-                return self._record("an argument is neither a tensor on ltc nor a plain value", args, kwargs)
-            key = self._key_of((str(spec), tuple([on_device(x) for x in flat]), tuple(map(by_value, others))))
+        if key is None or not all(map(on_device, args)):
+            given = Arguments(args, kwargs)
+            key = self._key_of(given)
+            inputs = given.inputs() if not given.obstacle else ()
+        call = Call(args, kwargs, inputs, given)
+        if given is not None and given.obstacle:
+            return self._record(given.obstacle, call)
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._compared(key, inputs, args, kwargs)
+                return self._compared(key, call)
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, inputs, args, kwargs)
+            return self._miss(key, call)
         record, results = hit
         only: Any = results[0] if record.only else record.unflatten(inputs, results)
         return only
 
-    def _key_of(self, outside: Any) -> str:
-        try:
-            key = self._keys.get(outside)
-        except TypeError:
-            return f"?{outside!r}"
+    def _key_of(self, given: Arguments) -> str:
+        outside = given.key
+        key = self._keys.get(outside)
         if key is None:
             self._last_key += 1
             key = self._keys[outside] = f"k{self._last_key}"
+            for x, why in given.whole:
+                self._whole[type(x)] = self._whole.get(type(x), 0) + 1
+                if self._whole[type(x)] > _MAX_WHOLE:
+                    hint = f"dict({type(x).__name__})" if hasattr(x, "keys") else "the tensors in it"
+                    given.obstacle = f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
             if len(self._keys) > _MAX_KEYS:
                 self._keys.popitem(last=False)
         return key
 
-    def _record(self, why: str, args: Any, kwargs: Any) -> Any:
+    def _record(self, why: str, call: Call) -> Any:
         self._refusal = why or self._refusal
         self._recorded += 1
-        out = self._fn(*args, **kwargs)
+        out = self._fn(*call.args, **call.kwargs)
         _ltc.mark_step(False)
         return out
 
-    def _miss(self, key: str, inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
+    def _miss(self, key: str, call: Call) -> Any:
         """A call that is not replayed: it is recorded, and captured where that may help later ones."""
-        if not all(map(on_device, inputs)):
-            return self._record("an argument is neither a tensor on ltc nor a plain value", args, kwargs)
-        number, gone = self._replays.classify(inputs, key)
+        number, gone = self._replays.classify(call.inputs, key)
         self._classes.pop(gone, None)
         kind = self._classes.setdefault(number, _Class())
         if kind.is_refused():
-            return self._record(kind.refusal, args, kwargs)
+            return self._record(kind.refusal, call)
         if self._captures > _MAX_CAPTURES + self.counts[0]:
             why = (
                 self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
             )
-            return self._record(why, args, kwargs)
+            return self._record(why, call)
         alone = _history.alone
         if not alone.acquire(blocking=False):
-            return self._record(_BUSY, args, kwargs)
+            return self._record(_BUSY, call)
         try:
-            return self._capture(number, kind, inputs, args, kwargs)
+            return self._capture(number, kind, call)
         finally:
             alone.release()
 
@@ -171,15 +185,15 @@ class CompiledStep(Generic[_P, _R]):
         changes = reads.watch.changes()
         return f"{reads.places[changes[0]]} changes from call to call" if changes else ""
 
-    def _found(self, number: int, kind: _Class) -> Making | None:
-        """An earlier capture in whose state the program is now."""
+    def _found(self, number: int, kind: _Class) -> list[Making]:
+        """Earlier captures in whose state the program is now."""
         fallen = self._replays.fallen(number)
         if fallen is not None:
             step, watch = fallen
             reads = next((r for r in self._ready_reads if r.watch is watch), None)
             if reads is not None:
                 kind.making.append(Making(reads, step, None, 0))
-        return next((m for m in kind.making if m.reads.watch.check()), None)
+        return [m for m in kind.making if m.reads.watch.check()]
 
     @property
     def _ready_reads(self) -> list[Reads]:
@@ -196,95 +210,105 @@ class CompiledStep(Generic[_P, _R]):
             ):
                 self._free.setdefault((id(place.holder), place.name), (place.holder, place.name))
 
-    def _capture(self, number: int, kind: _Class, inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
+    def _capture(self, number: int, kind: _Class, call: Call) -> Any:
         self._captures += 1
         self._recorded += 1
-        making = self._found(number, kind)
-        if making is None and kind.reads is not None:
+        found = self._found(number, kind)
+        if not found and kind.reads is not None:
             self._free_numbers(kind.reads)
-        before = making.reads if making is not None else kind.reads or self._reads
-        run = Run(self, inputs, before, making, kind.has_history)
-        out = run.call(args, kwargs)
+        before = found[0].reads if found else kind.reads or self._reads
+        run = Run(self, call, before, found, kind.has_history)
+        out = run.call()
         kind.has_history = run.has_history
         kind.reads = self._reads = run.reads or before
-        if making is not None and making in kind.making:
-            kind.making.remove(making)
         if run.obstacle:
             self._refusal = kind.refuse(run.obstacle)
-            _ltc.mark_step(False)
-            return out
+        elif self._confirmed(number, kind, found, run):
+            out = run.again() if run.way is not None else out
+        _ltc.mark_step(False)
+        return out
+
+    def _confirmed(self, number: int, kind: _Class, found: list[Making], run: Run) -> bool:
+        """Whether a capture turned out to be of the same step as an earlier one, which replays are made of from here
+        on; else it is kept for the next one to be compared with."""
         assert run.reads is not None
+        making = run.like
+        if making is not None and making in kind.making:
+            kind.making.remove(making)
         new = making.reads.lacks(run.reads) if making is not None else "something"
-        settled = not new
-        reads = making.reads if settled and making is not None else run.reads
-        why = ""
+        reads = making.reads if not new and making is not None else run.reads
+        why, attempts = "", 0
         if run.step:
             if making is not None and making.step:
                 why = self._replays.confirm(run.step, making.step)
-                if not why and settled and run.is_plain:
-                    return self._ready(number, kind, reads, run, out)
-            attempts = making.attempts + 1 if making is not None else 0
+                if not why and not new and run.is_plain:
+                    return self._ready(number, kind, reads, run)
+            elif found and making is None:
+                why = "it reads a value that changes from call to call"
+            attempts = max([m.attempts for m in found], default=-1) + 1
             if attempts >= _MAX_ATTEMPTS:
+                if making is None and found[0].step:
+                    why = self._replays.confirm(run.step, found[0].step) or why
                 self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"
                 self._replays.forget(run.step)
-                _ltc.mark_step(False)
-                return out
-        else:
-            attempts = 0
+                return False
         kind.making.insert(0, Making(reads, run.step, run.program, attempts))
         for old in kind.making[8:]:
             self._replays.forget(old.step)
         del kind.making[8:]
-        _ltc.mark_step(False)
-        return out
+        return False
 
-    def _ready(self, number: int, kind: _Class, reads: Reads, run: Run, out: Any) -> Any:
+    def _ready(self, number: int, kind: _Class, reads: Reads, run: Run) -> bool:
         """A confirmed capture: calls like this one are replayed from here on."""
         why = run.lead_back()
         if why == INTERRUPTED:
             kind.making.insert(0, Making(reads, run.step, run.program, 0))
-        elif why:
+            return False
+        if why:
             self._refusal = kind.refusal = why
             self._replays.forget(run.step)
-        else:
-            self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
-            reads.way = run.way
-            self._kept_reads_of(reads)
-            self._replays.ready(
-                number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record
-            )
-            out = run.again() if run.way is not None else out
-        _ltc.mark_step(False)
-        return out
+            return False
+        self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
+        reads.way = run.way
+        self._kept_reads_of(reads)
+        self._replays.ready(
+            number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record, run.elsewhere
+        )
+        return True
 
     def _kept_reads_of(self, reads: Reads) -> None:
         kept = self._ready_reads
         kept.append(reads)
         del kept[:-512]
 
-    def _compared(self, key: str, inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
+    def _compared(self, key: str, call: Call) -> Any:
         """Records a call that could be replayed, and compares it with what the replay would have done."""
-        fitting = self._replays.fitting(inputs, key)
+        fitting = self._replays.fitting(call.inputs, key)
         if fitting is None:
-            return self._miss(key, inputs, args, kwargs)
+            return self._miss(key, call)
         alone = _history.alone
         if not alone.acquire(blocking=False):
-            return self._record(_BUSY, args, kwargs)
+            return self._record(_BUSY, call)
         try:
-            return self._like(fitting, inputs, args, kwargs)
+            return self._like(key, fitting, call)
         finally:
             alone.release()
 
-    def _like(self, fitting: tuple[_ltc.Watch, Record], inputs: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
+    def _like(self, key: str, fitting: tuple[_ltc.Watch, Record], call: Call) -> Any:
         watch, record = fitting
         reads = next((r for r in self._ready_reads if r.watch is watch), None)
         self._recorded += 1
-        run = Run(self, inputs, reads, Making(reads, 0, None, 0) if reads is not None else None, record.has_way)
-        out = run.call(args, kwargs)
+        run = Run(self, call, reads, [Making(reads, 0, None, 0)] if reads is not None else [], record.has_way)
+        out = run.call()
         _ltc.mark_step(False)
-        why = run.obstacle
+        if self._masks.missed:
+            return out
+        why: str | None = run.obstacle
         if not why and run.step:
             why = self._replays.differs(run.step, watch)
+            if why is None:
+                # The host went another way: no replay would have been made of this capture.
+                return out
         if not why and run.record is not None and not run.record.like(record):
             why = "it returns something else"
         if not why and reads is not None and run.reads is not None and (new := reads.lacks(run.reads)):
@@ -312,10 +336,21 @@ class CompiledStep(Generic[_P, _R]):
         """Why it is not replayed; an empty string when it is (or was not tried yet)."""
         return self._refusal
 
+    def _why_not_yet(self) -> str:
+        """Why nothing was replayed so far, where nothing is wrong with it."""
+        replayed, recorded = self.counts
+        if replayed:
+            return ""
+        if not recorded:
+            return "its calls are part of another step" if self._is_part else "it was not called yet"
+        if len(self._classes) > 1 and recorded > 3:
+            return "what it is given (shapes, plain values, kinds of objects) was not the same for three calls in one state"
+        return "three calls in one state are recorded first"
+
     def explain(self) -> str:
         """One line about how the step runs."""
         replayed, recorded = self.counts
-        why = f"; {self.refusal}" if self.refusal else ""
+        why = f"; {why}" if (why := self.refusal or self._why_not_yet()) else ""
         checked = f" ({self._checked} of them recorded and compared)" if self._checked else ""
         return f"{replayed} calls replayed{checked}, {recorded} recorded{why}"
 
@@ -347,10 +382,6 @@ class CompiledModule(torch.nn.Module):
 
 
 _ARITIES = {n: str(n) for n in range(64)}
-
-
-def _is_tensor(x: Any) -> bool:
-    return type(x) in TENSORS or isinstance(x, torch.Tensor)
 
 
 @overload

@@ -25,6 +25,7 @@ import torch
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
+from torch_ltc._again import repeatable
 from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
 from torch_ltc._places import Place, owners
 
@@ -85,7 +86,8 @@ _OF_THE_MACHINE = frozenset(
 _HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
 
 
-def _namespace(x: Any) -> dict[str, Any] | None:
+def namespace(x: Any) -> dict[str, Any] | None:
+    """The dict of an object's attributes, where it has one."""
     try:
         found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
     except (AttributeError, TypeError):
@@ -93,8 +95,13 @@ def _namespace(x: Any) -> dict[str, Any] | None:
     return found if type(found) is dict else None
 
 
+def _state_of(generator: torch.Generator) -> bytes:
+    with torch._C.DisableTorchFunction():
+        return generator.get_state().numpy().tobytes()
+
+
 @functools.lru_cache(4096)
-def _is_open(kind: Any) -> bool:
+def is_open(kind: Any) -> bool:
     """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
     for base in kind.__mro__:
         if base in _OPEN_BASES:
@@ -110,9 +117,22 @@ def _is_open(kind: Any) -> bool:
 class Survey:
     """Takes down what a step reads, while it is the profile function of this thread."""
 
-    def __init__(self, except_for: Iterable[Any] = ()) -> None:
+    def __init__(
+        self,
+        except_for: Iterable[Any] = (),
+        renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
+        again: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
+    ) -> None:
         #: Arguments and gradients: other objects at each call.
         self._except = set(map(id, except_for))
+        #: Those of them that something older holds, too.
+        self.elsewhere: dict[int, str] = {}
+        #: Places in which steps put new containers; the containers are no others for that.
+        self._renewed = {(id(holder), name) for holder, name in renewed}
+        self._containers = {id(holder.get(name)) for holder, name in renewed}
+        #: What is told of a call that replays make again, and answers with what is to be told when it returns.
+        self._again = again
+        self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
         #: Why the step cannot be replayed; empty where it can.
         self.obstacle = ""
         #: Whether gradients are read or made.
@@ -122,12 +142,17 @@ class Survey:
         self._machine: types.FrameType | None = None
         self._seen: set[tuple[int, int]] = set()
         self._untracked: list[Any] = []
+        #: What was not tracked when it was seen: it may be of the step.
+        self._doubtful: set[int] = set()
         self._suspects: list[tuple[Any, str]] = []
         self._found: dict[tuple[str, int, Any], Place] = {}
         self._tensors: dict[int, torch.Tensor] = {}
         self._frames: set[tuple[types.CodeType, int]] = set()
         self._globals: set[tuple[types.CodeType, int]] = set()
         self._collects = False
+        #: The state of the CPU's generator when the step began, and whether the step sets it.
+        self._draws_from = b""
+        self._goes_back = False
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
@@ -139,6 +164,7 @@ class Survey:
         # Finalisers of other objects would run within the step.
         self._collects = gc.isenabled()
         gc.disable()
+        self._draws_from = _state_of(torch.default_generator)
         self._older = _ltc.Older()
         sys.setprofile(self._see)
         return self
@@ -150,7 +176,9 @@ class Survey:
             self.obstacle = "it installs a profile function"
         if self._collects:
             gc.enable()
-        self._untracked = []
+        if self._goes_back and self._draws_from != _state_of(torch.default_generator):
+            self.refuse("it sets the CPU's generator (set_state)")
+        self._doubtful, self._untracked = set(map(id, self._untracked)), []
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # Names of it: one in each tuple, the loop's, and the argument.
@@ -172,9 +200,9 @@ class Survey:
         all_places = list(self._found.values())
         self._found.clear()
         ours = Counter(id(p.holder) for p in all_places)
-        # What is not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one as
-        # argument.
-        is_left = lambda x: gc.is_tracked(x) or sys.getrefcount(x) > ours[id(x)] + 2
+        # What was not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one
+        # as argument.
+        is_left = lambda x: id(x) not in self._doubtful or sys.getrefcount(x) > ours[id(x)] + 2
         return [p for p in all_places if is_left(p.holder)], list(self._tensors.values())
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
@@ -193,6 +221,11 @@ class Survey:
         if self._machine is not None:
             if event == "return" and frame is self._machine:
                 self._machine = None
+            return
+        if self._repeats is not None:
+            if event == "return" and frame is self._repeats[0]:
+                self._repeats[1]()
+                self._repeats = None
             return
         try:
             if event == "c_call":
@@ -214,6 +247,10 @@ class Survey:
             return
         if code.co_flags & (0x80 | 0x200):
             return self.refuse("it runs a coroutine", frame)
+        call = repeatable(frame) if self._again is not None else None
+        if call is not None and self._again is not None and self.is_older(call[1][0]):
+            self._repeats = (frame, self._again(*call))
+            return
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
@@ -221,14 +258,25 @@ class Survey:
         special = _MODELS.get(code)
         if special is not None:
             return special(self, frame)
-        for value in frame.f_locals.values():
-            self._look(value, info, frame)
+        self._look_at_locals(frame, info)
+
+    def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
+        free = frame.f_code.co_freevars
+        for name, value in frame.f_locals.items():
+            held = name in free and id(value) in self._except and self._is_of_older(frame)
+            self._look(value, info, frame, f"the variable {name}" if held else "")
+
+    def _is_of_older(self, frame: types.FrameType) -> bool:
+        """Whether a frame runs a function that is older than the step, and so are its cells."""
+        assert self._older is not None
+        if _ltc.KNOWS_FRAMES:
+            return bool(self._older.at([_ltc.function_of_frame(frame)]))
+        return any(f.__code__ is frame.f_code for f in self._older.of_class(types.FunctionType))
 
     def _leave(self, frame: types.FrameType, result: Any) -> None:
         info = code_of(frame.f_code, frame.f_globals)
         if not info.quiet and frame.f_code not in _MODELS:
-            for value in frame.f_locals.values():
-                self._look(value, info, frame)
+            self._look_at_locals(frame, info)
             self._look(result, info, frame)
         caller = frame.f_back
         if caller is not None and type(result) not in _ATOMS:
@@ -252,7 +300,7 @@ class Survey:
             if owner is not None and not module.startswith("torch"):
                 return self._method(frame, function, owner, name)
         if module.startswith(("torch._C", "torch")):
-            if name in _IMPURE_TORCH:
+            if name in _IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
                 self.refuse(f"it calls {name}()", frame)
             elif name == "run_backward" or name in _HOOKING:
                 self.uses_grads = True
@@ -260,6 +308,13 @@ class Survey:
             module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"
         ):
             self.refuse(f"it calls {module}.{name}()", frame)
+
+    def _draws_nothing(self, generator: Any) -> bool:
+        """Whether the CPU's generator is where it was when the step began, so that going back there changes nothing
+        (``torch.random.fork_rng``); it has to be there in the end, too."""
+        is_default = generator is torch.default_generator
+        self._goes_back = self._goes_back or is_default
+        return is_default and self._draws_from == _state_of(generator)
 
     def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
         kind = type(owner)
@@ -272,7 +327,7 @@ class Survey:
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
             info = code_of(frame.f_code, frame.f_globals)
             self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
-        elif kind in _ATOMS or _is_open(cast(Any, kind)) or kind in _ITERATORS or kind in _VIEWS:
+        elif kind in _ATOMS or is_open(cast(Any, kind)) or kind in _ITERATORS or kind in _VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
         elif kind.__module__ in ("builtins", *_PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
@@ -298,7 +353,7 @@ class Survey:
         for name in info.globals:
             self._place("entry", scope, name, frame.f_code)
             if name in scope:
-                self._look(scope[name], info, frame)
+                self._look(scope[name], info, frame, f"the global {name}")
             else:
                 self._place("entry", builtins, name, frame.f_code)
         for name in info.modules:
@@ -308,24 +363,33 @@ class Survey:
                 self._look(module, info, frame)
 
     def _place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        if name == "is_compiling" and holder is torch.compiler.__dict__:
+            return  # another answer for as long as some thread captures
+        if kind == "entry" and (id(holder), name) in self._renewed:
+            kind = "renewed"
         key = (kind, id(holder), name)
         if key not in self._found:
             self._found[key] = Place(kind, holder, name, reader)
 
-    def _look(self, start: Any, info: Code, frame: types.FrameType) -> None:
+    def _look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
+        """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""
         if type(start) in _ATOMS:
             return
-        stack, made, older = [start], set(), self._older
+        stack, made, older = [(start, holder)], set(), self._older
         assert older is not None
         while stack:
-            x = stack.pop()
+            x, holder = stack.pop()
             kind = type(x)
             if kind in _ATOMS or isinstance(x, _ATOMIC_BASES) or kind.__module__.startswith("torch_ltc"):
                 continue
             key = (id(x), info.serial)
             old = True
+            if id(x) in self._containers:
+                continue
             if id(x) in self._except:
                 old = False
+                if holder:
+                    self.elsewhere.setdefault(id(x), f"{holder} ({frame.f_code.co_filename}:{frame.f_lineno})")
                 if key in made:
                     continue
                 made.add(key)
@@ -342,7 +406,8 @@ class Survey:
                 if key in self._seen:
                     continue
                 self._seen.add(key)
-            stack += self._reach(x, kind, info, frame, old)
+            name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
+            stack += [(y, name) for y in self._reach(x, kind, info, frame, old)]
 
     def _reach(self, x: Any, kind: type, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
         code = frame.f_code
@@ -403,7 +468,7 @@ class Survey:
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
-        if _is_open(kind):
+        if is_open(kind):
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("torch"):
             # Handles of libtorch's own: what changes of them is part of the key, or is noted where tensors are.
@@ -451,7 +516,7 @@ class Survey:
         old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
         if old:
             self._place("class", x, None, code)
-        space = _namespace(x)
+        space = namespace(x)
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
@@ -529,6 +594,8 @@ class Survey:
                 if function.__kwdefaults__:
                     self._place("dict", function.__kwdefaults__)
                 for value in function.__defaults__ or ():
+                    if id(value) in self._except:
+                        self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):
                         self._place("members", value)
                     elif isinstance(value, dict):
@@ -564,7 +631,7 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
     module, name = frame.f_locals["self"], frame.f_locals["name"]
     if not survey.is_older(module):
         return
-    space = _namespace(module) or {}
+    space = namespace(module) or {}
     survey._place("namespace", module, None, frame.f_code)
     owners[id(space)] = type(module).__qualname__
     for kind in ("_parameters", "_buffers", "_modules"):
@@ -576,7 +643,8 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
             if name in members:
                 caller = frame.f_back
                 if caller is not None:
-                    survey._look(members[name], code_of(caller.f_code, caller.f_globals), caller)
+                    holder = type(module).__qualname__
+                    survey._look(members[name], code_of(caller.f_code, caller.f_globals), caller, f"a {holder}")
                 break
 
 

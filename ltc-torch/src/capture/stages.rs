@@ -9,10 +9,10 @@ use ltc_torch_sys::{AsTensor, Hold};
 
 use crate::{
     Error,
-    capture_log::cell_of,
+    capture_log::{self, HostRead, cell_of},
     step::{
-        CompiledStep, End, HostNumbers, Memory, NotReplayable, Read, Source, Varying, is_all_of_memory, same_data,
-        sharing,
+        CompiledStep, End, Expected, HostNumbers, Memory, NotReplayable, Read, Source, Varying, is_all_of_memory,
+        same_data, sharing,
     },
 };
 
@@ -51,6 +51,8 @@ pub(super) struct Noted {
     pub(super) starts: Vec<Option<TraceValue>>,
     /// What was copied from the host.
     pub(super) uploads: Vec<Arc<DataCell>>,
+    /// What the host read.
+    pub(super) reads: Vec<HostRead>,
 }
 
 /// The step of a capture that was given `inputs` and returned `results`.
@@ -60,9 +62,17 @@ pub(super) fn step(
     results: &[impl AsTensor],
     host: HostNumbers,
 ) -> Result<CompiledStep, Stop> {
-    let (device, since) = (noted.device.clone(), noted.since);
+    let mut noted = noted;
+    let (device, since, host_reads) = (noted.device.clone(), noted.since, std::mem::take(&mut noted.reads));
     let collected = Collected::new(noted, inputs, results)?;
-    let Classified { ends, changed, fresh, returned } = Classified::new(&collected, results)?;
+    let Classified { mut ends, changed, fresh, returned } = Classified::new(&collected, results)?;
+    let host_reads: Vec<(HostRead, usize)> = host_reads
+        .into_iter()
+        .map(|read| {
+            let end = ends.add(read.value.clone());
+            (read, end)
+        })
+        .collect();
 
     // What stays as it is must be a parameter itself, not some slice of it.
     let slices = ends.list.iter().all(|(_, output)| output.is_some());
@@ -77,6 +87,7 @@ pub(super) fn step(
     let mut binder = Binder::new(&collected, &ends, &extracted, &data)?;
     let targets = binder.targets(changed)?;
     let results = binder.results(returned)?;
+    let expected = binder.expected(&device, host_reads)?;
     let Binder { reads, aliases, held, .. } = binder;
     let addresses: Vec<usize> = collected.inputs.iter().map(|shown| shown.address).collect();
     let mut step = CompiledStep {
@@ -92,6 +103,7 @@ pub(super) fn step(
         moves: Vec::new(),
         inputs: collected.inputs.into_iter().map(|shown| shown.view).collect(),
         results,
+        expected,
         host,
         varying: Varying::default(),
     };
@@ -359,6 +371,16 @@ impl<'a> Binder<'a> {
             targets.push((target, self.resolved(end, "a tensor ends up with data from outside the step")?));
         }
         Ok(targets)
+    }
+
+    /// Binds what the host has read.
+    fn expected(&mut self, device: &Device, reads: Vec<(HostRead, usize)>) -> Result<Vec<Expected>, Stop> {
+        let bound = reads.into_iter().map(|(HostRead { value, found, site }, end)| {
+            let at = capture_log::at(device, &value, site);
+            let end = self.resolved(end, "it reads a value from outside the step")?;
+            Ok(Expected { end, found, at })
+        });
+        bound.collect()
     }
 
     /// Binds what the step returns.

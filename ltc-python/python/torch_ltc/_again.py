@@ -1,0 +1,73 @@
+"""Calls that a replay makes again: steps of learning rate schedules, which change nothing but what is on the host.
+
+Where a captured step calls one, the survey looks away until it returns, and the host part of the capture calls it at
+that place. So what a schedule reads and counts needs no watching, and the rates that it sets are read after it.
+"""
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
+
+from torch_ltc._names import PLAIN
+
+_SCHEDULES = (LRScheduler, ChainedScheduler, ReduceLROnPlateau)
+
+
+def repeatable(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] | None:
+    """The call that a frame begins, where a replay can make it again: the function, and its arguments."""
+    code = frame.f_code
+    if code.co_name != "step" or not code.co_varnames:
+        return None
+    schedule = frame.f_locals.get(code.co_varnames[0])
+    if not isinstance(schedule, _SCHEDULES):
+        return None
+    function = getattr(getattr(schedule, "step", None), "__func__", None)
+    given = [frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]]
+    if type(function) is not types.FunctionType or function.__code__ is not code:
+        return None
+    if not all(type(x) in PLAIN for x in given) or code.co_kwonlyargcount or code.co_flags & 0x0C:
+        return None
+    if not all(isinstance(group.get("lr"), float) for group in _groups(schedule)):
+        return None
+    return function, [schedule, *given]
+
+
+def _groups(schedule: Any) -> Iterator[dict[str, Any]]:
+    for part in _parts(schedule):
+        yield from getattr(getattr(part, "optimizer", None), "param_groups", ())
+
+
+def _parts(schedule: Any) -> Iterator[Any]:
+    """A schedule, and those that it is made of."""
+    yield schedule
+    for part in getattr(schedule, "_schedulers", ()):
+        yield from _parts(part)
+
+
+class Saved:
+    """What schedules change, as it was: a replay may have to be taken back."""
+
+    def __init__(self, schedules: list[Any]) -> None:
+        parts = [part for schedule in schedules for part in _parts(schedule)]
+        dicts: list[dict[str, Any]] = [part.__dict__ for part in parts]
+        dicts += [group for part in parts for group in _groups(part)]
+        self._dicts = list({id(d): d for d in dicts}.values())
+        self._before = [dict(d) for d in self._dicts]
+
+    def moved(self) -> list[tuple[dict[str, Any], str]]:
+        """Settings of optimisers, by group and name, that are other floats now."""
+        pairs = [(now, before) for now, before in zip(self._dicts, self._before) if "params" in now]
+        floats = [(now, k) for now, before in pairs for k, v in now.items() if type(v) is float and before.get(k) != v]
+        return [(now, k) for now, k in floats if k != "lr"]
+
+    def take(self) -> None:
+        """Takes down how it is now."""
+        self._before = [dict(d) for d in self._dicts]
+
+    def restore(self) -> None:
+        """All is again as it was."""
+        for now, before in zip(self._dicts, self._before):
+            now.clear()
+            now.update(before)

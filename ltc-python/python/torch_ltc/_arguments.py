@@ -1,0 +1,191 @@
+"""What a step is given, taken apart.
+
+Tensors on the device are inputs of the step, and so are device copies of CPU tensors. All else decides which capture is
+meant: containers and objects by their class and what is in them (a dict, a dataclass, a `UserDict`), plain values by
+type and bits. An object that cannot be taken apart (a model, an optimiser) is meant itself, and what the step reads of
+it is watched as all that is older than the step.
+"""
+
+import types
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+
+from torch_ltc._names import PLAIN, by_value
+from torch_ltc._survey import is_open, namespace
+
+TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
+#: Compared as they are, besides plain values.
+_VALUES = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, type(Ellipsis), slice, range)
+#: Meant themselves: they are older than the step, and hold what is.
+_THINGS = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
+#: Containers that are taken apart into their members, besides dicts.
+_SEQUENCES = (tuple, list, deque)
+
+
+class _Itself:
+    """An object as part of a key, which does not keep it alive."""
+
+    def __init__(self, x: Any) -> None:
+        self._hash = id(x)
+        try:
+            self._get: Callable[[], Any] = weakref.ref(x)
+        except TypeError:
+            self._get = lambda: x
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self._get() is other._get() is not None
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    """Names of the slots that a class has by itself."""
+    slots = kind.__dict__.get("__slots__", ())
+    return (slots,) if type(slots) is str else tuple([s for s in slots if s not in ("__dict__", "__weakref__")])
+
+
+class _Whole(Exception):
+    """An object cannot be taken apart; says why."""
+
+
+class Arguments:
+    """The arguments of one call, taken apart."""
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        #: Inputs: tensors on the device, those of the CPU before they are copied to it.
+        self.tensors: list[torch.Tensor] = []
+        #: Containers and objects that were taken apart.
+        self.apart: list[Any] = []
+        #: Objects that were not, and why.
+        self.whole: list[tuple[Any, str]] = []
+        #: Why there can be no capture; empty where there can.
+        self.obstacle = ""
+        self._places: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
+        self._key: list[Any] = []
+        self._depth = 0
+        for x in args:
+            self._add(x)
+        for name, x in kwargs.items():
+            self._key.append(name)
+            self._add(x)
+
+    @property
+    def objects(self) -> list[Any]:
+        """All that is the caller's: other objects at each call."""
+        return [*self.apart, *self.tensors]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for calls that may be replayed by one capture."""
+        return tuple(self._key)
+
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Tensors on the device: those given, and copies of those on the CPU."""
+        return tuple([x if x.device.type == "ltc" else x.to("ltc") for x in self.tensors])
+
+    def is_like(self, other: "Arguments") -> bool:
+        """Whether both are the same tensors in the same places."""
+        mine, others = self.tensors, other.tensors
+        return self.key == other.key and len(mine) == len(others) and all(x is y for x, y in zip(mine, others))
+
+    def _add(self, x: Any) -> None:
+        kind = type(x)
+        key = self._key
+        if kind in PLAIN:
+            key.append(by_value(x))
+        elif isinstance(x, torch.Tensor):
+            self._tensor(x)
+        elif isinstance(x, _VALUES):
+            key.append((kind, str(x)))
+        elif kind.__module__ == "numpy":
+            self._number(x, kind)
+        elif id(x) in self._seen:
+            key.append(("again", self._seen[id(x)]))
+        elif kind in (tuple, list, dict):
+            self._enter(x, kind)
+            self._members(x)
+        else:
+            self._object(x, kind)
+
+    def _enter(self, x: Any, kind: type) -> None:
+        self._seen[id(x)] = len(self._seen)
+        self.apart.append(x)
+        self._key.append(kind)
+
+    def _tensor(self, x: torch.Tensor) -> None:
+        place = self._places.get(id(x))
+        if place is not None:
+            self._key.append(("again", -1 - place))
+            return
+        self._places[id(x)] = len(self.tensors)
+        self.tensors.append(x)
+        self._key.append(x.device.type)
+        if x.device.type == "ltc":
+            return
+        if x.device.type != "cpu" or x.requires_grad or type(x) is not torch.Tensor or x.layout is not torch.strided:
+            self.obstacle = self.obstacle or f"it is given a {type(x).__name__} on {x.device}: move it to ltc before"
+
+    def _number(self, x: Any, kind: type) -> None:
+        if kind.__name__ == "ndarray":
+            self.obstacle = self.obstacle or "it is given a numpy array: make it a tensor, torch.from_numpy(array)"
+        else:
+            self._key.append((kind, x.tobytes() if hasattr(x, "tobytes") else str(x)))
+
+    def _members(self, x: Any) -> None:
+        self._key.append(len(x))
+        if not isinstance(x, dict):
+            for y in x:
+                self._add(y)
+            return
+        for name, y in x.items():
+            if type(name) is str:
+                self._key.append(name)
+            else:
+                self._add(name)
+            self._add(y)
+
+    def _object(self, x: Any, kind: type) -> None:
+        """Takes an object apart, or means it itself."""
+        lengths = [len(part) for part in (self.tensors, self.apart, self._key)]
+        seen, places, obstacle = dict(self._seen), dict(self._places), self.obstacle
+        self._depth += 1
+        try:
+            self._parts(x, kind)
+        except _Whole as why:
+            if self._depth > 1:
+                raise
+            for part, length in zip((self.tensors, self.apart, self._key), lengths):
+                del part[length:]
+            self._seen, self._places, self.obstacle = seen, places, obstacle
+            self.whole.append((x, str(why)))
+            self._key.append(_Itself(x))
+        finally:
+            self._depth -= 1
+
+    def _parts(self, x: Any, kind: type) -> None:
+        space = namespace(x)
+        is_container = isinstance(x, (dict, *_SEQUENCES))
+        slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(x, name)]
+        if isinstance(x, _THINGS) or callable(x) or not is_open(cast(Any, kind)):
+            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
+        if space is None and not slots and not is_container:
+            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
+        self._enter(x, kind)
+        if isinstance(x, defaultdict):
+            self._key.append(_Itself(x.default_factory))
+        if is_container:
+            self._members(x)
+        if space or slots:
+            self.apart += [space] if space else []
+            for name, y in (*(space or {}).items(), *[(name, getattr(x, name)) for name in slots]):
+                self._key.append(name)
+                try:
+                    self._add(y)
+                except _Whole as why:
+                    raise _Whole(f"{kind.__qualname__}.{name}: {why}") from None
