@@ -8,8 +8,8 @@ use rustc_hash::FxHashSet;
 
 /// The objects that the collector knew at some time, held so that none of their addresses is used again meanwhile.
 ///
-/// But for tuples and frozen sets: another thread may be making one, which Python allows only while nobody else holds it
-/// (`SystemError` otherwise). They never change, so nobody has to know their age.
+/// But for tuples and frozen sets: another thread may be making one, which Python allows only while nobody else holds
+/// it (`SystemError` otherwise). They never change, so nobody has to know their age.
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 pub(crate) struct Older {
     objects: Py<PyList>,

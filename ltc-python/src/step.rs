@@ -436,9 +436,12 @@ impl Replays {
     }
 }
 
+/// Captures, each with the number of its class.
+type Fitting = SmallVec<[(u64, Arc<Ready>); 2]>;
+
 impl Replays {
-    /// The captures for calls like this one, and the number of their class.
-    fn that_may_fit(&self, key: &str, inputs: &Tensors) -> PyResult<SmallVec<[(u64, Arc<Ready>); 2]>> {
+    /// The captures for calls like this one.
+    fn that_may_fit(&self, key: &str, inputs: &Tensors) -> PyResult<Fitting> {
         let mut store = self.store.lock();
         let class = store.find(key, ltc_torch::ambient(), inputs)?;
         Ok(class.into_iter().flat_map(|class| class.ready.iter().map(|r| (class.id, r.clone()))).collect())

@@ -1,5 +1,5 @@
-"""What a compiled step is given: dicts, dataclasses, objects, CPU tensors, models. Calls with the same kinds of things in
-the same places are replayed; what is in plain sight of the step decides which capture is meant."""
+"""What a compiled step is given: dicts, dataclasses, objects, CPU tensors, models. Calls with the same kinds of things
+in the same places are replayed; what is in plain sight of the step decides which capture is meant."""
 
 import collections
 import dataclasses

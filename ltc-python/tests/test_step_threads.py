@@ -37,7 +37,7 @@ def test_a_tuple_that_another_thread_is_making_can_grow():
 
 #: The finaliser of what is let go has another thread, or this one, do the same as who lets go.
 PROGRAM = """
-import sys, threading
+import gc, sys, threading
 import torch, torch_ltc
 from torch_ltc import _ltc
 from torch_ltc._places import Place
@@ -77,6 +77,7 @@ step._kept_reads.clear()
 step._classes.clear()
 step._reads = None
 for n in range(4, 80): step(torch.ones(n, device="ltc"))
+gc.collect()
 """,
 }
 

@@ -38,8 +38,8 @@ _METADATA = frozenset(
 
 #: What shows a tensor in another way, or as another type, or on another device.
 _SHOWN = frozenset(
-    "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand detach"
-    " clone float double half bfloat16 long int bool __getitem__".split()
+    "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand"
+    " detach clone float double half bfloat16 long int bool __getitem__".split()
 )
 
 #: Numbers in a list that a tensor is computed from rather than copied.

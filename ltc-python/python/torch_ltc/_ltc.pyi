@@ -11,6 +11,7 @@ _float = float
 __all__ = [
     "KNOWS_FRAMES",
     "Ambient",
+    "Draws",
     "History",
     "HostProgram",
     "HostRecording",
@@ -126,7 +127,7 @@ class Ambient:
 
 @final
 class Draws:
-    def __init__(self, device: int) -> None: ...
+    def __new__(cls, device: int) -> Draws: ...
     def resume(self) -> None: ...
 
 @final

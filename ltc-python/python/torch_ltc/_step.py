@@ -344,7 +344,7 @@ class CompiledStep(Generic[_P, _R]):
         if not recorded:
             return "its calls are part of another step" if self._is_part else "it was not called yet"
         if len(self._classes) > 1 and recorded > 3:
-            return "what it is given (shapes, plain values, kinds of objects) was not the same for three calls in one state"
+            return "what it is given (shapes, values, kinds of objects) was not the same for three calls in one state"
         return "three calls in one state are recorded first"
 
     def explain(self) -> str:

@@ -9,14 +9,12 @@ to depend on their arguments only, refuse the step by name and line. ``docs/adr/
 
 import functools
 import gc
-import itertools
 import operator
-import re
 import sys
 import threading
 import types
 import weakref
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Self, cast
@@ -26,64 +24,22 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 
 from torch_ltc import _ltc
 from torch_ltc._again import repeatable
+from torch_ltc._known import (
+    ATOMS,
+    CLASS_METHODS,
+    CONTAINERS,
+    HOOKING,
+    IMPURE_BUILTINS,
+    IMPURE_TORCH,
+    ITERATORS,
+    OF_THE_MACHINE,
+    OPEN_BASES,
+    PURE_MODULES,
+    SPECIAL,
+    VIEWS,
+)
 from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
 from torch_ltc._places import Place, owners
-
-#: Values that never change, and are compared by value where they are read.
-_ATOMS: frozenset[type] = frozenset(
-    (
-        *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
-        *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
-        *(types.CodeType, types.MappingProxyType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
-        *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType),
-        *(types.ClassMethodDescriptorType, property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
-        *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
-    )
-)
-#: Iterators: fine when the step makes them, a hidden position when they are older.
-_EMPTY: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", range(0))
-_ITERATORS: tuple[type, ...] = (
-    *map(type, map(iter, _EMPTY)),
-    *(zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType),
-)
-_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-#: Containers that hold nothing but their members.
-_CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque)
-#: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
-_OPEN_BASES = frozenset(
-    (
-        *(object, *_CONTAINERS, int, float, str, bytes, complex, type),
-        *(types.ModuleType, BaseException, Exception, torch._C.TensorBase, torch._C._FunctionBase, torch.Generator),
-    )
-)
-
-#: Modules whose functions depend on their arguments (and on what the key of a capture holds) only.
-_PURE_MODULES = frozenset(
-    """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
-    _warnings _bisect _heapq _stat _codecs atexit gc""".split()
-)
-_IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
-_IMPURE_TORCH = frozenset(
-    "manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split()
-)
-_CLASS_METHODS = frozenset(
-    "__new__ fromkeys fromhex mro __prepare__ __subclasses__ __subclasscheck__ __instancecheck__".split()
-)
-#: What asks which devices there are, by the driver or the environment: the answer is the same while a process runs.
-_OF_THE_MACHINE = frozenset(
-    f.__code__
-    for f in (
-        torch.cuda.is_available,
-        torch.cuda.device_count,
-        torch.xpu.is_available,
-        torch.mps.is_available,
-        torch.backends.mps.is_available,
-        torch.mtia.is_available,
-    )
-    if isinstance(f, types.FunctionType)
-)
-#: How Python gives a tensor hooks: histories that begin there have them, too.
-_HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
 
 
 def namespace(x: Any) -> dict[str, Any] | None:
@@ -104,7 +60,7 @@ def _state_of(generator: torch.Generator) -> bytes:
 def is_open(kind: Any) -> bool:
     """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
     for base in kind.__mro__:
-        if base in _OPEN_BASES:
+        if base in OPEN_BASES:
             continue
         module = sys.modules.get(base.__module__)
         source = getattr(module, "__file__", None) or ""
@@ -239,7 +195,7 @@ class Survey:
 
     def _enter(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        if code in _OF_THE_MACHINE:
+        if code in OF_THE_MACHINE:
             self._machine = frame
             return
         info = code_of(code, frame.f_globals)
@@ -279,7 +235,7 @@ class Survey:
             self._look_at_locals(frame, info)
             self._look(result, info, frame)
         caller = frame.f_back
-        if caller is not None and type(result) not in _ATOMS:
+        if caller is not None and type(result) not in ATOMS:
             outer = code_of(caller.f_code, caller.f_globals)
             if not outer.quiet:
                 self._look(result, outer, caller)
@@ -290,7 +246,7 @@ class Survey:
         if type(owner) is types.ModuleType:
             module = owner.__name__
             if module == "builtins":
-                if name in _IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
+                if name in IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
                     self.refuse(f"it calls {name}()", frame)
                 elif name in BY_NAME or name == "vars":
                     self._by_name(frame, name)
@@ -300,13 +256,11 @@ class Survey:
             if owner is not None and not module.startswith("torch"):
                 return self._method(frame, function, owner, name)
         if module.startswith(("torch._C", "torch")):
-            if name in _IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
+            if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
                 self.refuse(f"it calls {name}()", frame)
-            elif name == "run_backward" or name in _HOOKING:
+            elif name == "run_backward" or name in HOOKING:
                 self.uses_grads = True
-        elif not (
-            module in _PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"
-        ):
+        elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
 
     def _draws_nothing(self, generator: Any) -> bool:
@@ -320,17 +274,17 @@ class Survey:
         kind = type(owner)
         if isinstance(owner, type):
             # A class's own constructor and class methods: of classes that hold nothing hidden.
-            if name in _CLASS_METHODS:
+            if name in CLASS_METHODS:
                 return
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
             info = code_of(frame.f_code, frame.f_globals)
             self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
-        elif kind in _ATOMS or is_open(cast(Any, kind)) or kind in _ITERATORS or kind in _VIEWS:
+        elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
-        elif kind.__module__ in ("builtins", *_PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
+        elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
             pass
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
@@ -373,14 +327,14 @@ class Survey:
 
     def _look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
         """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""
-        if type(start) in _ATOMS:
+        if type(start) in ATOMS:
             return
         stack, made, older = [(start, holder)], set(), self._older
         assert older is not None
         while stack:
             x, holder = stack.pop()
             kind = type(x)
-            if kind in _ATOMS or isinstance(x, _ATOMIC_BASES) or kind.__module__.startswith("torch_ltc"):
+            if kind in ATOMS or isinstance(x, _ATOMIC_BASES) or kind.__module__.startswith("torch_ltc"):
                 continue
             key = (id(x), info.serial)
             old = True
@@ -417,12 +371,12 @@ class Survey:
             if old and not ("__name__" in x and "__builtins__" in x):
                 self._place("dict", x, None, code)
             inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
-            return inside if kind in _CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
+            return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
                 self._place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
-            return inside if kind in _CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
+            return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if kind is types.FunctionType:
             return self._function(x, info, code, old)
         if kind is types.MethodType:
@@ -455,13 +409,13 @@ class Survey:
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
-        if kind in _VIEWS:
+        if kind in VIEWS:
             return gc.get_referents(x)
-        if kind in _ITERATORS and not kind.__flags__ & 1 << 14:
+        if kind in ITERATORS and not kind.__flags__ & 1 << 14:
             # Whose it is shows who holds it afterwards.
             self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
-        if kind in _ITERATORS:
+        if kind in ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
         if isinstance(x, threading.local):
             self._place("thread", x, None, code)
@@ -566,7 +520,7 @@ class Survey:
         if not kind.__flags__ & 1 << 9:  # classes written in C do not change
             return []
         found = []
-        for name in _SPECIAL:
+        for name in SPECIAL:
             self._place("lookup", kind, name, code)
         for name in info.attributes:
             value = self._lookup(kind, name)
@@ -613,17 +567,6 @@ def _lookup(kind: type, name: str) -> Any:
         if name in base.__dict__:
             return base.__dict__[name]
     return _NOTHING
-
-
-#: Looked up on classes without being named; one that comes later counts too.
-_SPECIAL = frozenset(
-    """__call__ __getattr__ __getattribute__ __setattr__ __delattr__ __init__ __new__ __enter__ __exit__ __iter__
-    __next__ __len__ __contains__ __getitem__ __setitem__ __delitem__ __missing__ __bool__ __eq__ __ne__ __lt__ __le__
-    __gt__ __ge__ __hash__ __str__ __repr__ __format__ __float__ __int__ __index__ __round__ __neg__ __pos__ __abs__
-    __invert__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__
-    __truediv__ __rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__
-    __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__""".split()
-)
 
 
 def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
