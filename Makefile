@@ -4,7 +4,7 @@
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
 # make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
-# make test-checked  the tests of compiled steps and the fuzzer, with every replay recorded and compared instead (LTC_CHECK_STEPS=1)
+# make test-checked  the tests of compiled steps, of whatever may call them, and the fuzzer, with every replay recorded and compared instead (LTC_CHECK_STEPS=1)
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
 # make interleave  the executor, placeholders and waits under ITERATIONS orders of threads per test (SEED=1)
@@ -67,9 +67,12 @@ fuzz: python
 	LTC_TEST_CASES=$$(( $(SECONDS) * 4 )) LTC_TEST_SEED=$(SEED) cargo test -p ltc-tests --test random_programs --test failed_calls \
 		-- over_ random_programs_go_on && exit $$python
 
+# Of the rest of the tests, those that call compiled steps or may come to.
+CHECKED ?= failed_steps lazy_api symbolic memory fuzz citizen citizen_errors citizen_train device device_module docs dynamo \
+	examples frameworks layouts opinfo_quick overlap speed_paths
+
 test-checked: python
-	cd ltc-python && LTC_CHECK_STEPS=1 ../.venv/bin/python -m pytest -q tests/test_step_*.py tests/test_failed_steps.py tests/test_lazy_api.py \
-		tests/test_symbolic.py tests/test_memory.py tests/test_citizen_train.py tests/test_fuzz.py $(ARGS)
+	cd ltc-python && LTC_CHECK_STEPS=1 ../.venv/bin/python -m pytest -q tests/test_step_*.py $(CHECKED:%=tests/test_%.py) $(ARGS)
 
 faults: setup
 	LTC_TEST_CASES=$(STEPS) cargo test -p ltc-core --test faults -- --nocapture

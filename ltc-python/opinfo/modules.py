@@ -118,6 +118,11 @@ def _words(outcome):
     return f"{type(outcome).__name__}: {str(outcome).splitlines()[0]}" if isinstance(outcome, Exception) else "a value"
 
 
+def _leaf(x):
+    """What was computed can neither be copied nor gets a gradient: it is an input of its own."""
+    return x if not isinstance(x, torch.Tensor) or x.is_leaf else x.detach().requires_grad_()
+
+
 def modules():
     """The database of modules: one case for each input, in training and in evaluation."""
     for info in module_db:
@@ -130,7 +135,7 @@ def modules():
                 def make(info=info, given=given, training=training):
                     made = given.constructor_input
                     net = info.module_cls(*made.args, **made.kwargs).train(training)
-                    batch = (given.forward_input.args, given.forward_input.kwargs)
+                    batch = tree_map(_leaf, (given.forward_input.args, given.forward_input.kwargs))
                     return net, lambda parameters: torch.optim.SGD(parameters, lr=1e-3), copy.deepcopy(batch)
 
                 mode = "train" if training else "eval"
