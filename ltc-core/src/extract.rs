@@ -42,18 +42,22 @@ impl Device {
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent.
+    /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent. `None`
+    /// where others would notice that ([`Extracted::noticed`]).
     ///
     /// # Errors
     /// Fails where what the value needs does not compile.
-    pub fn computed_aside(&self, value: &TraceValue) -> Result<TraceValue, Error> {
+    pub fn computed_aside(&self, value: &TraceValue) -> Result<Option<TraceValue>, Error> {
         if !value.is_pending() {
-            return Ok(value.clone());
+            return Ok(Some(value.clone()));
         }
         let (extracted, data) = self.extract(std::slice::from_ref(value));
+        if extracted.noticed().is_some() {
+            return Ok(None);
+        }
         let mut results = extracted.placeholders();
         extracted.run(data.into_iter().map(Argument::whole).collect(), &results)?;
-        Ok(results.remove(0))
+        Ok(Some(results.remove(0)))
     }
 
     /// As [`Device::extract`], if nothing of it ran since then, and no barrier came between. `slices`: parameters may
@@ -84,6 +88,12 @@ impl Device {
 }
 
 impl Extracted {
+    /// The name of an operator that others notice, if there is one: it cannot be run once more, or taken back. A
+    /// collective of several processes is one, and whatever other packages define may be.
+    pub fn noticed(&self) -> Option<&str> {
+        self.graph().nodes().iter().map(|node| node.op()).find(|op| op.is_noticed()).map(|op| op.name())
+    }
+
     /// The canonical graph.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph

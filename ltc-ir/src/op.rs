@@ -162,6 +162,12 @@ impl Op {
         self.0.props().has(p)
     }
 
+    /// Whether others may notice that it runs: other processes take part in it, or it is of another package, whose
+    /// kernels do whatever they do.
+    pub fn is_noticed(self) -> bool {
+        self.has(Props::COLLECTIVE) || !["aten::", "ltc::"].iter().any(|own| self.name().starts_with(own))
+    }
+
     /// Stable hash of the name.
     #[inline]
     pub fn hash128(self) -> Hash128 {

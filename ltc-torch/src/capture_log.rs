@@ -136,7 +136,10 @@ pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<
         obstacle(|| format!("it reads a large value ({})", at(device, value, site)));
         return self::value(device, value);
     }
-    let data = device.computed_aside(value)?;
+    let Some(data) = device.computed_aside(value)? else {
+        obstacle(|| format!("it reads a value that others take part in ({})", at(device, value, site)));
+        return self::value(device, value);
+    };
     let (buffer, found) = (device.value(&data)?, device.download(&data)?);
     LOG.with_borrow_mut(|log| {
         if let Some(log) = log {

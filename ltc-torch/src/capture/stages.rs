@@ -78,6 +78,12 @@ pub(super) fn step(
     let slices = ends.list.iter().all(|(_, output)| output.is_some());
     let interrupted = || Stop::from(NotReplayable::interrupted());
     let (extracted, data) = device.extract_bound(&ends.wanted, slices, since).ok_or_else(interrupted)?;
+    // A replay that finds other values than were read is taken back.
+    if !host_reads.is_empty()
+        && let Some(op) = extracted.noticed()
+    {
+        return Err(NotReplayable(format!("it reads a value, and {op} cannot be taken back")).into());
+    }
     // What was pending is data by now where another thread read it.
     let is_later = |value: &TraceValue| cell_of(value).is_some_and(|data| since.precedes(&data));
     if ends.list.iter().any(|(value, output)| output.is_none() && is_later(value)) {
