@@ -42,8 +42,8 @@ impl Device {
         (extracted, arguments.into_iter().map(|a| a.data).collect())
     }
 
-    /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent. `None`
-    /// where others would notice that ([`Extracted::noticed`]).
+    /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent.
+    /// `None` where others would notice that ([`Extracted::noticed`]).
     ///
     /// # Errors
     /// Fails where what the value needs does not compile.
