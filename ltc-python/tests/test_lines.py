@@ -139,7 +139,7 @@ def test_no_place_is_named_where_none_is_kept():
 
 
 @pytest.mark.parametrize("thread", [False, True])
-def test_gradients_have_the_line_that_asks_for_them_or_none(thread):
+def test_gradients_have_the_line_that_asks_for_them(thread):
     body = """
 x = torch.ones(2, 2, device="ltc", requires_grad=True)
 y, g = (x @ x).relu(), torch.ones(2, 2).to("ltc")
@@ -154,7 +154,5 @@ print(*nodes(x.grad)[forward:], sep=chr(10))
     said, line = run(body % start)
     nodes = said.splitlines()
     assert len(nodes) >= 4, said
-    # On a thread that recorded nothing before, autograd begins on one of its own, where no Python runs.
-    named = [node for node in nodes if "/*" in node]
-    assert named and all(f"<stdin>:{line} in ask" in node for node in named), said
-    assert thread or named == nodes, said
+    # A thread that recorded nothing before keeps its backward, too: on one of autograd's own no Python runs.
+    assert all(f"<stdin>:{line} in ask" in node for node in nodes), said

@@ -24,6 +24,10 @@ c10::DeviceIndex exchange(c10::DeviceIndex i) {
 }
 
 // Programs of one device run in order on its executor thread, so one stream is all there is.
+c10::Stream only_stream(c10::Device d) {
+  return c10::Stream(c10::Stream::DEFAULT, d.has_index() ? d : lazy_device(t_device));
+}
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kLazy; }
   c10::Device exchangeDevice(c10::Device d) const override { return lazy_device(exchange(d.index())); }
@@ -32,13 +36,19 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void uncheckedSetDevice(c10::Device d) const noexcept override {
     if (d.index() >= 0 && d.index() < V.device_count) t_device = d.index();
   }
+  // `backward` on a thread that recorded nothing before comes here first, with the gradient it begins at.
   c10::Stream getStream(c10::Device d) const override {
-    return c10::Stream(c10::Stream::DEFAULT, d.has_index() ? d : lazy_device(t_device));
+    keep_backward_here();
+    return only_stream(d);
   }
   c10::Stream getDefaultStream(c10::Device d) const override { return getStream(d); }
   c10::Stream getNewStream(c10::Device d, int) const override { return getStream(d); }
   c10::Stream getStreamFromGlobalPool(c10::Device d, bool) const override { return getStream(d); }
-  c10::Stream exchangeStream(c10::Stream s) const override { return getStream(s.device()); }
+  // The engine comes here before each node, under the switches that the thread had when `backward` began.
+  c10::Stream exchangeStream(c10::Stream s) const override {
+    keep_backward_here();
+    return only_stream(s.device());
+  }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     if (event) V.event_drop(event);
   }

@@ -65,10 +65,7 @@ struct Cache {
 
 Cache& cache() {
   thread_local std::unique_ptr<Cache> mine;
-  if (C10_UNLIKELY(!mine)) {
-    mine = std::make_unique<Cache>();
-    setup_thread();
-  }
+  if (C10_UNLIKELY(!mine)) mine = std::make_unique<Cache>();
   return *mine;
 }
 

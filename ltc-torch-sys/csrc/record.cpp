@@ -374,15 +374,7 @@ void resolve_bits(const OpInfo& o, Stack* stack) {
 }
 }  // namespace
 
-// The autograd engine would run backward of a PrivateUse1 graph on a worker thread of its own (two context switches per
-// backward); with this thread-local switch it stays on the caller, as for CPU.
-void setup_thread() {
-  thread_local bool done = false;
-  if (C10_UNLIKELY(!done)) {
-    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-    done = true;
-  }
-}
+void keep_backward_here() { c10::AutogradState::get_tls_state().set_multithreading_enabled(false); }
 
 void count_change(const Tensor& t) {
   if (c10::impl::tls_is_dispatch_key_excluded(DispatchKey::ADInplaceOrView)) return;
@@ -390,7 +382,7 @@ void count_change(const Tensor& t) {
 }
 
 void run(const OpInfo& o, Stack* stack) {
-  setup_thread();
+  keep_backward_here();
   if (o.eager) return run_eager(o, stack, *o.eager);
   if (C10_UNLIKELY(o.forced.load(std::memory_order_relaxed))) return run_eager(o, stack, LTC_WHY_FORCED);
   Flat f;
