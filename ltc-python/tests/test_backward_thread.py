@@ -1,5 +1,5 @@
-"""Backward stays on the thread that asks for it, also on threads that recorded nothing before: autograd's own threads have
-no line of Python, and those that still drop Python's objects at the interpreter's end abort the process."""
+"""Backward stays on the thread that asks for it, also on threads that recorded nothing before: autograd's own threads
+have no line of Python, and those that still drop Python's objects at the interpreter's end abort the process."""
 
 import subprocess
 import sys

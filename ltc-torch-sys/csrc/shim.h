@@ -298,8 +298,8 @@ const ShapeEntry* known(const OpInfo& o, const Flat& flat);  // only from the ca
 // ---- recording (record.cpp) ----
 // The autograd engine would run backward of a PrivateUse1 graph on a worker thread of its own: two context switches per
 // backward, no lines of Python, and at the interpreter's end a thread that still drops Python's objects, which aborts.
-// With this thread-local switch it stays on the caller, as for CPU. The engine sets and restores the switches around each
-// node, so this is said at every call, once is not enough.
+// With this thread-local switch it stays on the caller, as for CPU. The engine sets and restores the switches around
+// each node, so this is said at every call: once is not enough.
 void keep_backward_here();
 void run(const OpInfo& o, Stack* stack);
 // What eager's kernels of some operators (`_foreach_add_`) do by changing tensors with operators of their own that
