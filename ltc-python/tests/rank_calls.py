@@ -1,12 +1,13 @@
 """Calls of `torch.distributed`, and mistakes in them."""
 
+import contextlib
 import os
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch_ltc
-from ranks import OPS, RANK, STORE, WORLD, drawn, join, ones, reduced, run, same
+from ranks import ON_GPU, OPS, RANK, STORE, WORLD, drawn, join, ones, reduced, run, same
 
 DTYPES = (
     torch.float32,
@@ -23,15 +24,16 @@ DTYPES = (
 def reductions() -> None:
     """All operations of all dtypes."""
     join()
+    of_bits = () if ON_GPU else (OPS.BAND, OPS.BOR, OPS.BXOR)
     for dtype in (*DTYPES, torch.bool):
-        for op in (OPS.SUM, OPS.PRODUCT, OPS.MIN, OPS.MAX, OPS.BAND, OPS.BOR, OPS.BXOR, OPS.AVG):
+        for op in (OPS.SUM, OPS.PRODUCT, OPS.MIN, OPS.MAX, *of_bits, OPS.AVG):
 
             def all_reduce(device, dtype=dtype, op=op):
                 t = drawn(3, 4, dtype=dtype).to(device)
                 dist.all_reduce(t, op)
                 return [t]
 
-            if not (dtype.is_floating_point and op in (OPS.BAND, OPS.BOR, OPS.BXOR)) and op != OPS.AVG:
+            if not (dtype.is_floating_point and op in of_bits) and op != OPS.AVG:
                 same(f"all_reduce {dtype} {op}", all_reduce)
         if dtype.is_floating_point:
             found, expected = drawn(4, dtype=dtype).to("ltc"), drawn(4, dtype=dtype)
@@ -240,7 +242,19 @@ def groups() -> None:
         dist.barrier()
         assert pending.tolist() == [sum(range(WORLD))] * 3
         torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2).to("ltc"))
+        if ON_GPU:
+            torch_ltc.mark_step(wait=True)  # a group that is destroyed takes NCCL's engine away from what is recorded
         dist.destroy_process_group()
+
+
+def no_messages() -> None:
+    """Messages between GPUs are refused: NCCL's may wait for each other."""
+    join()
+    for call in (lambda t: dist.send(t, 1 - RANK), lambda t: dist.recv(t, 1 - RANK), dist.recv):
+        with contextlib.suppress(NotImplementedError):
+            call(ones())
+            raise AssertionError("a message was taken")
+    assert reduced(ones()).tolist() == [float(WORLD)] * 3
 
 
 def mistakes() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch_ltc
-from ranks import RANK, STORE, WORLD, drawn, join, run
+from ranks import ON_GPU, RANK, STORE, WORLD, drawn, join, run
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -175,7 +175,9 @@ def sharded() -> None:
     def saved(device):
         model, path = split(device), f"{STORE}-saved-{device}"
         found = losses(model, torch.optim.SGD(model.parameters(), 1e-2), device, 3)
-        checkpoint.save(get_model_state_dict(model), checkpoint_id=path)
+        # Where there is a GPU, torch's writer copies ahead from `cuda` tensors only.
+        ahead = {"per_thread_copy_ahead": 0} if ON_GPU else {}
+        checkpoint.save(get_model_state_dict(model), storage_writer=checkpoint.FileSystemWriter(path, **ahead))
         other = split(device)
         state = get_model_state_dict(other)
         checkpoint.load(state, checkpoint_id=path)

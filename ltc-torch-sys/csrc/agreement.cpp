@@ -1,6 +1,6 @@
 // Whether all ranks are about to do the same: asked before each collective where TORCH_DISTRIBUTED_DEBUG is DETAIL.
 //
-// Gloo cannot tell: collectives that are not one another's wait for each other, or take each other's bytes.
+// Engines cannot tell: collectives that are not one another's wait for each other, or take each other's bytes.
 #include "agreement.h"
 
 #include <ATen/ATen.h>
@@ -44,7 +44,13 @@ void agree(const Engine& e, const string& group, const string& what) {
   said.resize(kBytes - 1);
   Tensor mine = at::zeros({kBytes}, at::kByte), all = at::empty({e->getSize() * kBytes}, at::kByte);
   std::memcpy(mine.mutable_data_ptr(), said.data(), said.size());
-  e->_allgather_base(all, mine)->wait();
+  if (is_on_streams(e)) {
+    Tensor there = all.to(c10::kCUDA), given = mine.to(c10::kCUDA);
+    e->_allgather_base(there, given)->wait();
+    all.copy_(there);
+  } else {
+    e->_allgather_base(all, mine)->wait();
+  }
   const char* texts = static_cast<const char*>(all.const_data_ptr());
   string told;
   bool agrees = true;

@@ -1,13 +1,17 @@
 // Collectives as operators of programs: `ltc_dist::*` on real tensors.
 //
 // What torch.distributed is asked to do with lazy tensors is recorded as these operators (process_group.cpp). They run
-// where programs run, on the engine of the group (gloo) that their last but one argument names. Their last argument is
+// where programs run, on the engine of the group that their last but one argument names. Their last argument is
 // the device's token, which each of them reads and writes: so programs keep their order, which is that of the user's
 // calls and must be the same in all ranks, and keep them though nobody may need the result.
 //
 // They begin, and leave a handle: the engine works on threads of its own, and `wait` makes the result a value. It has
 // no token, so a program runs on until a step needs what comes. It reads what the engine reads, too: no step before it
 // may write there.
+//
+// On a GPU the engine (NCCL) works on a stream of its own, behind what the place's stream holds when a collective
+// begins, and `wait` puts the place's stream behind it: the host waits for neither. A failure there ends the process,
+// by NCCL's watchdog, as it does for `cuda` tensors.
 #include "collectives.h"
 
 #include <ATen/ATen.h>
@@ -47,7 +51,7 @@ struct Begun {
 
   bool is_message() const { return is_sent || work->retrieveOpType() == c10d::OpType::RECV; }
   std::exception_ptr failure() const {
-    if (is_message()) return lost;
+    if (is_message() || is_on_streams(engine)) return lost;
     return work->isCompleted() ? work->exception() : nullptr;
   }
   [[noreturn]] void raise(const std::exception_ptr& why) const {
@@ -227,16 +231,17 @@ template <class... What> Engine engine_of_all(const string& group, const char* n
 }
 
 // Gloo sums and leaves the division to others.
-ReduceOp::RedOpType engine_op(int64_t op) {
-  return op == ReduceOp::AVG ? ReduceOp::SUM : static_cast<ReduceOp::RedOpType>(op);
+bool leaves_division(int64_t op, const Engine& e) { return op == ReduceOp::AVG && !is_on_streams(e); }
+ReduceOp::RedOpType engine_op(int64_t op, const Engine& e) {
+  return leaves_division(op, e) ? ReduceOp::SUM : static_cast<ReduceOp::RedOpType>(op);
 }
-int64_t divisor(int64_t op, const Engine& e) { return op == ReduceOp::AVG ? e->getSize() : 1; }
+int64_t divisor(int64_t op, const Engine& e) { return leaves_division(op, e) ? e->getSize() : 1; }
 
 // Engines change tensors that are in one piece. `wait` copies what was not.
 Tensor all_reduce(Tensor& x, int64_t op, const string& group, Tensor&) {
   auto e = engine_of_all(group, "ltc_dist::all_reduce", x.scalar_type(), x.sizes(), ", op ", op);
   c10d::AllreduceOptions options;
-  options.reduceOp = engine_op(op);
+  options.reduceOp = engine_op(op, e);
   vector<Tensor> piece{x.contiguous()};
   return begin("ltc_dist::all_reduce", e, e->allreduce(piece, options), piece[0], divisor(op, e));
 }
@@ -244,7 +249,7 @@ Tensor reduce(Tensor& x, int64_t op, int64_t root, const string& group, Tensor&)
   auto e = engine_of_all(group, "ltc_dist::reduce", x.scalar_type(), x.sizes(), ", op ", op, ", root ", root);
   const bool is_root = e->getRank() == root;
   c10d::ReduceOptions options;
-  options.reduceOp = engine_op(op);
+  options.reduceOp = engine_op(op, e);
   options.rootRank = root;
   // Others than the root keep what they gave, of which gloo makes partial sums.
   vector<Tensor> piece{is_root ? x.contiguous() : x.clone(at::MemoryFormat::Contiguous)};
@@ -269,7 +274,7 @@ Pair reduce_scatter(const Tensor& x, IntArrayRef size, int64_t op, const string&
   auto e = engine_of_all(group, "ltc_dist::reduce_scatter", x.scalar_type(), x.sizes(), ", op ", op);
   Tensor in = x.reshape(-1), out = at::empty(size, x.options()), flat = out.view(-1);
   c10d::ReduceScatterOptions options;
-  options.reduceOp = engine_op(op);
+  options.reduceOp = engine_op(op, e);
   Work work = e->_reduce_scatter_base(flat, in, options);
   return {out, begin("ltc_dist::reduce_scatter", e, std::move(work), out, divisor(op, e))};
 }
@@ -401,7 +406,7 @@ Engine open_group(const Group& group) {
     is_new = found == g.open.end();
     if (is_new) g.open[name] = own;
   }
-  // A group whose only engine is called gloo is asked for it by that name (DDP's log does).
+  // A group whose only engine is this one is asked for it by gloo's name (DDP's log does), whatever it is.
   if (!serves(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
   if (is_new) return own;
   // A group of that name was destroyed; its last programs run on its engine.
@@ -433,6 +438,9 @@ void close_groups() {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (each->is_message() || left.count() <= 0) continue;
     try {
+      // There, `wait` would only order streams.
+      while (is_on_streams(each->engine) && !each->work->isCompleted() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       each->work->wait(left);
     } catch (const std::exception&) {
       // Other ranks have the error, too, or this one had it.
@@ -448,8 +456,6 @@ void close_groups() {
 }
 
 const Tensor& token(c10::DeviceIndex device) {
-  TORCH_CHECK_NOT_IMPLEMENTED(place_of_device(device).is_cpu(), "ltc: collectives of tensors whose values are on ",
-                              place_of_device(device), " are not supported yet");
   auto& t = g_token();
   std::lock_guard<std::mutex> lock(t.mutex);
   if (!t.of.defined()) {
@@ -480,17 +486,20 @@ void define_collectives() {
   schema.def("close() -> ()", close_groups);
 
   static torch::Library cpu(torch::Library::IMPL, "ltc_dist", DispatchKey::CPU, __FILE__, __LINE__);
-  cpu.impl("all_reduce", all_reduce);
-  cpu.impl("reduce", reduce);
-  cpu.impl("broadcast", broadcast);
-  cpu.impl("all_gather", all_gather);
-  cpu.impl("reduce_scatter", reduce_scatter);
-  cpu.impl("all_to_all", all_to_all);
-  cpu.impl("gather", gather);
-  cpu.impl("scatter", scatter);
+  static torch::Library cuda(torch::Library::IMPL, "ltc_dist", DispatchKey::CUDA, __FILE__, __LINE__);
+  for (auto* kernels : {&cpu, &cuda}) {
+    kernels->impl("all_reduce", all_reduce);
+    kernels->impl("reduce", reduce);
+    kernels->impl("broadcast", broadcast);
+    kernels->impl("all_gather", all_gather);
+    kernels->impl("reduce_scatter", reduce_scatter);
+    kernels->impl("all_to_all", all_to_all);
+    kernels->impl("gather", gather);
+    kernels->impl("scatter", scatter);
+    kernels->impl("wait", wait);
+  }
   cpu.impl("send", send);
   cpu.impl("receive", receive);
-  cpu.impl("wait", wait);
 
   // Shapes alone.
   using Name = const string&;

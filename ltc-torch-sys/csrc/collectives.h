@@ -10,6 +10,9 @@ namespace ltc {
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 using Engine = c10::intrusive_ptr<c10d::Backend>;
 
+// Whether an engine puts its work on streams of a GPU, rather than on threads of the host.
+inline bool is_on_streams(const Engine& e) { return e->getBackendName() == "nccl"; }
+
 // The engine that serves a group's tensors on the lazy device, from now on also for programs that name the group.
 // Raises where the group has none of its own.
 Engine open_group(const Group& group);

@@ -1,5 +1,6 @@
 // What makes the lazy device a good citizen of libtorch: guard, hooks, generators.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
@@ -184,6 +185,7 @@ const at::Generator& default_generator(c10::DeviceIndex d) {
 }
 
 struct Hooks final : at::PrivateUse1HooksInterface {
+  void init() const override {}
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex d) const override { return default_generator(d); }
@@ -224,6 +226,8 @@ void register_device(const char* name) {
   c10::SetStorageImplCreate(kLazy, &make_storage);
   static c10::impl::DeviceGuardImplRegistrar guard(kLazy, new Guard);
   at::RegisterPrivateUse1HooksInterface(new Hooks);
+  // Before that, no memory counts as pinned.
+  at::globalContext().lazyInitDevice(kLazy);
 }
 }  // namespace ltc
 

@@ -1,4 +1,6 @@
 // The lazy device's allocator: addresses that stand for memory, and what libtorch asks of a device's allocator besides.
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <atomic>
@@ -103,9 +105,13 @@ c10::Allocator* pinned_allocator() {
 std::mutex& pinned_mutex() { return g_pinned; }
 bool is_pinned(const void* p) {
   auto* at = static_cast<const char*>(p);
-  std::lock_guard<std::mutex> lock(g_pinned);
-  auto after = PinnedAllocator::pieces().upper_bound(at);
-  return after != PinnedAllocator::pieces().begin() && at < std::prev(after)->second;
+  {
+    std::lock_guard<std::mutex> lock(g_pinned);
+    auto after = PinnedAllocator::pieces().upper_bound(at);
+    if (after != PinnedAllocator::pieces().begin() && at < std::prev(after)->second) return true;
+  }
+  // Where there is a GPU, libtorch has CUDA pin what is asked for without a device's name.
+  return at::globalContext().hasCUDA() && at::detail::getCUDAHooks().isPinnedPtr(p);
 }
 c10::Allocator* lazy_allocator() {
   static LazyAllocator a;

@@ -48,8 +48,7 @@ struct Call {
   // How values are combined.
   int64_t op(const Tensor& x) const {
     auto op = get("reduce_op").toCustomClass<ReduceOp>()->op_;
-    TORCH_CHECK(op != ReduceOp::PREMUL_SUM, schema.name(),
-                ": ltc tensors are reduced by gloo, which has no PREMUL_SUM");
+    TORCH_CHECK(op != ReduceOp::PREMUL_SUM, schema.name(), ": collectives of ltc tensors have no PREMUL_SUM");
     TORCH_CHECK(op != ReduceOp::AVG || x.is_floating_point(), schema.name(), " of ", x.scalar_type(), x.sizes(),
                 ": the average of integers is not one");
     return op;
@@ -68,8 +67,11 @@ void need_dtype(const Call& call, const Tensor& out, const Tensor& in) {
 // token.
 template <class... Args> Stack begin(const char* name, const Group& group, const Tensor& x, Args... args) {
   TORCH_CHECK(is_lazy(x), name, ": expected a tensor of an ltc device, got one of ", x.device());
-  open_group(group);
   const auto device = x.device().index();
+  const c10::Device place = place_of_device(device);
+  TORCH_CHECK(is_on_streams(open_group(group)) == !place.is_cpu(), "the process group ", group->getGroupName(),
+              " was made for an ltc device whose values are elsewhere than on ", place, ": call torch.ltc.set_device(",
+              (int)device, ") before the group is made");
   const Tensor& order = token(device);
   Stack stack{x, IValue(args)..., group_argument(group->getGroupName()), order};
   auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
@@ -257,7 +259,15 @@ void scatter(const Call& call) {
   }
   out.copy_(make("ltc_dist::scatter", group, in, out.sizes().vec(), call.number("root_rank")));
 }
+// NCCL begins what goes between two ranks in the order of calls on both: one that sends to whom it receives from would
+// have to begin both at once, which programs do not.
+void need_host(const Call& call, const Tensor& t) {
+  const c10::Device place = is_lazy(t) ? place_of_device(t.device().index()) : t.device();
+  TORCH_CHECK_NOT_IMPLEMENTED(place.is_cpu(), call.schema.name(), ": messages of ltc tensors whose values are on ",
+                              place, " are not supported: use collectives, or send what .cpu() gives");
+}
 void send(const Call& call) {
+  for (auto& t : call.tensors("tensors")) need_host(call, t);
   for (auto& t : call.tensors("tensors"))
     begin("ltc_dist::send", call.group(), t, call.number("dst"), call.number("tag"));
 }
@@ -311,6 +321,7 @@ struct Receiving : c10d::Work {
 WorkPtr receive(const Call& call) {
   vector<Tensor> handles;
   auto into = call.tensors("tensors");
+  for (auto& t : into) need_host(call, t);
   for (auto& t : into)
     handles.push_back(
         begin("ltc_dist::receive", call.group(), t.detach(), call.number("src"), call.number("tag"))[0].toTensor());
@@ -336,6 +347,7 @@ struct ReceivedFromAny : c10d::Work {
 };
 WorkPtr receive_from_any(const Call& call) {
   Tensor into = call.only_tensor("tensors");
+  need_host(call, into);
   Engine engine = open_group(call.group());
   wait_for_all();
   vector<Tensor> host{at::empty(into.sizes(), into.options().device(at::kCPU))};

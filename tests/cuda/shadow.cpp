@@ -30,10 +30,10 @@ constexpr auto key = c10::DispatchKey::Fake;
 
 // Operators that compute nothing, besides views: they allocate, or say something about their argument. A name that ends
 // with `*` is a beginning.
-const std::set<std::string> without_values = {"aten::empty*",    "aten::new_empty*",         "aten::_empty*",
-                                              "aten::resize_",   "aten::resize_as_",         "aten::_resize_output_",
-                                              "aten::set_",      "aten::record_stream",      "aten::_pin_memory",
-                                              "aten::is_pinned", "aten::_local_scalar_dense"};
+const std::set<std::string> without_values = {"aten::empty*",    "aten::new_empty*",          "aten::_empty*",
+                                              "aten::resize_",   "aten::resize_as_",          "aten::_resize_output_",
+                                              "aten::set_",      "aten::record_stream",       "aten::_pin_memory",
+                                              "aten::is_pinned", "aten::_local_scalar_dense", "ltc_dist::*"};
 
 // Operators whose own kernels read on the host what they computed: their results' sizes are values. The CPU's kernel
 // runs at once.

@@ -38,6 +38,9 @@ const SHADOW: &str = "shadow.cpp";
 /// What NVRTC is made of: it compiles kernels of ours for the host.
 const COMPILER: &str = "nvrtc.cpp";
 
+/// What NCCL is made of: ranks are processes of this machine.
+const NCCL: &str = "nccl.cpp";
+
 /// What kernels are compiled with for the host.
 const HOST_HEADER: &str = "ltc-kernels/src/cuda/tests";
 
@@ -72,7 +75,8 @@ version = torch.version.cuda or ''
 print(version)
 print(site / 'torch')
 for folder in dict.fromkeys([site, pathlib.Path(sysconfig.get_path('purelib'))]):
-    print(folder / 'nvidia' / ('cu' + version.split('.')[0]) / 'include')";
+    print(folder / 'nvidia' / ('cu' + version.split('.')[0]) / 'include')
+    print(folder / 'nvidia' / 'nccl' / 'include')";
 
 /// The torch of `.venv`.
 struct Torch {
@@ -153,7 +157,9 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(root.join(SOURCES)).context(SOURCES)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "cpp") && !path.ends_with(SHADOW) && !path.ends_with(COMPILER) {
+        if path.extension().is_some_and(|e| e == "cpp")
+            && ![SHADOW, COMPILER, NCCL].iter().any(|apart| path.ends_with(apart))
+        {
             sources.push(path);
         }
     }
@@ -170,6 +176,11 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     args.push(format!("-L{}", torch.folder.join("lib").display()));
     args.extend(["-ltorch_cpu".to_owned(), "-lc10".to_owned(), stand_in.display().to_string()]);
     compile(root, &[root.join(SOURCES).join(SHADOW)], &args, &out.join("libdry_shadow.so"))?;
+
+    // The library that torch brings is loaded besides, for what the stand-in has not.
+    let mut args: Vec<_> = torch.headers.iter().map(|folder| format!("-I{}", folder.display())).collect();
+    args.push(stand_in.display().to_string());
+    compile(root, &[root.join(SOURCES).join(NCCL)], &args, &out.join("libdry_nccl.so"))?;
 
     let text = |name: &str, value: &str| format!("-D{name}=\"{value}\"");
     let fused = if cfg!(target_arch = "x86_64") { "-mfma" } else { "" };
@@ -228,7 +239,8 @@ fn rust(root: &Path, torch: &Torch, stand_in: &Path) -> Result<()> {
 fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()> {
     let mut command = Command::new(PYTHON);
     command.args(args).current_dir(root).envs(ENVIRONMENT);
-    command.env("LD_PRELOAD", stand_in).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");
+    let preload = format!("{}:{}", stand_in.display(), stand_in.with_file_name("libdry_nccl.so").display());
+    command.env("LD_PRELOAD", preload).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");
     command.env("PYTORCH_KERNEL_CACHE_PATH", stand_in.with_file_name("kernels"));
     command.env("LTC_NVRTC", stand_in.with_file_name("")).env("LTC_CUDA_CACHE", "0");
     checked(&mut command)

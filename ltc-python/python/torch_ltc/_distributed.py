@@ -1,4 +1,5 @@
-"""``torch.distributed`` on the device: collectives are recorded, and run by an engine (gloo) of each group's own.
+"""``torch.distributed`` on the device: collectives are recorded, and run by an engine of each group's own: gloo, or
+NCCL where the current device's values are on a GPU.
 
 Nothing has to be called: ``init_process_group()`` with no backend named, with ``"cpu:gloo,ltc:ltc"`` or with ``"ltc"``
 makes such engines, as ``new_group`` does.
@@ -17,7 +18,20 @@ from torch_ltc import _ltc, _sharded_random
 def _engine(options: Any, backend_options: Any) -> Any:
     """A group's engine for the device. CPU tensors have another: the two are called from different threads, and gloo
     wants the calls of one engine in one order on all ranks."""
+    if _ltc.device_place(torch.ltc.current_device()) != "cpu":
+        return _nccl_engine(options, backend_options)
     return dist.ProcessGroupGloo(options.store, options.group_rank, options.group_size, timeout=options.timeout)
+
+
+def _nccl_engine(options: Any, given: Any) -> Any:
+    """As ``init_process_group`` makes it for ``cuda`` tensors."""
+    if not dist.is_nccl_available():
+        raise RuntimeError("ltc: this torch has no NCCL, which collectives between GPUs need")
+    nccl = dist.ProcessGroupNCCL.Options() if given is None else given
+    nccl._timeout = options.timeout
+    nccl.global_ranks_in_group = options.global_ranks_in_group
+    nccl.group_name = options.group_id
+    return dist.ProcessGroupNCCL(options.store, options.group_rank, options.group_size, nccl)
 
 
 def _leave() -> None:
