@@ -406,8 +406,13 @@ Engine open_group(const Group& group) {
     is_new = found == g.open.end();
     if (is_new) g.open[name] = own;
   }
-  // A group whose only engine is this one is asked for it by gloo's name (DDP's log does), whatever it is.
-  if (!serves(c10::kCPU)) group->setBackend(kLazy, c10d::ProcessGroup::BackendType::GLOO, own);
+  // A group whose only engine is this one is asked for it by its name, which libtorch took for gloo's (DDP's log does).
+  if (!serves(c10::kCPU)) {
+    const bool streams = is_on_streams(own);
+    const auto type = streams ? c10d::ProcessGroup::BackendType::NCCL : c10d::ProcessGroup::BackendType::GLOO;
+    group->setBackend(kLazy, type, own);
+    if (streams) group->setDefaultBackend(type);
+  }
   if (is_new) return own;
   // A group of that name was destroyed; its last programs run on its engine.
   wait_for_all();
