@@ -33,6 +33,7 @@ fn main() {
         "numerics",
         "capture",
         "state",
+        "sparse",
         "recurrent",
         "team",
         "stand_in",

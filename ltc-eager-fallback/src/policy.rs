@@ -75,6 +75,10 @@ const ADVICE: &[(&str, &str)] = &[
         "_local_scalar_dense",
         "A host value is asked for (`item`, `double_value`, `int64_value`): read values less often",
     ),
+    (
+        "_to_sparse",
+        "The result has as many values as there are nonzero elements: make a sparse tensor once, outside of the step",
+    ),
     ("_unique2", "The result has as many elements as there are distinct values"),
     ("bincount", "The result is as long as the largest value: `scatter_add` into a length of your own is recorded"),
     ("equal", "A host bool is asked for: compare with `eq` and reduce with `all` to stay on the device"),

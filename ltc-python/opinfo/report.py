@@ -22,7 +22,8 @@ def expectations(path):
 
 
 def eager_operators(path):
-    """Operators that may run eagerly: tables with `operator`, an `entry` where it does, and `reason`."""
+    """Operators that may run eagerly: tables with `operator`, an `entry` where it does, `reason`, and `only` where it
+    may in that entry alone."""
     return _tables(path, "eager", "operator")
 
 
@@ -57,7 +58,8 @@ def judge(rows, listed, phases, dtypes, eager=(), samples=0):
     verdict, used = Verdict(), set()
     whole = set(phases) >= set(PHASES) and "float32" in dtypes and samples >= 4
     for row in rows:
-        for operator in set(row["fallbacks"]) - {e["operator"] for e in eager}:
+        may = {e["operator"] for e in eager if not e.get("only") or e["entry"] == row["entry"]}
+        for operator in set(row["fallbacks"]) - may:
             verdict.eager.setdefault(operator, []).append(row["entry"])
         if whole:
             seen = (e for e in eager if e["entry"] == row["entry"] and samples >= e.get("samples", 0))

@@ -466,13 +466,8 @@ def test_testing_assert_close():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda x: x.to_sparse(),
-        lambda x: x.to_sparse_csr(),
-        lambda x: x.cpu().to_sparse().to("ltc"),
-        lambda x: torch.sparse_coo_tensor([[0], [0]], [1.0], (2, 2), device="ltc"),
         lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
         lambda x: torch.nested.nested_tensor([x, x[:1]], device="ltc") * 2,
-        lambda x: F.embedding(x.long().requires_grad_(False), x.clone().requires_grad_(), sparse=True).sum().backward(),
     ],
 )
 def test_other_layouts_are_refused_at_the_call(make):

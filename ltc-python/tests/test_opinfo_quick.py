@@ -100,6 +100,10 @@ def test_an_operator_that_runs_eagerly_must_be_listed_and_listed_ones_go_stale()
     assert "aten::x in a" in report.table([{**r, **COUNTS} for r in rows], verdict)
     listed = [{"operator": "aten::x", "entry": "a", "reason": "r"}]
     assert report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4).passed()
+    listed[0]["only"] = True
+    assert report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4).passed()
+    rows[1]["fallbacks"] = {"aten::x": 1}
+    assert report.judge(rows, [], check.PHASES, ["float32"], listed, samples=4).eager == {"aten::x": ["b"]}
 
 
 def test_an_exception_that_needs_many_samples_is_due_only_with_them():

@@ -1,4 +1,4 @@
-// The C ABI between the C++ half (libtorch) and the Rust half of ltc-torch-sys. Nothing else crosses the border.
+// The C ABI between the C++ half (libtorch) and the Rust half of ltc-torch-sys. Only sparse.h adds to it.
 //
 // Rules for every function: it never throws and never unwinds. Fallible functions return 0 on success; otherwise they
 // fill `err` (see LtcError) and return 1. "owned" pointers pass responsibility to the receiver, all others are borrowed

@@ -5,8 +5,10 @@
 #include <ATen/ops/empty_strided.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "flat.h"
+#include "sparse.h"
 
 using namespace ltc;
 
@@ -25,7 +27,13 @@ struct LtcCall {
     Tensor before;  // what it held then
   };
   std::vector<Mutated> mutated;
-  std::unordered_map<c10::StorageImpl*, const Tensor*> inputs;
+  struct MutatedSparse {
+    Tensor lazy, value;
+    Parts parts, before;  // of the value, as it is given to the kernel, and what they held
+  };
+  std::vector<MutatedSparse> mutated_sparse;
+  bool has_sparse = false;
+  std::unordered_set<c10::StorageImpl*> inputs;
   std::optional<at::Generator> generator;
   LtcSlot* generator_state = nullptr;
   std::exception_ptr cause;  // what the operator threw: rethrown as it was (Python's own exceptions too)
@@ -46,7 +54,17 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
   std::list<Tensor> held;
   for (size_t i = 0; i < n; i++)
     map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
-      if (is_lazy(t)) {
+      call.has_sparse |= is_sparse(t);
+      if (is_lazy(t) && is_sparse(t)) {
+        // Its parts are what is asked for.
+        for (Tensor& part : parts_of(t)) {
+          held.push_back(std::move(part));
+          call.lazy.push_back(&held.back());
+          call.overlapping.push_back(nullptr);
+          call.written.push_back(false);
+        }
+        if (call.device < 0) call.device = t.device().index();
+      } else if (is_lazy(t)) {
         held.push_back(t);
         auto* ti = t.unsafeGetTensorImpl();
         const bool overlaps = o.args[i].write && !ti->is_non_overlapping_and_dense() &&
@@ -68,6 +86,10 @@ void run_eager(const OpInfo& o, Stack* stack, uint8_t reason) {
     for (size_t i = 0, at = 0; i < n; i++)
       map_tensors((*stack)[base + i], o.args[i].kind, [&](const Tensor& t) {
         if (!is_lazy(t)) return t;
+        if (is_sparse(t)) {
+          at += parts_of(t).size();
+          return t;
+        }
         const size_t mine = at++;
         for (size_t j = 0; o.args[i].out && j < call.lazy.size(); j++)
           if (j != mine && !call.written[j] && !call.lazy[j]->is_same(t) &&
@@ -96,6 +118,54 @@ bool resize_like(const Tensor& lazy, const Tensor& value) {
   if (lazy.strides() != value.strides() && value.is_non_overlapping_and_dense())
     lazy.unsafeGetTensorImpl()->set_sizes_and_strides(value.sizes(), value.strides());
   return true;
+}
+
+// Kernels of sparse tensors keep what going back takes only where it is needed (`_sparse_mm_reduce_impl`).
+Tensor with_need(const Tensor& value, const Tensor& given) {
+  if (!given.requires_grad()) return value;
+  Tensor needed = value.detach();
+  needed.unsafeGetTensorImpl()->set_requires_grad(true);
+  return needed;
+}
+
+// A sparse argument at the place: of the values of its parts, or of what it is on the CPU.
+Tensor placed_sparse(LtcCall& c, const Tensor& t, bool is_written, void* const* values, size_t& next) {
+  if (!is_lazy(t)) {
+    Tensor value = t.detach().to(c.place());
+    for (const Tensor& part : parts_of(value)) c.inputs.insert(part.storage().unsafeGetStorageImpl());
+    return with_need(value, t);
+  }
+  Parts before, parts;
+  for (size_t i = parts_of(t).size(); i > 0; i--) {
+    before.push_back(*static_cast<const Tensor*>(values[next++]));
+    parts.push_back(is_written ? before.back().clone() : before.back());
+    c.inputs.insert(parts.back().storage().unsafeGetStorageImpl());
+  }
+  Tensor value = with_parts(t, parts);
+  if (!is_written) return with_need(value, t);
+  c.mutated_sparse.push_back({t, value, parts, before});
+  return value;
+}
+
+Tensor result(const LtcCall& c, const Tensor& t) {
+  return from_value(c.inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c.device);
+}
+Tensor sparse_result(const LtcCall& c, const Tensor& t) {
+  Parts parts = parts_of(t);
+  for (Tensor& part : parts) part = result(c, part);
+  return with_parts(t, parts);
+}
+
+// What the kernel wrote in place is written in place, where others that show it see it; other parts are new.
+void write_sparse(const LtcCall& c, const LtcCall::MutatedSparse& m) {
+  Parts now = parts_of(m.value), parts = parts_of(m.lazy);
+  for (size_t i = 0; i < parts.size(); i++) {
+    const bool in_place = now[i].storage().is_alias_of(m.parts[i].storage()) && now[i].sizes() == m.parts[i].sizes() &&
+        now[i].strides() == m.parts[i].strides();
+    if (!in_place) parts[i] = result(c, now[i]);
+    else if (!same_bits(now[i], m.before[i])) write_value(parts[i], now[i]);
+  }
+  set_parts(m.lazy, m.value, parts);
 }
 
 // A call that fails may have given its output another size by then, or have written some of what it was to write
@@ -155,11 +225,13 @@ int ltc_call_run(LtcCall* c, void* const* values, LtcError* err) {
         continue;
       }
       c->placed.push_back(map_tensors(v, o.args[i].kind, [&](const Tensor& t) {
+        if (is_sparse(t)) return placed_sparse(*c, t, o.args[i].write, values, next);
         if (!is_lazy(t)) return t;
         const Tensor *lazy = c->lazy[next], *overlapping = c->overlapping[next];
         Tensor value = *static_cast<const Tensor*>(values[next++]);
         if (auto& copy = writable[lazy->unsafeGetTensorImpl()]; copy.defined()) value = copy;
-        c->inputs[value.storage().unsafeGetStorageImpl()] = lazy;
+        c->inputs.insert(value.storage().unsafeGetStorageImpl());
+        if (c->has_sparse && !o.args[i].write) value = with_need(value, t);
         if (overlapping) return value.as_strided(overlapping->sizes(), overlapping->strides(), 0);
         return value;
       }));
@@ -193,6 +265,7 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       }
       write_value(*lazy, value);
     }
+    for (auto& m : c->mutated_sparse) write_sparse(*c, m);
     if (o.counts_changes)
       for (size_t i = 0; i < c->lazy.size(); i++)
         if (c->written[i]) count_change(c->overlapping[i] ? *c->overlapping[i] : *c->lazy[i]);
@@ -206,8 +279,9 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       outs.push_back(map_tensors(c->placed[c->placed.size() - o.rets.size() + i], r.kind, [&](const Tensor& t) {
         if (!t.defined()) return t;
         TORCH_CHECK_NOT_IMPLEMENTED(r.view_arg < 0, "ltc: ", o.name, " returns a view and cannot run eagerly");
+        if (is_sparse(t)) return sparse_result(*c, t);
         check_dense(t);
-        return from_value(c->inputs.count(t.storage().unsafeGetStorageImpl()) ? t.clone() : t, c->device);
+        return result(*c, t);
       }));
     }
     c->stack->resize(base);

@@ -42,8 +42,10 @@ void correct(OpInfo& o, const std::string& base) {
   if (o.name == "aten::_ctc_loss") o.eager.reset();
   // Tagged dynamic for some drivers: its stand-ins tell.
   if (base == "aten::linalg_lstsq") o.eager.reset();
-  // Data-dependent without the tag.
-  if (base == "aten::_unique") o.eager = LTC_WHY_DATA;
+  // Data-dependent without the tag: a sparse tensor has as many values as are not zero, or lies where an index says.
+  for (auto p :
+       {"_unique", "_to_sparse", "_to_sparse_csr", "_to_sparse_csc", "_to_sparse_bsr", "_to_sparse_bsc", "_spdiags"})
+    if (base == std::string("aten::") + p) o.eager = LTC_WHY_DATA;
   // Updates the running statistics in training, which its schema does not say.
   if (o.name == "aten::native_batch_norm")
     for (int stat : {3, 4}) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "collectives.h"
+#include "sparse.h"
 
 namespace ltc {
 void register_composites(torch::Library& autograd);
@@ -23,12 +24,11 @@ struct RecordingKernel final : c10::OperatorKernel {
 // For operators registered after us: custom and third-party ones.
 void record_late(const OperatorHandle& op, DispatchKeySet, Stack* stack) { run(op_info(op), stack); }
 
-// Tensors of other layouts on the device, which operators may make though no factory does (an embedding's sparse
-// gradient).
+// Tensors of other layouts on the device, which operators may make though no factory does.
 void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, "ltc: ", op.schema().name(), " of ", c10::toString(keys.highestPriorityTypeId()),
-      " tensors: only dense strided tensors are supported; make or convert such tensors on the CPU");
+      " tensors: only dense and sparse tensors are supported; make or convert such tensors on the CPU");
 }
 
 bool starts_with(const std::string& s, const char* p) { return s.rfind(p, 0) == 0; }
@@ -154,8 +154,7 @@ std::string running_version() {
 
 void register_kernels() {
   library("_", DispatchKey::PrivateUse1).fallback(torch::CppFunction::makeFromBoxedFunction<&record_late>());
-  for (auto key : {DispatchKey::SparsePrivateUse1, DispatchKey::SparseCsrPrivateUse1, DispatchKey::QuantizedPrivateUse1,
-                   DispatchKey::NestedTensorPrivateUse1})
+  for (auto key : {DispatchKey::QuantizedPrivateUse1, DispatchKey::NestedTensorPrivateUse1})
     library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_layout>());
   library("_", DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
   library("_", DispatchKey::TESTING_ONLY_GenericMode)
@@ -177,6 +176,7 @@ void register_kernels() {
   autograd.impl("_has_compatible_shallow_copy_type", torch::CppFunction::makeFallthrough());
   register_recurrent(m, autograd);
   register_attention();
+  register_sparse();
 }
 
 void register_autocast() {

@@ -171,6 +171,7 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_forced_changed();
+    pub(crate) fn ltc_on_sparse(tell: unsafe extern "C" fn(Ctx, *const c_char, usize, i32));
     pub(crate) fn ltc_default_generator_get(
         device: i32,
         state: *mut *mut c_void,

@@ -168,4 +168,7 @@ pub trait Recorder: Send + Sync + 'static {
     /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the
     /// use.
     fn touched(&self, storage: &Self::Storage);
+
+    /// An operator takes or makes a sparse tensor, maybe in a capture on this thread: no replay does.
+    fn takes_sparse(&self, device: u16, op: &str);
 }

@@ -87,6 +87,8 @@ pub fn register<R: Recorder>(recorder: R, name: &str, places: &[Place]) -> Resul
     let err = ErrorSlot::new();
     // SAFETY: the vtable is copied; every function in it meets abi.h, with `R::Storage` in the slots.
     unsafe { err.check(ffi::ltc_init(&vtable, name.as_ptr(), err.as_ptr()))? };
+    // SAFETY: the function meets sparse.h, and is called with `vtable.ctx`.
+    unsafe { ffi::ltc_on_sparse(takes_sparse::<R>) };
     STORAGE_TYPE.get_or_init(TypeId::of::<R::Storage>);
     Ok(())
 }
@@ -460,4 +462,9 @@ unsafe extern "C" fn set_generator_state<R: Recorder>(
 unsafe extern "C" fn touched<R: Recorder>(ctx: Ctx, slot: *const ffi::LtcSlot) {
     // SAFETY: the slot holds a storage; `ctx` is `register`'s.
     shield(|| unsafe { recorder::<R>(ctx).touched(storage::<R>(slot)) });
+}
+
+unsafe extern "C" fn takes_sparse<R: Recorder>(ctx: Ctx, op: *const c_char, len: usize, device: i32) {
+    // SAFETY: C++ passes a name of this length that is valid for the call; `ctx` is `register`'s.
+    shield(|| unsafe { recorder::<R>(ctx).takes_sparse(device as u16, text(op, len)) });
 }

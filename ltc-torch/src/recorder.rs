@@ -35,6 +35,12 @@ impl LtcRecorder {
         if self.track_sites { self.sites.current() } else { SiteId::default() }
     }
 
+    /// Where the program is, for a message: empty where nobody knows.
+    fn at_line(&self, device: u16) -> String {
+        let line = self.device(device).ok().and_then(|dev| dev.describe_site(self.site()));
+        line.map(|line| format!(" ({line})")).unwrap_or_default()
+    }
+
     fn tensor_of(value: &TraceValue, buffer: &ltc_backend::Buffer) -> Result<Tensor, TorchError> {
         let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
         tensor.ok_or_else(|| TorchError::runtime(format!("value {:?} has no tensor", value.op())))
@@ -134,11 +140,12 @@ impl Recorder for LtcRecorder {
     }
 
     fn fallback(&self, call: EagerCall<'_, Storage>) -> Result<(), TorchError> {
-        capture_log::obstacle(|| {
-            let line = self.device(call.device()).ok().and_then(|dev| dev.describe_site(self.site()));
-            format!("{} runs eagerly{}", call.op(), line.map(|line| format!(" ({line})")).unwrap_or_default())
-        });
+        capture_log::obstacle(|| format!("{} runs eagerly{}", call.op(), self.at_line(call.device())));
         ltc_eager_fallback::run(self, call)
+    }
+
+    fn takes_sparse(&self, device: u16, op: &str) {
+        capture_log::obstacle(|| format!("{op} takes or makes a sparse tensor{}", self.at_line(device)));
     }
 
     fn expects_calls(&self) -> bool {

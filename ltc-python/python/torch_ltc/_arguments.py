@@ -126,9 +126,12 @@ class Arguments:
         self._places[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self._key.append(x.device.type)
+        if x.layout is not torch.strided:
+            self.obstacle = self.obstacle or f"it is given a tensor of layout {x.layout}, which replays cannot bind to"
+            return
         if x.device.type == "ltc":
             return
-        if x.device.type != "cpu" or x.requires_grad or type(x) is not torch.Tensor or x.layout is not torch.strided:
+        if x.device.type != "cpu" or x.requires_grad or type(x) is not torch.Tensor:
             self.obstacle = self.obstacle or f"it is given a {type(x).__name__} on {x.device}: move it to ltc before"
 
     def _number(self, x: Any, kind: type) -> None:

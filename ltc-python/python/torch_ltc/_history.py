@@ -15,7 +15,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from torch_ltc import _ltc
-from torch_ltc._runtime import on_device
+from torch_ltc._runtime import is_dense
 
 #: Held by the thread that captures.
 alone = threading.Lock()
@@ -77,8 +77,8 @@ class _Hooks:
 
     def pack(self, x: torch.Tensor) -> _Box:
         """A box with this in it."""
-        if not on_device(x):
-            self.obstacle = self.obstacle or "it saves a tensor of another device for going back"
+        if not is_dense(x):
+            self.obstacle = self.obstacle or "it saves a tensor of another device, or a sparse one, for going back"
         box = _Box(x)
         self.boxes.append(box)
         return box
@@ -139,7 +139,7 @@ class Saving:
             if memory.setdefault(_storage(t), _Source("result", at)).position != at and (at in flow or t.requires_grad):
                 return "it returns several views of one tensor with history"
         for t in watched:
-            if on_device(t) and t.layout is torch.strided:
+            if is_dense(t):
                 known = memory.setdefault(_storage(t), _Source("own", 0, t))
                 if known.kind == "result":
                     return "it returns a view of a tensor that is older than the step, with history"
@@ -275,7 +275,7 @@ class Way:
     ) -> list[torch.Tensor | None]:
         with self._lock:
             self._recorded += 1
-            captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(on_device, taken))
+            captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(is_dense, taken))
             kind = self._replays.classify(taken, key)[0] if captures else 0
             earlier, attempts = self._making.get(kind, (0, 0))
             turn = alone
@@ -288,6 +288,10 @@ class Way:
                 places = [i for i, x in enumerate(found) if x is not None]
                 for i, x in zip(places, _apart([found[i] for i in places], taken)):
                     found[i] = x
+                if not all(x is None or is_dense(x) for x in found):
+                    if captures:  # a sparse gradient has no storage that a replay could leave it in
+                        self._replays.abort()
+                    return found
                 if not captures:
                     return found
                 step, why = self._replays.end(taken, tuple([found[i] for i in places]), "", [])
@@ -314,6 +318,9 @@ def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
     known = set(map(_storage, taken))
     apart = []
     for x in found:
+        if not is_dense(x):
+            apart.append(x)
+            continue
         memory = _storage(x)
         apart.append(x.clone() if memory in known else x)
         known.add(memory)

@@ -301,6 +301,11 @@ class HostRecorder(TorchFunctionMode):
                 self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
             )
             return func(*args, **kwargs)
+        if any(t.layout is not torch.strided for t in hosts):
+            word = getattr(func, "__name__", "")
+            if word not in _METADATA and word not in ("__get__", "__set__"):
+                self.obstacle = self.obstacle or f"it uses sparse CPU tensors in {word}{here()}"
+            return func(*args, **kwargs)
         versions = [t._version for t in hosts]
         out = func(*args, **kwargs)
         changed = [t for t, v in zip(hosts, versions, strict=True) if t._version != v]

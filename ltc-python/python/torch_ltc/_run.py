@@ -380,6 +380,9 @@ class Run:
                 elif not isinstance(x, PLAIN):
                     why = why or "it returns what is neither a tensor on ltc nor a plain value"
                 continue
+            if x.layout is not torch.strided:
+                why = why or f"it returns a sparse tensor ({x.layout})"
+                continue
             given = next((j for j, y in enumerate(self._inputs) if y is x), None)
             if given is not None or survey.is_older(x):
                 tensors.append(_Result(i, given, None if given is not None else x, 0))
@@ -419,6 +422,8 @@ class Run:
                 loses.append(place)
             elif not on_device(now) or now.requires_grad:
                 why = why or "it leaves a gradient with history"
+            elif now.layout is not torch.strided:
+                why = why or f"it leaves a sparse gradient ({now.layout})"
             else:
                 gets.append(place)
                 results.append(now)

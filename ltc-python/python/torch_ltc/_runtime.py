@@ -33,3 +33,8 @@ def current_or(device: Device) -> int:
 def on_device(value: Any) -> TypeGuard[torch.Tensor]:
     """Whether this is a tensor on an ltc device."""
     return isinstance(value, torch.Tensor) and value.device.type == "ltc"
+
+
+def is_dense(value: Any) -> TypeGuard[torch.Tensor]:
+    """Whether this is a tensor on an ltc device with a storage of its own: not a sparse one."""
+    return on_device(value) and value.layout is torch.strided

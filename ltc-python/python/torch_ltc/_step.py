@@ -14,7 +14,7 @@ from torch_ltc._compiling import capturing
 from torch_ltc._history import INTERRUPTED
 from torch_ltc._masks import Masks
 from torch_ltc._run import Call, Making, Reads, Record, Run
-from torch_ltc._runtime import on_device
+from torch_ltc._runtime import is_dense
 
 #: Captures that may differ from the one before until calls like these are left alone.
 _MAX_ATTEMPTS = 4
@@ -117,7 +117,7 @@ class CompiledStep(Generic[_P, _R]):
         inputs: tuple[Any, ...] = args
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
-        if key is None or not all(map(on_device, args)):
+        if key is None or not all(map(is_dense, args)):
             given = Arguments(args, kwargs)
             key = self._key_of(given)
             inputs = given.inputs() if not given.obstacle else ()
