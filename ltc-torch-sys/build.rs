@@ -43,6 +43,7 @@ fn main() {
         "fork",
         "history",
         "agreement",
+        "alias",
         "collectives",
         "process_group",
     ];
