@@ -44,6 +44,7 @@ fn main() {
         "fork",
         "history",
         "agreement",
+        "alias",
         "collectives",
         "process_group",
     ];

@@ -214,8 +214,8 @@ fn version_of(root: &Path) -> Option<String> {
     Some([part("MAJOR")?, part("MINOR")?, part("PATCH")?].join("."))
 }
 
-/// For the build script of a leaf crate: lets its binaries find libtorch when they run. Says what is wrong and stops
-/// the build when there is no usable libtorch.
+/// For the build script of a leaf crate, in this workspace or outside of it: lets its binaries find libtorch when they
+/// run. Says what is wrong and stops the build when there is no usable libtorch.
 ///
 /// libtorch's own libraries carry the way to each other and to CUDA's, so one folder is enough.
 pub fn link_args() {

@@ -76,7 +76,12 @@ const RECORDING: Duration = Duration::from_micros(6);
 fn init(py: Python<'_>) -> PyResult<()> {
     let warnings = RefCell::new(Vec::new());
     let warn = |warning: &str| warnings.borrow_mut().push(warning.to_owned());
-    ltc_torch::init_telling(warn, |options| options.config.recording = RECORDING).map_err(raise)?;
+    let change = |options: &mut ltc_torch::Options| {
+        options.config.recording = RECORDING;
+        // Python has a name for the device, and its "mps" is to stay an error.
+        options.tch_device = false;
+    };
+    ltc_torch::init_telling(warn, change).map_err(raise)?;
     ltc_torch::set_site_source(sites::PythonSites::new(py)?);
     ltc_torch::set_interrupt(interrupted).map_err(raise)?;
     for warning in warnings.into_inner() {

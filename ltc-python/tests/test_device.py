@@ -1,5 +1,6 @@
 """The device is registered and trains a model as the CPU does."""
 
+import pytest
 import torch
 import torch_ltc
 
@@ -31,3 +32,9 @@ def test_a_tensor_knows_its_device():
     t = torch.ones(2, 3).to("ltc")
     assert t.device == torch.device("ltc", 0)
     assert torch.equal((t + 1).t().cpu(), torch.full((3, 2), 2.0))
+
+
+def test_no_other_type_of_device_is_a_name_of_it():
+    # Rust programs have such a name (`ltc_torch::DEVICE`).
+    with pytest.raises(NotImplementedError, match="MPS"):
+        torch.zeros(2, device="mps")

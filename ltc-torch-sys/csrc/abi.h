@@ -182,6 +182,10 @@ typedef struct LtcVTable {
 // ---- implemented in C++ ----
 // Registers the device and its kernels; once per process. Fails when the running libtorch is not the one compiled for.
 int ltc_init(const LtcVTable* vtable, const char* device_name, LtcError* err);
+// Whether this libtorch has MPS devices.
+int ltc_has_mps(void);
+// Makes MPS, which this libtorch must not have, another name of the registered device; once per process.
+int ltc_name_mps(LtcError* err);
 void ltc_infer_push(void* results, const LtcDims* dims /* null: undefined */);
 
 // Tensors: every void* is an at::Tensor*.

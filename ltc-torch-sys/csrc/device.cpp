@@ -30,7 +30,9 @@ c10::Stream only_stream(c10::Device d) {
 }
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {
-  c10::DeviceType type() const override { return kLazy; }
+  const c10::DeviceType served;
+  explicit Guard(c10::DeviceType served) : served(served) {}
+  c10::DeviceType type() const override { return served; }
   c10::Device exchangeDevice(c10::Device d) const override { return lazy_device(exchange(d.index())); }
   c10::Device getDevice() const override { return lazy_device(t_device); }
   void setDevice(c10::Device d) const override { exchange(d.index()); }
@@ -224,10 +226,15 @@ void register_device(const char* name) {
   if (!c10::is_privateuse1_backend_registered()) c10::register_privateuse1_backend(name);
   c10::SetAllocator(kLazy, lazy_allocator());
   c10::SetStorageImplCreate(kLazy, &make_storage);
-  static c10::impl::DeviceGuardImplRegistrar guard(kLazy, new Guard);
+  static c10::impl::DeviceGuardImplRegistrar guard(kLazy, new Guard(kLazy));
   at::RegisterPrivateUse1HooksInterface(new Hooks);
   // Before that, no memory counts as pinned.
   at::globalContext().lazyInitDevice(kLazy);
+}
+
+// libtorch asks the guard of a type which device "the current one" of that type is, and takes its word for it.
+void register_guard(c10::DeviceType alias) {
+  static c10::impl::DeviceGuardImplRegistrar guard(alias, new Guard(alias));
 }
 }  // namespace ltc
 

@@ -312,6 +312,7 @@ bool register_plain(torch::Library& m, const char* name, const OpInfo& o);
 // ---- device (device.cpp) ----
 void register_device(const char* name);
 void register_generators();
+void register_guard(c10::DeviceType alias);  // of another type whose devices are ours
 c10::DeviceIndex current_device();
 LtcSlot* generator_slot(const at::Generator& g);
 LtcSlot* default_generator_slot(c10::DeviceIndex device);

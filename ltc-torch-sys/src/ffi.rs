@@ -154,6 +154,8 @@ unsafe extern "C" {
     pub(crate) fn ltc_error_get(err: *const LtcError, text: *mut *const c_char, len: *mut usize) -> i32;
 
     pub(crate) fn ltc_init(vtable: *const LtcVTable, name: *const c_char, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_has_mps() -> c_int;
+    pub(crate) fn ltc_name_mps(err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_wrap(
         slot: *mut LtcSlot,
         nbytes: usize,

@@ -9,6 +9,7 @@
 //! No policy lives here: what to record, when to run, what to count is decided by whoever implements [`Recorder`].
 //! C++ never throws across the border and Rust never unwinds across it.
 
+mod alias;
 mod ambient;
 mod callers;
 mod calls;
@@ -35,6 +36,7 @@ mod team;
 mod tensor;
 mod warnings;
 
+pub use alias::{has_mps, name_mps};
 pub use ambient::{Ambient, ambient};
 pub use callers::Callers;
 pub use calls::{Calls, calls};

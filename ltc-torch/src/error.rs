@@ -16,6 +16,12 @@ pub enum Error {
     /// The device is not registered yet.
     #[error("the ltc device is not initialised: call ltc_torch::init() first")]
     NotInitialised,
+    /// [`DEVICE`](crate::Options::tch_device) would be another device.
+    #[error(
+        "this libtorch has MPS devices of its own, so `tch::Device::Mps` cannot be the name of the ltc device \
+         (ltc_torch::DEVICE): set `tch_device` of ltc_torch::Options to false, and move tensors with ltc_torch::to_lazy"
+    )]
+    DeviceTaken,
     /// The list of operators to force out of the recording (`LTC_FORCE_FALLBACK`) names none.
     #[error(transparent)]
     Forced(#[from] ltc_eager_fallback::BadPattern),
@@ -65,7 +71,7 @@ impl Error {
             Error::Torch(e) => e.class,
             Error::Core(e) => e.class(),
             Error::Setting(_) => ErrorClass::Value,
-            Error::NotInitialised | Error::Forced(_) | Error::Call(_) => ErrorClass::Runtime,
+            Error::NotInitialised | Error::DeviceTaken | Error::Forced(_) | Error::Call(_) => ErrorClass::Runtime,
         }
     }
 }

@@ -5,19 +5,19 @@
 //! own and work unchanged: a program initialises the device once and moves its variables and inputs.
 //!
 //! ```
-//! use tch::{Device, Kind, Tensor};
+//! use tch::{Kind, Tensor};
 //!
 //! # fn main() -> Result<(), ltc_torch::Error> {
 //! ltc_torch::init()?;
-//! let x = ltc_torch::to_lazy(&Tensor::arange(6, (Kind::Float, Device::Cpu)))?;
+//! let x = Tensor::arange(6, (Kind::Float, ltc_torch::DEVICE));
 //! let y = (&x * 2.0 + 1.0).view([2, 3]).sum(Kind::Float); // recorded, nothing runs
 //! assert_eq!(y.double_value(&[]), 36.0); // one program runs
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! `tch::Device` has no name for the device (`t.device()` answers `Mps`), so factories that take a `tch::Device` cannot
-//! make tensors on it: use [`to_lazy`], [`empty`], [`zeros`], [`full`], or libtorch's own `zeros_like` and friends.
+//! [`DEVICE`] is the device as a `tch::Device`: variable stores, factories, layers, `to_device` and iterators take it,
+//! and `t.device()` of a lazy tensor is it. A program written for a device it is given needs nothing else.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -73,7 +73,7 @@ pub use replay::Replayer;
 pub use sites::{SiteSource, set_site_source};
 pub use step::{CompiledStep, HostNumbers, NotReplayable, Signature, without_history};
 #[cfg(feature = "tch")]
-pub use tensors::{empty, full, lazify, ones, zeros};
+pub use tensors::{DEVICE, empty, full, lazify, ones, zeros};
 
 use crate::{recorder::LtcRecorder, sites::Sites};
 
@@ -108,6 +108,9 @@ pub struct Options {
     /// Wait after each step on a GPU, so that an error names the operator and the line that failed. `LTC_CUDA_SYNC`;
     /// off.
     pub cuda_sync: bool,
+    /// The device answers to `tch::Device::Mps`, the device type of which libtorch has none: [`DEVICE`]. On in builds
+    /// with the feature `tch`.
+    pub tch_device: bool,
     /// Remember where operations were recorded, for error messages. `LTC_SITES`; on.
     pub track_sites: bool,
     /// Compare each call with the one that came next the last time before looking it up. `LTC_EXPECT_CALLS`; on.
@@ -138,6 +141,7 @@ impl Options {
             single_thread_small: switch("LTC_SINGLE_THREAD_SMALL"),
             gpu: GpuConfig { nvrtc: vars.text("LTC_NVRTC").map(PathBuf::from), cache: code_cache(vars) },
             cuda_sync: vars.switch("LTC_CUDA_SYNC").unwrap_or(false),
+            tch_device: cfg!(feature = "tch"),
             track_sites: switch("LTC_SITES"),
             expect_calls: switch("LTC_EXPECT_CALLS"),
             small_probes: switch("LTC_SMALL_PROBES"),
@@ -204,7 +208,8 @@ fn runtime() -> Result<&'static Runtime, Error> {
 /// Registers the device with [`Options::from_env`]. Calling it again does nothing. Variables that look like settings
 /// and are none are told as warnings, by `tracing` or, where nobody listens to that, on stderr.
 ///
-/// Fails when the running libtorch is not the version LTC was built for, or when a variable makes no sense.
+/// Fails when the running libtorch is not the version LTC was built for, when a variable makes no sense, and, with the
+/// feature `tch`, when libtorch has MPS devices of its own ([`Options::tch_device`]).
 pub fn init() -> Result<(), Error> {
     let warn = |warning: &str| {
         tracing::warn!("{warning}");
@@ -237,6 +242,9 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     for place in &options.places {
         place.check()?;
     }
+    if options.tch_device && ltc_torch_sys::has_mps() {
+        return Err(Error::DeviceTaken);
+    }
     let forced = Arc::new(RwLock::new(Forced::new(options.config.force_fallback.iter().map(String::as_str))?));
     let backend = Arc::new(TsBackend::with_config(TsConfig {
         places: options.places.clone(),
@@ -267,6 +275,9 @@ pub fn init_with(options: Options) -> Result<(), Error> {
     };
     ltc_torch_sys::register(recorder, "ltc", &options.places)?;
     fork::install()?;
+    if options.tch_device {
+        ltc_torch_sys::name_mps()?;
+    }
     RUNTIME.get_or_init(|| Runtime { session, backend, computations: inspect::Computations::default(), forced });
     Ok(())
 }

@@ -1,9 +1,19 @@
-//! Tensors of `tch` on the device: what its factories, which take a `tch::Device`, cannot make.
+//! The device as `tch` names it, and what makes tensors of `tch` on it without that name.
 
 use ltc_ir::{DType, Layout};
-use tch::{Kind, Tensor, nn};
+use tch::{Device, Kind, Tensor, nn};
 
 use crate::{Error, runtime, to_lazy};
+
+/// The device, once it is [initialised](crate::init), as a `tch::Device`: what `tch` takes a device for is done there.
+///
+/// `tch::Device` has no name for devices of others, so this is one that libtorch has no device for: `Mps`. It is also
+/// what `Tensor::device` answers for tensors on the device, whichever of them: [`device_of`](crate::device_of) says
+/// which. Where there are several, this is `ltc:0`; tensors come to the others by [`to_device`](crate::to_device).
+///
+/// Before `init` it is an error, as a device that is not there is. A libtorch that has MPS devices is refused by `init`
+/// ([`Options::tch_device`](crate::Options::tch_device)).
+pub const DEVICE: Device = Device::Mps;
 
 /// Moves all variables of a store to `ltc:0`, in place: layers and optimisers built from it, before or after, use the
 /// moved ones.

@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod codegen;
 mod dry;
+mod outside;
 mod tidy;
 
 use std::{
@@ -33,6 +34,8 @@ enum Command {
     Tidy,
     /// libtorch's CUDA host code without a GPU, over a stand-in of the CUDA runtime (`docs/cuda.md`).
     Dry(dry::DryOptions),
+    /// A crate that is no part of the workspace, as `ltc-torch/README.md` has it, builds and starts.
+    Outside,
     /// The benchmarks of all crates, and models beside every peer: one table.
     Bench(bench::BenchOptions),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Codegen(options) => codegen::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Dry(options) => dry::run(&root, &options),
+        Command::Outside => outside::run(&root),
         Command::Bench(options) => bench::run(&root, &options),
     };
     match result {
