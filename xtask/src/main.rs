@@ -7,6 +7,8 @@ mod bench;
 mod ci;
 mod codegen;
 mod dry;
+mod publish;
+mod steps;
 mod tidy;
 
 use std::{
@@ -33,6 +35,8 @@ enum Command {
     Tidy,
     /// libtorch's CUDA host code without a GPU, over a stand-in of the CUDA runtime (`docs/cuda.md`).
     Dry(dry::DryOptions),
+    /// Whether the crates could be published: manifests, packages, licences, promises (`docs/releasing.md`).
+    PublishCheck(publish::PublishOptions),
     /// The benchmarks of all crates, and models beside every peer: one table.
     Bench(bench::BenchOptions),
 }
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Command::Codegen(options) => codegen::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Dry(options) => dry::run(&root, &options),
+        Command::PublishCheck(options) => publish::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
     };
     match result {
