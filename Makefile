@@ -1,6 +1,7 @@
 # make mnist    set up everything and train a convolutional network lazily (DATA=DIR for real MNIST files)
 # make test     set up everything and run all tests
 # make matrix   every operator of the table against eager libtorch, all dtypes (LTC_MATRIX_OPS=add.Tensor,mm chooses)
+# make symbols  the debug information of the extension that `make python` builds, which has none, as a file for debuggers and profilers
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
 # make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
@@ -28,7 +29,7 @@ SEED ?= 1
 STEPS ?= 20
 ITERATIONS ?= 100000
 
-.PHONY: modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak soak-ranks fuzz-parse help setup mnist test python bench
+.PHONY: symbols modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak soak-ranks fuzz-parse help setup mnist test python bench
 .PHONY: opinfo matrix test-dry test-cuda bench-cuda
 
 help:
@@ -47,6 +48,12 @@ test: setup
 python: setup
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check "maturin>=1.8,<2" -r ltc-python/requirements-test.txt
 	cd ltc-python && VIRTUAL_ENV="$(CURDIR)/.venv" ../.venv/bin/maturin develop --profile $(PROFILE)
+
+# The same code once more, in a target directory of its own, which may be removed afterwards.
+symbols: setup
+	CARGO_PROFILE_WHEEL_STRIP=none cargo build -p ltc-python --profile wheel --target-dir target/symbols
+	objcopy --only-keep-debug target/symbols/wheel/lib_ltc.so target/symbols/_ltc.abi3.so.debug
+	@echo "target/symbols/_ltc.abi3.so.debug: gdb -ex 'symbol-file FILE' or addr2line -e FILE take it"
 
 bench: python
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/benches/requirements.txt

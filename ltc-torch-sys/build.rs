@@ -11,7 +11,7 @@ fn is_linting() -> bool {
 fn main() {
     ltc_build::rerun();
     println!("cargo:rerun-if-changed=csrc");
-    if is_linting() {
+    if is_linting() || ltc_build::is_documenting() {
         return;
     }
     let torch = ltc_build::locate().unwrap_or_else(|why| ltc_build::fail(&why));

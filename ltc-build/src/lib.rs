@@ -214,12 +214,24 @@ fn version_of(root: &Path) -> Option<String> {
     Some([part("MAJOR")?, part("MINOR")?, part("PATCH")?].join("."))
 }
 
+/// Whether this is a build of docs.rs, which has no libtorch: rustdoc links nothing, so nothing has to be found.
+pub fn is_documenting() -> bool {
+    println!("cargo:rerun-if-env-changed={DOCS_RS}");
+    env::var_os(DOCS_RS).is_some()
+}
+
+/// What docs.rs sets.
+const DOCS_RS: &str = "DOCS_RS";
+
 /// For the build script of a leaf crate, in this workspace or outside of it: lets its binaries find libtorch when they
 /// run. Says what is wrong and stops the build when there is no usable libtorch.
 ///
 /// libtorch's own libraries carry the way to each other and to CUDA's, so one folder is enough.
 pub fn link_args() {
     rerun();
+    if is_documenting() {
+        return;
+    }
     let torch = locate().unwrap_or_else(|why| fail(&why));
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", torch.lib().display());
     for flag in runtimes_of(&env::var(SANITIZE).unwrap_or_default()) {

@@ -12,7 +12,16 @@ use crate::{
 
 /// The graph in DOT.
 pub fn dot(graph: &Graph) -> impl fmt::Display + '_ {
-    fmt::from_fn(move |f| write_dot(f, graph))
+    Drawing(graph)
+}
+
+/// A graph that prints as DOT.
+struct Drawing<'a>(&'a Graph);
+
+impl fmt::Display for Drawing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_dot(f, self.0)
+    }
 }
 
 fn write_dot(f: &mut fmt::Formatter<'_>, graph: &Graph) -> fmt::Result {

@@ -30,6 +30,10 @@ print(torch_ltc.__file__)
 """
 
 
+#: Code and what it needs are 7 MB; debug information would make it 37.
+LARGEST = 10_000_000
+
+
 def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
 
@@ -50,11 +54,36 @@ def test_a_clean_environment_gets_one_wheel_that_works(tmp_path):
     assert pip.returncode == 0, pip.stdout[-2000:] + pip.stderr[-4000:]
     installed = site / "torch_ltc"
     assert all((installed / name).exists() for name in ("__init__.py", "_ltc.abi3.so", "_ltc.pyi", "py.typed"))
+    assert (installed / "_ltc.abi3.so").stat().st_size < LARGEST
     (info,) = site.glob("torch_ltc-*.dist-info")
     assert "Tag: cp311-abi3-" in (info / "WHEEL").read_text() and "torch>=2.11,<2.16" in (info / "METADATA").read_text()
     assert _built_for.TORCH in (installed / "_built_for.py").read_text()
     used = run(env / "bin" / "python", "-c", TRAIN, cwd=tmp_path)
     assert used.returncode == 0 and Path(used.stdout.strip()).parent == installed, used.stdout + used.stderr
+
+
+LOADED = """
+import sys, torch
+before = set(sys.modules)
+import torch_ltc
+new = {name for name in set(sys.modules) - before if name.partition(".")[0] not in sys.stdlib_module_names}
+print(*sorted(new))
+assert {"compile", "CompiledStep", "StaleStep"} <= set(dir(torch_ltc)) and not hasattr(torch_ltc, "compiled")
+torch_ltc.compile(abs)
+print("torch_ltc._step" in sys.modules, *sorted(set(torch_ltc.__all__) - set(vars(torch_ltc))))
+"""
+
+
+def test_importing_loads_little():
+    """What torch loads by itself, the standard library, and of ours what every program needs."""
+    done = run(sys.executable, "-c", LOADED)
+    assert done.returncode == 0, done.stderr
+    new, then = done.stdout.splitlines()
+    of_others = [name for name in new.split() if name != "torch.ltc" and name.partition(".")[0] != "torch_ltc"]
+    assert not of_others, "a program that imports torch_ltc would wait for these"
+    for_steps = {"_step", "_run", "_survey", "_host", "_arguments", "_history", "_dynamo", "_host_graph", "lightning"}
+    assert not for_steps & {name.removeprefix("torch_ltc.") for name in new.split()}
+    assert then == "True", "what is loaded on demand is there when it is asked for"
 
 
 EXTENSION = """

@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path, process::Command, time::Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+
+use crate::steps::{step, timed};
 
 /// Crates that build and pass their tests without libtorch.
 const PURE: [&str; 4] = ["ltc-ir", "ltc-backend", "ltc-core", "ltc-kernels"];
@@ -43,6 +45,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
         cpp_format(root)?;
         python_format(root)?;
         timed("tidy", || crate::tidy::run(root))?;
+        crate::publish::deny(root)?;
         timed("generated files", || crate::codegen::run(root, &crate::codegen::Options::checking()))?;
         cargo(
             "lint without libtorch",
@@ -121,33 +124,6 @@ fn python_format(root: &Path) -> Result<()> {
 /// `flag crate` for each pure crate.
 fn each_pure(flag: &'static str) -> Vec<&'static str> {
     PURE.into_iter().flat_map(|name| [flag, name]).collect()
-}
-
-fn step(root: &Path, name: &str, program: &str, args: &[&str]) -> Result<()> {
-    timed(name, || {
-        println!("    {program} {}", args.join(" "));
-        let status = Command::new(program)
-            .args(args)
-            .current_dir(root)
-            .env("RUSTDOCFLAGS", "-D warnings")
-            // What rustc keeps to compile a changed crate again is 15 GB for the workspace, and no step changes any.
-            .env("CARGO_INCREMENTAL", "0")
-            // Random programs resize `out=` arguments on purpose: no warning for each.
-            .env("TORCH_CPP_LOG_LEVEL", "ERROR")
-            .status();
-        if !status.with_context(|| format!("{program} did not start"))?.success() {
-            bail!("step `{name}` failed");
-        }
-        Ok(())
-    })
-}
-
-fn timed(name: &str, f: impl FnOnce() -> Result<()>) -> Result<()> {
-    println!("==> {name}");
-    let start = Instant::now();
-    f()?;
-    println!("    {name}: {:.0} s", start.elapsed().as_secs_f64());
-    Ok(())
 }
 
 fn done(start: Instant) -> Result<()> {

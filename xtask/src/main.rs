@@ -8,6 +8,8 @@ mod ci;
 mod codegen;
 mod dry;
 mod outside;
+mod publish;
+mod steps;
 mod tidy;
 
 use std::{
@@ -36,6 +38,8 @@ enum Command {
     Dry(dry::DryOptions),
     /// A crate that is no part of the workspace, as `ltc-torch/README.md` has it, builds and starts.
     Outside,
+    /// Whether the crates could be published: manifests, packages, licences, promises (`docs/releasing.md`).
+    PublishCheck(publish::PublishOptions),
     /// The benchmarks of all crates, and models beside every peer: one table.
     Bench(bench::BenchOptions),
 }
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Dry(options) => dry::run(&root, &options),
         Command::Outside => outside::run(&root),
+        Command::PublishCheck(options) => publish::run(&root, &options),
         Command::Bench(options) => bench::run(&root, &options),
     };
     match result {

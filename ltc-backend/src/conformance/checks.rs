@@ -7,6 +7,9 @@ use ltc_ir::{
     table::{self, ArgKind},
 };
 
+pub use super::integers::{
+    large_integers_are_computed_exactly, large_integers_are_moved_whole, large_integers_are_reduced_exactly,
+};
 use super::rig::{DEVICE, G, Told, f32s, host, keep, output, run, state, upload, values};
 use crate::{Backend, Buffer, ExecError, HostTensor, Input, Inputs, ReferenceBackend};
 

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod checks;
+mod integers;
 mod rig;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -45,6 +46,9 @@ macro_rules! conformance {
             draws_follow_generator_states,
             programs_are_compiled_on_any_thread,
             pointwise_operators_compute_their_expressions,
+            large_integers_are_computed_exactly,
+            large_integers_are_reduced_exactly,
+            large_integers_are_moved_whole,
         );
     };
 }

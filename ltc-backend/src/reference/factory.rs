@@ -1,22 +1,22 @@
 //! Tensors from numbers and draws.
 
-use ltc_ir::{Layout, OpCode as O};
+use ltc_ir::{Layout, OpCode as O, Scalar};
 use ndarray::ArrayD;
 
 use super::{
-    Answer, Compute, Kernel,
-    value::{Data, shape},
+    Answer, Compute, Kernel, by_result,
+    value::{Data, Element, shape},
 };
 
 pub(super) fn kernel(code: O) -> Option<Compute> {
     Some(match code {
-        O::Full | O::FullLike => |k| full(k, 1),
-        O::NewFull => |k| full(k, 2),
+        O::Full | O::FullLike => by_result!(full, 1),
+        O::NewFull => by_result!(full, 2),
         O::Zeros | O::ZerosLike | O::NewZeros | O::EmptyMemoryFormat | O::EmptyLike => {
             |k| Ok(vec![filled(&k.results[0], 0.0)])
         }
         O::Ones | O::OnesLike | O::NewOnes => |k| Ok(vec![filled(&k.results[0], 1.0)]),
-        O::ArangeStartStep => arange,
+        O::ArangeStartStep => by_result!(arange),
         O::Eye | O::EyeM => |k| from_places(k, |p| f64::from(u8::from(p[0] == p[1]))),
         O::Rand => |k| draw(k, |g| g.uniform()),
         O::Randn => |k| draw(k, |g| g.normal()),
@@ -31,8 +31,9 @@ pub(super) fn filled(layout: &Layout, x: f64) -> Data {
     Data::Float(ArrayD::from_elem(shape(layout.sizes()), x))
 }
 
-fn full(k: &Kernel<'_>, value: usize) -> Answer {
-    Ok(vec![filled(&k.results[0], k.float(value, 0.0))])
+fn full<T: Element>(k: &Kernel<'_>, value: usize) -> Answer {
+    let value = k.number(value, T::zero());
+    Ok(vec![T::data(ArrayD::from_elem(shape(k.results[0].sizes()), value))])
 }
 
 fn from_places(k: &Kernel<'_>, f: impl Fn(&[usize]) -> f64) -> Answer {
@@ -40,9 +41,10 @@ fn from_places(k: &Kernel<'_>, f: impl Fn(&[usize]) -> f64) -> Answer {
     Ok(vec![Data::Float(array)])
 }
 
-fn arange(k: &Kernel<'_>) -> Answer {
-    let (start, step) = (k.float(0, 0.0), k.float(2, 1.0));
-    from_places(k, |p| start + p[0] as f64 * step)
+fn arange<T: Element>(k: &Kernel<'_>) -> Answer {
+    let (start, step) = (k.number(0, T::zero()), k.number(2, T::one()));
+    let at = |p: ndarray::IxDyn| start + T::number(Scalar::Int(p[0] as i64)) * step;
+    Ok(vec![T::data(ArrayD::from_shape_fn(shape(k.results[0].sizes()), at))])
 }
 
 /// SplitMix64.
@@ -77,7 +79,11 @@ fn draw(k: &Kernel<'_>, mut f: impl FnMut(&mut Generator) -> f64) -> Answer {
 
 fn randint(k: &Kernel<'_>) -> Answer {
     let (low, high) = (k.call.int(0, 0), k.call.int(1, 1));
-    draw(k, |g| (low + (g.next() % (high - low).max(1) as u64) as i64) as f64)
+    let mut g = k.generator()?;
+    let range = high.wrapping_sub(low).max(1) as u64;
+    let mut at = || low.wrapping_add((g.next() % range) as i64);
+    let array = ArrayD::from_shape_simple_fn(shape(k.results[0].sizes()), &mut at);
+    Ok(vec![Data::Int(array), Data::State(g.0)])
 }
 
 fn randperm(k: &Kernel<'_>) -> Answer {

@@ -26,7 +26,7 @@ use ltc_ir::{
 use self::{
     pointwise::V,
     reduction::Reduction,
-    value::{Data, Value},
+    value::{Data, Element, Value},
 };
 use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink};
 
@@ -59,17 +59,20 @@ impl<'a> Kernel<'a> {
         self.operand(argument).ok_or_else(|| format!("argument {argument} must be a tensor"))
     }
 
+    fn array<T: Element>(&self, argument: usize) -> Result<ndarray::ArrayD<T>, String> {
+        Ok(T::array(&self.need(argument)?.data))
+    }
+
+    fn number<T: Element>(&self, argument: usize, default: T) -> T {
+        self.call.number(argument).map_or(default, T::number)
+    }
+
     fn floats(&self, argument: usize) -> Result<ndarray::ArrayD<f64>, String> {
         Ok(self.need(argument)?.data.floats())
     }
 
     fn float(&self, argument: usize, default: f64) -> f64 {
-        match self.call.number(argument) {
-            Some(Scalar::Float(x) | Scalar::Complex(x, _)) => x,
-            Some(Scalar::Int(i)) => i as f64,
-            Some(Scalar::Bool(b)) => f64::from(u8::from(b)),
-            None => default,
-        }
+        self.number(argument, default)
     }
 
     fn dim(&self, argument: usize, rank: usize) -> Result<usize, String> {
@@ -85,6 +88,20 @@ impl<'a> Kernel<'a> {
         }
     }
 }
+
+/// The kernel for doubles or for integers, as the first result is.
+macro_rules! by_result {
+    ($kernel:ident $(, $argument:expr)*) => {
+        |k| {
+            if k.results[0].dtype().is_floating() {
+                $kernel::<f64>(k $(, $argument)*)
+            } else {
+                $kernel::<std::num::Wrapping<i64>>(k $(, $argument)*)
+            }
+        }
+    };
+}
+use by_result;
 
 /// The kernel of an operator of the table.
 fn kernel(code: OpCode) -> Option<Compute> {
@@ -128,6 +145,9 @@ fn lower(graph: &Graph, node: &GraphNode) -> Result<RefInstr, BackendError> {
         let planes = matches!(row.class, OpClass::Convolution | OpClass::Pooling);
         if planes && node.results().iter().any(|l| matches!(l.rank(), 3 | 5)) {
             return Err(refuse(node, "the reference backend takes batches of planes only"));
+        }
+        if planes && !node.results()[0].dtype().is_floating() {
+            return Err(refuse(node, "the reference backend convolves and pools floats only"));
         }
         let transposed = match row.code {
             OpCode::Convolution => node.args().nth(6),

@@ -4,51 +4,51 @@ use ltc_ir::{OpCode as O, OwnedView};
 use ndarray::{ArrayD, Axis};
 
 use super::{
-    Answer, Compute, Kernel,
-    value::{Data, Value, shape},
+    Answer, Compute, Kernel, by_result,
+    value::{Data, Element, Value, shape},
 };
 
 pub(super) fn kernel(code: O) -> Option<Compute> {
     Some(match code {
         O::Clone | O::UnderscoreToCopy | O::LiftFreshCopy => |k| Ok(vec![k.need(0)?.data.clone()]),
-        O::Cat => cat,
-        O::Stack => stack,
-        O::Gather => gather,
-        O::ScatterAdd => |k| scatter(k, |old, new| *old += new),
-        O::ScatterSrc => |k| scatter(k, |old, new| *old = new),
-        O::IndexSelect => |k| rows(k, 0, 2),
+        O::Cat => by_result!(cat),
+        O::Stack => by_result!(stack),
+        O::Gather => by_result!(gather),
+        O::ScatterAdd => by_result!(scatter, |old, new| *old += new),
+        O::ScatterSrc => by_result!(scatter, |old, new| *old = new),
+        O::IndexSelect => by_result!(rows, 0, 2),
         O::Embedding => embedding,
         O::EmbeddingDenseBackward => embedding_backward,
-        O::IndexAdd => index_add,
-        O::IndexTensor => index,
-        O::IndexPut => index_put,
-        O::Flip => flip,
-        O::Tril => |k| triangle(k, |row, column, diagonal| column - row <= diagonal),
-        O::Triu => |k| triangle(k, |row, column, diagonal| column - row >= diagonal),
-        O::Repeat => repeat,
-        O::Sort => |k| sorted(k, 1, 2, None),
-        O::Topk => |k| sorted(k, 2, 3, Some(k.call.int(1, 1) as usize)),
-        O::ConstantPadNd => pad,
+        O::IndexAdd => by_result!(index_add),
+        O::IndexTensor => by_result!(index),
+        O::IndexPut => by_result!(index_put),
+        O::Flip => by_result!(flip),
+        O::Tril => by_result!(triangle, |row, column, diagonal| column - row <= diagonal),
+        O::Triu => by_result!(triangle, |row, column, diagonal| column - row >= diagonal),
+        O::Repeat => by_result!(repeat),
+        O::Sort => by_result!(sort),
+        O::Topk => by_result!(topk),
+        O::ConstantPadNd => by_result!(pad),
         O::SelectBackward | O::SliceBackward | O::DiagonalBackward => view_backward,
         _ => return None,
     })
 }
 
-fn views<'a>(arrays: &'a [ArrayD<f64>]) -> Vec<ndarray::ArrayViewD<'a, f64>> {
+fn views<T>(arrays: &[ArrayD<T>]) -> Vec<ndarray::ArrayViewD<'_, T>> {
     arrays.iter().map(ArrayD::view).collect()
 }
 
-fn cat(k: &Kernel<'_>) -> Answer {
-    let arrays: Vec<_> = k.operands.iter().map(|v| v.data.floats()).filter(|a| a.shape() != [0]).collect();
-    let Some(first) = arrays.first() else { return Ok(vec![Data::Float(ArrayD::zeros(shape(&[0])))]) };
+fn cat<T: Element>(k: &Kernel<'_>) -> Answer {
+    let arrays: Vec<_> = k.operands.iter().map(|v| T::array(&v.data)).filter(|a| a.shape() != [0]).collect();
+    let Some(first) = arrays.first() else { return Ok(vec![T::data(ArrayD::<T>::zeros(shape(&[0])))]) };
     let dim = k.dim(1, first.ndim())?;
-    ndarray::concatenate(Axis(dim), &views(&arrays)).map(|a| vec![Data::Float(a)]).map_err(|e| e.to_string())
+    ndarray::concatenate(Axis(dim), &views(&arrays)).map(|a| vec![T::data(a)]).map_err(|e| e.to_string())
 }
 
-fn stack(k: &Kernel<'_>) -> Answer {
-    let arrays: Vec<_> = k.operands.iter().map(|v| v.data.floats()).collect();
+fn stack<T: Element>(k: &Kernel<'_>) -> Answer {
+    let arrays: Vec<_> = k.operands.iter().map(|v| T::array(&v.data)).collect();
     let dim = k.dim(1, arrays[0].ndim() + 1)?;
-    ndarray::stack(Axis(dim), &views(&arrays)).map(|a| vec![Data::Float(a)]).map_err(|e| e.to_string())
+    ndarray::stack(Axis(dim), &views(&arrays)).map(|a| vec![T::data(a)]).map_err(|e| e.to_string())
 }
 
 /// A place along a dimension of this size; negative ones count from the end.
@@ -62,8 +62,8 @@ fn at_least_1d<T: Clone>(a: ArrayD<T>) -> ArrayD<T> {
     if a.ndim() == 0 { a.insert_axis(Axis(0)) } else { a }
 }
 
-fn gather(k: &Kernel<'_>) -> Answer {
-    let (x, index) = (at_least_1d(k.floats(0)?), at_least_1d(k.need(2)?.data.ints()));
+fn gather<T: Element>(k: &Kernel<'_>) -> Answer {
+    let (x, index) = (at_least_1d(k.array::<T>(0)?), at_least_1d(k.need(2)?.data.ints()));
     let dim = k.dim(1, x.ndim())?;
     let size = x.shape()[dim];
     let pick = |(at, &i): (ndarray::IxDyn, &i64)| {
@@ -71,17 +71,17 @@ fn gather(k: &Kernel<'_>) -> Answer {
         from[dim] = place(i, size)?;
         Ok(x[from])
     };
-    let values: Vec<f64> = index.indexed_iter().map(pick).collect::<Result<_, String>>()?;
+    let values: Vec<T> = index.indexed_iter().map(pick).collect::<Result<_, String>>()?;
     fitted(values, k.results[0].sizes()).map(|d| vec![d])
 }
 
-fn fitted(values: Vec<f64>, sizes: &[i64]) -> Result<Data, String> {
-    ArrayD::from_shape_vec(shape(sizes), values).map(Data::Float).map_err(|e| e.to_string())
+fn fitted<T: Element>(values: Vec<T>, sizes: &[i64]) -> Result<Data, String> {
+    ArrayD::from_shape_vec(shape(sizes), values).map(T::data).map_err(|e| e.to_string())
 }
 
-fn scatter(k: &Kernel<'_>, put: fn(&mut f64, f64)) -> Answer {
-    let mut x = at_least_1d(k.floats(0)?);
-    let (index, source) = (at_least_1d(k.need(2)?.data.ints()), at_least_1d(k.floats(3)?));
+fn scatter<T: Element>(k: &Kernel<'_>, put: fn(&mut T, T)) -> Answer {
+    let mut x = at_least_1d(k.array::<T>(0)?);
+    let (index, source) = (at_least_1d(k.need(2)?.data.ints()), at_least_1d(k.array::<T>(3)?));
     let dim = k.dim(1, x.ndim())?;
     let size = x.shape()[dim];
     for (at, &i) in index.indexed_iter() {
@@ -94,8 +94,8 @@ fn scatter(k: &Kernel<'_>, put: fn(&mut f64, f64)) -> Answer {
 }
 
 /// Parts of the operand along a dimension, by index.
-fn rows(k: &Kernel<'_>, x_at: usize, index_at: usize) -> Answer {
-    let (x, index) = (at_least_1d(k.floats(x_at)?), k.need(index_at)?.data.ints());
+fn rows<T: Element>(k: &Kernel<'_>, x_at: usize, index_at: usize) -> Answer {
+    let (x, index) = (at_least_1d(k.array::<T>(x_at)?), k.need(index_at)?.data.ints());
     let dim = k.dim(1, x.ndim())?;
     let places: Vec<usize> = index.iter().map(|&i| place(i, x.shape()[dim])).collect::<Result<_, _>>()?;
     let taken = x.select(Axis(dim), &places);
@@ -124,20 +124,20 @@ fn embedding_backward(k: &Kernel<'_>) -> Answer {
     Ok(vec![Data::Float(out.into_dyn())])
 }
 
-fn index_add(k: &Kernel<'_>) -> Answer {
-    let (mut x, index, source) = (k.floats(0)?, k.need(2)?.data.ints(), k.floats(3)?);
-    let (dim, alpha) = (k.dim(1, x.ndim())?, k.float(4, 1.0));
+fn index_add<T: Element>(k: &Kernel<'_>) -> Answer {
+    let (mut x, index, source) = (k.array::<T>(0)?, k.need(2)?.data.ints(), k.array::<T>(3)?);
+    let (dim, alpha) = (k.dim(1, x.ndim())?, k.number(4, T::one()));
     for (j, &i) in index.iter().enumerate() {
         let to = place(i, x.shape()[dim])?;
         let part = source.index_axis(Axis(dim), j).mapv(|v| v * alpha);
         let mut page = x.index_axis_mut(Axis(dim), to);
         page += &part;
     }
-    Ok(vec![Data::Float(x)])
+    Ok(vec![T::data(x)])
 }
 
 /// Places in the operand of all elements of an indexed result, and the result's sizes.
-fn indexed(k: &Kernel<'_>, x: &ArrayD<f64>) -> Result<(Vec<Vec<usize>>, Vec<usize>), String> {
+fn indexed<T>(k: &Kernel<'_>, x: &ArrayD<T>) -> Result<(Vec<Vec<usize>>, Vec<usize>), String> {
     let Some(ltc_ir::Arg::Tensors { len, mask, first_operand, .. }) = k.call.args.get(1) else {
         return Err("no list of indices".into());
     };
@@ -185,68 +185,76 @@ fn indexed(k: &Kernel<'_>, x: &ArrayD<f64>) -> Result<(Vec<Vec<usize>>, Vec<usiz
     Ok((places, sizes))
 }
 
-fn index(k: &Kernel<'_>) -> Answer {
-    let x = k.floats(0)?;
+fn index<T: Element>(k: &Kernel<'_>) -> Answer {
+    let x = k.array::<T>(0)?;
     let (places, _) = indexed(k, &x)?;
     fitted(places.into_iter().map(|p| x[ndarray::IxDyn(&p)]).collect(), k.results[0].sizes()).map(|d| vec![d])
 }
 
-fn index_put(k: &Kernel<'_>) -> Answer {
-    let mut x = k.floats(0)?;
+fn index_put<T: Element>(k: &Kernel<'_>) -> Answer {
+    let mut x = k.array::<T>(0)?;
     let (places, sizes) = indexed(k, &x)?;
-    let values = k.floats(2)?;
+    let values = k.array::<T>(2)?;
     let values = values.broadcast(sizes).ok_or("values do not broadcast to the index")?;
     let adds = k.call.bool(3);
     for (p, &v) in places.into_iter().zip(values.iter()) {
         let slot = &mut x[ndarray::IxDyn(&p)];
         *slot = if adds { *slot + v } else { v };
     }
-    Ok(vec![Data::Float(x)])
+    Ok(vec![T::data(x)])
 }
 
-fn flip(k: &Kernel<'_>) -> Answer {
-    let mut x = k.floats(0)?;
+fn flip<T: Element>(k: &Kernel<'_>) -> Answer {
+    let mut x = k.array::<T>(0)?;
     for d in k.call.ints(1).unwrap_or_default() {
         let d = ltc_ir::rules::wrap_dim(d, x.ndim()).map_err(|e| e.to_string())?;
         if x.ndim() > 0 {
             x.invert_axis(Axis(d));
         }
     }
-    Ok(vec![Data::Float(x)])
+    Ok(vec![T::data(x)])
 }
 
-fn triangle(k: &Kernel<'_>, keep: fn(i64, i64, i64) -> bool) -> Answer {
-    let mut x = k.floats(0)?;
+fn triangle<T: Element>(k: &Kernel<'_>, keep: fn(i64, i64, i64) -> bool) -> Answer {
+    let mut x = k.array::<T>(0)?;
     let (n, diagonal) = (x.ndim(), k.call.int(1, 0));
     for (at, v) in x.indexed_iter_mut() {
         if !keep(at[n - 2] as i64, at[n - 1] as i64, diagonal) {
-            *v = 0.0;
+            *v = T::zero();
         }
     }
-    Ok(vec![Data::Float(x)])
+    Ok(vec![T::data(x)])
 }
 
-fn repeat(k: &Kernel<'_>) -> Answer {
-    let x = k.floats(0)?;
+fn repeat<T: Element>(k: &Kernel<'_>) -> Answer {
+    let x = k.array::<T>(0)?;
     let lead = k.results[0].rank() - x.ndim();
     let array = ArrayD::from_shape_fn(shape(k.results[0].sizes()), |at| {
         let from: Vec<usize> = (0..x.ndim()).map(|d| at[d + lead] % x.shape()[d]).collect();
         x[ndarray::IxDyn(&from)]
     });
-    Ok(vec![Data::Float(array)])
+    Ok(vec![T::data(array)])
+}
+
+fn sort<T: Element>(k: &Kernel<'_>) -> Answer {
+    sorted::<T>(k, 1, 2, None)
+}
+
+fn topk<T: Element>(k: &Kernel<'_>) -> Answer {
+    sorted::<T>(k, 2, 3, Some(k.call.int(1, 1) as usize))
 }
 
 /// Values and indices along a dimension, sorted; NaN counts as largest.
-fn sorted(k: &Kernel<'_>, dim_at: usize, descending_at: usize, keep: Option<usize>) -> Answer {
-    let x = at_least_1d(k.floats(0)?);
+fn sorted<T: Element>(k: &Kernel<'_>, dim_at: usize, descending_at: usize, keep: Option<usize>) -> Answer {
+    let x = at_least_1d(k.array::<T>(0)?);
     let dim = k.dim(dim_at, x.ndim())?;
     let descending = k.call.bool(descending_at);
-    let sizes = at_least_1d(ArrayD::<f64>::zeros(shape(k.results[0].sizes()))).raw_dim();
+    let sizes = at_least_1d(ArrayD::<T>::zeros(shape(k.results[0].sizes()))).raw_dim();
     let (mut values, mut indices) = (ArrayD::zeros(sizes.clone()), ArrayD::<i64>::zeros(sizes));
     let out = values.lanes_mut(Axis(dim)).into_iter().zip(indices.lanes_mut(Axis(dim)));
     for (lane, (mut v, mut at)) in x.lanes(Axis(dim)).into_iter().zip(out) {
         let mut order: Vec<usize> = (0..lane.len()).collect();
-        let compare = |a: f64, b: f64| match (a.is_nan(), b.is_nan()) {
+        let compare = |a: T, b: T| match (a.is_nan(), b.is_nan()) {
             (false, false) => a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal),
             (a, b) => a.cmp(&b),
         };
@@ -261,18 +269,18 @@ fn sorted(k: &Kernel<'_>, dim_at: usize, descending_at: usize, keep: Option<usiz
     Ok(vec![fitted(values.iter().copied().collect(), sizes)?, Data::Int(indices)])
 }
 
-fn pad(k: &Kernel<'_>) -> Answer {
-    let x = k.floats(0)?;
+fn pad<T: Element>(k: &Kernel<'_>) -> Answer {
+    let x = k.array::<T>(0)?;
     let pads = k.call.ints(1).unwrap_or_default();
     let n = x.ndim();
     let before = |d: usize| pads.get(2 * (n - 1 - d)).copied().unwrap_or(0);
-    let fill = k.float(2, 0.0);
+    let fill = k.number(2, T::zero());
     let array = ArrayD::from_shape_fn(shape(k.results[0].sizes()), |at| {
         let from: Option<Vec<usize>> =
             (0..n).map(|d| usize::try_from(at[d] as i64 - before(d)).ok().filter(|&p| p < x.shape()[d])).collect();
         from.map_or(fill, |p| x[ndarray::IxDyn(&p)])
     });
-    Ok(vec![Data::Float(array)])
+    Ok(vec![T::data(array)])
 }
 
 /// Zeros with the part a view shows replaced by the gradient.
@@ -294,7 +302,7 @@ fn view_backward(k: &Kernel<'_>) -> Answer {
 }
 
 fn spread(data: &Data, sizes: &[i64]) -> Result<Data, String> {
-    let whole = data.floats();
+    let whole = f64::array(data);
     let whole = whole.broadcast(shape(sizes)).ok_or("the gradient does not broadcast to the view")?;
     Ok(Data::Float(whole.to_owned()))
 }

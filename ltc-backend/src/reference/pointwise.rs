@@ -3,7 +3,7 @@
 use ltc_ir::{Expr, Func, Scalar};
 use ndarray::{ArrayD, Zip};
 
-use super::value::Data;
+use super::value::{Data, Element};
 
 /// A value of an expression: an array, or a number that broadcasts.
 #[derive(Clone, Debug)]
@@ -11,14 +11,6 @@ pub(crate) enum V {
     Array(Data),
     Number(Scalar),
     Absent,
-}
-
-fn as_f64(n: Scalar) -> f64 {
-    match n {
-        Scalar::Bool(b) => f64::from(u8::from(b)),
-        Scalar::Int(i) => i as f64,
-        Scalar::Float(x) | Scalar::Complex(x, _) => x,
-    }
 }
 
 impl V {
@@ -29,7 +21,7 @@ impl V {
     fn floats(&self) -> ArrayD<f64> {
         match self {
             V::Array(d) => d.floats(),
-            V::Number(n) => ndarray::arr0(as_f64(*n)).into_dyn(),
+            V::Number(n) => ndarray::arr0(f64::number(*n)).into_dyn(),
             V::Absent => ndarray::arr0(f64::NAN).into_dyn(),
         }
     }
@@ -38,7 +30,7 @@ impl V {
         match self {
             V::Array(d) => d.ints(),
             V::Number(Scalar::Int(i)) => ndarray::arr0(*i).into_dyn(),
-            V::Number(n) => ndarray::arr0(as_f64(*n) as i64).into_dyn(),
+            V::Number(n) => ndarray::arr0(f64::number(*n) as i64).into_dyn(),
             V::Absent => ndarray::arr0(0).into_dyn(),
         }
     }
@@ -95,9 +87,11 @@ pub(crate) fn missing(e: &Expr) -> Option<Func> {
 pub(crate) fn apply(f: Func, v: &[V]) -> Result<V, String> {
     match (f, v) {
         (Func::Absent, [x]) => return Ok(V::Number(Scalar::Bool(matches!(x, V::Absent)))),
-        (Func::Where, [V::Number(c), yes, no]) => return Ok(if as_f64(*c) != 0.0 { yes.clone() } else { no.clone() }),
+        (Func::Where, [V::Number(c), yes, no]) => {
+            return Ok(if f64::number(*c) != 0.0 { yes.clone() } else { no.clone() });
+        }
         (Func::Where, [c, yes, no]) => return choose(&c.floats(), yes, no),
-        (Func::Or, [V::Number(c), yes]) if as_f64(*c) == 0.0 => return Ok(yes.clone()),
+        (Func::Or, [V::Number(c), yes]) if f64::number(*c) == 0.0 => return Ok(yes.clone()),
         (Func::Or, [c @ V::Number(_), V::Absent]) => return Ok(c.clone()),
         (Func::And | Func::Or, [_, _]) => {}
         _ if v.iter().any(|x| matches!(x, V::Absent)) => return Ok(V::Absent),
@@ -176,7 +170,10 @@ fn of_ints(f: Func) -> Option<fn(i64, i64) -> i64> {
         Func::BitNot => |x, _| !x,
         Func::Shl => |x, y| x.wrapping_shl(y as u32),
         Func::Shr => |x, y| x.wrapping_shr(y as u32),
-        Func::FloorDiv => |x, y| if y == 0 { 0 } else { x.div_euclid(y) - i64::from(y < 0 && x.rem_euclid(y) != 0) },
+        Func::FloorDiv => |x, y| {
+            let rest = if y == 0 { 0 } else { x.wrapping_rem_euclid(y) };
+            if y == 0 { 0 } else { x.wrapping_div_euclid(y) - i64::from(y < 0 && rest != 0) }
+        },
         Func::TruncDiv => |x, y| if y == 0 { 0 } else { x.wrapping_div(y) },
         Func::Remainder => |x, y| {
             if y == 0 {
@@ -187,7 +184,7 @@ fn of_ints(f: Func) -> Option<fn(i64, i64) -> i64> {
         },
         Func::FMod => |x, y| if y == 0 { 0 } else { x.wrapping_rem(y) },
         Func::Gcd => gcd,
-        Func::Lcm => |x, y| if x == 0 || y == 0 { 0 } else { (x / gcd(x, y) * y).abs() },
+        Func::Lcm => |x, y| if x == 0 || y == 0 { 0 } else { (x / gcd(x, y)).wrapping_mul(y).wrapping_abs() },
         Func::Pow => |x, y| u32::try_from(y).map_or(0, |y| x.wrapping_pow(y)),
         _ => return None,
     })
@@ -197,7 +194,7 @@ fn gcd(mut a: i64, mut b: i64) -> i64 {
     while b != 0 {
         (a, b) = (b, a.wrapping_rem(b));
     }
-    a.abs()
+    a.wrapping_abs()
 }
 
 fn unary(f: Func) -> Option<fn(f64) -> f64> {

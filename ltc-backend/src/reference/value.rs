@@ -1,7 +1,9 @@
 //! Values: arrays in logical order, whatever strides their layout has.
 
-use ltc_ir::{DType, Layout, LayoutRef, layout};
-use ndarray::{ArrayD, IxDyn};
+use std::{num::Wrapping, ops::AddAssign};
+
+use ltc_ir::{DType, Layout, LayoutRef, Scalar, layout};
+use ndarray::{ArrayD, IxDyn, LinalgScalar};
 
 use crate::{BackendError, HostTensor};
 
@@ -13,6 +15,59 @@ pub(crate) enum Data {
     Int(ArrayD<i64>),
     /// The state of a generator.
     State(u64),
+}
+
+/// A number that kernels compute with, so that each is written once: integers above 2^53 are no doubles. Sums and
+/// products of integers wrap, as libtorch's do.
+pub(crate) trait Element: LinalgScalar + PartialOrd + AddAssign + Default {
+    fn array(data: &Data) -> ArrayD<Self>;
+    fn data(array: ArrayD<Self>) -> Data;
+    fn number(number: Scalar) -> Self;
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool;
+}
+
+impl Element for f64 {
+    fn array(data: &Data) -> ArrayD<f64> {
+        data.floats()
+    }
+
+    fn data(array: ArrayD<f64>) -> Data {
+        Data::Float(array)
+    }
+
+    fn number(number: Scalar) -> f64 {
+        match number {
+            Scalar::Bool(b) => f64::from(u8::from(b)),
+            Scalar::Int(i) => i as f64,
+            Scalar::Float(x) | Scalar::Complex(x, _) => x,
+        }
+    }
+
+    fn is_nan(self) -> bool {
+        f64::is_nan(self)
+    }
+}
+
+impl Element for Wrapping<i64> {
+    fn array(data: &Data) -> ArrayD<Wrapping<i64>> {
+        data.ints().mapv(Wrapping)
+    }
+
+    fn data(array: ArrayD<Wrapping<i64>>) -> Data {
+        Data::Int(array.mapv(|x| x.0))
+    }
+
+    fn number(number: Scalar) -> Wrapping<i64> {
+        Wrapping(match number {
+            Scalar::Int(i) => i,
+            other => f64::number(other) as i64,
+        })
+    }
+
+    fn is_nan(self) -> bool {
+        false
+    }
 }
 
 /// A value of a graph.

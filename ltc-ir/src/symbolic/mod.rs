@@ -231,18 +231,24 @@ impl Symbolic {
 impl Symbolic {
     /// Symbols and assumptions in words, for events: `s0 = size 0 of %p0; s0 > 1`.
     pub fn summary(&self) -> String {
-        fmt::from_fn(|f| {
-            for (s, source) in self.sources().into_iter().enumerate() {
-                write!(f, "{}s{s} = {source}", if s == 0 { "" } else { ", " })?;
-            }
-            for dim in self.above_one() {
-                write!(f, "; {dim} > 1")?;
-            }
-            for dim in self.dims.iter().filter(|d| d.divisor() > 1) {
-                write!(f, "; {dim} is an integer")?;
-            }
-            Ok(())
-        })
-        .to_string()
+        Summary(self).to_string()
+    }
+}
+
+/// What prints as [`Symbolic::summary`].
+struct Summary<'a>(&'a Symbolic);
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (s, source) in self.0.sources().into_iter().enumerate() {
+            write!(f, "{}s{s} = {source}", if s == 0 { "" } else { ", " })?;
+        }
+        for dim in self.0.above_one() {
+            write!(f, "; {dim} > 1")?;
+        }
+        for dim in self.0.dims.iter().filter(|d| d.divisor() > 1) {
+            write!(f, "; {dim} is an integer")?;
+        }
+        Ok(())
     }
 }

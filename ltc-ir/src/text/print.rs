@@ -30,7 +30,19 @@ impl Names<'_> {
 /// The graph with the values of its runtime numbers as comments in their holes. Still parses to the same graph.
 /// `numbers` are those of the whole graph; where they are too few, holes stay bare.
 pub fn print_with<'a>(graph: &'a Graph, numbers: &'a [u64]) -> impl fmt::Display + 'a {
-    fmt::from_fn(move |f| write_graph(f, graph, numbers, Names::default()))
+    WithNumbers { graph, numbers }
+}
+
+/// A graph that prints with the values of its runtime numbers.
+struct WithNumbers<'a> {
+    graph: &'a Graph,
+    numbers: &'a [u64],
+}
+
+impl fmt::Display for WithNumbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_graph(f, self.graph, self.numbers, Names::default())
+    }
 }
 
 impl fmt::Display for Graph {

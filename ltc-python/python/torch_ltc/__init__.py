@@ -7,7 +7,7 @@ of ``torch._lazy``, so a program written for it runs after changing the import a
 
 import os
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from torch_ltc._built_for import TORCH as _NEEDED
 
@@ -42,9 +42,11 @@ from torch_ltc import (
     ts_backend,
 )
 from torch_ltc._runtime import on_device
-from torch_ltc._step import CompiledStep, StaleStep, compile
 from torch_ltc.closure import add_step_closure, run_step_closures
 from torch_ltc.extract_compiled_graph import extract_compiled_graph
+
+if TYPE_CHECKING:
+    from torch_ltc._step import CompiledStep, StaleStep, compile
 
 __all__ = [
     "CompiledStep",
@@ -73,6 +75,25 @@ __all__ = [
     "ts_backend",
     "wait_device_ops",
 ]
+
+# What captures steps takes a third of the package's time to load, and many programs compile nothing.
+_ON_DEMAND = ("CompiledStep", "StaleStep", "compile")
+
+
+if not TYPE_CHECKING:  # type checkers would take any name to be there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ON_DEMAND:
+            raise AttributeError(f"module 'torch_ltc' has no attribute {name!r}")
+        from torch_ltc import _step
+
+        for each in _ON_DEMAND:
+            globals()[each] = getattr(_step, each)
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_DEMAND})
 
 
 def mark_step(device: str = "", wait: bool = False) -> None:

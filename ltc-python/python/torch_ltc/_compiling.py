@@ -1,6 +1,7 @@
-"""``torch.compiler.is_compiling()`` while a step is captured."""
+"""What is known of compiled steps before there is one, and ``torch.compiler.is_compiling()`` while one is captured."""
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,17 @@ from torch_ltc import _ltc
 #: Whether this thread captures a step: others within it are part of it.
 capturing = threading.local()
 
+
+def _every() -> int:
+    """How many replays it takes until one is recorded and compared instead (``LTC_CHECK_STEPS``); 0: never."""
+    try:
+        return max(int(os.environ.get("LTC_CHECK_STEPS") or 0), 0)
+    except ValueError:
+        raise ValueError(f"LTC_CHECK_STEPS={os.environ['LTC_CHECK_STEPS']!r} is not a number") from None
+
+
+#: Read when the package is imported, so that a value that makes no sense is told then.
+CHECK_EVERY = _every()
 
 _asks = torch.compiler.is_compiling
 

@@ -1,7 +1,6 @@
 """``torch_ltc.compile``: a step captured once and replayed without recording."""
 
 import functools
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -10,7 +9,7 @@ import torch
 
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
-from torch_ltc._compiling import capturing
+from torch_ltc._compiling import CHECK_EVERY, capturing
 from torch_ltc._history import INTERRUPTED
 from torch_ltc._masks import Masks
 from torch_ltc._run import Call, Making, Reads, Record, Run
@@ -29,19 +28,10 @@ _PAUSES = (8, 2)
 _MAX_WHOLE = 8
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
+#: How many replays it takes until one is recorded and compared instead; 0: never.
+_CHECK_EVERY = CHECK_EVERY
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-
-
-def _every() -> int:
-    """How many replays it takes until one is recorded and compared instead (``LTC_CHECK_STEPS``); 0: never."""
-    try:
-        return max(int(os.environ.get("LTC_CHECK_STEPS") or 0), 0)
-    except ValueError:
-        raise ValueError(f"LTC_CHECK_STEPS={os.environ['LTC_CHECK_STEPS']!r} is not a number") from None
-
-
-_CHECK_EVERY = _every()
 
 
 class StaleStep(RuntimeError):

@@ -171,11 +171,15 @@ fn call(f: Func, mut x: Vec<KernelExpr>) -> Option<KernelExpr> {
             });
         }
         Func::Count => return Some(KernelExpr::Count),
-        Func::Div if let [KernelExpr::Number(a), KernelExpr::Number(b)] = x[..] => return Some(number(a / b)),
-        f => match CODES.iter().find(|(known, _)| *known == f) {
-            Some((_, op)) => *op,
-            None => return composed(f, x),
-        },
+        f => {
+            if let (Func::Div, [KernelExpr::Number(a), KernelExpr::Number(b)]) = (f, &x[..]) {
+                return Some(number(a / b));
+            }
+            match CODES.iter().find(|(known, _)| *known == f) {
+                Some((_, op)) => *op,
+                None => return composed(f, x),
+            }
+        }
     };
     apply(op, x)
 }
