@@ -38,3 +38,29 @@ def test_no_other_type_of_device_is_a_name_of_it():
     # Rust programs have such a name (`ltc_torch::DEVICE`).
     with pytest.raises(NotImplementedError, match="MPS"):
         torch.zeros(2, device="mps")
+
+
+@pytest.mark.parametrize("there", ["cpu", "ltc:0", "ltc:1", "meta"])
+def test_what_is_made_like_a_tensor_is_on_the_device_that_is_named(there):
+    if there == "ltc:1" and torch.ltc.device_count() < 2:
+        pytest.skip("there is one ltc device here")
+    x = torch.arange(6.0).reshape(2, 3).to("ltc").t()
+    made = {
+        "zeros_like": lambda t: torch.zeros_like(t, device=there, dtype=torch.int32),
+        "ones_like": lambda t: torch.ones_like(t, device=there),
+        "full_like": lambda t: torch.full_like(t, 3, device=there),
+        "rand_like": lambda t: torch.rand_like(t, device=there) * 0,
+        "empty_like": lambda t: torch.empty_like(t, device=there).fill_(1),
+        "new_zeros": lambda t: t.new_zeros((2, 2), device=there),
+        "new_ones": lambda t: t.new_ones((2, 2), device=there),
+        "new_full": lambda t: t.new_full((2, 2), 5, device=there),
+        "new_empty": lambda t: t.new_empty((2, 2), device=there).fill_(1),
+        "new_tensor": lambda t: t.new_tensor([1, 2], device=there),
+        "new_empty_strided": lambda t: t.new_empty_strided((2, 2), (1, 2), device=there).fill_(2),
+    }
+    for name, make in made.items():
+        got, want = make(x), make(x.cpu())
+        assert got.device == torch.device(there), name
+        assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride(), name
+        if there != "meta":
+            assert torch.equal(got.cpu(), want.cpu()), name

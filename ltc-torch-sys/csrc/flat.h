@@ -13,9 +13,10 @@ struct Flat {
   c10::SmallVector<uint64_t, 48> shapes;       // layouts and whatever else decides the result layouts
   std::list<Tensor> keep;                      // host tensors imported for this call
   int32_t device = -1;
-  int eager = -1;         // LtcReason: cannot be recorded
-  bool integral = false;  // a tensor before this argument has an integer dtype
-  bool bits = false;      // an operand is a lazy conjugate or negative view
+  int eager = -1;          // LtcReason: cannot be recorded
+  bool integral = false;   // a tensor before this argument has an integer dtype
+  bool elsewhere = false;  // a device that is named is not that of the operands
+  bool bits = false;       // an operand is a lazy conjugate or negative view
   uint32_t writes = 0;
 
   void head(uint8_t tag, uint8_t flags = 0, uint8_t dtype = 0, uint32_t len = 0) {

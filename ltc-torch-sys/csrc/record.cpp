@@ -235,8 +235,7 @@ struct Flattener {
         case Kind::TensorList:
         case Kind::OptTensorList: tensor_list(v, a); break;
         case Kind::Device:
-          if (!v.isNone() && f.device < 0)
-            f.device = v.toDevice().has_index() ? v.toDevice().index() : current_device();
+          if (!v.isNone()) device(v.toDevice());
           f.head(v.isNone() ? LTC_NONE : LTC_DEVICE);
           break;
         case Kind::Generator: generator(v); break;
@@ -244,6 +243,12 @@ struct Flattener {
       }
     }
     finish();
+  }
+
+  void device(c10::Device named) {
+    const auto index = named.has_index() ? named.index() : current_device();
+    if (f.device < 0) f.device = index;
+    else f.elsewhere |= named.type() != kLazy || index != f.device;
   }
 
   // What can be said only of all arguments together.
@@ -392,7 +397,9 @@ void run(const OpInfo& o, Stack* stack) {
     return run(o, stack);
   }
   if (C10_UNLIKELY(f.eager >= 0)) return run_eager(o, stack, f.eager);
-  if (o.composite && writes_alias(f)) return o.handle->redispatchBoxed(DispatchKeySet(), stack);
+  // `zeros_like` of a tensor that is elsewhere makes an empty one there, and fills it.
+  if (C10_UNLIKELY(f.elsewhere) && !o.composite) return run_eager(o, stack, LTC_WHY_ARGUMENT);
+  if (f.elsewhere || (o.composite && writes_alias(f))) return o.handle->redispatchBoxed(DispatchKeySet(), stack);
 
   const ShapeEntry& e = infer(o, *stack, f);
   if (C10_UNLIKELY(e.eager.has_value())) return run_eager(o, stack, *e.eager);
