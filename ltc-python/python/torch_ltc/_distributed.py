@@ -12,13 +12,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from torch_ltc import _ltc, _sharded_random
+from torch_ltc import _device, _ltc, _sharded_random
 
 
 def _engine(options: Any, backend_options: Any) -> Any:
     """A group's engine for the device. CPU tensors have another: the two are called from different threads, and gloo
     wants the calls of one engine in one order on all ranks."""
-    if _ltc.device_place(torch.ltc.current_device()) != "cpu":
+    if _ltc.device_place(_device.current_device()) != "cpu":
         return _nccl_engine(options, backend_options)
     return dist.ProcessGroupGloo(options.store, options.group_rank, options.group_size, timeout=options.timeout)
 
