@@ -195,8 +195,9 @@ def test_a_scaler_that_was_used_in_between_is_noticed():
 
 def test_distributions_are_checked_in_replays():
     def body(x):
-        dist = torch.distributions.Normal(x, 1.0)
-        other = torch.distributions.Categorical(logits=x)
+        # Dynamo, once it is loaded, takes the default away.
+        dist = torch.distributions.Normal(x, 1.0, validate_args=True)
+        other = torch.distributions.Categorical(logits=x, validate_args=True)
         return dist.log_prob(torch.zeros_like(x)).sum() + other.entropy().sum()
 
     step = torch_ltc.compile(body)
