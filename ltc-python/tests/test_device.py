@@ -1,5 +1,9 @@
 """The device is registered and trains a model as the CPU does."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch_ltc
@@ -40,10 +44,8 @@ def test_no_other_type_of_device_is_a_name_of_it():
         torch.zeros(2, device="mps")
 
 
-@pytest.mark.parametrize("there", ["cpu", "ltc:0", "ltc:1", "meta"])
+@pytest.mark.parametrize("there", ["cpu", "ltc:0", "meta"])
 def test_what_is_made_like_a_tensor_is_on_the_device_that_is_named(there):
-    if there == "ltc:1" and torch.ltc.device_count() < 2:
-        pytest.skip("there is one ltc device here")
     x = torch.arange(6.0).reshape(2, 3).to("ltc").t()
     made = {
         "zeros_like": lambda t: torch.zeros_like(t, device=there, dtype=torch.int32),
@@ -64,3 +66,15 @@ def test_what_is_made_like_a_tensor_is_on_the_device_that_is_named(there):
         assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride(), name
         if there != "meta":
             assert torch.equal(got.cpu(), want.cpu()), name
+
+
+def test_what_is_made_like_a_tensor_is_on_another_ltc_device():
+    program = """
+import torch, torch_ltc
+x = torch.ones(2, 3, device="ltc:0")
+made = [torch.zeros_like(x, device="ltc:1"), torch.ones_like(x, device="ltc:1"), x.new_full((2,), 5, device="ltc:1")]
+print([(str(t.device), t.sum().item()) for t in made])
+"""
+    settings = {**os.environ, "LTC_DEVICES": "2"}
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=settings, timeout=200)
+    assert said.stdout == "[('ltc:1', 0.0), ('ltc:1', 6.0), ('ltc:1', 10.0)]\n", said.stdout + said.stderr
