@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from start_ranks import are_content, ended
 
 HERE = Path(__file__).parent
 CALLS = ["reductions", "shapes", "movements", "messages", "groups", "mistakes"]
@@ -25,19 +26,7 @@ def ranks(case, tmp_path, world=0, **settings):
     kinds = {"calls": CALLS, "training": TRAINING, "overlap": OVERLAP, "resume": RESUME}
     kind = next((kind for kind, cases in kinds.items() if case in cases), "order")
     command = [sys.executable, "-W", "ignore", HERE / f"rank_{kind}.py", case, tmp_path / f"store-{case}-{world}"]
-    everything = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": env}
-    running = [subprocess.Popen([*map(str, command), str(rank), str(world)], **everything) for rank in range(world)]
-    try:
-        outs = [process.communicate(timeout=150)[0] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    return [(process.returncode, out) for process, out in zip(running, outs, strict=True)]
-
-
-def are_content(results):
-    for rank, (code, out) in enumerate(results):
-        assert code == 0 and out.endswith("content\n"), f"rank {rank} ended with {code}:\n{out[-3000:]}"
+    return ended(command, world, env)
 
 
 @pytest.mark.parametrize("case", [*CALLS, *TRAINING, *OVERLAP[:3], "cuts", "other_first", "late", "leaves", "fails"])
