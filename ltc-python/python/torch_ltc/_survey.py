@@ -32,42 +32,22 @@ from torch_ltc._known import (
     IMPURE_BUILTINS,
     IMPURE_TORCH,
     ITERATORS,
+    NOTHING,
     OF_THE_MACHINE,
-    OPEN_BASES,
     PURE_MODULES,
     SPECIAL,
     VIEWS,
+    is_open,
+    lookup,
+    namespace,
 )
 from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
 from torch_ltc._places import Place, owners
 
 
-def namespace(x: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, where it has one."""
-    try:
-        found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
-    except (AttributeError, TypeError):
-        return None
-    return found if type(found) is dict else None
-
-
 def _state_of(generator: torch.Generator) -> bytes:
     with torch._C.DisableTorchFunction():
         return generator.get_state().numpy().tobytes()
-
-
-@functools.lru_cache(4096)
-def is_open(kind: Any) -> bool:
-    """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
-    for base in kind.__mro__:
-        if base in OPEN_BASES:
-            continue
-        module = sys.modules.get(base.__module__)
-        source = getattr(module, "__file__", None) or ""
-        in_python = base.__module__ == "__main__" or source.endswith((".py", ".pyc"))
-        if not (in_python or (module is None and base.__flags__ & 1 << 9)):
-            return False
-    return True
 
 
 class Survey:
@@ -279,6 +259,8 @@ class Survey:
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
+            if frame.f_code in _MODELS:
+                return
             info = code_of(frame.f_code, frame.f_globals)
             self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
         elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
@@ -500,14 +482,14 @@ class Survey:
                 if old:
                     self._place("entry", space, name, code)
                 found.append(space[name])
-            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not _NOTHING)):
+            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not NOTHING)):
                 self._place("entry", space, name, code)
         return found
 
     def _lookup(self, kind: type, name: str) -> Any:
         key = (kind, name)
         if key not in self._on_class:
-            self._on_class[key] = _lookup(kind, name)
+            self._on_class[key] = lookup(kind, name)
         return self._on_class[key]
 
     def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
@@ -524,10 +506,10 @@ class Survey:
             self._place("lookup", kind, name, code)
         for name in info.attributes:
             value = self._lookup(kind, name)
-            if value is not _NOTHING or name in info.may_lack:
+            if value is not NOTHING or name in info.may_lack:
                 self._place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
-            if value is not _NOTHING and not hasattr(type(value), "__get__"):
+            if value is not NOTHING and not hasattr(type(value), "__get__"):
                 found.append(value)
         return found
 
@@ -556,17 +538,9 @@ class Survey:
                         self._place("dict", value)
 
 
-_NOTHING = object()
 #: Members of a container that are looked at; more refuse the step.
 _MANY = 100_000
 _ATOMIC_BASES = (torch.Size,)
-
-
-def _lookup(kind: type, name: str) -> Any:
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return _NOTHING
 
 
 def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
@@ -591,8 +565,35 @@ def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
                 break
 
 
+def _module_setattr(survey: Survey, frame: types.FrameType) -> None:
+    """``torch.nn.Module.__setattr__`` and ``__delattr__``: read and write one name, of the module itself, of its three
+    dicts and of its set of buffers that are not saved."""
+    module, name = frame.f_locals["self"], frame.f_locals["name"]
+    if not survey.is_older(module):
+        return
+    space, code = namespace(module) or {}, frame.f_code
+    survey._place("namespace", module, None, code)
+    survey._place("class", module, None, code)
+    owners[id(space)] = type(module).__qualname__
+    survey._place("entry", space, name, code)
+    for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
+        survey._place("lookup", type(module), attribute, code)
+    for kind in ("_parameters", "_buffers", "_modules"):
+        survey._place("entry", space, kind, code)
+        members = space.get(kind)
+        if members is not None:
+            owners[id(members)] = type(module).__qualname__
+            survey._place("entry", members, name, code)
+    survey._place("entry", space, "_non_persistent_buffers_set", code)
+    unsaved = space.get("_non_persistent_buffers_set")
+    if unsaved is not None:
+        survey._place("members", unsaved, None, code)
+
+
 _MODELS: dict[types.CodeType, Callable[[Survey, types.FrameType], None]] = {
     torch.nn.Module.__getattr__.__code__: _module_getattr,
+    torch.nn.Module.__setattr__.__code__: _module_setattr,
+    torch.nn.Module.__delattr__.__code__: _module_setattr,
 }
 
 # Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.
