@@ -5,7 +5,10 @@ import collections
 import contextlib
 import copy
 import functools
+import importlib.machinery
+import importlib.util
 import itertools
+import sys
 import types
 
 import pytest
@@ -468,6 +471,49 @@ def test_a_module_that_makes_containers_anew_in_itself_is_replayed_until_somethi
     assert list(cpu.__dict__) == list(ltc.__dict__) and cpu.was_called is ltc.was_called is True
     assert len(cpu.all_buffers) == len(ltc.all_buffers) and type(cpu.all_buffers) is type(ltc.all_buffers) is list
     assert call.counts[0] >= 8, call.explain()  # replayed before the change, and after
+
+
+def absent(where):
+    """Asks for a module that is not there, by each way to ask."""
+    if where == "import":
+        try:
+            import ltc_is_not_there
+
+            return ltc_is_not_there.FACTOR
+        except ImportError:
+            return 1.0
+    spec = importlib.util.find_spec("ltc_is_not_there")
+    return 1.0 if spec is None else 3.0
+
+
+@pytest.mark.parametrize("how", ["file", "module"])
+@pytest.mark.parametrize("where", ["import", "find_spec"])
+def test_a_step_that_looks_for_a_missing_package_is_replayed_until_that_comes(where, how, tmp_path, monkeypatch):
+    """Whether packages are there is asked at each step by accelerate."""
+    (tmp_path / "ltc_is_not_there.py").write_text("FACTOR = 3.0\n")
+
+    def comes(world):
+        if world.device == "ltc" and how == "file":
+            monkeypatch.syspath_prepend(tmp_path)
+        elif how == "module":
+            module = types.ModuleType("ltc_is_not_there")
+            module.FACTOR, module.__spec__ = 3.0, importlib.machinery.ModuleSpec("ltc_is_not_there", None)
+            monkeypatch.setitem(sys.modules, "ltc_is_not_there", module)
+
+    def make(world):
+        sys.modules.pop("ltc_is_not_there", None)
+        if world.device == "cpu":
+            world.calls = 0
+
+            def step(x):
+                world.calls += 1
+                return x * (1.0 if world.calls <= 6 else 3.0)
+
+            return step
+        return lambda x: x * absent(where)
+
+    call = agree(make, [comes], calls=6, least=4)
+    assert call.counts[0] >= 4, call.explain()
 
 
 def test_a_module_that_counts_its_calls_is_refused_by_the_attribute():
