@@ -161,6 +161,7 @@ impl Device {
         let mut pending = self.0.pending_ops.lock();
         let node = pending.record(signature, operands, numbers, site);
         let age = self.count_raises(signature);
+        node.set_age(age);
         let values: SmallVec<[TraceValue; 2]> = match count {
             1 => SmallVec::from_iter([node]),
             _ => (0..count)

@@ -49,21 +49,29 @@ impl State {
             && layout::is_dense(view.sizes, view.strides)
     }
 
-    /// The current contents; memory nobody wrote becomes a value of its own.
+    /// The layout of memory that nobody wrote, as a value.
+    fn unwritten_layout(&self, view: &View<'_>) -> LayoutRef {
+        let fits = self.layout.as_ref().is_some_and(|l| l.storage_bytes() == self.nbytes);
+        match &self.layout {
+            Some(l) if fits => l.clone(),
+            _ if self.covers(view) => view.layout().into(),
+            _ => {
+                // A flat buffer; of bytes when the element size does not divide it.
+                let whole = view.dtype.size_of() > 0 && self.nbytes.is_multiple_of(view.dtype.size_of());
+                let dtype = if whole { view.dtype } else { DType::U8 };
+                Layout::contiguous(dtype, &[(self.nbytes / dtype.size_of()) as i64]).into()
+            }
+        }
+    }
+
+    /// The current contents, to be read; memory nobody wrote becomes a value of its own.
     fn contents(&mut self, dev: &Device, view: &View<'_>, site: SiteId) -> &TraceValue {
         if self.value.is_none() {
-            let fits = self.layout.as_ref().is_some_and(|l| l.storage_bytes() == self.nbytes);
-            let layout = match &self.layout {
-                Some(l) if fits => l.clone(),
-                _ if self.covers(view) => view.layout().into(),
-                _ => {
-                    // A flat buffer; of bytes when the element size does not divide it.
-                    let whole = view.dtype.size_of() > 0 && self.nbytes.is_multiple_of(view.dtype.size_of());
-                    let dtype = if whole { view.dtype } else { DType::U8 };
-                    Layout::contiguous(dtype, &[(self.nbytes / dtype.size_of()) as i64]).into()
-                }
-            };
-            self.value = Some(empty(dev, layout, site));
+            let layout = self.unwritten_layout(view);
+            let value = self.value.insert(empty(dev, layout, site));
+            // The memory was there before a call that fails, though its value was recorded after it.
+            let since = self.unwritten.filter(|&since| since != dev.ever_raised() && !self.keeps_failures);
+            since.into_iter().for_each(|since| dev.note_first(&mut self.log, since, value));
         }
         self.value.as_ref().expect("invariant: set above")
     }
@@ -251,7 +259,8 @@ impl Storage {
         } else if view.numel() == 0 {
             None
         } else {
-            let base = state.contents(dev, &view, site).clone();
+            let unwritten = || empty(dev, state.unwritten_layout(&view), site);
+            let base = state.value.clone().unwrap_or_else(unwritten);
             state.put(dev, write_view(dev, base, value, &view, site), site)
         };
         drop(state);

@@ -223,6 +223,27 @@ def test_lists_written_in_place_count_their_versions(op, mode):
     agree(versions)
 
 
+@pytest.mark.parametrize("name", ["mul", "div", "add", "pow", "maximum", "lerp", "addcmul"])
+def test_lists_take_numbers_that_are_tensors_of_the_host(name):
+    """As on CUDA: a learning rate that is a tensor of the CPU stands beside gradients on the device."""
+
+    def run(d):
+        x = [torch.tensor([1.0, 2.0], device=d), torch.full((2, 1), 3.0, device=d, dtype=torch.float16)]
+        numbers = [torch.tensor(2.5, dtype=torch.float64), torch.tensor(-3.0)]
+        more = [x] if name in ("lerp", "addcmul") else []
+        function = getattr(torch, f"_foreach_{name}")
+        return [r.cpu() for r in function(x, *more, numbers)], [
+            getattr(torch, f"_foreach_{name}_")(x, *more, numbers),
+            x,
+        ][1]
+
+    assert isinstance(outcome(run, "cpu")[0], list)
+    agree(run)
+    x = [torch.ones(2, device="ltc")]
+    with pytest.raises(RuntimeError, match="same device"):
+        torch._foreach_mul(x, [torch.ones(2)])
+
+
 def test_lists_written_by_an_eager_call_count_their_versions():
     tensors = [torch.ones(2, device="ltc"), torch.ones(1, device="ltc").expand(3)]
     torch_ltc.config.set_force_fallback("_foreach_add_")

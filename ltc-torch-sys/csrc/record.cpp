@@ -75,9 +75,11 @@ struct Flattener {
     }
   }
 
-  bool takes_host_tensors() const {  // as CUDA: indices may live on the host
-    return o.name.rfind("aten::index", 0) == 0 || o.name.rfind("aten::_index", 0) == 0 ||
-        o.name.rfind("aten::_unsafe_index", 0) == 0;
+  // As CUDA: indices may live on the host, and so may numbers in lists that are taken element by element.
+  bool takes_host_tensor(const c10::TensorImpl* ti) const {
+    const auto begins = [&](const char* with) { return o.name.rfind(with, 0) == 0; };
+    return begins("aten::index") || begins("aten::_index") || begins("aten::_unsafe_index") ||
+        (begins("aten::_foreach_") && ti->dim() == 0);
   }
 
   void set_device(c10::DeviceIndex d) {
@@ -95,7 +97,7 @@ struct Flattener {
     if (ti->device_type() != kLazy) {
       TORCH_CHECK(ti->device_type() == c10::DeviceType::CPU, "ltc: unexpected device ", ti->device(), " in ", o.name);
       if (ti->dim() == 0 && !a.write && !in_list) return host_scalar(t);
-      TORCH_CHECK(!a.write && takes_host_tensors(),
+      TORCH_CHECK(!a.write && takes_host_tensor(ti),
                   "Expected all tensors to be on the same device, but found at least two devices, ",
                   c10::Device(kLazy, f.device < 0 ? current_device() : f.device),
                   " and cpu! (when checking arguments of ", o.name, ")");

@@ -177,6 +177,40 @@ fn a_bad_batch_of_a_compiled_step_costs_one_batch() {
 }
 
 #[test]
+fn memory_that_nobody_wrote_is_there_after_a_failed_call_before_its_first_use() {
+    let _alone = alone();
+    let lazy = Lazy::new();
+    let _no_grad = tch::no_grad_guard();
+    type Call = fn(&Tensor) -> Tensor;
+    let uses: [(&str, Call); 4] = [
+        ("read", |e| e + 1),
+        ("part read", |e| e.slice(0, 0, 1, 1) + 1),
+        ("read and written", |e| e.shallow_clone().g_add_scalar_(1.0)),
+        ("part written", |e| e.slice(0, 0, 1, 1).fill_(2.0)),
+    ];
+    // Of one result, and of a result and a generator's state.
+    let fails: [(&str, Call); 2] = [
+        ("index 99", |x| x.gather(0, &x.new_full([1], 99, (Kind::Int64, x.device())), false)),
+        ("p_in", |x| (x + 1).bernoulli()),
+    ];
+    let cases = [0, 5].into_iter().flat_map(|length| uses.iter().map(move |used| (length, used)));
+    let cases = cases.flat_map(|(length, used)| fails.iter().map(move |fail| (length, used, fail)));
+    for (length, (name, used), (words, fail)) in cases {
+        let x = lazy.put(&Tensor::ones([4], (Kind::Float, Device::Cpu)));
+        let mut e = x.new_empty([length], (Kind::Float, x.device()));
+        let bad = fail(&x);
+        let after = used(&e);
+        let told = lazy.get(&bad).expect_err("its values are wrong");
+        assert!(told.to_string().contains(words), "{told}");
+        assert!(lazy.get(&after).is_err() || name.ends_with("written"), "{name}: eager never made it");
+        let got = lazy.get(&e).unwrap_or_else(|told| panic!("{name} of {length}: {told}"));
+        assert_eq!(got.size(), [length]);
+        let one = lazy.get(&(&e.zero_() + 1)).expect("a value");
+        assert_eq!(Vec::<f32>::try_from(&one).expect("floats"), vec![1.0; length as usize], "{name}");
+    }
+}
+
+#[test]
 fn random_programs_go_on_as_eager_ones_after_a_call_that_failed() {
     over_all_operators();
     over_views_and_writes();
