@@ -285,7 +285,7 @@ pub fn unary(op: &str, a: &Tensor) -> Applied {
         "contiguous" => a.f_contiguous(),
         "sum_all" => a.f_sum(None),
         "mean_all" => a.f_mean(None),
-        "max_all" => a.f_max(),
+        "max_all" => a.f_max().and_then(of_either_sign),
         "zeros_like" => a.f_zeros_like(),
         "ones_like" => a.f_ones_like(),
         "flip" => a.f_flip([0]),
@@ -393,6 +393,11 @@ pub fn scalar_in_place(op: &str, a: &mut Tensor, x: f64) -> Applied {
     }
 }
 
+/// With zeros of one sign: which of two zeros is the largest follows in libtorch from where they lie.
+fn of_either_sign(t: Tensor) -> Result<Tensor, tch::TchError> {
+    t.f_add_scalar(0)
+}
+
 /// `op(a, dim, keepdim)`.
 pub fn reduce(op: &str, a: &Tensor, dim: i64, keep: bool) -> Applied {
     match op {
@@ -400,8 +405,8 @@ pub fn reduce(op: &str, a: &Tensor, dim: i64, keep: bool) -> Applied {
         "mean" => a.f_mean_dim(dim, keep, None),
         "argmax" => a.f_argmax(dim, keep),
         "argmin" => a.f_argmin(dim, keep),
-        "amax" => a.f_amax(dim, keep),
-        "amin" => a.f_amin(dim, keep),
+        "amax" => a.f_amax(dim, keep).and_then(of_either_sign),
+        "amin" => a.f_amin(dim, keep).and_then(of_either_sign),
         "prod" => a.f_prod_dim_int(dim, keep, None),
         "any" => a.f_any_dim(dim, keep),
         "all" => a.f_all_dim(dim, keep),
