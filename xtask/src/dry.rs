@@ -103,7 +103,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
         println!("==> tests, with work done {order}");
         let pytest = |tests: &[&str]| {
             let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], tests].concat();
-            python(root, &stand_in, order, &args)
+            python(root, &stand_in, order, options.quick, &args)
         };
         if options.tests.is_empty() {
             pytest(&[TESTS])?;
@@ -120,7 +120,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
         let (program, table) = (format!("{TESTS}/survey.py"), format!("{SOURCES}/layouts.txt"));
         let mut args = vec![program.as_str(), &table];
         args.extend(options.layouts.then_some("--write"));
-        python(root, &stand_in, "early", &args)?;
+        python(root, &stand_in, "early", false, &args)?;
     }
     println!("==> done in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
@@ -236,8 +236,11 @@ fn rust(root: &Path, torch: &Torch, stand_in: &Path) -> Result<()> {
 }
 
 /// Runs Python over the stand-in.
-fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()> {
+fn python(root: &Path, stand_in: &Path, order: &str, quick: bool, args: &[&str]) -> Result<()> {
     let mut command = Command::new(PYTHON);
+    if !quick {
+        command.env("DRY_CUDA_LONG", "1");
+    }
     command.args(args).current_dir(root).envs(ENVIRONMENT);
     let preload = format!("{}:{}", stand_in.display(), stand_in.with_file_name("libdry_nccl.so").display());
     command.env("LD_PRELOAD", preload).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");
