@@ -243,7 +243,7 @@ struct AsOfNoThread {
 
 constexpr int device_assertion = 710;
 
-// Whether a kernel of CUDA's asserts where the CPU's raises this. Some words for a bad index have no class of their own.
+// Whether a kernel of CUDA's asserts where the CPU's raises this. Not every error about an index has the class for it.
 bool is_assertion(const c10::Error& e) {
   if (dynamic_cast<const c10::IndexError*>(&e)) return true;
   const std::string words = e.what_without_backtrace();
