@@ -30,6 +30,24 @@ pub enum BackendError {
     /// The device refused, with its own words.
     #[error("{0}")]
     Device(String),
+    /// The same where eager execution raises an exception of a class of its own, such as for no memory.
+    #[error("{message}")]
+    Refused {
+        /// Exception class eager execution raises.
+        class: ErrorClass,
+        /// The device's words.
+        message: String,
+    },
+}
+
+impl BackendError {
+    /// Class of exception eager execution raises.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            BackendError::Refused { class, .. } => *class,
+            _ => ErrorClass::Runtime,
+        }
+    }
 }
 
 /// A failed operation inside an execution.
@@ -45,6 +63,21 @@ pub struct ExecError {
     /// Position of the operator among the graph nodes of the program that runs, or [`ExecError::ELSEWHERE`].
     pub node: usize,
     /// Where it was recorded; the session fills it in from the failing step's own trace.
+    pub site: SiteId,
+    /// Values that took most of the memory when an operator found none for its result, the largest first.
+    pub largest: Vec<LargeValue>,
+}
+
+/// A value that was in memory while a program ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeValue {
+    /// What it took.
+    pub bytes: usize,
+    /// What made it, and its layout.
+    pub what: String,
+    /// Position of the operator that made it among the graph nodes, or [`ExecError::ELSEWHERE`].
+    pub node: usize,
+    /// Where that was recorded; filled in as [`ExecError::site`].
     pub site: SiteId,
 }
 

@@ -191,6 +191,7 @@ impl Executable for Logged {
                         message,
                         node: i,
                         site: SiteId::default(),
+                        largest: Vec::new(),
                     }))
                 });
             }

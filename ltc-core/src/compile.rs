@@ -106,6 +106,6 @@ pub(crate) fn refused(
     }
     let op = graph.nodes().get(fine).map_or("compile", |n| n.op().name());
     let (op, class, message) = (op.to_owned(), ltc_ir::ErrorClass::Runtime, error.to_string());
-    let error = ExecError { op, class, message, node: fine, site: SiteId::default() };
+    let error = ExecError { op, class, message, node: fine, site: SiteId::default(), largest: Vec::new() };
     Arc::new(Program::new(graph.clone(), Arc::new(Refused::new(graph.clone(), error)), false))
 }

@@ -443,7 +443,14 @@ impl Shared {
         let slice = |offset, buffer: Buffer| {
             self.backend.slice(self.device, &buffer, layout, offset).map_err(|e| {
                 let (op, class, message) = ("slice".into(), ErrorClass::Runtime, e.to_string());
-                Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+                Arc::new(ExecError {
+                    op,
+                    class,
+                    message,
+                    node: ExecError::ELSEWHERE,
+                    site: SiteId::default(),
+                    largest: Vec::new(),
+                })
             })
         };
         let buffer = match slice_at {

@@ -84,7 +84,14 @@ impl Executable for Program {
         let (failed, fine): (Vec<usize>, Vec<usize>) = (0..outputs.len()).partition(|&o| depends(o));
         let (before, after): (Vec<usize>, Vec<usize>) = fine.into_iter().partition(|o| made_at(o) < at);
         let (op, message) = (graph.nodes()[at].op().name().to_owned(), "ordered to fail".to_owned());
-        let error = Arc::new(ExecError { op, class: ErrorClass::Index, message, node: at, site: SiteId::default() });
+        let error = Arc::new(ExecError {
+            op,
+            class: ErrorClass::Index,
+            message,
+            node: at,
+            site: SiteId::default(),
+            largest: Vec::new(),
+        });
         let some = |outputs: &[usize], sink: &mut dyn OutputSink| {
             let (part, params) = graph.part(&outputs.iter().map(|&o| graph.outputs()[o]).collect::<Vec<_>>());
             let params = params.iter().map(|&p| {

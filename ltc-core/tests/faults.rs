@@ -150,7 +150,14 @@ impl Executable for Program {
         let outputs = graph.outputs();
         let message = "ordered to fail: out of memory".to_owned();
         let op = nodes[at].op().name().to_owned();
-        let error = Arc::new(ExecError { op, class: ErrorClass::Runtime, message, node: at, site: SiteId::default() });
+        let error = Arc::new(ExecError {
+            op,
+            class: ErrorClass::Runtime,
+            message,
+            node: at,
+            site: SiteId::default(),
+            largest: Vec::new(),
+        });
         let place = |o: &usize| graph.definition_index(outputs[*o]).unwrap_or(0);
         let (before, lost): (Vec<usize>, Vec<usize>) = (0..outputs.len()).partition(|o| place(o) < at);
         self.some(&before, &inputs, sink);

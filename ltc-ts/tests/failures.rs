@@ -60,6 +60,7 @@ fn a_poisoned_input_fails_what_depends_on_it() {
         message: "boom".into(),
         node: ExecError::ELSEWHERE,
         site: SiteId(7),
+        largest: Vec::new(),
     });
     let poisoned = Input { buffer: Err(failure.clone()), donated: false };
     let told = rig.execute(vec![poisoned, keep(rig.buffer(&ramp(&[4])))]);

@@ -393,6 +393,7 @@ fn a_failed_operand_fails_only_what_depends_on_it() {
         message: "boom".into(),
         node: ltc_backend::ExecError::ELSEWHERE,
         site: ltc_ir::SiteId::default(),
+        largest: Vec::new(),
     };
     let failed = ltc_backend::Input { buffer: Err(error.into()), donated: false };
     let told = rig.execute(vec![failed, donate(rig.buffer(&ramp(&[4])))]);

@@ -121,7 +121,7 @@ fn a_piece_that_fails_fails_the_whole_and_nothing_else() {
     let good = || keep(rig.buffer(&ramp(&sizes)));
     let message = "planted".to_string();
     let (op, class, site) = ("test::op".into(), ErrorClass::Runtime, SiteId::default());
-    let error = Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site });
+    let error = Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site, largest: Vec::new() });
     let bad = || Input { buffer: Err(error.clone()), donated: false };
     let told = rig.execute(vec![bad(), good()]);
     assert_eq!(told.error(0).message, "planted");

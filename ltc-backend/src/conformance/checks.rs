@@ -186,6 +186,7 @@ pub fn failures_poison_only_what_depends_on_them(backend: &dyn Backend) {
         message: "ordered to fail".into(),
         node: ExecError::ELSEWHERE,
         site: SiteId::default(),
+        largest: Vec::new(),
     });
     let params = vec![keep(upload(backend, &layout, &[1.0])), Input { buffer: Err(error), donated: false }];
     let told = run(backend, &g.finish(&[fine, first, second]), params);

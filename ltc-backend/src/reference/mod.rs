@@ -242,6 +242,7 @@ impl Program {
                 message,
                 node: index,
                 site: SiteId::default(),
+                largest: Vec::new(),
             })
         };
         let of_operand = |&o: &ValueId| slots[self.graph.slot(o)].as_ref()?.as_ref().err();
@@ -300,7 +301,14 @@ impl Executable for Program {
         let foreign = |what: &str| {
             let (op, message) = ("inputs".to_owned(), what.to_owned());
             let class = ltc_ir::ErrorClass::Runtime;
-            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+            Arc::new(ExecError {
+                op,
+                class,
+                message,
+                node: ExecError::ELSEWHERE,
+                site: SiteId::default(),
+                largest: Vec::new(),
+            })
         };
         let counts_fit = inputs.params.len() == graph.params().len() && inputs.numbers.len() == graph.number_count();
         let mut slots: Vec<Slot> = vec![None; graph.value_count()];

@@ -113,7 +113,7 @@ impl Executable for Program {
                 ("test::fail", Ok(_)) => {
                     let (op, message) = ("test::fail".to_owned(), "ordered to fail".to_owned());
                     let (class, site) = (ErrorClass::Index, SiteId::default());
-                    Err(Arc::new(ExecError { op, class, message, node: i, site }))
+                    Err(Arc::new(ExecError { op, class, message, node: i, site, largest: Vec::new() }))
                 }
                 (_, Ok(operands)) => Ok(operands.first().copied().unwrap_or(0)),
             };

@@ -128,7 +128,7 @@ impl Executable for Program {
             let results = operands.and_then(|operands| {
                 self.rank.run(node, &operands, numbers).map_err(|message| {
                     let (op, class, site) = (node.op().name().to_owned(), ErrorClass::Runtime, SiteId::default());
-                    Arc::new(ExecError { op, class, message, node: index, site })
+                    Arc::new(ExecError { op, class, message, node: index, site, largest: Vec::new() })
                 })
             });
             if let Err(error) = &results {

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import re
 import subprocess
 import sys
 import time
@@ -276,6 +277,47 @@ def child(text, **environment):
         text=True,
         timeout=120,
     )
+
+
+NO_MEMORY = """
+torch_ltc._ltc.set_place_key("Fake")
+def said(call):
+    try:
+        call()
+    except torch.OutOfMemoryError as error:
+        return str(error)
+
+def step():
+    x = torch.ones(1 << 20).to("ltc:1")
+    large = x.expand(6, 1 << 20) * 2  # line of the largest
+    small = x + 1
+    y = large.exp()
+    return ((y + large) * small - x).sum()
+
+found = said(lambda: step().item())
+assert "CUDA out of memory. Tried to allocate" in found, found
+head, largest = found.split("the largest values were:")
+print(largest)
+assert said(lambda: torch.ones(1 << 25).to("ltc:1")), "of an upload"
+x = torch.ones(1 << 22).to("ltc:1")
+assert said(lambda: [x.nonzero() for _ in range(2)]), "of what runs at once"
+assert (x[:4] * 3).sum().item() == 12
+torch.ltc.synchronize(1)
+# Memory that libtorch keeps is given back, and asked for once more, before it says so.
+stand_in.fail_allocation(1)
+assert (x[:3].exp2() + 1).sum().item() == 9
+"""
+
+
+def test_no_memory_names_the_largest_values_and_where_they_were_made():
+    done = child(NO_MEMORY, DRY_CUDA_MEMORY="64", LTC_FUSION="0")
+    assert done.returncode == 0, done.stderr
+    first, *others = done.stdout.strip().splitlines()
+    assert re.fullmatch(
+        r"24.0 MiB: aten::mul.Tensor, f32\[6, ?1048576\], recorded at <string>:12 in step", first.strip()
+    )
+    assert "4.0 MiB: an input, f32[1048576]" in "\n".join(others), done.stdout
+    assert sum("aten::add.Tensor" in line and ":13 in step" in line for line in others) == 1, done.stdout
 
 
 LOSE = """

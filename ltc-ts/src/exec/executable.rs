@@ -79,7 +79,14 @@ impl TsExecutable {
         let lower = || Program::lower_for(self.program.graph(), &self.target.plain()).map(Arc::new);
         self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
             let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
-            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
+            Arc::new(ExecError {
+                op,
+                class,
+                message,
+                node: ExecError::ELSEWHERE,
+                site: SiteId::default(),
+                largest: Vec::new(),
+            })
         })
     }
 
