@@ -333,7 +333,12 @@ scale = kernel(HOST_KERNEL, "scale")
 launch(scale, 2, 4, pinned, 3.0, 5)
 torch.cuda.synchronize()
 print(pinned.tolist()[0])
-launch(scale, 2, 4, eval(os.environ["GIVEN"]), 3.0, 5)
+try:
+    # Work that is done at once is answered by its launch.
+    launch(scale, 2, 4, eval(os.environ["GIVEN"]), 3.0, 5)
+    assert LATE
+except RuntimeError as e:
+    assert "700" in str(e) and not LATE
 try:
     torch.cuda.synchronize()
 except torch.AcceleratorError as e:
