@@ -57,6 +57,10 @@ class Code(NamedTuple):
     quiet: bool
     serial: int
 
+    def opening(self) -> "Code":
+        """The same, of an object all of whose attributes it may read."""
+        return self._replace(all_attributes=True, serial=-1 - self.serial)
+
 
 _codes: dict[types.CodeType, Code] = {}
 
