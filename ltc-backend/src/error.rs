@@ -84,4 +84,16 @@ pub struct LargeValue {
 impl ExecError {
     /// Not a node of the program that runs: the failure came in with an input.
     pub const ELSEWHERE: usize = usize::MAX;
+
+    /// A failure of an operator that is no node of the program that runs.
+    pub fn new(op: impl Into<String>, class: ErrorClass, message: impl Into<String>) -> ExecError {
+        let (op, message) = (op.into(), message.into());
+        ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default(), largest: Vec::new() }
+    }
+
+    /// The same of the operator at a position among the graph nodes.
+    #[must_use]
+    pub fn at(self, node: usize) -> ExecError {
+        ExecError { node, ..self }
+    }
 }

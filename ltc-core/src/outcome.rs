@@ -252,16 +252,8 @@ impl<'a> Sink<'a> {
 
     /// The backend panicked: nothing that was not told is there.
     pub(crate) fn panicked(&mut self) {
-        let (op, message) = ("program".into(), "the backend panicked; see stderr".to_owned());
-        let error = ExecError {
-            op,
-            class: ErrorClass::Runtime,
-            message,
-            node: 0,
-            site: SiteId::default(),
-            largest: Vec::new(),
-        };
-        let error = Arc::new(error);
+        let error = ExecError::new("program", ErrorClass::Runtime, "the backend panicked; see stderr");
+        let error = Arc::new(error.at(0));
         self.first = Some((0, error.clone()));
         for (output, cell) in self.outputs.iter().enumerate() {
             if !cell.is_ready() && !self.lost.iter().any(|(o, _)| *o == output) {

@@ -113,8 +113,7 @@ pub(super) struct Run<'a> {
 const LARGEST: usize = 5;
 
 pub(super) fn input_failure(message: String) -> ExecError {
-    let (op, class) = ("ltc::data".into(), ErrorClass::Runtime);
-    ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default(), largest: Vec::new() }
+    ExecError::new("ltc::data", ErrorClass::Runtime, message)
 }
 
 impl<'a> Run<'a> {
@@ -377,10 +376,12 @@ impl Run<'_> {
 
     pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {
         let (node, TorchError { class, message }) = (instr.node as usize, error);
-        let op = self.program.lowered.nodes()[node].op().name().into();
-        let node = self.recorded_node(node);
-        let largest = if class == ErrorClass::OutOfMemory { self.largest_before(instr) } else { Vec::new() };
-        Arc::new(ExecError { op, class, message, node, site: SiteId::default(), largest })
+        let op = self.program.lowered.nodes()[node].op().name();
+        let mut error = ExecError::new(op, class, message).at(self.recorded_node(node));
+        if class == ErrorClass::OutOfMemory {
+            error.largest = self.largest_before(instr);
+        }
+        Arc::new(error)
     }
 
     fn recorded_node(&self, node: usize) -> usize {
