@@ -38,7 +38,7 @@ mod trial;
 use std::sync::Arc;
 
 pub use buffer::{Buffer, HostTensor};
-pub use error::{BackendError, ExecError};
+pub use error::{BackendError, ExecError, LargeValue};
 pub use fence::Fence;
 use ltc_ir::{Graph, LayoutRef};
 #[cfg(feature = "reference")]

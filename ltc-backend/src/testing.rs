@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use ltc_ir::{ErrorClass, Graph, LayoutRef, SiteId};
+use ltc_ir::{ErrorClass, Graph, LayoutRef};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, Fence, HostTensor, Inputs, OutputSink};
@@ -183,15 +183,8 @@ impl Executable for Logged {
             let mut error = of_operands.min_by_key(|e| e.node);
             if behaviour == Behaviour::FailOp(node.op().name().into()) {
                 error = error.or_else(|| {
-                    let message = "ordered to fail".to_owned();
-                    let op = node.op().name().to_owned();
-                    Some(Arc::new(ExecError {
-                        op,
-                        class: ErrorClass::Runtime,
-                        message,
-                        node: i,
-                        site: SiteId::default(),
-                    }))
+                    let error = ExecError::new(node.op().name(), ErrorClass::Runtime, "ordered to fail");
+                    Some(Arc::new(error.at(i)))
                 });
             }
             error.iter().for_each(|error| sink.failed(error));

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use ltc_backend::{Backend, BackendError, DeviceIndex, ExecError};
-use ltc_ir::{Canonical, Graph, SiteId};
+use ltc_ir::{Canonical, Graph};
 
 use crate::{
     cache::Program, cell::DataCell, event::Event, metrics, outcome::Refused, runtime::Runtime, shape_family::Sizes,
@@ -105,7 +105,6 @@ pub(crate) fn refused(
         *(if compiles(half) { &mut fine } else { &mut not }) = half;
     }
     let op = graph.nodes().get(fine).map_or("compile", |n| n.op().name());
-    let (op, class, message) = (op.to_owned(), ltc_ir::ErrorClass::Runtime, error.to_string());
-    let error = ExecError { op, class, message, node: fine, site: SiteId::default() };
+    let error = ExecError::new(op, ltc_ir::ErrorClass::Runtime, error.to_string()).at(fine);
     Arc::new(Program::new(graph.clone(), Arc::new(Refused::new(graph.clone(), error)), false))
 }

@@ -16,12 +16,14 @@ pub enum Error {
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// An operation failed while a program ran; everything that depends on it fails with the same error.
-    #[error("{error}{}", .site.as_ref().map(|s| format!("\n  recorded at {s}")).unwrap_or_default())]
+    #[error("{error}{}{largest}", .site.as_ref().map(|s| format!("\n  recorded at {s}")).unwrap_or_default())]
     Exec {
         /// Operator, exception class and message.
         error: Arc<ExecError>,
         /// Where the operation was recorded.
         site: Option<String>,
+        /// The largest values then, if there was no memory: lines, each of which begins with a new one.
+        largest: String,
     },
     /// An extracted computation was run on another number of inputs.
     #[error("a computation of {wanted} inputs was run on {given}")]
@@ -65,11 +67,10 @@ impl Error {
             Error::Exec { error, .. } => error.class,
             Error::Setting(_) => ErrorClass::Value,
             Error::Interrupted => ErrorClass::Interrupted,
-            Error::Backend(_)
-            | Error::InputCount { .. }
-            | Error::DeviceMismatch { .. }
-            | Error::InPlaceGradient
-            | Error::NoGradient(_) => ErrorClass::Runtime,
+            Error::Backend(error) => error.class(),
+            Error::InputCount { .. } | Error::DeviceMismatch { .. } | Error::InPlaceGradient | Error::NoGradient(_) => {
+                ErrorClass::Runtime
+            }
         }
     }
 }

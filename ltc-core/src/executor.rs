@@ -9,7 +9,7 @@ use std::{
 };
 
 use ltc_backend::{Backend, Buffer, DeviceIndex, ExecError, Fence, Input, Inputs};
-use ltc_ir::{ErrorClass, LayoutRef, SiteId};
+use ltc_ir::{LayoutRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{
@@ -441,10 +441,8 @@ impl Shared {
         let Argument { data, donated, slice_at } = argument;
         let buffer = if donated { data.take() } else { data.wait() };
         let slice = |offset, buffer: Buffer| {
-            self.backend.slice(self.device, &buffer, layout, offset).map_err(|e| {
-                let (op, class, message) = ("slice".into(), ErrorClass::Runtime, e.to_string());
-                Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
-            })
+            let slice = self.backend.slice(self.device, &buffer, layout, offset);
+            slice.map_err(|e| Arc::new(ExecError::new("slice", e.class(), e.to_string())))
         };
         let buffer = match slice_at {
             Some(offset) => buffer.and_then(|whole| slice(offset, whole)),

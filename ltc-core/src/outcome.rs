@@ -107,7 +107,9 @@ impl<'a> Sink<'a> {
         if let Some((node, error)) = &mut self.first {
             // A failure of this program gets the site of this very step's recording.
             let site = self.sites.get(*node).copied().unwrap_or_default();
-            *error = Arc::new(ExecError { site, node: ExecError::ELSEWHERE, ..(**error).clone() });
+            let mut told = ExecError { site, node: ExecError::ELSEWHERE, ..(**error).clone() };
+            told.largest.iter_mut().for_each(|v| v.site = self.sites.get(v.node).copied().unwrap_or_default());
+            *error = Arc::new(told);
             (self.keep)(error);
         }
         let (lost, first) = (std::mem::take(&mut self.lost), self.first.clone());
@@ -250,9 +252,8 @@ impl<'a> Sink<'a> {
 
     /// The backend panicked: nothing that was not told is there.
     pub(crate) fn panicked(&mut self) {
-        let (op, message) = ("program".into(), "the backend panicked; see stderr".to_owned());
-        let error = ExecError { op, class: ErrorClass::Runtime, message, node: 0, site: SiteId::default() };
-        let error = Arc::new(error);
+        let error = ExecError::new("program", ErrorClass::Runtime, "the backend panicked; see stderr");
+        let error = Arc::new(error.at(0));
         self.first = Some((0, error.clone()));
         for (output, cell) in self.outputs.iter().enumerate() {
             if !cell.is_ready() && !self.lost.iter().any(|(o, _)| *o == output) {

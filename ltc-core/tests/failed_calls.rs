@@ -7,7 +7,7 @@ use ltc_backend::{
     Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink, ReferenceBackend,
 };
 use ltc_core::{Config, Device, Error, Index, LazyTensor, Session};
-use ltc_ir::{DType, ErrorClass, Graph, LayoutRef, SiteId};
+use ltc_ir::{DType, ErrorClass, Graph, LayoutRef};
 use parking_lot::Mutex;
 
 /// Where the reference backend is made to fail.
@@ -83,8 +83,8 @@ impl Executable for Program {
         let made_at = |o: &usize| graph.definition_index(outputs[*o]).unwrap_or(0);
         let (failed, fine): (Vec<usize>, Vec<usize>) = (0..outputs.len()).partition(|&o| depends(o));
         let (before, after): (Vec<usize>, Vec<usize>) = fine.into_iter().partition(|o| made_at(o) < at);
-        let (op, message) = (graph.nodes()[at].op().name().to_owned(), "ordered to fail".to_owned());
-        let error = Arc::new(ExecError { op, class: ErrorClass::Index, message, node: at, site: SiteId::default() });
+        let op = graph.nodes()[at].op().name();
+        let error = Arc::new(ExecError::new(op, ErrorClass::Index, "ordered to fail").at(at));
         let some = |outputs: &[usize], sink: &mut dyn OutputSink| {
             let (part, params) = graph.part(&outputs.iter().map(|&o| graph.outputs()[o]).collect::<Vec<_>>());
             let params = params.iter().map(|&p| {

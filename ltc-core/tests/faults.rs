@@ -24,7 +24,7 @@ use ltc_core::{
     Config, Error, LazyTensor, Session,
     nn::{Linear, Optimizer, Sgd, SgdConfig, Vars},
 };
-use ltc_ir::{ErrorClass, Graph, LayoutRef, SiteId};
+use ltc_ir::{ErrorClass, Graph, LayoutRef};
 
 /// What is counted, and can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,9 +148,8 @@ impl Executable for Program {
             return self.all.execute(inputs, sink);
         };
         let outputs = graph.outputs();
-        let message = "ordered to fail: out of memory".to_owned();
-        let op = nodes[at].op().name().to_owned();
-        let error = Arc::new(ExecError { op, class: ErrorClass::Runtime, message, node: at, site: SiteId::default() });
+        let (op, message) = (nodes[at].op().name(), "ordered to fail: out of memory");
+        let error = Arc::new(ExecError::new(op, ErrorClass::Runtime, message).at(at));
         let place = |o: &usize| graph.definition_index(outputs[*o]).unwrap_or(0);
         let (before, lost): (Vec<usize>, Vec<usize>) = (0..outputs.len()).partition(|o| place(o) < at);
         self.some(&before, &inputs, sink);

@@ -34,6 +34,8 @@ class Tally:
     checks: int = 0
     values: int = 0
     bitwise: int = 0
+    #: Whether the device was lost, so that nothing more can be compared in this process.
+    lost: bool = False
     fallbacks: Counter = field(default_factory=Counter)
     flags: dict = field(default_factory=dict)
 
@@ -70,6 +72,7 @@ class Checker:
         self.name = database.name(op)
         self.tally = Tally()
         self.host_arguments = op.name in database.HOST_ARGUMENTS
+        self.device = getattr(options, "device", "ltc")
 
     def run(self):
         """All dtypes, all phases."""
@@ -118,7 +121,7 @@ class Checker:
         self.at(f"{phase} {self.word} sample {self.number}: {self.repro}")
 
     def _both(self, sample, function):
-        cpu, ltc = (Call(function, sample, device, self.host_arguments) for device in ("cpu", "ltc"))
+        cpu, ltc = (Call(function, sample, device, self.host_arguments) for device in ("cpu", self.device))
         self.home = ltc.home()
         return cpu, ltc
 
@@ -156,7 +159,7 @@ class Checker:
             return
         outcomes = []
         calls = self._both(sample, self.op)
-        self.home = "ltc"
+        self.home = torch.device(self.device).type
         for call in calls:
             outs = [_buffer(h, form).to(call.device) for h in results]
             if form == "strided":
@@ -177,6 +180,8 @@ class Checker:
             a, b = attempt(cpu.call), attempt(ltc.call)
             if a.error is not None:
                 self._compare(a, b)
+            if self.tally.lost:
+                return
 
     def _compare(self, cpu, ltc, cpu_call=None, ltc_call=None, note=""):
         """Whether both outcomes agree; tells about each difference."""
@@ -199,6 +204,7 @@ class Checker:
 
     def _compare_errors(self, cpu, ltc, note):
         a, b = cpu.error, ltc.error
+        self.tally.lost |= isinstance(b, torch.AcceleratorError)
         if a is None:
             return self._wrong("raises", f"{type(b).__name__}: {_line(b)}", note)
         if b is None:
@@ -265,6 +271,7 @@ class Call:
 
     def __init__(self, function, sample, device, host_arguments):
         self.function, self.device = function, device
+        self.kind = torch.device(device).type
         self.arguments = move(sample, device, host_arguments)
         self.result = None
 
@@ -278,8 +285,8 @@ class Call:
         """Where results belong: on the device, unless no argument names it or lies there (a factory without
         `device=`)."""
         leaves = tree_leaves(self.arguments)
-        at_home = any(isinstance(t, torch.Tensor) and t.device.type == self.device for t in leaves)
-        return self.device if at_home or self.arguments[2].get("device") is not None else "cpu"
+        at_home = any(isinstance(t, torch.Tensor) and t.device.type == self.kind for t in leaves)
+        return self.kind if at_home or self.arguments[2].get("device") is not None else "cpu"
 
     def aliases(self, results):
         """For each result the position of the argument whose memory it shares, or None."""

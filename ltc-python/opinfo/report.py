@@ -16,8 +16,8 @@ def read(path):
 
 
 def expectations(path):
-    """The exceptions: tables with `entry` (a trailing * matches the rest), `reason`, and optionally `phases` and
-    `dtypes`."""
+    """The exceptions: tables with `entry` (a trailing * matches the rest), `reason`, and optionally `phases`, `dtypes`,
+    `kind` of failure and what its message `says`."""
     return _tables(path, "expect", "entry")
 
 
@@ -94,6 +94,8 @@ def _covers(expectation, name, failure):
         _names(expectation, name)
         and failure["phase"] in expectation.get("phases", [failure["phase"]])
         and failure["dtype"] in expectation.get("dtypes", [failure["dtype"]])
+        and failure["kind"] == expectation.get("kind", failure["kind"])
+        and expectation.get("says", "") in failure["message"]
     )
 
 

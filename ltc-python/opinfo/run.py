@@ -29,10 +29,12 @@ def arguments(argv=None):
     p.add_argument("--results", type=Path, default=Path("target/opinfo.jsonl"), help="where the results go")
     p.add_argument("--resume", action="store_true", help="keep the results there and run only the entries they lack")
     p.add_argument("--rerun-failures", action="store_true", help="like --resume, and run again what failed there")
-    p.add_argument("--expected", type=Path, default=HERE / "expected_failures.toml")
+    p.add_argument("--device", default="ltc", help="what is compared with the CPU, such as ltc:1")
+    p.add_argument("--expected", type=Path, action="append", help="exceptions (default: expected_failures.toml)")
     p.add_argument("--digest", type=Path, help="write failures grouped by cause to this file")
     p.add_argument("--batch", type=int, default=100, help="entries per worker process")
     options = p.parse_args(argv)
+    options.expected = options.expected or [HERE / "expected_failures.toml"]
     if options.quick:
         options.samples, options.dtypes = 2, "float32"
         options.entries = options.entries or (HERE / "quick.txt").read_text().split()
@@ -44,9 +46,8 @@ class Worker:
 
     def __init__(self, options):
         read, write = os.pipe()
-        config = dict(
-            samples=options.samples, phases=options.phases.split(","), dtypes=options.dtypes.split(","), fd=write
-        )
+        lists = dict(phases=options.phases.split(","), dtypes=options.dtypes.split(","))
+        config = dict(samples=options.samples, device=options.device, fd=write, **lists)
         errors = (os.devnull, "w") if options.quick else (options.results.with_suffix(".stderr"), "a")
         self.errors = open(*errors)  # noqa: SIM115  (as long as the process)
         self.process = subprocess.Popen(
@@ -60,7 +61,7 @@ class Worker:
             env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
         )
         os.close(write)
-        self.fd, self.rest, self.served = read, b"", 0
+        self.fd, self.rest, self.served, self.lost = read, b"", 0, False
         started, _ = self._until("ready", _START_LIMIT, lambda row: None)
         if not started:
             raise RuntimeError(f"the worker did not start (exit {self.process.poll()})")
@@ -94,6 +95,7 @@ class Worker:
             )
             row = dict(done=name, category="?", checks=0, values=0, bitwise=0, flags={}, fallbacks={}, harness=None)
             row["seconds"] = round(time.monotonic() - start, 2)
+        self.lost = row.pop("lost", False)
         return {"entry": row.pop("done"), **row, "failures": failures}
 
     def _until(self, key, limit, collect):
@@ -114,12 +116,12 @@ class Worker:
             self.rest += data
 
     def alive(self):
-        """Whether it can take another entry."""
-        return self.process.poll() is None
+        """Whether it can take another entry: it is there, and so is its device."""
+        return self.process.poll() is None and not self.lost
 
     def close(self):
         """Ends the process."""
-        if self.alive():
+        if self.process.poll() is None:
             self.process.stdin.close()
             try:
                 self.process.wait(10)
@@ -201,7 +203,8 @@ def main(argv=None):
     """Runs, prints the table, and returns the exit status: 0 when the only failures are the expected ones."""
     options = arguments(argv)
     rows = run(options)
-    listed, eager = report.expectations(options.expected), report.eager_operators(options.expected)
+    listed = [e for path in options.expected for e in report.expectations(path)]
+    eager = [e for path in options.expected for e in report.eager_operators(path)]
     phases, dtypes = options.phases.split(","), options.dtypes.split(",")
     verdict = report.judge(rows, listed, phases, dtypes, eager, options.samples)
     print(report.table(rows, verdict))

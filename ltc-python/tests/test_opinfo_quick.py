@@ -90,6 +90,10 @@ def test_exceptions_cover_their_failures_and_go_stale():
     assert verdict.passed() and list(verdict.expected) == ["ab"]
     verdict = report.judge([row("ab"), row("b", failure)], listed, phases, ["bool", "int64"])
     assert not verdict.passed() and list(verdict.unexpected) == ["b"] and len(verdict.stale) == 2
+    failure["message"] = "the driver is not there"
+    for more, covers in (({"kind": "value"}, True), ({"kind": "raises"}, False), ({"says": "driver"}, True)):
+        verdict = report.judge([row("a", failure)], [{"entry": "a", "reason": "r", **more}], phases, dtypes)
+        assert verdict.passed() is covers and bool(verdict.stale) is not covers
 
 
 def test_an_operator_that_runs_eagerly_must_be_listed_and_listed_ones_go_stale():
@@ -137,9 +141,9 @@ def test_a_hang_is_a_failure_of_its_entry(tmp_path):
 
 
 def test_exceptions_are_well_formed():
-    listed = report.expectations(ROOT / "opinfo" / "expected_failures.toml")
     names = database.entries()
-    listed += report.eager_operators(ROOT / "opinfo" / "expected_failures.toml")
+    files = [ROOT / "opinfo" / name for name in ("expected_failures.toml", "expected_on_cuda.toml")]
+    listed = [e for file in files for read in (report.expectations, report.eager_operators) for e in read(file)]
     assert all(any(report._names(e, n) for n in names) for e in listed), json.dumps(listed)
 
 

@@ -55,9 +55,9 @@ impl From<tch::TchError> for Error {
 pub(crate) fn to_torch(e: ltc_core::Error) -> TorchError {
     let class = e.class();
     let message = match &e {
-        ltc_core::Error::Exec { error, site } => {
+        ltc_core::Error::Exec { error, site, largest } => {
             let site = site.as_ref().map(|s| format!("\n  recorded at {s}")).unwrap_or_default();
-            format!("{} (raised while running {}){site}", error.message, error.op)
+            format!("{} (raised while running {}){site}{largest}", error.message, error.op)
         }
         other => other.to_string(),
     };

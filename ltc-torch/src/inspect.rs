@@ -44,7 +44,7 @@ pub struct Computation {
 }
 
 fn host_tensor(cell: &DataCell) -> Result<Tensor, Error> {
-    let buffer = cell.wait().map_err(|error| ltc_core::Error::Exec { error, site: None })?;
+    let buffer = cell.wait().map_err(|error| ltc_core::Error::Exec { error, site: None, largest: String::new() })?;
     let tensor = buffer.get::<TchBuffer>().and_then(TchBuffer::tensor);
     let tensor = tensor.ok_or_else(|| Error::Call("a value is not a tensor".into()))?;
     Ok(at_place(&tensor, Place::Cpu)?)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ltc_backend::{DeviceIndex, MemoryReset};
+use ltc_backend::{BackendError, DeviceIndex, MemoryReset};
 use ltc_core::{Device, Marker, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
 use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
@@ -47,7 +47,8 @@ impl LtcRecorder {
     }
 
     fn import_value(&self, device: u16, given: Tensor, layout: LayoutRef) -> Result<TraceValue, TorchError> {
-        let buffer = self.backend.wrap(DeviceIndex(device), given).map_err(|e| TorchError::runtime(e.to_string()))?;
+        let refused = |e: BackendError| TorchError { class: e.class(), message: e.to_string() };
+        let buffer = self.backend.wrap(DeviceIndex(device), given).map_err(refused)?;
         let value = self.device(device)?.import(layout, buffer);
         capture_log::uploaded(&value);
         Ok(value)

@@ -43,7 +43,7 @@ fn bytes(bytes: u64) -> usize {
 }
 
 fn lost(error: TorchError) -> BackendError {
-    BackendError::Device(error.message)
+    BackendError::Refused { class: error.class, message: error.message }
 }
 
 impl TsBackend {

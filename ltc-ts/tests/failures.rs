@@ -54,13 +54,8 @@ fn a_poisoned_input_fails_what_depends_on_it() {
     let (x, y) = (g.param(&l), g.param(&l));
     let (a, b) = (g.relu(x, &l), g.relu(y, &l));
     let rig = Rig::new(g.finish(&[a, b, x]));
-    let failure = Arc::new(ExecError {
-        op: "aten::somewhere".into(),
-        class: ErrorClass::Index,
-        message: "boom".into(),
-        node: ExecError::ELSEWHERE,
-        site: SiteId(7),
-    });
+    let failure =
+        Arc::new(ExecError { site: SiteId(7), ..ExecError::new("aten::somewhere", ErrorClass::Index, "boom") });
     let poisoned = Input { buffer: Err(failure.clone()), donated: false };
     let told = rig.execute(vec![poisoned, keep(rig.buffer(&ramp(&[4])))]);
     assert!(Arc::ptr_eq(&told.error(0), &failure) && Arc::ptr_eq(&told.error(2), &failure));

@@ -387,13 +387,7 @@ fn a_failed_operand_fails_only_what_depends_on_it() {
     let (x, y) = (g.relu(p, &shape), g.relu(q, &shape));
     let z = g.add(x, y, &shape);
     let rig = Rig::with(config(true), g.finish(&[x, y, z]));
-    let error = ltc_backend::ExecError {
-        op: "aten::somewhere".into(),
-        class: ltc_ir::ErrorClass::Index,
-        message: "boom".into(),
-        node: ltc_backend::ExecError::ELSEWHERE,
-        site: ltc_ir::SiteId::default(),
-    };
+    let error = ltc_backend::ExecError::new("aten::somewhere", ltc_ir::ErrorClass::Index, "boom");
     let failed = ltc_backend::Input { buffer: Err(error.into()), donated: false };
     let told = rig.execute(vec![failed, donate(rig.buffer(&ramp(&[4])))]);
     assert_eq!(rig.program.program().step_count(), 1);

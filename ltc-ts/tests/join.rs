@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::*;
 use ltc_backend::{ExecError, Executable, Input, Inputs};
-use ltc_ir::{ArgFlags, ArgWriter, ErrorClass, Graph, SiteId, ValueId, passes::Switches};
+use ltc_ir::{ArgFlags, ArgWriter, ErrorClass, Graph, ValueId, passes::Switches};
 use ltc_ts::{Fusion, TsConfig};
 use proptest::prelude::*;
 use tch::Tensor;
@@ -119,9 +119,7 @@ fn a_piece_that_fails_fails_the_whole_and_nothing_else() {
     let rig = rig(Switches::default(), &g.finish(&[all, c]));
     assert_eq!(joins(&rig), 1);
     let good = || keep(rig.buffer(&ramp(&sizes)));
-    let message = "planted".to_string();
-    let (op, class, site) = ("test::op".into(), ErrorClass::Runtime, SiteId::default());
-    let error = Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site });
+    let error = Arc::new(ExecError::new("test::op", ErrorClass::Runtime, "planted"));
     let bad = || Input { buffer: Err(error.clone()), donated: false };
     let told = rig.execute(vec![bad(), good()]);
     assert_eq!(told.error(0).message, "planted");

@@ -3,6 +3,7 @@
 // Kernels that are not libtorch's have host versions, and those are run. A module is a shared object of the host: the
 // image that `cuModuleLoadData` takes is its path, as text that begins with `/`. For a kernel `f` it has
 //     extern "C" const unsigned f_parameters;  // all of eight bytes, as CUDA copies them when the kernel is launched
+//     extern "C" const bool f_pointers[];      // which of them are addresses; a GPU has to reach each
 //     extern "C" void f_run(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes, void** parameters);
 // Images that are no path, such as machine code that libtorch made, are accepted, and launches of their kernels noted.
 #include <dlfcn.h>
@@ -21,6 +22,7 @@ struct Function {
   std::string name;
   Run* run = nullptr;
   unsigned parameters = 0;
+  const bool* pointers = nullptr;
 };
 
 static CUresult load(CUmodule* out, const void* image) {
@@ -39,17 +41,42 @@ static CUresult find(CUfunction* out, const Module& module, const std::string& n
   if (module.library) {
     f.run = (Run*)dlsym(module.library, (name + "_run").c_str());
     auto* parameters = (const unsigned*)dlsym(module.library, (name + "_parameters").c_str());
-    if (!f.run || !parameters) return CUDA_ERROR_NOT_FOUND;
+    f.pointers = (const bool*)dlsym(module.library, (name + "_pointers").c_str());
+    if (!f.run || !parameters || !f.pointers) return CUDA_ERROR_NOT_FOUND;
     f.parameters = *parameters;
   }
   *out = (CUfunction) new Function(f);
   return CUDA_SUCCESS;
 }
 
+// Memory of the GPU itself, or pinned memory of the host. Who has no elements may say so by a null.
+static bool is_reached(const Function& f, const std::vector<uint64_t>& parameters, int device) {
+  for (unsigned i = 0; i < f.parameters; i++) {
+    if (!f.pointers[i] || parameters[i] == 0) continue;
+    const Block* block = block_of((void*)parameters[i]);
+    if (!block || (block->type == cudaMemoryTypeDevice && block->device != device)) return false;
+  }
+  return true;
+}
+
+// The planted mistakes of whoever launches.
+static cudaStream_t mistaken(std::vector<uint64_t>& parameters, const Function& f, cudaStream_t stream) {
+  static uint64_t memory_of_the_host[1024] = {};
+  if (has(Mistake::HostPointer) && f.parameters && f.pointers[0]) parameters[0] = (uint64_t)memory_of_the_host;
+  if (!has(Mistake::OtherStream)) return stream;
+  static std::map<int, cudaStream_t> others;
+  auto [other, is_new] = others.try_emplace(of(stream).device);
+  if (is_new) cudaStreamCreateWithFlags(&other->second, cudaStreamNonBlocking);
+  return other->second;
+}
+
 static cudaError_t launch(const Function& f, const Shape& shape, unsigned shared, cudaStream_t stream, void** given) {
   if (!f.run) return launch(f.name, shape, of(stream), {});
   auto held = std::make_shared<std::vector<uint64_t>>(f.parameters);
   for (unsigned i = 0; i < f.parameters; i++) memcpy(&(*held)[i], given[i], 8);
+  stream = mistaken(*held, f, stream);
+  if (!is_reached(f, *held, of(stream).device))
+    return launch(f.name, shape, of(stream), [] { state().lost = cudaErrorIllegalAddress; });
   return launch(f.name, shape, of(stream), [run = f.run, shape, shared, held] {
     std::vector<void*> parameters;
     for (uint64_t& word : *held) parameters.push_back(&word);

@@ -84,13 +84,29 @@ enum class Count {
   Number
 };
 
+// A mistake of a caller's, as the stand-in would see it: such a call does nothing, or another thing. With each of them,
+// tests of ltc have to fail.
+enum class Mistake {
+  None,
+  WaitEvent,          // a stream does not wait for an event of another one
+  RecordEvent,        // an event is not recorded
+  SynchronizeEvent,   // the host does not wait for an event
+  QueryEvent,         // an event is taken to be reached: what it guards is reused too early
+  SynchronizeStream,  // the host does not wait for a stream
+  OtherStream,        // a kernel is put on a stream that nobody waits for
+  HostPointer,        // a kernel is given memory of the host
+  Barrier,            // a kernel has no barriers (nvrtc.cpp)
+  Number
+};
+
 // Switches of the environment; docs/cuda.md lists them.
 struct Switches {
-  bool early = false;  // DRY_CUDA_ORDER
-  int arch = 90;       // DRY_CUDA_ARCH
-  int devices = 2;     // DRY_CUDA_DEVICES
-  size_t memory = 0;   // DRY_CUDA_MEMORY, in bytes here
-  bool log = false;    // DRY_CUDA_LOG
+  bool early = false;               // DRY_CUDA_ORDER
+  int arch = 90;                    // DRY_CUDA_ARCH
+  int devices = 2;                  // DRY_CUDA_DEVICES
+  size_t memory = 0;                // DRY_CUDA_MEMORY, in bytes here
+  bool log = false;                 // DRY_CUDA_LOG
+  Mistake mistake = Mistake::None;  // DRY_CUDA_MISTAKE
 };
 
 struct State {
@@ -115,6 +131,7 @@ struct Thread {
 };
 inline thread_local Thread current;
 
+inline bool has(Mistake mistake) { return state().switches.mistake == mistake; }
 inline void count(Count what, uint64_t n = 1) { state().counts[(int)what] += n; }
 
 // ---- streams.cpp ----

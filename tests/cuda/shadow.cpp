@@ -243,6 +243,14 @@ struct AsOfNoThread {
 
 constexpr int device_assertion = 710;
 
+// Whether a kernel of CUDA's asserts where the CPU's raises this. Not every error about an index has the class for it.
+bool is_assertion(const c10::Error& e) {
+  if (dynamic_cast<const c10::IndexError*>(&e)) return true;
+  const std::string words = e.what_without_backtrace();
+  const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
+  return says("out of bounds") || says("out of range");
+}
+
 void run(Call& call) {
   AsOfNoThread guard;
   try {
@@ -250,12 +258,9 @@ void run(Call& call) {
     Stack stack = call.args;
     call_on_host(call, stack);
     write_results(call, stack);
-  } catch (const c10::IndexError& e) {
-    // Where the CPU raises, a kernel on a device ends it.
-    note("assertion in", call.op, e.what_without_backtrace());
-    dry_cuda_lose(device_assertion);
   } catch (const c10::Error& e) {
-    note("failed", call.op, e.what_without_backtrace());
+    note(is_assertion(e) ? "assertion in" : "failed", call.op, e.what_without_backtrace());
+    if (is_assertion(e)) dry_cuda_lose(device_assertion);
   }
 }
 
@@ -334,16 +339,29 @@ void call_at_once(const c10::OperatorHandle& op, Stack* stack, c10::Device devic
   const c10::impl::VirtualGuardImpl impl(c10::kCUDA);
   impl.synchronizeStream(impl.getStream(device));
   auto call = call_of(op, *stack, device);
+  const auto& schema = op.schema();
   const Stack given = std::move(*stack);
   *stack = call->args;
+  std::vector<size_t> written;
+  for (size_t i = 0; i < given.size(); i++) {
+    if (is_written(op, i)) written.push_back(i);
+    // What it is to be resized to is not known before.
+    if (schema.arguments()[i].is_out()) (*stack)[i] = at::empty({0}, (*stack)[i].toTensor().options());
+  }
   AsOfNoThread guard;
   op.callBoxed(stack);
-  const auto& schema = op.schema();
+  size_t next = 0;
   for (size_t i = 0; i < schema.returns().size(); i++) {
     IValue& v = (*stack)[stack->size() - schema.returns().size() + i];
     if (!v.isTensor()) continue;
-    if (schema.returns()[i].alias_info()) v = given[0];
-    else {
+    if (schema.returns()[i].alias_info()) {
+      const IValue& to = given[written.at(next)];
+      if (schema.arguments()[written[next++]].is_out()) {
+        if (to.toTensor().sizes() != v.toTensor().sizes()) to.toTensor().resize_(v.toTensor().sizes());
+        to.toTensor().copy_(v.toTensor());
+      }
+      v = to;
+    } else {
       const Tensor t = v.toTensor();
       v = at::empty_strided(t.sizes(), t.strides(), t.options().device(device)).copy_(t);
     }

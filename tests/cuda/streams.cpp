@@ -72,6 +72,7 @@ static cudaError_t make_stream(cudaStream_t* out, unsigned flags, int priority) 
 
 static cudaError_t record(Event& event, Stream& s) {
   if (event.device != s.device) return cudaErrorInvalidResourceHandle;
+  if (has(Mistake::RecordEvent)) return cudaSuccess;
   event.mark = std::make_shared<Mark>();
   event.mark->stream = &s;
   event.mark->capture = s.capture;
@@ -96,7 +97,7 @@ static cudaError_t wait_in_capture(Stream& s, const Mark& mark) {
 }
 
 static cudaError_t wait_for(Stream& s, const Event& event) {
-  if (!event.mark) return cudaSuccess;
+  if (!event.mark || has(Mistake::WaitEvent)) return cudaSuccess;
   if (s.capture || event.mark->capture) return wait_in_capture(s, *event.mark);
   push(s, [mark = event.mark] { drain(*mark->stream, mark->at); });
   return cudaSuccess;
@@ -142,6 +143,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return unsafe_entry([&] {
     Stream& s = of(stream);
     if (s.capture) return refuse(*s.capture);
+    if (has(Mistake::SynchronizeStream)) return cudaSuccess;
     count(Count::StreamWaits);
     order_with_legacy(s);
     drain(s, s.pushed);
@@ -196,14 +198,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return unsafe_entry([&] {
     auto& mark = ((Event*)event)->mark;
-    if (!mark) return cudaSuccess;
+    if (!mark || has(Mistake::QueryEvent)) return cudaSuccess;
     return mark->capture ? refuse(*mark->capture, cudaErrorCapturedEvent) : query(*mark->stream, mark->at);
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return unsafe_entry([&] {
     auto& mark = ((Event*)event)->mark;
-    if (!mark) return cudaSuccess;
+    if (!mark || has(Mistake::SynchronizeEvent)) return cudaSuccess;
     if (mark->capture) return refuse(*mark->capture, cudaErrorCapturedEvent);
     count(Count::EventWaits);
     drain(*mark->stream, mark->at);

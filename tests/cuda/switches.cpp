@@ -1,5 +1,6 @@
 // The one state, the switches of the environment, and what tests read and set.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,6 +12,29 @@ static const char* const count_names[] = {"stream_waits",    "event_waits", "dev
                                           "blocking_copies", "launches",    "bytes_up",
                                           "bytes_down",      "allocations", "frees"};
 static_assert(std::size(count_names) == (size_t)Count::Number);
+
+static const char* const mistake_names[] = {"",
+                                            "wait_event",
+                                            "record_event",
+                                            "synchronize_event",
+                                            "query_event",
+                                            "synchronize_stream",
+                                            "other_stream",
+                                            "host_pointer",
+                                            "barrier"};
+static_assert(std::size(mistake_names) == (size_t)Mistake::Number);
+
+static Mistake read_mistake() {
+  const char* name = getenv("DRY_CUDA_MISTAKE");
+  if (!name) return Mistake::None;
+  auto found =
+      std::find_if(std::begin(mistake_names), std::end(mistake_names), [&](auto* x) { return !strcmp(x, name); });
+  if (found == std::end(mistake_names)) {
+    fprintf(stderr, "DRY_CUDA_MISTAKE=%s: no such mistake in tests/cuda/switches.cpp\n", name);
+    abort();
+  }
+  return (Mistake)(found - mistake_names);
+}
 
 static int number(const char* name, int otherwise) {
   const char* text = getenv(name);
@@ -25,6 +49,7 @@ static Switches read_switches() {
   s.devices = number("DRY_CUDA_DEVICES", s.devices);
   s.memory = (size_t)number("DRY_CUDA_MEMORY", 8192) << 20;
   s.log = number("DRY_CUDA_LOG", 0);
+  s.mistake = read_mistake();
   return s;
 }
 

@@ -51,7 +51,10 @@ const TESTS: &str = "ltc-python/tests/dry";
 const PLACE_TESTS: &str = "ltc-python/tests/dry_ltc";
 
 /// Tests in Rust that are run with `ltc` on a GPU.
-const RUST_TESTS: [&str; 3] = ["random_programs", "replayed_steps", "devices_and_threads"];
+const RUST_TESTS: [&str; 4] = ["conformance", "random_programs", "replayed_steps", "devices_and_threads"];
+
+/// What of the first of these CI runs: kernels of ours take a minute of compiling where none of them is kept.
+const BY_CI: &str = "without::";
 
 /// Of these, what has to be the CPU's: draws, and which dtypes an operator refuses.
 const OF_THE_CPU: [&str; 3] = ["over_draws", "over_all_operators", "random_steps_agree_with_eager"];
@@ -103,7 +106,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
         println!("==> tests, with work done {order}");
         let pytest = |tests: &[&str]| {
             let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], tests].concat();
-            python(root, &stand_in, order, &args)
+            python(root, &stand_in, order, options.quick, &args)
         };
         if options.tests.is_empty() {
             pytest(&[TESTS])?;
@@ -112,15 +115,15 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
             pytest(&options.tests.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
     }
-    if options.tests.is_empty() && !options.quick && !options.layouts {
-        rust(root, &torch, &stand_in)?;
+    for order in orders.iter().filter(|_| options.tests.is_empty() && !options.layouts) {
+        rust(root, &torch, &stand_in, order, options.quick)?;
     }
     if options.tests.is_empty() && !options.quick {
         println!("==> layouts of results on the CPU, Meta and CUDA");
         let (program, table) = (format!("{TESTS}/survey.py"), format!("{SOURCES}/layouts.txt"));
         let mut args = vec![program.as_str(), &table];
         args.extend(options.layouts.then_some("--write"));
-        python(root, &stand_in, "early", &args)?;
+        python(root, &stand_in, "early", false, &args)?;
     }
     println!("==> done in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
@@ -217,15 +220,16 @@ fn compile(root: &Path, sources: &[PathBuf], args: &[String], output: &Path) -> 
     fs::write(&stamp, made_of).with_context(|| stamp.display().to_string())
 }
 
-/// Runs tests in Rust over the stand-in, with work done late.
-fn rust(root: &Path, torch: &Torch, stand_in: &Path) -> Result<()> {
-    println!("==> tests in Rust");
+/// Runs tests in Rust over the stand-in.
+fn rust(root: &Path, torch: &Torch, stand_in: &Path, order: &str, quick: bool) -> Result<()> {
+    println!("==> tests in Rust, with work done {order}");
+    let (tests, only) = if quick { (&RUST_TESTS[..1], Some(BY_CI)) } else { (&RUST_TESTS[..], None) };
     let preload = format!("{}:{}", stand_in.display(), stand_in.with_file_name("libdry_shadow.so").display());
     let library = torch.folder.join("lib");
     let mut command = Command::new("cargo");
-    command.args(["test", "-q", "-p", "ltc-tests"]).args(RUST_TESTS.iter().flat_map(|test| ["--test", test]));
-    command.arg("--").args(OF_THE_CPU.iter().flat_map(|test| ["--skip", test]));
-    command.current_dir(root).envs(ENVIRONMENT).env("DRY_CUDA_ORDER", "late").env("LTC_DEVICES", "cuda:0,cpu");
+    command.args(["test", "-q", "-p", "ltc-tests"]).args(tests.iter().flat_map(|test| ["--test", test]));
+    command.arg("--").args(only).args(OF_THE_CPU.iter().flat_map(|test| ["--skip", test]));
+    command.current_dir(root).envs(ENVIRONMENT).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cuda:0,cpu");
     command.env("LTC_NVRTC", stand_in.with_file_name("")).env("LTC_CUDA_CACHE", "0").env("LTC_TEST_CASES", "60");
     let host = Command::new("rustc").arg("-vV").output().context("rustc did not start")?;
     let host = String::from_utf8_lossy(&host.stdout).lines().find_map(|l| l.strip_prefix("host: ").map(str::to_owned));
@@ -236,8 +240,11 @@ fn rust(root: &Path, torch: &Torch, stand_in: &Path) -> Result<()> {
 }
 
 /// Runs Python over the stand-in.
-fn python(root: &Path, stand_in: &Path, order: &str, args: &[&str]) -> Result<()> {
+fn python(root: &Path, stand_in: &Path, order: &str, quick: bool, args: &[&str]) -> Result<()> {
     let mut command = Command::new(PYTHON);
+    if !quick {
+        command.env("DRY_CUDA_LONG", "1");
+    }
     command.args(args).current_dir(root).envs(ENVIRONMENT);
     let preload = format!("{}:{}", stand_in.display(), stand_in.with_file_name("libdry_nccl.so").display());
     command.env("LD_PRELOAD", preload).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cpu,cuda:0");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ltc_ir::{
-    ArgFlags, ArgWriter, DType, ErrorClass, Layout, LayoutRef, OpClass, SiteId,
+    ArgFlags, ArgWriter, DType, ErrorClass, Layout, LayoutRef, OpClass,
     table::{self, ArgKind},
 };
 
@@ -180,13 +180,7 @@ pub fn failures_poison_only_what_depends_on_them(backend: &dyn Backend) {
     let fine = g.scaled(good, 3.0, &layout);
     let first = g.scaled(bad, 3.0, &layout);
     let second = g.sum(fine, first, &layout);
-    let error = Arc::new(ExecError {
-        op: "conformance::failed".into(),
-        class: ErrorClass::Runtime,
-        message: "ordered to fail".into(),
-        node: ExecError::ELSEWHERE,
-        site: SiteId::default(),
-    });
+    let error = Arc::new(ExecError::new("conformance::failed", ErrorClass::Runtime, "ordered to fail"));
     let params = vec![keep(upload(backend, &layout, &[1.0])), Input { buffer: Err(error), donated: false }];
     let told = run(backend, &g.finish(&[fine, first, second]), params);
     assert_eq!(output(backend, &told, 0, &layout), [3.0]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ltc_ir::{DType, Graph, Layout, LayoutRef};
+use ltc_ir::{DType, ErrorClass, Graph, Layout, LayoutRef};
 
 use super::rig::{DEVICE, Told, keep, run};
 use crate::{Backend, Buffer, HostTensor};
@@ -120,6 +120,11 @@ fn elements(backend: &dyn Backend, told: &Told, layout: &LayoutRef, case: &str) 
     }
 }
 
+/// Whether an operator is not there for integers, which some backends know when they run it.
+fn is_refused(told: &Told) -> bool {
+    told.get(0).as_ref().is_err_and(|e| e.class == ErrorClass::NotImplemented)
+}
+
 /// Runs what the backend has of these; the operators.
 fn check(backend: &dyn Backend, cases: Vec<Case>) -> Vec<String> {
     let mut has = Vec::new();
@@ -135,6 +140,9 @@ fn check(backend: &dyn Backend, cases: Vec<Case>) -> Vec<String> {
         let condition = keep(buffer(backend, DType::Bool, &[1, 0, 1, 0]));
         let numbers = vec![NUMBER as u64; graph.number_count()];
         let told = run(backend, &(graph.clone(), numbers), params.into_iter().chain([condition]).collect());
+        if is_refused(&told) {
+            continue;
+        }
         assert_eq!(elements(backend, &told, &layout, node), expected, "{node}");
         has.push(graph.nodes()[0].op().name().to_owned());
     }

@@ -19,8 +19,8 @@ mod value;
 use std::sync::Arc;
 
 use ltc_ir::{
-    Arg, DType, Expr, Func, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, SiteId, ValueId, expr, rules::Call,
-    table::ArgKind,
+    Arg, DType, ErrorClass, Expr, Func, Graph, GraphNode, LayoutRef, OpClass, OpCode, Scalar, ValueId, expr,
+    rules::Call, table::ArgKind,
 };
 
 use self::{
@@ -234,16 +234,7 @@ type Slot = Option<Result<Value, Arc<ExecError>>>;
 impl Program {
     fn run(&self, index: usize, slots: &[Slot], numbers: &[u64]) -> Result<Vec<Value>, Arc<ExecError>> {
         let node = &self.graph.nodes()[index];
-        let fail = |message: String| {
-            let op = node.op().name().to_owned();
-            Arc::new(ExecError {
-                op,
-                class: ltc_ir::ErrorClass::Runtime,
-                message,
-                node: index,
-                site: SiteId::default(),
-            })
-        };
+        let fail = |message: String| Arc::new(ExecError::new(node.op().name(), ErrorClass::Runtime, message).at(index));
         let of_operand = |&o: &ValueId| slots[self.graph.slot(o)].as_ref()?.as_ref().err();
         if let Some(error) = node.operands.iter().filter_map(of_operand).min_by_key(|e| e.node) {
             return Err(error.clone());
@@ -297,11 +288,7 @@ impl Program {
 impl Executable for Program {
     fn execute(&self, inputs: Inputs, sink: &mut dyn OutputSink) {
         let graph = &self.graph;
-        let foreign = |what: &str| {
-            let (op, message) = ("inputs".to_owned(), what.to_owned());
-            let class = ltc_ir::ErrorClass::Runtime;
-            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
-        };
+        let foreign = |what: &str| Arc::new(ExecError::new("inputs", ErrorClass::Runtime, what));
         let counts_fit = inputs.params.len() == graph.params().len() && inputs.numbers.len() == graph.number_count();
         let mut slots: Vec<Slot> = vec![None; graph.value_count()];
         for (slot, (input, layout)) in slots.iter_mut().zip(inputs.params.into_iter().zip(graph.params())) {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ltc_backend::{Buffer, ExecError, HostTensor};
+use ltc_backend::{Buffer, ExecError, HostTensor, LargeValue};
 
 use super::Device;
 use crate::{
@@ -140,6 +140,14 @@ impl Device {
     fn exec_error(&self, error: Arc<ExecError>) -> Error {
         self.0.executor.reported(&error);
         let site = self.0.runtime.describe_origin(error.site);
-        Error::Exec { error, site }
+        let line = |v: &LargeValue| {
+            let site = self.0.runtime.describe_site(v.site).map(|s| format!(", recorded at {s}")).unwrap_or_default();
+            format!("\n  {:.1} MiB: {}{site}", v.bytes as f64 / f64::from(1 << 20), v.what)
+        };
+        let mut largest: String = error.largest.iter().map(line).collect();
+        if !largest.is_empty() {
+            largest.insert_str(0, "\nthe largest values were:");
+        }
+        Error::Exec { error, site, largest }
     }
 }

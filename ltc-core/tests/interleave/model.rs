@@ -111,9 +111,7 @@ impl Executable for Program {
                     Ok(mixed(number, &operands))
                 }
                 ("test::fail", Ok(_)) => {
-                    let (op, message) = ("test::fail".to_owned(), "ordered to fail".to_owned());
-                    let (class, site) = (ErrorClass::Index, SiteId::default());
-                    Err(Arc::new(ExecError { op, class, message, node: i, site }))
+                    Err(Arc::new(ExecError::new("test::fail", ErrorClass::Index, "ordered to fail").at(i)))
                 }
                 (_, Ok(operands)) => Ok(operands.first().copied().unwrap_or(0)),
             };

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ltc_backend::{Backend, BackendError, Buffer, DeviceIndex, ExecError, Executable, HostTensor, Inputs, OutputSink};
-use ltc_ir::{ErrorClass, Graph, GraphNode, LayoutRef, SiteId};
+use ltc_ir::{ErrorClass, Graph, GraphNode, LayoutRef};
 use parking_lot::Mutex;
 
 use crate::engine::{Chance, Engine, PRIME, pause};
@@ -127,8 +127,7 @@ impl Executable for Program {
             let numbers = &inputs.numbers[node.first_number as usize..];
             let results = operands.and_then(|operands| {
                 self.rank.run(node, &operands, numbers).map_err(|message| {
-                    let (op, class, site) = (node.op().name().to_owned(), ErrorClass::Runtime, SiteId::default());
-                    Arc::new(ExecError { op, class, message, node: index, site })
+                    Arc::new(ExecError::new(node.op().name(), ErrorClass::Runtime, message).at(index))
                 })
             });
             if let Err(error) = &results {

@@ -280,6 +280,7 @@ print(torch.cuda.get_device_capability(), (*chosen, with_cudnn), fused)
 
 HOST_KERNEL = """
 extern "C" const unsigned scale_parameters = 3;
+extern "C" const bool scale_pointers[] = {true, false, false};
 extern "C" void scale_run(const unsigned grid[3], const unsigned block[3], unsigned, void** parameters) {
   float* x = *(float**)parameters[0];
   const double by = *(double*)parameters[1];
@@ -322,3 +323,26 @@ def test_a_kernel_with_a_host_version_runs_in_stream_order_and_in_graphs():
     graph.replay(), graph.replay()
     assert x.cpu().tolist() == [0, 12, 24, 36, 48]
     assert "scale" in stand_in.launches()
+
+
+def test_a_kernel_that_is_given_memory_of_the_host_ends_the_device():
+    text = """
+from test_runtime import HOST_KERNEL, kernel, launch
+pinned, pageable, elsewhere = torch.ones(5).pin_memory(), torch.ones(5), torch.ones(5, device="cuda:1")
+scale = kernel(HOST_KERNEL, "scale")
+launch(scale, 2, 4, pinned, 3.0, 5)
+torch.cuda.synchronize()
+print(pinned.tolist()[0])
+try:
+    # Work that is done at once is answered by its launch.
+    launch(scale, 2, 4, eval(os.environ["GIVEN"]), 3.0, 5)
+    assert LATE
+except RuntimeError as e:
+    assert "700" in str(e) and not LATE
+try:
+    torch.cuda.synchronize()
+except torch.AcceleratorError as e:
+    print(str(e).splitlines()[0])
+"""
+    for given in ("pageable", "elsewhere"):
+        assert run(text, GIVEN=given).split("\n") == ["3.0", "CUDA error: an illegal memory access was encountered"]

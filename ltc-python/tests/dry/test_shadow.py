@@ -40,7 +40,11 @@ def several_results(d):
 
 def that_read_themselves(d):
     x = a(d).abs()
-    return [x.nonzero(), x[x > 2], torch.unique(x), *torch.unique_consecutive(x.flatten(), return_counts=True)]
+    outs = [torch.empty(n, dtype=torch.int64, device=d) for n in ((0,), (0,), (2, 11))]
+    for given, out in zip((x, x * 0, x), (*outs[:2], outs[2].t()), strict=True):
+        assert torch.nonzero(given, out=out) is out
+    unique = torch.unique_consecutive(x.flatten(), return_counts=True)
+    return [x.nonzero(), x[x > 2], torch.unique(x), *unique, *outs]
 
 
 def numbers(d):
@@ -132,12 +136,21 @@ def test_draws_follow_from_the_generator():
         assert torch.equal(drawn, torch.rand(1))
 
 
-def test_a_bad_index_ends_the_device():
-    text = """
+BAD_INDICES = {
+    "index_select": "table.index_select(0, at)",
+    "gather": "table.gather(0, at.view(1, 1))",
+    "scatter_add_": "table.scatter_add_(0, at.view(1, 1), table.clone())",
+    "nll_loss": "torch.nn.functional.nll_loss(table[:1], at)",
+}
+
+
+@pytest.mark.parametrize("call", BAD_INDICES)
+def test_a_bad_index_ends_the_device(call):
+    text = f"""
 with shadow(complete=False):
     table, at = torch.ones(3, 2).cuda(), torch.tensor([7]).cuda()
     try:
-        table.index_select(0, at).cpu()
+        {BAD_INDICES[call]}.cpu()
         print("no error")
     except torch.AcceleratorError as e:
         print(str(e).splitlines()[0])

@@ -9,7 +9,8 @@ from pathlib import Path
 collect_ignore_glob = [] if "DRY_CUDA_ORDER" in os.environ else ["*.py"]
 
 if "DRY_CUDA_ORDER" in os.environ:
-    sys.path.insert(0, str(Path(__file__).parent.parent / "dry"))
+    tests = Path(__file__).parent.parent
+    sys.path[:0] = [str(tests / "dry"), str(tests)]
     import stand_in  # noqa: F401
     import torch_ltc
 

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from start_ranks import are_content, ended
 
 TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS))
-from start_ranks import are_content, ended
 
 FILES = {
     "rank_calls.py": ["reductions", "shapes", "movements", "no_messages", "groups"],

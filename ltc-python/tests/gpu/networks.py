@@ -2,17 +2,13 @@
 on `ltc`."""
 
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
 
-
-def _mark(device):
-    if device.startswith("ltc"):
-        import torch_ltc
-
-        torch_ltc.mark_step()
-
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from small_networks import train
 
 CALLS = {
     "pointwise": lambda x: [nn.functional.silu(x * 1.5 + 0.25).tanh(), (x.exp() + 1).log() * x.sin(), x.half() * 2],
@@ -31,54 +27,14 @@ def called(name, device):
     return CALLS[name](x)
 
 
-def _perceptron():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.LayerNorm(128), nn.GELU(), nn.Linear(128, 11))
-
-
-def _convolutional():
-    layers = nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 11)
-    return nn.Sequential(*layers)
-
-
-class _Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Linear(8, 32)
-        self.layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
-        self.head = nn.Linear(32, 11)
-
-    def forward(self, x):
-        return self.head(self.layer(self.embed(x[:, 0])).mean(1))
-
-
-NETWORKS = {"perceptron": _perceptron, "convolutional": _convolutional, "transformer": _Transformer}
+#: Of those there are; recurrent layers are made of cells on `ltc`, and are cuDNN's on `cuda`.
+NETWORKS = ["perceptron", "convolutional", "attention"]
 
 
 def trained(name, device, compiled=False, steps=20):
     """The losses of some steps, and how many of them were replayed and recorded."""
-    torch.manual_seed(0)
-    net = NETWORKS[name]().to(device)
-    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
-    x = torch.linspace(-1, 1, 32 * 64).reshape(32, 1, 8, 8).mul(7).sin().to(device)
-    y = (torch.arange(32) % 11).to(device)
-
-    def step(x, y):
-        opt.zero_grad()
-        loss = nn.functional.cross_entropy(net(x), y)
-        loss.backward()
-        opt.step()
-        return loss.detach()
-
-    call = step
-    if compiled:
-        import torch_ltc
-
-        call = torch_ltc.compile(step)
-    losses = []
-    for _ in range(steps):
-        losses.append(call(x, y))
-        _mark(device)
-    return torch.stack([loss.cpu() for loss in losses]), getattr(call, "counts", None)
+    losses, _, call = train(name, device, compiled, steps, width=8)
+    return losses, getattr(call, "counts", None)
 
 
 def drawn(device):

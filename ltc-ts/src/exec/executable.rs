@@ -6,7 +6,7 @@ use std::{
 };
 
 use ltc_backend::{AbTrial, BackendError, ExecError, Executable, Inputs, OutputSink, RunCost, SingleThread};
-use ltc_ir::{ErrorClass, Graph, SiteId};
+use ltc_ir::{ErrorClass, Graph};
 use ltc_torch_sys::{OneThread, Pooled, came_along, on_one_thread};
 use parking_lot::Mutex;
 
@@ -77,10 +77,8 @@ impl TsExecutable {
 
     fn as_recorded(&self) -> Result<&Arc<Program>, Arc<ExecError>> {
         let lower = || Program::lower_for(self.program.graph(), &self.target.plain()).map(Arc::new);
-        self.as_recorded.get_or_init(lower).as_ref().map_err(|e| {
-            let (op, class, message) = ("compile".into(), ErrorClass::Runtime, e.to_string());
-            Arc::new(ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() })
-        })
+        let failed = |e: &BackendError| Arc::new(ExecError::new("compile", ErrorClass::Runtime, e.to_string()));
+        self.as_recorded.get_or_init(lower).as_ref().map_err(failed)
     }
 
     /// Whether it may run on one thread where libtorch would use several.

@@ -10,7 +10,7 @@ use ltc_torch_sys::{Place, PlaceEvent, TorchError};
 struct EventFence(PlaceEvent);
 
 fn lost(error: TorchError) -> BackendError {
-    BackendError::Device(error.message)
+    BackendError::Refused { class: error.class, message: error.message }
 }
 
 /// A fence behind all that was put at a place so far; `None` on the CPU, where all of it is done, and where the device

@@ -5,7 +5,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use ltc_backend::{Buffer, ExecError, Input, OutputSink};
+use ltc_backend::{Buffer, ExecError, Input, LargeValue, OutputSink};
 use ltc_ir::{ErrorClass, SiteId, ValueId};
 use ltc_kernels::Ran;
 use ltc_torch_sys::{Held, OneThread, TorchError, empty_at, on_one_thread};
@@ -109,9 +109,11 @@ pub(super) struct Run<'a> {
     pub(super) failed: bool,
 }
 
+/// How many values an error names that says there was no memory.
+const LARGEST: usize = 5;
+
 pub(super) fn input_failure(message: String) -> ExecError {
-    let (op, class) = ("ltc::data".into(), ErrorClass::Runtime);
-    ExecError { op, class, message, node: ExecError::ELSEWHERE, site: SiteId::default() }
+    ExecError::new("ltc::data", ErrorClass::Runtime, message)
 }
 
 impl<'a> Run<'a> {
@@ -374,9 +376,37 @@ impl Run<'_> {
 
     pub(super) fn failed(&self, instr: &Instr, error: TorchError) -> Arc<ExecError> {
         let (node, TorchError { class, message }) = (instr.node as usize, error);
-        let op = self.program.lowered.nodes()[node].op().name().into();
-        let node = self.program.provenance.get(node).map_or(node, |&n| n as usize);
-        Arc::new(ExecError { op, class, message, node, site: SiteId::default() })
+        let op = self.program.lowered.nodes()[node].op().name();
+        let mut error = ExecError::new(op, class, message).at(self.recorded_node(node));
+        if class == ErrorClass::OutOfMemory {
+            error.largest = self.largest_before(instr);
+        }
+        Arc::new(error)
+    }
+
+    fn recorded_node(&self, node: usize) -> usize {
+        self.program.provenance.get(node).map_or(node, |&n| n as usize)
+    }
+
+    /// The largest values there are before a step: those that later steps use, and outputs, which whoever asked for
+    /// them holds.
+    fn largest_before(&self, instr: &Instr) -> Vec<LargeValue> {
+        let (program, graph) = (self.program, &self.program.lowered);
+        let is_there = |slot: u32| matches!(self.slots[slot as usize], Slot::Own(..) | Slot::Shared { .. });
+        let inputs = graph.params().iter().enumerate().filter(|(i, _)| is_there(*i as u32)).map(|(_, layout)| {
+            let (bytes, what) = (layout.storage_bytes(), format!("an input, {layout}"));
+            LargeValue { bytes, what, node: ExecError::ELSEWHERE, site: SiteId::default() }
+        });
+        let earlier = program.instrs.iter().take_while(|i| !std::ptr::eq(*i, instr));
+        let made = earlier.flat_map(|i| program.instr_results(i).iter().map(move |r| (i, r)));
+        let made = made.filter(|(_, r)| is_there(r.slot) || !program.outputs(&r.value_use).is_empty()).map(|(i, r)| {
+            let what = format!("{}, {}", graph.nodes()[i.node as usize].op().name(), r.layout);
+            LargeValue { bytes: r.bytes, what, node: self.recorded_node(i.node as usize), site: SiteId::default() }
+        });
+        let mut all: Vec<LargeValue> = inputs.chain(made).filter(|v| v.bytes > 0).collect();
+        all.sort_by_key(|v| std::cmp::Reverse(v.bytes));
+        all.truncate(LARGEST);
+        all
     }
 
     /// An operand slot without a value: a mistake of the lowering, reported instead of aborting.
