@@ -253,46 +253,41 @@ impl Replays {
         Ok(None)
     }
 
-    /// What a replay would be checked against: the capture that fits, and its watch.
-    fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Option<(Py<Watch>, Py<PyAny>)>> {
+    /// What a replay would be checked against: the captures that fit, each with its watch. Which of them it would be is
+    /// known when the host has read what they differ by.
+    fn fitting(&self, inputs: &Bound<'_, PyTuple>, key: &str) -> PyResult<Vec<(Py<Watch>, Py<PyAny>)>> {
         let py = inputs.py();
-        let Some(mut given) = tensors(inputs)? else { return Ok(None) };
-        // Comparing may run Python, which may want the store.
-        let fits = |(_, ready): &(u64, Arc<Ready>)| ready.finds(inputs) && ready.watch.get().holds(py);
-        let Some((class, ready)) = self.that_may_fit(key, &given)?.into_iter().find(fits) else { return Ok(None) };
-        // A replay would notice where the host goes another way, and where tensors do not hold what the capture takes
-        // for granted.
-        let Some(host) = self.host_numbers(py, class, &ready)? else { return Ok(None) };
-        let gradients = ready.gradients(&given);
-        let step = ready.step.clone();
-        let fits = gradients.map(|more| {
-            given.extend(more);
-            py.detach(move || step.fits(&given, &host))
-        });
-        if let Some(program) = &ready.host {
-            program.call_method0(py, intern!(py, "undo"))?;
+        let Some(given) = tensors(inputs)? else { return Ok(Vec::new()) };
+        let mut fitting = Vec::new();
+        for (class, ready) in self.that_may_fit(key, &given)? {
+            // Comparing may run Python, which may want the store.
+            if !ready.finds(inputs) || !ready.watch.get().holds(py) {
+                continue;
+            }
+            match self.fits(py, class, &ready, &given)? {
+                Some(true) => fitting.push((ready.watch.clone_ref(py), ready.record.clone_ref(py))),
+                Some(false) => {
+                    self.falls(class, &ready);
+                    break;
+                }
+                None => break,
+            }
         }
-        let Some(fits) = fits.transpose().map_err(raise)? else { return Ok(None) };
-        if !fits {
-            self.falls(class, &ready);
-            return Ok(None);
-        }
-        Ok(Some((ready.watch.clone_ref(py), ready.record.clone_ref(py))))
+        Ok(fitting)
     }
 
-    /// How a capture differs from the one that would have been replayed, which these belong to; empty where it does
-    /// not, and nothing where that one would not have been replayed.
-    fn differs(&self, step: u64, watch: &Bound<'_, Watch>) -> PyResult<Option<String>> {
+    /// How a capture differs from the one that would have been replayed, and which of these that is; nothing where it is
+    /// none of them.
+    fn differs(&self, step: u64, watches: Vec<Bound<'_, Watch>>) -> PyResult<Option<(usize, String)>> {
         let mut store = self.store.lock();
         let step = store.steps.remove(&step).and_then(Arc::into_inner);
         let Some(mut step) = step else { return Err(PyRuntimeError::new_err("no such capture")) };
-        let ready = store.classes.iter().flat_map(|c| &c.ready).find(|r| r.watch.is(watch));
+        let captures = || store.classes.iter().flat_map(|c| &c.ready);
+        let of = |watch: &Bound<'_, Watch>| captures().find(|r| r.watch.is(watch));
         // Where the host reads something else, no replay would have been made of that one.
-        let Some(ready) = ready.filter(|ready| step.reads_like(&ready.step)) else { return Ok(None) };
-        Ok(Some(match step.confirm(&ready.step) {
-            Ok(()) => String::new(),
-            Err(why) => why.0,
-        }))
+        let found = watches.iter().map(of).enumerate().filter_map(|(i, ready)| Some((i, ready?)));
+        let Some((which, ready)) = { found }.find(|(_, ready)| step.reads_like(&ready.step)) else { return Ok(None) };
+        Ok(Some((which, step.confirm(&ready.step).err().map_or(String::new(), |why| why.0))))
     }
 
     /// The number of a class of calls: this key, inputs like these, the thread's state as it is. And the number of one
@@ -489,6 +484,22 @@ impl Replays {
         let grads = results.split_off(results.len() - marks.gets_grad.len());
         marks.leave(&results, &grads, inputs).map_err(raise)?;
         Ok(Ran::Done(results))
+    }
+
+    /// Whether a replay would find tensors to hold what the capture takes for granted; `None` where the host would go
+    /// another way, or a gradient is missing.
+    fn fits(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, given: &Tensors) -> PyResult<Option<bool>> {
+        let Some(host) = self.host_numbers(py, class, ready)? else { return Ok(None) };
+        let gradients = ready.gradients(given);
+        let step = ready.step.clone();
+        let fits = gradients.map(|more| {
+            let all: Tensors = given.iter().map(Tensor::shallow_clone).chain(more).collect();
+            py.detach(move || step.fits(&all, &host))
+        });
+        if let Some(program) = &ready.host {
+            program.call_method0(py, intern!(py, "undo"))?;
+        }
+        fits.transpose().map_err(raise)
     }
 
     /// What the host part of a step computes now; `None` where it would go another way than when it was captured.

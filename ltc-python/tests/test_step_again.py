@@ -2,6 +2,7 @@
 compute again with the draws of the way there."""
 
 import functools
+import re
 
 import pytest
 import torch
@@ -95,7 +96,22 @@ def test_a_schedule_that_is_changed_in_between_goes_on_from_there():
     both(functools.partial(scheduled, schedule=SCHEDULES["exponential"]), change=change, least=12)
 
 
+class Halved(schedules.LRScheduler):
+    def get_lr(self):
+        return [self.halved(group["lr"]) for group in self.optimizer.param_groups]
+
+    def halved(self, rate):
+        self.last_halved = rate
+        return max(rate * 0.5, 1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_schedule_of_one_s_own_is_stepped_as_it_is():
+    both(functools.partial(scheduled, schedule=Halved))
+
+
+def test_a_schedule_of_one_s_own_that_changes_more_than_itself_is_recorded():
+    """A call that is taken back is made again, and would change that twice."""
     numbers = {"cpu": [0], "ltc": [0]}
 
     def make(device):
@@ -105,8 +121,10 @@ def test_a_schedule_of_one_s_own_is_stepped_as_it_is():
 
         return scheduled(device, lambda o: schedules.LambdaLR(o, factor))
 
-    both(make)
-    assert numbers["ltc"] == numbers["cpu"] == [21]
+    step = both(make, least=0)
+    assert numbers["ltc"] == numbers["cpu"] == [21] and step.counts == (0, 20)
+    why = r"its schedule runs code that may change more than the schedule: .*test_step_again.py:\d+"
+    assert re.search(why, step.refusal), step.refusal
 
 
 def test_a_call_that_is_taken_back_has_not_stepped_the_schedule():

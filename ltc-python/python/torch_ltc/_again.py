@@ -8,10 +8,14 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
 
+from torch_ltc._effects import changes
 from torch_ltc._names import PLAIN
 
+#: What nothing calls while a schedule is stepped.
+_NEVER_IN_A_STEP = frozenset(("__init__", "state_dict", "load_state_dict"))
 _SCHEDULES = (LRScheduler, ChainedScheduler, ReduceLROnPlateau)
 
 
@@ -32,6 +36,25 @@ def repeatable(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] |
     if not all(isinstance(group.get("lr"), float) for group in _groups(schedule)):
         return None
     return function, [schedule, *given]
+
+
+def own_changes(schedule: Any) -> str:
+    """Why a schedule cannot be taken back: it runs functions or methods of its user's that may change something else,
+    which a call that is taken back and made again would have changed twice. Empty where they change nothing."""
+    for part in _parts(schedule):
+        for owner in type(part).__mro__:
+            if owner.__module__.partition(".")[0] == "torch":
+                continue
+            methods = [m for name, m in vars(owner).items() if name not in _NEVER_IN_A_STEP]
+            whys = [changes(m, type(part)) for m in methods if isinstance(m, types.FunctionType)]
+            if why := next(filter(None, whys), ""):
+                return why
+        for held in vars(part).values():
+            for x in held if isinstance(held, (list, tuple)) else (held,):
+                own = callable(x) and not isinstance(x, (torch.optim.Optimizer, *_SCHEDULES))
+                if own and (getattr(x, "__module__", None) or "").partition(".")[0] != "torch" and (why := changes(x)):
+                    return why
+    return ""
 
 
 def _groups(schedule: Any) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,8 @@ from torch_ltc._run import Call, Making, Reads, Record, Run
 from torch_ltc._runtime import is_dense
 
 #: Captures that may differ from the one before until calls like these are left alone.
+#: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
+_ASTRAY = 3
 _MAX_ATTEMPTS = 4
 #: Captures until there have to be about as many replays: a capture costs more than recording.
 _MAX_CAPTURES = 32
@@ -30,6 +32,9 @@ _MAX_WHOLE = 8
 _MAX_KEYS = 256
 #: How many replays it takes until one is recorded and compared instead; 0: never.
 _CHECK_EVERY = CHECK_EVERY
+#: Seconds that a capture waits for those of other threads. Where calls are recorded to be compared there is always one;
+#: but who captures may itself wait for this thread.
+_WAIT = 1.0 if _CHECK_EVERY else 0.0
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -93,6 +98,8 @@ class CompiledStep(Generic[_P, _R]):
         self._is_part = False
         self._recorded = 0
         self._checked = 0
+        #: How many calls in a row that were to be compared went a way that no capture knows.
+        self._astray = 0
         self._captures = 0
         self._refusal = ""
         self._until_check = _CHECK_EVERY
@@ -161,7 +168,7 @@ class CompiledStep(Generic[_P, _R]):
             )
             return self._record(why, call)
         alone = _history.alone
-        if not alone.acquire(blocking=False):
+        if not alone.acquire(timeout=_WAIT):
             return self._record(_BUSY, call)
         try:
             return self._capture(number, kind, call)
@@ -259,6 +266,7 @@ class CompiledStep(Generic[_P, _R]):
             self._replays.forget(run.step)
             return False
         self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
+        self._astray = 0
         reads.way = run.way
         self._kept_reads_of(reads)
         self._replays.ready(
@@ -274,31 +282,37 @@ class CompiledStep(Generic[_P, _R]):
     def _compared(self, key: str, call: Call) -> Any:
         """Records a call that could be replayed, and compares it with what the replay would have done."""
         fitting = self._replays.fitting(call.inputs, key)
-        if fitting is None:
+        if not fitting or self._astray >= _ASTRAY:
             return self._miss(key, call)
         alone = _history.alone
-        if not alone.acquire(blocking=False):
+        if not alone.acquire(timeout=_WAIT):
             return self._record(_BUSY, call)
         try:
-            return self._like(key, fitting, call)
+            return self._like(fitting, call)
         finally:
             alone.release()
 
-    def _like(self, key: str, fitting: tuple[_ltc.Watch, Record], call: Call) -> Any:
-        watch, record = fitting
-        reads = next((r for r in self._ready_reads if r.watch is watch), None)
+    def _like(self, fitting: list[tuple[_ltc.Watch, Record]], call: Call) -> Any:
+        watches, records = zip(*fitting)
+        known = [next((r for r in self._ready_reads if r.watch is watch), None) for watch in watches]
         self._recorded += 1
-        run = Run(self, call, reads, [Making(reads, 0, None, 0)] if reads is not None else [], record.has_way)
+        making = [Making(known[0], 0, None, 0)] if known[0] is not None else []
+        run = Run(self, call, known[0], making, records[0].has_way)
         out = run.call()
         _ltc.mark_step(False)
         if self._masks.missed:
+            self._astray += 1
             return out
         why: str | None = run.obstacle
+        record, reads = records[0], known[0]
         if not why and run.step:
-            why = self._replays.differs(run.step, watch)
-            if why is None:
-                # The host went another way: no replay would have been made of this capture.
+            found = self._replays.differs(run.step, list(watches))
+            if found is None:
+                # The host went another way: no replay would have been made of these captures.
+                self._astray += 1
                 return out
+            which, why = found
+            record, reads = records[which], known[which]
         if not why and run.record is not None and not run.record.like(record):
             why = "it returns something else"
         if not why and reads is not None and run.reads is not None and (new := reads.lacks(run.reads)):
@@ -306,6 +320,7 @@ class CompiledStep(Generic[_P, _R]):
         if not why:
             # Without a capture nothing was compared.
             self._checked += bool(run.step)
+            self._astray = 0
             return out
         raise StaleStep(f"a replay of {self._fn!r} would not have been the step: {why}")
 

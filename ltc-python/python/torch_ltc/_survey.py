@@ -23,7 +23,7 @@ import torch
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
-from torch_ltc._again import repeatable
+from torch_ltc._again import own_changes, repeatable
 from torch_ltc._known import (
     ATOMS,
     CLASS_METHODS,
@@ -196,6 +196,8 @@ class Survey:
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame) if self._again is not None else None
         if call is not None and self._again is not None and self.is_older(call[1][0]):
+            if why := own_changes(call[1][0]):
+                return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             self._repeats = (frame, self._again(*call))
             return
         self._frames.add((code, _ltc.function_of_frame(frame)))

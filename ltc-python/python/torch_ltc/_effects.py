@@ -1,0 +1,129 @@
+"""Which methods and functions change nothing but the object they belong to: shown from their code alone, or not shown.
+
+Shown is little: arithmetic, comparisons, comprehensions, names and attributes that are read, attributes of the first
+argument that are set, and calls of a few builtin functions, of :mod:`math`'s, and of methods of the first argument for
+which the same is shown. Reading an attribute or an item, and arithmetic, are taken to change nothing, whatever class
+they are of.
+"""
+
+import builtins
+import cmath
+import dis
+import functools
+import math
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+_PURE = tuple(
+    getattr(builtins, name)
+    for name in """abs all any bool complex divmod enumerate float int isinstance len list max min pow range reversed round
+    sum super tuple zip""".split()
+)
+_MODULES = (math, cmath)
+#: Instructions that change something that others see, or may run anything.
+_CHANGES = ("STORE_GLOBAL", "STORE_SUBSCR", "STORE_SLICE", "STORE_NAME", "STORE_DEREF", "LOAD_BUILD_CLASS")
+_CHANGES_BEGIN = ("DELETE_", "IMPORT_", "YIELD_", "SEND", "GET_A", "BEFORE_WITH", "LOAD_SPECIAL", "SETUP_")
+#: Keywords among them, by which `max` takes a function.
+_UNKNOWN = ("PUSH_NULL", "CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES")
+_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL")
+
+
+def changes(function: Any, owner: type | None = None) -> str:
+    """Why it is not shown that calls of a function change nothing; empty where it is. `owner`: the class of its first
+    argument, if it is a method: that may be changed."""
+    return _Search(set()).of(function, owner)
+
+
+class _Place(NamedTuple):
+    """Code that is read, of a function whose own code is `whole`, and which is a method of this class."""
+
+    code: types.CodeType
+    whole: types.CodeType
+    names: dict[str, Any]
+    owner: type | None
+
+    def is_own(self, step: dis.Instruction | None) -> bool:
+        """Whether an instruction loads the method's own object."""
+        if self.owner is None or step is None or self.whole.co_varnames[:1] != (step.argval,):
+            return False
+        # Within a comprehension it is a variable of the code around.
+        return step.opname == "LOAD_DEREF" or (step.opname.startswith("LOAD_FAST") and self.code is self.whole)
+
+    def of_global(self, name: str) -> Any:
+        """What a name stands for that is no variable of the function's."""
+        return self.names.get(name, getattr(builtins, name, None))
+
+    def line(self, step: dis.Instruction) -> str:
+        """Where an instruction comes from, as messages name it."""
+        line = (step.positions and step.positions.lineno) or self.code.co_firstlineno
+        return f" ({self.code.co_filename}:{line})"
+
+
+class _Search:
+    """What was read so far."""
+
+    def __init__(self, seen: set[types.CodeType]) -> None:
+        self.seen = seen
+
+    def of(self, function: Any, owner: type | None) -> str:
+        """As :func:`changes`; of what is being read already nothing is said."""
+        while type(function) is functools.partial:
+            function = function.func
+        if isinstance(function, types.MethodType):
+            function, owner = function.__func__, type(function.__self__)
+        module = getattr(function, "__module__", None) or ""
+        if any(function is known for known in _PURE) or module in ("math", "cmath", "torch.optim.lr_scheduler"):
+            return ""
+        if type(function) is not types.FunctionType:
+            return f"it calls {getattr(function, '__qualname__', type(function).__qualname__)}"
+        if function.__code__ in self.seen:
+            return ""
+        self.seen.add(function.__code__)
+        for code in _parts(function.__code__):
+            place = _Place(code, function.__code__, function.__globals__, owner)
+            before: dis.Instruction | None = None
+            for step in dis.get_instructions(code):
+                if step.opname not in _NOTHING:
+                    if why := self._change(place, before, step):
+                        return why if why.endswith(")") else why + place.line(step)
+                    before = step
+        return ""
+
+    def _change(self, place: _Place, before: dis.Instruction | None, step: dis.Instruction) -> str:
+        """Why an instruction may change something else; empty where it does not."""
+        name = step.opname
+        if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):
+            return f"it may change {step.argval or 'what it is given'}"
+        if name in _UNKNOWN:
+            return "it calls what its code does not name"
+        if name == "BINARY_OP" and step.argrepr.endswith("="):
+            return f"it may change a value by {step.argrepr}"
+        if name == "LOAD_GLOBAL" and "NULL" in step.argrepr:
+            called = place.of_global(step.argval)
+            return "" if called in _MODULES else self.of(called, None)
+        if name == "LOAD_SUPER_ATTR":
+            return self._of_methods(place, step.argval)
+        if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and "NULL" in step.argrepr):
+            module = before is not None and before.opname == "LOAD_GLOBAL" and place.of_global(before.argval)
+            # A call before it is one of those above; of them, only `super` gives something with methods of its own.
+            above = before is not None and before.opname == "CALL" and "super" in place.code.co_names
+            if place.is_own(before) or (above and place.owner is not None):
+                return self._of_methods(place, step.argval)
+            return "" if module in _MODULES else f"it calls {step.argval} of what it is given"
+        return ""
+
+    def _of_methods(self, place: _Place, name: str) -> str:
+        """The same of all methods of a name that the object's class has and inherits."""
+        owners: tuple[type, ...] = place.owner.__mro__ if place.owner is not None else ()
+        found: list[Callable[..., Any]] = [vars(owner)[name] for owner in owners if name in vars(owner)]
+        whys = (self.of(function, place.owner) for function in found)
+        return next(filter(None, whys), "" if found else f"it calls {name}, which its class does not have")
+
+
+def _parts(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code object, and those of the comprehensions and functions within."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _parts(constant)
