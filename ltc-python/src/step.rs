@@ -276,8 +276,8 @@ impl Replays {
         Ok(fitting)
     }
 
-    /// How a capture differs from the one that would have been replayed, and which of these that is; nothing where it is
-    /// none of them.
+    /// How a capture differs from the one that would have been replayed, and which of these that is; nothing where it
+    /// is none of them.
     fn differs(&self, step: u64, watches: Vec<Bound<'_, Watch>>) -> PyResult<Option<(usize, String)>> {
         let mut store = self.store.lock();
         let step = store.steps.remove(&step).and_then(Arc::into_inner);

@@ -105,8 +105,8 @@ pub fn agree_after_failure(
         let failed = bad(op, &other.tensors[target]);
         let mut waited = failed.is_err();
         let failed = failed.ok();
-        // Something of its own, also of booleans: what overwrites the result itself leaves nothing to fail. Never a call
-        // that the dtype refuses: it may run eagerly, and then it is what tells of the failure.
+        // Something of its own, also of booleans: what overwrites the result itself leaves nothing to fail. Never a
+        // call that the dtype refuses: it may run eagerly, and then it is what tells of the failure.
         let own = |t: &Tensor| if t.kind() == Kind::Bool { t.f_logical_not() } else { t.f_neg() };
         let lost = failed.as_ref().map(|t| own(t).unwrap_or_else(|_| t.shallow_clone()));
         after.push(lost.as_ref().unwrap_or(&other.tensors[target]).shallow_clone());

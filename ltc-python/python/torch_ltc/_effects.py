@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 _PURE = tuple(
     getattr(builtins, name)
-    for name in """abs all any bool complex divmod enumerate float int isinstance len list max min pow range reversed round
-    sum super tuple zip""".split()
+    for name in """abs all any bool complex divmod enumerate float int isinstance len list max min pow range reversed
+    round sum super tuple zip""".split()
 )
 _MODULES = (math, cmath)
 #: Instructions that change something that others see, or may run anything.
