@@ -315,6 +315,29 @@ fn every_length_is_covered() {
     }
 }
 
+/// Of `mul(x, y, out=z)` and what is computed from it, with `z` of another dtype.
+#[test]
+fn calls_that_write_into_a_given_tensor_are_fused() {
+    for (dtype, kind) in [(DType::F32, Kind::Float), (DType::F64, Kind::Double), (DType::F16, Kind::Half)] {
+        let mut g = G::default();
+        let (shape, out) = (f32s(&[33]), LayoutRef::from(Layout::contiguous(dtype, &[33])));
+        let (p, q, given) = (g.param(&shape), g.param(&shape), g.param(&out));
+        let fresh = ArgFlags::MUT.and(ArgFlags::FRESH);
+        let args = ArgWriter::new().tensor().tensor().tensor_with(fresh).clone();
+        let x = g.call("aten::mul.out", &args, &[p, q, given], std::slice::from_ref(&out))[0];
+        let y = g.relu(x, &out);
+        let rig = Rig::with(config(true), g.finish(&[x, y]));
+        let (a, b) = (Tensor::randn([33], tch::kind::FLOAT_CPU), Tensor::randn([33], tch::kind::FLOAT_CPU));
+        let written = Tensor::zeros([33], (kind, tch::Device::Cpu));
+        let told = rig.run(&[&a, &b, &written]);
+        let RunStats { runs, steps, kernels, .. } = rig.stats();
+        assert_eq!((runs, steps, kernels), (1, 1, 1));
+        let _ = a.f_mul_out(&written, &b).unwrap();
+        assert_same(&told.tensor(0), &written);
+        assert_same(&told.tensor(1), &written.relu());
+    }
+}
+
 #[test]
 fn a_donated_operand_gives_its_memory_to_a_result() {
     let mut g = G::default();

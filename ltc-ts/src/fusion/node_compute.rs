@@ -107,6 +107,8 @@ impl NodeCompute {
         }
         let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
         let (mut sources, written) = sources(node)?;
+        // What an `out=` form is given to write into comes last, and nothing is computed from it.
+        sources.truncate(row.arguments.len());
         for (source, spec) in sources.iter_mut().zip(row.arguments) {
             if let ArgSource::Number(_, _, tensor) = source {
                 *tensor |=

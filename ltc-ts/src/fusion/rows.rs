@@ -28,14 +28,17 @@ pub fn fusable_operators() -> impl Iterator<Item = (&'static str, &'static str)>
     })
 }
 
-/// The table's row of an operator, by its short name (without `aten::`), functional or in place, and what it computes
-/// in.
+/// The table's row of an operator, by its short name (without `aten::`), functional, in place or `out=`, and what it
+/// computes in.
 pub(super) fn find(short_name: &str) -> Option<(&'static Row, Compute)> {
     let (base, overload) = short_name.split_once('.').unwrap_or((short_name, ""));
     // `__iand__` and the like have rows of their own names only.
     let base = if base.ends_with("__") { base } else { base.strip_suffix('_').unwrap_or(base) };
     let dot = if overload.is_empty() { "" } else { "." };
-    let row = table::find(&format!("aten::{base}{dot}{overload}"))?;
+    let row = match overload.ends_with("out") {
+        true => table::functional(&format!("aten::{short_name}"))?.row(),
+        false => table::find(&format!("aten::{base}{dot}{overload}"))?,
+    };
     Some((row, fusable(row)?.1))
 }
 
@@ -46,6 +49,8 @@ mod tests {
     #[test]
     fn rows_are_found_in_all_their_forms() {
         assert_eq!(find("add_.Tensor").map(|r| r.0.name), Some("aten::add.Tensor"));
+        assert_eq!(find("mul.out").map(|r| r.0.name), Some("aten::mul.Tensor"));
+        assert_eq!(find("pow.Tensor_Scalar_out").map(|r| r.0.name), Some("aten::pow.Tensor_Scalar"));
         assert!(find("gelu").is_some() && find("__ior__.Scalar").is_none() && find("mm").is_none());
         let all: Vec<&str> = fusable_operators().map(|(name, _)| name).collect();
         assert!(all.contains(&"sin") && all.contains(&"add.Tensor") && !all.contains(&"lgamma"), "{all:?}");
