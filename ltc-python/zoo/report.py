@@ -1,0 +1,129 @@
+"""What a run found: what is wrong with an entry, what of it is known, and the table in Markdown."""
+
+import json
+import math
+import tomllib
+
+from .train import SETTLED
+
+#: The least share of calls after the first three that a compiled step replays.
+REPLAYED = 0.9
+
+
+def read(path):
+    """Result rows by entry; the last of equal names counts."""
+    return {row["entry"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+
+def known(path):
+    """What is known of entries: tables with `entry` (a trailing * matches the rest), `kind`, `way` where it is one way
+    alone, and `reason`."""
+    listed = tomllib.loads(path.read_text()).get("known", []) if path.exists() else []
+    for row in listed:
+        if not all(row.get(key) for key in ("entry", "kind", "reason")):
+            raise ValueError(f"{path.name}: each needs `entry`, `kind` and `reason`: {row}")
+    return listed
+
+
+def problems(row):
+    """What is wrong with an entry: way, kind and words of each.
+
+    Kinds: `error` (it fails), `differs`, `eager` (operators fall back), `programs` (some are compiled after the third
+    step), `recorded` (too few calls are replayed), `as it is` (a graph of the backend is no program).
+    """
+    if "error" in row:
+        return [("all", "error", row["error"])]
+    found = []
+    for way, got in row["ways"].items():
+        if "error" in got:
+            found.append((way, "error", got["error"]))
+            continue
+        if got.get("difference"):
+            found.append((way, "differs", got["difference"]))
+        if got.get("fallbacks") and way != "eager":
+            operators = ", ".join(f"{name} ({n} a step)" for name, n in sorted(got["fallbacks"].items()))
+            found.append((way, "eager", operators))
+        if late := sum(got.get("programs", [])[SETTLED:]):
+            found.append((way, "programs", f"{late} compiled after step {SETTLED}: {got['programs']}"))
+        if "calls" in got and share(got) < REPLAYED:
+            found.append((way, "recorded", got["explain"]))
+        found += [(way, "as it is", why) for why in got.get("as it is", [])]
+    return found
+
+
+def share(got):
+    """The share of the calls after the first three that were replayed."""
+    return got["replayed"] / max(1, got["calls"] - SETTLED)
+
+
+def ratio(row, way):
+    """Eager's time of a step divided by a way's; nothing where there is none."""
+    got = row.get("ways", {}).get(way, {})
+    return got["eager seconds"] / got["seconds"] if "seconds" in got else None
+
+
+def _covers(one, entry, way, kind):
+    name = one["entry"]
+    is_it = entry.startswith(name[:-1]) if name.endswith("*") else name == entry
+    return is_it and one["kind"] == kind and one.get("way", way) == way
+
+
+def judge(rows, listed, ways):
+    """Lines about what is wrong and not known, and about what is known and no longer wrong."""
+    said, used = [], set()
+    for row in rows:
+        for way, kind, words in problems(row):
+            hits = [i for i, one in enumerate(listed) if _covers(one, row["entry"], way, kind)]
+            used.update(hits)
+            if not hits:
+                said.append(f"{row['entry']}, {way}: {kind}: {words}")
+    for i, one in enumerate(listed):
+        ran = any(_covers(one, row["entry"], one.get("way"), one["kind"]) for row in rows)
+        if ran and i not in used and one.get("way", ways[0]) in ways:
+            said.append(f"{one['entry']}: {one['kind']} is listed as known and is not so any more: {one['reason']}")
+    return said
+
+
+def table(rows, listed, about):
+    """The table and its notes, in Markdown."""
+    head = (
+        "| entry | agrees | runs eagerly, a step | programs after step 3 | replayed | recorded | compiled | backend |"
+    )
+    lines = [head, "|---" * 8 + "|"]
+    notes = []
+    for row in rows:
+        found = problems(row)
+        ways = {way: got for way, got in row.get("ways", {}).items() if way != "eager"}
+        wrong = {way for way, kind, _ in found if kind in ("error", "differs")}
+        agrees = "no" if "all" in wrong else ", ".join(f"not {w}" for w in ways if w in wrong) or "yes"
+        eager = sum(sum(got.get("fallbacks", {}).values()) for way, got in ways.items() if way == "recorded")
+        late = sum(sum(got.get("programs", [])[SETTLED:]) for got in ways.values())
+        replayed = "".join(f"{share(got):.0%}" for got in ways.values() if "calls" in got)
+        times = [f"{r:.2f}" if (r := ratio(row, way)) else "" for way in ("recorded", "compiled", "backend")]
+        lines.append(f"| {' | '.join([row['entry'], agrees, f'{eager:g}', str(late), replayed, *times])} |")
+        notes += _notes(row["entry"], found, listed)
+    return "\n".join([about, "", *lines, "", *_totals(rows), "", *notes])
+
+
+def _notes(entry, found, listed):
+    """A line for each thing that is wrong, with why where that is known."""
+    for way, kind, words in found:
+        why = next((one["reason"] for one in listed if _covers(one, entry, way, kind)), "not known yet")
+        yield f"- {entry}, {way}, {kind}: `{' '.join(words.split())[:240]}`. {why}"
+
+
+def _totals(rows):
+    """What it all comes to."""
+    kinds = lambda row: {kind for _, kind, _ in problems(row)}
+    good = sum(not kinds(row) & {"error", "differs"} for row in rows)
+    calls = [got for row in rows for got in row.get("ways", {}).values() if "calls" in got]
+    replayed, later = sum(got["replayed"] for got in calls), sum(got["calls"] - SETTLED for got in calls)
+    yield f"{good} of {len(rows)} entries agree in all ways."
+    if later:
+        yield f"Of the calls of compiled steps after the first three, {replayed / later:.1%} were replayed."
+    for way in ("recorded", "compiled", "backend"):
+        ratios = [r for row in rows if (r := ratio(row, way))]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            slower = sum(r < 1 for r in ratios)
+            yield f"{way}: {mean:.2f} times as fast as eager (geometric mean), slower in {slower} of {len(ratios)}."
