@@ -15,6 +15,12 @@ def network() -> torch.nn.Sequential:
     return torch.nn.Sequential(*layers)
 
 
+def with_buffers() -> torch.nn.Sequential:
+    """Its buffers differ from rank to rank until DDP broadcasts them, which it does at each forward."""
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 8))
+
+
 def losses(model: Any, optimizer: Any, device: str, steps: int = 12) -> list[float]:
     draws, found = torch.Generator().manual_seed(RANK), []
     for _ in range(steps):
@@ -65,10 +71,10 @@ def ddp_compiled() -> None:
     """A compiled step is recorded while DDP settles, and replayed from then on, collectives included; also where other
     ranks record theirs."""
     join()
-    compiling = []
+    compiling, made = [], network
 
     def train(device):
-        model = DistributedDataParallel(network().to(device))
+        model = DistributedDataParallel(made().to(device))
         optimizer, draws, found = torch.optim.Adam(model.parameters(), 1e-2), torch.Generator().manual_seed(RANK), []
 
         def step(x):
@@ -87,10 +93,11 @@ def ddp_compiled() -> None:
         if compiles:
             replayed, _ = run.counts
             assert replayed >= 15, run.explain()
-        return [loss.item() for loss in found]
+        return [*(loss.item() for loss in found), *(x.double().mean().item() for x in model.buffers())]
 
-    for compiling in ([0, 1], [1]):
-        alike(f"compiled by {compiling}", train)
+    for made in (network, with_buffers):
+        for compiling in ([0, 1], [1]):
+            alike(f"{made.__name__} compiled by {compiling}", train)
 
 
 def ddp_more() -> None:
@@ -125,9 +132,7 @@ def ddp_more() -> None:
             return losses(model, optimizer, device, 3 + RANK)
 
     def buffers(device):
-        torch.manual_seed(3)
-        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 8))
-        model = DistributedDataParallel(model.to(device))
+        model = DistributedDataParallel(with_buffers().to(device))
         found = losses(model, torch.optim.SGD(model.parameters(), 1e-2), device)
         return [*found, *model.module[1].running_mean.tolist()]
 

@@ -79,6 +79,34 @@ def test_accelerate_trains_on_the_device_that_the_environment_names(chosen, tmp_
     assert losses == pytest.approx(expected, rel=1e-5 if precision == "no" else 1e-2)
 
 
+def test_a_step_of_accelerate_is_replayed(chosen):
+    """Forward, backward, clipping and the optimiser; the schedule moves between steps."""
+    found = {}
+    for device in ("cpu", "ltc"):
+        chosen(device)
+        accelerator, model = accelerate.Accelerator(), network()
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda i: 1 / (1 + i))
+        model, optimiser, schedule = accelerator.prepare(model, optimiser, schedule)
+
+        def step(x, y, accelerator=accelerator, model=model, optimiser=optimiser):
+            loss = nn.functional.cross_entropy(model(x), y)
+            accelerator.backward(loss)
+            accelerator.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            optimiser.zero_grad()
+            return loss.detach()
+
+        call, found[device] = torch_ltc.compile(step) if device == "ltc" else step, []
+        draws = torch.Generator().manual_seed(1)
+        for _ in range(14):
+            x, y = torch.randn(8, 8, generator=draws), torch.randint(0, 2, (8,), generator=draws)
+            found[device].append(call(x.to(device), y.to(device)).item())
+            schedule.step()
+    assert found["ltc"] == pytest.approx(found["cpu"], rel=1e-5)
+    assert call.counts[0] >= 8, call.explain()
+
+
 def trained(directory, **options):
     """What Trainer says of a small BERT."""
     torch.manual_seed(0)

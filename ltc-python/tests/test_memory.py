@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch_ltc
+from torch_ltc._survey import Survey
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -86,3 +87,33 @@ def test_what_compiles_its_own_method_is_let_go_with_its_model(calls):
     torch_ltc.mark_step(wait=True)
     gc.collect()
     assert held() is None
+
+
+def test_a_step_is_let_go_with_its_model_at_once():
+    """What a capture looked at holds megabytes, and what it found the model: neither waits for the collector, which
+    counts objects and knows no memory."""
+
+    def train():
+        net = torch.nn.Linear(4, 4).to("ltc")
+        optimiser, x = torch.optim.Adam(net.parameters()), torch.ones(2, 4).to("ltc")
+
+        def step():
+            optimiser.zero_grad()
+            net(x).square().sum().backward()
+            optimiser.step()
+
+        call = torch_ltc.compile(step)
+        for _ in range(7):
+            call()
+        assert call.counts[0] >= 2, call.explain()
+        return weakref.ref(call), weakref.ref(net)
+
+    train()  # imports leave cycles behind
+    torch_ltc.mark_step(wait=True)
+    gc.collect()
+    gc.disable()
+    try:
+        assert [ref() for ref in train()] == [None, None]
+        assert not any(type(x) is Survey for x in gc.get_objects())
+    finally:
+        gc.enable()

@@ -1,10 +1,14 @@
 """A compiled step leaves what the recorded step leaves: gradients, versions, histories, the thread's state; or it says
 why not."""
 
+import collections
 import contextlib
 import copy
 import functools
+import importlib.machinery
+import importlib.util
 import itertools
+import sys
 import types
 
 import pytest
@@ -411,3 +415,118 @@ def test_varying_kinds_of_inputs_have_no_cliff():
     for n in range(1, 25):
         call(torch.ones(n, device="ltc"))
     assert call.counts[1] == before, call.explain()
+
+
+class Lister(nn.Module):
+    """Puts lists and dicts of its buffers, and a plain value, into itself at each call, as DDP does."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3, device=device)
+        self.register_buffer("scale", torch.ones(3, device=device))
+        self.factor = 2.0
+
+    def forward(self, x):
+        named = [(b, n) for n, b in self.named_buffers() if b.is_floating_point()]
+        self.all_buffers = [b for b, _ in named]
+        self.by_name = {n: b for b, n in named}
+        self.was_called = True
+        y = self.norm(torch.stack((x, x * x))) * self.scale * self.factor
+        return y.sum() + sum(b.sum() for b in self.all_buffers) + len(self.by_name)
+
+
+LISTER_CHANGES = {
+    "value in it": lambda m: m.scale.fill_(3.0),
+    "buffer replaced": lambda m: setattr(m, "scale", torch.full((3,), 0.5, device=m.scale.device)),
+    "buffer taken away": lambda m: (delattr(m, "scale"), setattr(m, "scale", 1.5)),
+    "buffer added": lambda m: m.register_buffer("bias", torch.ones(3, device=m.scale.device)),
+    "plain value": lambda m: setattr(m, "factor", -1.0),
+    "list changed": lambda m: m.all_buffers.append(7),
+    "list gone": lambda m: delattr(m, "all_buffers"),
+    "list of another class": lambda m: setattr(m, "all_buffers", collections.deque(m.all_buffers)),
+    "flag set back": lambda m: setattr(m, "was_called", False),
+    "descriptor of the class": lambda m: setattr(type(m), "by_name", Reversed()),
+}
+
+
+class Reversed:
+    """Keeps another thing than it is given."""
+
+    def __get__(self, x, kind=None):
+        return () if x is None else x.kept
+
+    def __set__(self, x, value):
+        x.kept = [*value, None]
+
+
+@pytest.mark.parametrize("change", LISTER_CHANGES)
+def test_a_module_that_makes_containers_anew_in_itself_is_replayed_until_something_changes(change):
+    def make(world):
+        world.m = type("Own", (Lister,), {})(world.device)
+        return lambda x: world.m(x).detach()
+
+    worlds = []
+    call = agree(make, [lambda w: (LISTER_CHANGES[change](w.m), worlds.append(w))], calls=8, least=4)
+    cpu, ltc = (w.m for w in worlds)
+    assert list(cpu.__dict__) == list(ltc.__dict__) and cpu.was_called is ltc.was_called is True
+    assert len(cpu.all_buffers) == len(ltc.all_buffers) and type(cpu.all_buffers) is type(ltc.all_buffers) is list
+    assert call.counts[0] >= 8, call.explain()  # replayed before the change, and after
+
+
+def absent(where):
+    """Asks for a module that is not there, by each way to ask."""
+    if where == "import":
+        try:
+            import ltc_is_not_there
+
+            return ltc_is_not_there.FACTOR
+        except ImportError:
+            return 1.0
+    spec = importlib.util.find_spec("ltc_is_not_there")
+    return 1.0 if spec is None else 3.0
+
+
+@pytest.mark.parametrize("how", ["file", "module"])
+@pytest.mark.parametrize("where", ["import", "find_spec"])
+def test_a_step_that_looks_for_a_missing_package_is_replayed_until_that_comes(where, how, tmp_path, monkeypatch):
+    """Whether packages are there is asked at each step by accelerate."""
+    (tmp_path / "ltc_is_not_there.py").write_text("FACTOR = 3.0\n")
+
+    def comes(world):
+        if world.device == "ltc" and how == "file":
+            monkeypatch.syspath_prepend(tmp_path)
+        elif how == "module":
+            module = types.ModuleType("ltc_is_not_there")
+            module.FACTOR, module.__spec__ = 3.0, importlib.machinery.ModuleSpec("ltc_is_not_there", None)
+            monkeypatch.setitem(sys.modules, "ltc_is_not_there", module)
+
+    def make(world):
+        sys.modules.pop("ltc_is_not_there", None)
+        if world.device == "cpu":
+            world.calls = 0
+
+            def step(x):
+                world.calls += 1
+                return x * (1.0 if world.calls <= 6 else 3.0)
+
+            return step
+        return lambda x: x * absent(where)
+
+    call = agree(make, [comes], calls=6, least=4)
+    assert call.counts[0] >= 4, call.explain()
+
+
+def test_a_module_that_counts_its_calls_is_refused_by_the_attribute():
+    class Counting(nn.Linear):
+        calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return super().forward(x)
+
+    model = Counting(3, 2, device="ltc")
+    call = torch_ltc.compile(lambda x: model(x).sum())
+    for _ in range(6):
+        call(X.to("ltc"))
+    assert model.calls == 6 and call.counts[0] == 0
+    assert "Counting.calls" in call.explain()

@@ -212,6 +212,29 @@ def place(name):  # noqa: PLR0915, a table: an arm for each kind of place
         world.o = types.SimpleNamespace(bonus=2.0)
         return lambda x: x * (world.o.factor if hasattr(world.o, "factor") else 1.0)
 
+    class Own(Holder):
+        def all_of_it(self):
+            return [v if type(v) is float else v.value for v in self.__dict__.values()]
+
+        def by_name(self, key):
+            return self.__dict__[key].value
+
+        def of_another(self, other):
+            self = other  # noqa: PLW0642  (what the argument named first is not what is read)
+            return self.__dict__["value"]
+
+    def own_dict(world):
+        world.o = Own(1.0)
+        return lambda x: x * sum(world.o.all_of_it())
+
+    def held_in_own_dict(world):
+        world.o = Own(Holder(1.0))
+        return lambda x: x * world.o.by_name("value")
+
+    def another_s_dict(world):
+        world.o, world.p = Own(5.0), Holder(1.0)
+        return lambda x: x * world.o.of_another(world.p)
+
     def deep(world):
         world.cfg = {"a": [({"b": Holder(types.SimpleNamespace(value=1.0))},)]}
         return lambda x: x * world.cfg["a"][0][0]["b"].value.value
@@ -315,6 +338,10 @@ def place(name):  # noqa: PLR0915, a table: an arm for each kind of place
         "generator": plain(generator, lambda w, v: w.values.__setitem__(1, v)),
         "keyword arguments": plain(kwargs, lambda w, v: w.options.__setitem__("alpha", v)),
         "name in a variable": plain(getattr_name, lambda w, v: setattr(w.o, "value", v)),
+        "own dict": plain(own_dict, lambda w, v: setattr(w.o, "value", v)),
+        "own dict that grows": plain(own_dict, lambda w, v: setattr(w.o, "more", v)),
+        "held in the own dict": plain(held_in_own_dict, lambda w, v: setattr(w.o.value, "value", v)),
+        "another's dict": plain(another_s_dict, lambda w, v: setattr(w.p, "value", v)),
         "attribute that comes": plain(hasattr_name, lambda w, v: setattr(w.o, "factor", v)),
         "deep": plain(deep, lambda w, v: setattr(w.cfg["a"][0][0]["b"].value, "value", v)),
         "length": plain(counted, lambda w, v: w.xs.append(v)),

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import torch
 
+from torch_ltc._known import is_open, namespace
 from torch_ltc._names import PLAIN, by_value
-from torch_ltc._survey import is_open, namespace
 
 TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Compared as they are, besides plain values.

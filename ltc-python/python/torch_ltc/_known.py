@@ -1,8 +1,10 @@
 """What is known of Python's and torch's own classes and functions: which values never change, which functions depend on
 their arguments only. :mod:`torch_ltc._survey` asks it of what a step reads and calls."""
 
+import functools
 import itertools
 import re
+import sys
 import threading
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -31,7 +33,7 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 #: Containers that hold nothing but their members.
 CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque)
 #: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
-OPEN_BASES = frozenset(
+_OPEN_BASES = frozenset(
     (
         *(object, *CONTAINERS, int, float, str, bytes, complex, type),
         *(types.ModuleType, BaseException, Exception, torch._C.TensorBase, torch._C._FunctionBase, torch.Generator),
@@ -74,3 +76,38 @@ SPECIAL = frozenset(
     __truediv__ __rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__
     __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__""".split()
 )
+
+
+#: What :func:`lookup` answers where there is nothing.
+NOTHING = object()
+
+
+def namespace(x: Any) -> dict[str, Any] | None:
+    """The dict of an object's attributes, where it has one."""
+    try:
+        found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
+    except (AttributeError, TypeError):
+        return None
+    return found if type(found) is dict else None
+
+
+@functools.lru_cache(4096)
+def is_open(kind: Any) -> bool:
+    """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
+    for base in kind.__mro__:
+        if base in _OPEN_BASES:
+            continue
+        module = sys.modules.get(base.__module__)
+        source = getattr(module, "__file__", None) or ""
+        in_python = base.__module__ == "__main__" or source.endswith((".py", ".pyc"))
+        if not (in_python or (module is None and base.__flags__ & 1 << 9)):
+            return False
+    return True
+
+
+def lookup(kind: type, name: str) -> Any:
+    """What a class or the nearest of its bases has under a name, as it is (descriptors are not asked)."""
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return NOTHING

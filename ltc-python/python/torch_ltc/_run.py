@@ -260,12 +260,8 @@ class Run:
             captures = captures and owner._replays.begin(self._inputs)
             with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
                 out = owner._fn(*call.args, **call.kwargs)
-        except BaseException:
-            owner._replays.abort()
-            raise
-        if captures:
-            _forget_casts()
-        try:
+            if captures:
+                _forget_casts()
             if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
             self._look_at_arguments(survey, copies, grads)
@@ -274,6 +270,8 @@ class Run:
         except BaseException:
             owner._replays.abort()
             raise
+        finally:
+            survey.close()
         return self._returned(out)
 
     def _look_at_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:

@@ -32,42 +32,23 @@ from torch_ltc._known import (
     IMPURE_BUILTINS,
     IMPURE_TORCH,
     ITERATORS,
+    NOTHING,
     OF_THE_MACHINE,
-    OPEN_BASES,
     PURE_MODULES,
     SPECIAL,
     VIEWS,
+    is_open,
+    lookup,
+    namespace,
 )
+from torch_ltc._models import MODELS, SEARCHES, search
 from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
 from torch_ltc._places import Place, owners
-
-
-def namespace(x: Any) -> dict[str, Any] | None:
-    """The dict of an object's attributes, where it has one."""
-    try:
-        found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
-    except (AttributeError, TypeError):
-        return None
-    return found if type(found) is dict else None
 
 
 def _state_of(generator: torch.Generator) -> bytes:
     with torch._C.DisableTorchFunction():
         return generator.get_state().numpy().tobytes()
-
-
-@functools.lru_cache(4096)
-def is_open(kind: Any) -> bool:
-    """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
-    for base in kind.__mro__:
-        if base in OPEN_BASES:
-            continue
-        module = sys.modules.get(base.__module__)
-        source = getattr(module, "__file__", None) or ""
-        in_python = base.__module__ == "__main__" or source.endswith((".py", ".pyc"))
-        if not (in_python or (module is None and base.__flags__ & 1 << 9)):
-            return False
-    return True
 
 
 class Survey:
@@ -94,6 +75,7 @@ class Survey:
         #: Whether gradients are read or made.
         self.uses_grads = False
         self._older: _ltc.Older | None = None
+        self._is_closed = False
         #: A call that asks what machine this is, while it runs.
         self._machine: types.FrameType | None = None
         self._seen: set[tuple[int, int]] = set()
@@ -149,7 +131,13 @@ class Survey:
 
     def is_older(self, x: Any) -> bool:
         """Whether an object that is alive was there before the step."""
+        assert not self._is_closed
         return self._older is not None and x in self._older
+
+    def close(self) -> None:
+        """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
+        surveys are part of."""
+        self._older, self._again, self._is_closed = None, None, True
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """What to watch. What only the survey holds was made and dropped by the step."""
@@ -198,6 +186,9 @@ class Survey:
         if code in OF_THE_MACHINE:
             self._machine = frame
             return
+        if code in SEARCHES and search(self, frame):
+            self._machine = frame
+            return
         info = code_of(code, frame.f_globals)
         if info.quiet:
             return
@@ -211,7 +202,7 @@ class Survey:
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
             self._look_at_globals(frame, info)
-        special = _MODELS.get(code)
+        special = MODELS.get(code)
         if special is not None:
             return special(self, frame)
         self._look_at_locals(frame, info)
@@ -220,7 +211,20 @@ class Survey:
         free = frame.f_code.co_freevars
         for name, value in frame.f_locals.items():
             held = name in free and id(value) in self._except and self._is_of_older(frame)
-            self._look(value, info, frame, f"the variable {name}" if held else "")
+            self.look(value, info, frame, f"the variable {name}" if held else "")
+            if name in info.opened:
+                self._open(value, info, frame)
+
+    def _open(self, x: Any, info: Code, frame: types.FrameType) -> None:
+        """Looks at the dict of an object's attributes."""
+        space = namespace(x)
+        if space is None:
+            return self.look(x, info.opening(), frame)
+        if self.is_older(x) or self.is_older(space):
+            self.place("namespace", x, None, frame.f_code)
+            self.place("dict", space, None, frame.f_code)
+        for value in space.values():
+            self.look(value, info, frame, f"a {type(x).__qualname__}")
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, and so are its cells."""
@@ -231,14 +235,14 @@ class Survey:
 
     def _leave(self, frame: types.FrameType, result: Any) -> None:
         info = code_of(frame.f_code, frame.f_globals)
-        if not info.quiet and frame.f_code not in _MODELS:
+        if not info.quiet and frame.f_code not in MODELS:
             self._look_at_locals(frame, info)
-            self._look(result, info, frame)
+            self.look(result, info, frame)
         caller = frame.f_back
         if caller is not None and type(result) not in ATOMS:
             outer = code_of(caller.f_code, caller.f_globals)
             if not outer.quiet:
-                self._look(result, outer, caller)
+                self.look(result, outer, caller)
 
     def _c_call(self, frame: types.FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)
@@ -279,8 +283,10 @@ class Survey:
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
+            if frame.f_code in MODELS:
+                return
             info = code_of(frame.f_code, frame.f_globals)
-            self._look(owner, info._replace(all_attributes=True, serial=-1 - info.serial), frame)
+            self.look(owner, info.opening(), frame)
         elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
             if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
@@ -292,31 +298,31 @@ class Survey:
     def _by_name(self, frame: types.FrameType, function: str) -> None:
         """``getattr`` and its kin: a name that is a constant is known; else everything the object has may be read."""
         info = code_of(frame.f_code, frame.f_globals)
-        if info.quiet or frame.f_code in _MODELS:
+        if info.quiet or frame.f_code in MODELS:
             return
         if function != "vars" and has_constant_name(frame.f_code, frame.f_lasti):
             return
-        everything = info._replace(all_attributes=True, serial=-1 - info.serial)
+        everything = info.opening()
         for value in frame.f_locals.values():
-            self._look(value, everything, frame)
+            self.look(value, everything, frame)
 
     # ---- what is reached ----
 
     def _look_at_globals(self, frame: types.FrameType, info: Code) -> None:
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
-            self._place("entry", scope, name, frame.f_code)
+            self.place("entry", scope, name, frame.f_code)
             if name in scope:
-                self._look(scope[name], info, frame, f"the global {name}")
+                self.look(scope[name], info, frame, f"the global {name}")
             else:
-                self._place("entry", builtins, name, frame.f_code)
+                self.place("entry", builtins, name, frame.f_code)
         for name in info.modules:
             module = sys.modules.get(name)
             if module is not None:
-                self._place("entry", sys.modules, name, frame.f_code)
-                self._look(module, info, frame)
+                self.place("entry", sys.modules, name, frame.f_code)
+                self.look(module, info, frame)
 
-    def _place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+    def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
         if name == "is_compiling" and holder is torch.compiler.__dict__:
             return  # another answer for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
@@ -325,7 +331,7 @@ class Survey:
         if key not in self._found:
             self._found[key] = Place(kind, holder, name, reader)
 
-    def _look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
+    def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
         """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""
         if type(start) in ATOMS:
             return
@@ -369,12 +375,12 @@ class Survey:
             return self._tensor(x, kind, info, code, old)
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
-                self._place("dict", x, None, code)
+                self.place("dict", x, None, code)
             inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
-                self._place("members", x, None, code)
+                self.place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if kind is types.FunctionType:
@@ -385,7 +391,7 @@ class Survey:
             return (x.__func__,)
         if kind is types.CellType:
             if old:
-                self._place("cell", x, None, code)
+                self.place("cell", x, None, code)
             try:
                 return (x.cell_contents,)
             except ValueError:
@@ -402,10 +408,10 @@ class Survey:
             return (x.func, x.args, x.keywords)
         if isinstance(x, weakref.ref):
             if old:
-                self._place("referent", x, None, code)
+                self.place("referent", x, None, code)
             return (x(),)
         if kind is ContextVar:
-            self._place("variable", x, None, code)
+            self.place("variable", x, None, code)
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
@@ -418,7 +424,7 @@ class Survey:
         if kind in ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
         if isinstance(x, threading.local):
-            self._place("thread", x, None, code)
+            self.place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
@@ -444,7 +450,7 @@ class Survey:
             if x.nbytes > 1 << 16 or x.dtype.hasobject:
                 self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
             else:
-                self._place("bytes", x, None, frame.f_code)
+                self.place("bytes", x, None, frame.f_code)
         elif kind.__name__ not in ("ndarray", "ufunc", "dtype") and not hasattr(x, "itemsize"):
             return self._hidden(x, old, frame)
         return ()
@@ -462,24 +468,24 @@ class Survey:
 
     def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if old:
-            self._place("function", x)
+            self.place("function", x)
         return self._attributes(x.__dict__, info, code, old) if x.__dict__ else ()
 
     def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         found: list[Any] = []
         old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
         if old:
-            self._place("class", x, None, code)
+            self.place("class", x, None, code)
         space = namespace(x)
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
                 owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
-                    self._place("namespace", x, None, code)
+                    self.place("namespace", x, None, code)
             if info.all_attributes:
                 if old:
-                    self._place("dict", space, None, code)
+                    self.place("dict", space, None, code)
                 found += space.values()
             else:
                 found += self._attributes(space, info, code, old, kind)
@@ -487,7 +493,7 @@ class Survey:
             slot = self._lookup(kind, name)
             if type(slot) is types.MemberDescriptorType and hasattr(x, name):
                 if old:
-                    self._place("slot", x, slot, code)
+                    self.place("slot", x, slot, code)
                 found.append(getattr(x, name))
         return [*found, *on_class]
 
@@ -498,16 +504,16 @@ class Survey:
         for name in info.attributes:
             if name in space:
                 if old:
-                    self._place("entry", space, name, code)
+                    self.place("entry", space, name, code)
                 found.append(space[name])
-            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not _NOTHING)):
-                self._place("entry", space, name, code)
+            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not NOTHING)):
+                self.place("entry", space, name, code)
         return found
 
     def _lookup(self, kind: type, name: str) -> Any:
         key = (kind, name)
         if key not in self._on_class:
-            self._on_class[key] = _lookup(kind, name)
+            self._on_class[key] = lookup(kind, name)
         return self._on_class[key]
 
     def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
@@ -521,13 +527,13 @@ class Survey:
             return []
         found = []
         for name in SPECIAL:
-            self._place("lookup", kind, name, code)
+            self.place("lookup", kind, name, code)
         for name in info.attributes:
             value = self._lookup(kind, name)
-            if value is not _NOTHING or name in info.may_lack:
-                self._place("lookup", kind, name, code)
+            if value is not NOTHING or name in info.may_lack:
+                self.place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
-            if value is not _NOTHING and not hasattr(type(value), "__get__"):
+            if value is not NOTHING and not hasattr(type(value), "__get__"):
                 found.append(value)
         return found
 
@@ -542,58 +548,24 @@ class Survey:
         for function in known:
             if type(function) is types.FunctionType and function.__code__ in codes:
                 code = function.__code__
-                self._place("function", function)
+                self.place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-                    self._place("cell", cell, name, code)
+                    self.place("cell", cell, name, code)
                 if function.__kwdefaults__:
-                    self._place("dict", function.__kwdefaults__)
+                    self.place("dict", function.__kwdefaults__)
                 for value in function.__defaults__ or ():
                     if id(value) in self._except:
                         self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):
-                        self._place("members", value)
+                        self.place("members", value)
                     elif isinstance(value, dict):
-                        self._place("dict", value)
+                        self.place("dict", value)
 
 
-_NOTHING = object()
 #: Members of a container that are looked at; more refuse the step.
 _MANY = 100_000
 _ATOMIC_BASES = (torch.Size,)
 
-
-def _lookup(kind: type, name: str) -> Any:
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return _NOTHING
-
-
-def _module_getattr(survey: Survey, frame: types.FrameType) -> None:
-    """``torch.nn.Module.__getattr__``: reads a name in three dicts of the module, and nothing else of it."""
-    module, name = frame.f_locals["self"], frame.f_locals["name"]
-    if not survey.is_older(module):
-        return
-    space = namespace(module) or {}
-    survey._place("namespace", module, None, frame.f_code)
-    owners[id(space)] = type(module).__qualname__
-    for kind in ("_parameters", "_buffers", "_modules"):
-        survey._place("entry", space, kind)
-        members = space.get(kind)
-        if members is not None:
-            owners[id(members)] = type(module).__qualname__
-            survey._place("entry", members, name)
-            if name in members:
-                caller = frame.f_back
-                if caller is not None:
-                    holder = type(module).__qualname__
-                    survey._look(members[name], code_of(caller.f_code, caller.f_globals), caller, f"a {holder}")
-                break
-
-
-_MODELS: dict[types.CodeType, Callable[[Survey, types.FrameType], None]] = {
-    torch.nn.Module.__getattr__.__code__: _module_getattr,
-}
 
 # Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.
 set_code_exec_strategy(Survey._see.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))

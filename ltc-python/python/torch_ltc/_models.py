@@ -1,0 +1,91 @@
+"""Python functions of which more is known than their code says: what they read depends on their arguments.
+
+:class:`torch_ltc._survey.Survey` asks these instead of looking at all that their names may mean."""
+
+import importlib.util
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from torch_ltc._known import SPECIAL, namespace
+from torch_ltc._names import code_of
+from torch_ltc._places import owners
+
+if TYPE_CHECKING:
+    from torch_ltc._survey import Survey
+
+#: Searches for modules: what they find follows from the machine and from what may be imported from where.
+SEARCHES = frozenset(f.__code__ for f in (importlib.util.find_spec, vars(importlib._bootstrap)["_find_spec"]))
+
+
+def search(survey: "Survey", frame: types.FrameType) -> bool:
+    """Takes down what finding a module depends on besides the machine; whether nothing is imported for it."""
+    name: str = frame.f_locals["name"]
+    parent = name.rpartition(".")[0]
+    if (parent and parent not in sys.modules) or name.startswith("."):
+        return False
+    survey.place("entry", sys.modules, name, frame.f_code)
+    if name in sys.modules:
+        survey.place("entry", vars(sys.modules[name]), "__spec__", frame.f_code)
+    for holder, attribute in ((sys.path, "path"), (sys.meta_path, "meta_path"), (sys.path_hooks, "path_hooks")):
+        survey.place("entry", vars(sys), attribute, frame.f_code)
+        survey.place("members", holder, None, frame.f_code)
+    return True
+
+
+def _module_getattr(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch.nn.Module.__getattr__``: reads a name in three dicts of the module, and nothing else of it."""
+    module, name = frame.f_locals["self"], frame.f_locals["name"]
+    if not survey.is_older(module):
+        return
+    space = namespace(module) or {}
+    survey.place("namespace", module, None, frame.f_code)
+    owners[id(space)] = type(module).__qualname__
+    for kind in ("_parameters", "_buffers", "_modules"):
+        survey.place("entry", space, kind)
+        members = space.get(kind)
+        if members is not None:
+            owners[id(members)] = type(module).__qualname__
+            survey.place("entry", members, name)
+            if name in members:
+                caller = frame.f_back
+                if caller is not None:
+                    holder = type(module).__qualname__
+                    survey.look(members[name], code_of(caller.f_code, caller.f_globals), caller, f"a {holder}")
+                break
+
+
+def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch.nn.Module.__setattr__`` and ``__delattr__``: read and write one name, of the module itself, of its three
+    dicts and of its set of buffers that are not saved."""
+    module, name = frame.f_locals["self"], frame.f_locals["name"]
+    if not survey.is_older(module):
+        return
+    space, code = namespace(module) or {}, frame.f_code
+    survey.place("namespace", module, None, code)
+    survey.place("class", module, None, code)
+    owners[id(space)] = type(module).__qualname__
+    survey.place("entry", space, name, code)
+    for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
+        survey.place("lookup", type(module), attribute, code)
+    for kind in ("_parameters", "_buffers", "_modules"):
+        survey.place("entry", space, kind, code)
+        members = space.get(kind)
+        if members is not None:
+            owners[id(members)] = type(module).__qualname__
+            survey.place("entry", members, name, code)
+    survey.place("entry", space, "_non_persistent_buffers_set", code)
+    unsaved = space.get("_non_persistent_buffers_set")
+    if unsaved is not None:
+        survey.place("members", unsaved, None, code)
+
+
+#: The functions of which the whole is known.
+MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
+    torch.nn.Module.__getattr__.__code__: _module_getattr,
+    torch.nn.Module.__setattr__.__code__: _module_setattr,
+    torch.nn.Module.__delattr__.__code__: _module_setattr,
+}
