@@ -4,13 +4,12 @@
 use std::{
     env,
     io::Read,
-    net::TcpListener,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use ltc_dist::Group;
+use ltc_dist::{Group, Store};
 use tch::Tensor;
 
 /// Which test this process is a rank of.
@@ -30,11 +29,6 @@ pub(crate) struct Ended {
     pub(crate) said: String,
 }
 
-/// A port nobody listens at.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("loopback has ports").port()
-}
-
 /// Runs `body` in two processes, which must both end well. `test` is the name of the calling test.
 pub(crate) fn two_ranks(test: &str, body: impl FnOnce(Group)) {
     for (rank, ended) in run(test, body).into_iter().enumerate() {
@@ -48,13 +42,22 @@ pub(crate) fn run(test: &str, body: impl FnOnce(Group)) -> Vec<Ended> {
         body(Group::from_env_within(TIMEOUT).expect("a group of two"));
         return Vec::new();
     }
-    let port = free_port().to_string();
+    // This process serves their store, as torchrun's agent does: a port that is only found free here may be taken by
+    // another test before rank 0 listens at it.
+    let store = Store::tcp("127.0.0.1:0", 0, 1, TIMEOUT).expect("a store at a port that the system chooses");
+    start(test, store.port(), true)
+}
+
+/// Runs the test of this name in two processes, whose store is at `port`: `served`, or to be served by rank 0.
+pub(crate) fn start(test: &str, port: u16, served: bool) -> Vec<Ended> {
+    let agent = if served { "True" } else { "False" };
     let started: Vec<Child> = (0..2)
         .map(|rank: usize| {
             Command::new(env::current_exe().expect("this binary"))
                 .args(["--exact", test, "--nocapture", "--test-threads=1"])
-                .envs([(TEST, test), ("RANK", &rank.to_string()), ("WORLD_SIZE", "2")])
-                .envs([("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", &*port), ("OMP_NUM_THREADS", "1")])
+                .envs([(TEST, test), ("RANK", &rank.to_string()), ("WORLD_SIZE", "2"), ("OMP_NUM_THREADS", "1")])
+                .envs([("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", &port.to_string())])
+                .env("TORCHELASTIC_USE_AGENT_STORE", agent)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()

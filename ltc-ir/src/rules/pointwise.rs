@@ -1,5 +1,7 @@
 //! Pointwise operators: broadcasting, dtype promotion, strides.
 
+use std::sync::LazyLock;
+
 use smallvec::SmallVec;
 
 use super::{Call, NewResults, ShapeError, iterator::broadcast_layout, one};
@@ -19,10 +21,8 @@ struct Operands<'a> {
     dtypes: SmallVec<[(DType, Category); 4]>,
 }
 
-thread_local! {
-    /// What a host number broadcasts as.
-    static SCALAR: &'static Layout = Box::leak(Box::new(Layout::contiguous(DType::F32, &[])));
-}
+/// What a host number broadcasts as.
+static SCALAR: LazyLock<Layout> = LazyLock::new(|| Layout::contiguous(DType::F32, &[]));
 
 impl<'a> Operands<'a> {
     /// Of the tensor arguments; schema `Scalar`s count as wrapped numbers when `numbers`.
@@ -37,11 +37,11 @@ impl<'a> Operands<'a> {
                     }
                 }
                 Arg::HostScalar { dtype, wrapped, .. } => {
-                    o.layouts.push(SCALAR.with(|s| *s));
+                    o.layouts.push(&SCALAR);
                     o.dtypes.push((*dtype, if *wrapped { Category::Wrapped } else { Category::ZeroDim }));
                 }
                 Arg::Number { dtype, .. } if numbers => {
-                    o.layouts.push(SCALAR.with(|s| *s));
+                    o.layouts.push(&SCALAR);
                     o.dtypes.push((*dtype, Category::Wrapped));
                 }
                 _ => {}

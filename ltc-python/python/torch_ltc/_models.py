@@ -68,9 +68,14 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     survey.place("namespace", module, None, code)
     survey.place("class", module, None, code)
     owners[id(space)] = type(module).__qualname__
-    survey.place("entry", space, name, code)
+    for attribute in (name, "register_buffer", "register_parameter"):
+        survey.place("entry", space, attribute, code)
     for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
         survey.place("lookup", type(module), attribute, code)
+    value = frame.f_locals.get("value")
+    if isinstance(value, torch.Tensor) and survey.is_older(value):
+        # Of a buffer: whether it is saved with the module.
+        survey.place("entry", value.__dict__, "persistent", code)
     for kind in ("_parameters", "_buffers", "_modules"):
         survey.place("entry", space, kind, code)
         members = space.get(kind)

@@ -7,7 +7,6 @@ import types
 from typing import Any, NamedTuple
 
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
-_PLAIN_LOADS = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 #: Builtins that take the name of an attribute.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
@@ -55,8 +54,6 @@ class Code(NamedTuple):
     #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``.
     may_lack: frozenset[str]
     all_attributes: bool
-    #: Arguments of which all attributes are read (`self.__dict__`), where nothing else is asked so.
-    opened: frozenset[str]
     quiet: bool
     serial: int
 
@@ -96,8 +93,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             )
         by_name = BY_NAME.intersection(names) or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
-        opened = _opened(code) if "__dict__" in attributes else frozenset()
-        whole = opened is None or "vars" in names
+        whole = "__dict__" in attributes or "vars" in names
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
             frozenset(attributes | guarded),
@@ -105,27 +101,10 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             tuple(modules),
             guarded,
             whole,
-            opened or frozenset(),
             quiet,
             len(_codes),
         )
     return known
-
-
-def _opened(code: types.CodeType) -> frozenset[str] | None:
-    """The arguments, which keep their first value, whose `__dict__` a code object reads; `None` where it reads that of
-    something else, too."""
-    found, stored, before = set(), set(), None
-    for step in dis.get_instructions(code):
-        if step.opname.startswith(("STORE_FAST", "DELETE_FAST")):
-            stored.update(step.argval if type(step.argval) is tuple else (step.argval,))
-        if step.argval == "__dict__" and step.opname in _DEREFERENCED:
-            if before is None or before.opname not in _PLAIN_LOADS or step.is_jump_target:
-                return None
-            found.add(before.argval)
-        before = step
-    count = code.co_argcount + code.co_kwonlyargcount
-    return frozenset(found) if found <= {*code.co_varnames[:count]} - stored else None
 
 
 def line_of(code: types.CodeType, name: str) -> int:

@@ -212,19 +212,6 @@ class Survey:
         for name, value in frame.f_locals.items():
             held = name in free and id(value) in self._except and self._is_of_older(frame)
             self.look(value, info, frame, f"the variable {name}" if held else "")
-            if name in info.opened:
-                self._open(value, info, frame)
-
-    def _open(self, x: Any, info: Code, frame: types.FrameType) -> None:
-        """Looks at the dict of an object's attributes."""
-        space = namespace(x)
-        if space is None:
-            return self.look(x, info.opening(), frame)
-        if self.is_older(x) or self.is_older(space):
-            self.place("namespace", x, None, frame.f_code)
-            self.place("dict", space, None, frame.f_code)
-        for value in space.values():
-            self.look(value, info, frame, f"a {type(x).__qualname__}")
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, and so are its cells."""
@@ -323,6 +310,7 @@ class Survey:
                 self.look(module, info, frame)
 
     def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        """Takes down a place to watch; ``reader``: the code that reads it, for messages."""
         if name == "is_compiling" and holder is torch.compiler.__dict__:
             return  # another answer for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
