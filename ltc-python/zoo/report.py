@@ -2,12 +2,16 @@
 
 import json
 import math
+import re
 import tomllib
 
 from .train import SETTLED
 
 #: The least share of calls after the first three that a compiled step replays.
 REPLAYED = 0.9
+#: From this ratio on, a way counts as no slower than eager: times of blocks vary by that much.
+_AS_FAST = 0.95
+_PLACES = re.compile(r"/\S*/(?:site-packages|lib/python[\d.]+)/")
 
 
 def read(path):
@@ -29,16 +33,17 @@ def problems(row):
     """What is wrong with an entry: way, kind and words of each.
 
     Kinds: `error` (it fails), `differs`, `eager` (operators fall back), `programs` (some are compiled after the third
-    step), `recorded` (too few calls are replayed), `as it is` (a graph of the backend is no program).
+    step), `recorded` (too few calls are replayed), `as it is` (a graph of the backend is no program). What is no better
+    with PyTorch's own `aot_eager` is left out: see `alike`.
     """
     if "error" in row:
         return [("all", "error", row["error"])]
     found = []
     for way, got in row["ways"].items():
         if "error" in got:
-            found.append((way, "error", got["error"]))
+            found += [(way, "error", got["error"])] if not got.get("aot_eager") else []
             continue
-        if got.get("difference"):
+        if got.get("difference") and not got.get("aot_eager"):
             found.append((way, "differs", got["difference"]))
         if got.get("fallbacks") and way != "eager":
             operators = ", ".join(f"{name} ({n} a step)" for name, n in sorted(got["fallbacks"].items()))
@@ -51,9 +56,14 @@ def problems(row):
     return found
 
 
+def alike(row):
+    """What fails, or differs from eager, with PyTorch's `aot_eager` as with the backend, in words; empty if nothing."""
+    return row.get("ways", {}).get("backend", {}).get("aot_eager") or ""
+
+
 def share(got):
     """The share of the calls after the first three that were replayed."""
-    return got["replayed"] / max(1, got["calls"] - SETTLED)
+    return min(1.0, got["replayed"] / max(1, got["calls"] - SETTLED))
 
 
 def ratio(row, way):
@@ -96,12 +106,15 @@ def table(rows, listed, about):
         ways = {way: got for way, got in row.get("ways", {}).items() if way != "eager"}
         wrong = {way for way, kind, _ in found if kind in ("error", "differs")}
         agrees = "no" if "all" in wrong else ", ".join(f"not {w}" for w in ways if w in wrong) or "yes"
+        agrees += "; backend as `aot_eager`" if alike(row) else ""
         eager = sum(sum(got.get("fallbacks", {}).values()) for way, got in ways.items() if way == "recorded")
         late = sum(sum(got.get("programs", [])[SETTLED:]) for got in ways.values())
         replayed = "".join(f"{share(got):.0%}" for got in ways.values() if "calls" in got)
         times = [f"{r:.2f}" if (r := ratio(row, way)) else "" for way in ("recorded", "compiled", "backend")]
         lines.append(f"| {' | '.join([row['entry'], agrees, f'{eager:g}', str(late), replayed, *times])} |")
         notes += _notes(row["entry"], found, listed)
+        if alike(row):
+            notes.append(f"- {row['entry']}, backend: {_short(alike(row))}.")
     return "\n".join([about, "", *lines, "", *_totals(rows), "", *notes])
 
 
@@ -109,7 +122,12 @@ def _notes(entry, found, listed):
     """A line for each thing that is wrong, with why where that is known."""
     for way, kind, words in found:
         why = next((one["reason"] for one in listed if _covers(one, entry, way, kind)), "not known yet")
-        yield f"- {entry}, {way}, {kind}: `{' '.join(words.split())[:240]}`. {why}"
+        yield f"- {entry}, {way}, {kind}: {_short(words)}. {why}"
+
+
+def _short(words):
+    """Words on one line, as code; of files only where they are in their package."""
+    return f"`{_PLACES.sub('', ' '.join(words.split()))[:240]}`"
 
 
 def _totals(rows):
@@ -125,5 +143,6 @@ def _totals(rows):
         ratios = [r for row in rows if (r := ratio(row, way))]
         if ratios:
             mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            slower = sum(r < 1 for r in ratios)
-            yield f"{way}: {mean:.2f} times as fast as eager (geometric mean), slower in {slower} of {len(ratios)}."
+            slower = [row["entry"] for row in rows if ratio(row, way) and ratio(row, way) < _AS_FAST]
+            names = f": {'; '.join(slower)}" if slower else ""
+            yield f"{way}: {mean:.2f} times as fast as eager (geometric mean); slower in {len(slower)} of {len(ratios)}{names}."

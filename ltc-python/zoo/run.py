@@ -31,7 +31,7 @@ def arguments(argv=None):
     )
     p.add_argument("--known", type=Path, default=HERE / "known.toml", help="what is known of entries")
     p.add_argument("--table", type=Path, help="also write the table to this file")
-    p.add_argument("--plant", choices=["loss", "gradient"], help="a mistake to put in: it has to be found")
+    p.add_argument("--plant", choices=["loss", "gradient", "draws"], help="a mistake to put in: it has to be found")
     p.add_argument("--untimed", action="store_true", help="compare, and measure no times")
     p.add_argument("--batch", type=int, default=12, help="entries per worker process")
     return p.parse_args(argv)

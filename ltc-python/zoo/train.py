@@ -16,16 +16,18 @@ from .task import moved
 WAYS = ("recorded", "compiled", "backend")
 #: Steps that are compared; those after the first few have to find all programs made.
 STEPS, SETTLED = 12, 3
-#: How far losses may be from the CPU's, by the dtype of most parameters, and from the truth: twice as far as the CPU's
-#: are, where those are not far.
+#: How far losses, and the gradients of the first step together, may be from the CPU's, by the dtype of most parameters,
+#: and from the truth: twice as far as the CPU's are, where those are not far.
 _NEAR = {torch.float32: 1e-4, torch.bfloat16: 2e-2}
+_NEAR_GRADIENTS = {torch.float32: 1e-3, torch.bfloat16: 1e-1}
 _FAR = 2e-2
 #: Seconds that a block of eager's timed steps takes, about, and how many blocks each way has.
-_BLOCK, _ROUNDS = 0.1, 3
+_BLOCK, _ROUNDS = 0.1, 5
 
 
 class Runner:
-    """An entry that is trained in one way; `eager` is on the CPU, `truth` in double precision."""
+    """An entry that is trained in one way; `eager` is on the CPU, `truth` in double precision, `aot_eager` compiled by
+    the backend that does what `backend` does to the graph and then runs it as it is."""
 
     def __init__(self, name, way, plant=None):
         torch.manual_seed(0)
@@ -37,13 +39,15 @@ class Runner:
             next(model.parameters()).register_hook(torch.zeros_like)
         self.plant = plant
         self.compiled, forward = None, model
-        if way == "backend":
-            forward = torch.compile(model, backend="ltc")
+        if way in ("backend", "aot_eager"):
+            forward = torch.compile(model, backend="ltc" if way == "backend" else way)
         self.forward, self.learn = forward, self.task.step(forward, self.device)
         if way == "compiled":
             self.learn = self.compiled = torch_ltc.compile(self.learn)
-        #: What each step compiled and ran eagerly.
-        self.programs, self.eager = [], []
+        #: What each step compiled and ran eagerly, and its loss.
+        self.programs, self.eager, self.losses = [], [], []
+        #: All that the first step left in `grad`, as one vector; None where it left nothing.
+        self.gradients = None
 
     def step(self, number):
         """Runs a step; its loss, which nobody has read."""
@@ -55,13 +59,16 @@ class Runner:
 
     def checked(self, number):
         """Runs a step with draws of its own, and reads its loss."""
-        torch.manual_seed(100 + number)
+        torch.manual_seed(100 + number + (self.plant == "draws"))
         programs, eager = _programs(), _eager()
         loss = self.step(number).item()
         self.wait()
         self.programs.append(_programs() - programs)
         self.eager.append({name: n - eager.get(name, 0) for name, n in _eager().items() if n > eager.get(name, 0)})
-        return loss * 1.01 if self.plant == "loss" else loss
+        self.losses.append(loss * 1.01 if self.plant == "loss" else loss)
+        if number == 0:
+            found = [p.grad.detach() for p in self.task.model.parameters() if p.grad is not None]
+            self.gradients = torch.cat([g.cpu().double().flatten() for g in found]) if found else None
 
     def wait(self):
         """Waits until nothing is left to do."""
@@ -93,8 +100,7 @@ def _words(error):
 
 def examine(name, ways=WAYS, plant=None, timed=True, at=lambda text: None):
     """The row of an entry: what each way gave. `at` is told where it is."""
-    rows, losses = ({way: made() for way in ("eager", *ways)} for made in (dict, list))
-    runners = {}
+    rows, runners, errors = {way: {} for way in ("eager", *ways)}, {}, {}
     torch._dynamo.reset()
 
     def attempt(way, what, call, *args):
@@ -105,44 +111,88 @@ def examine(name, ways=WAYS, plant=None, timed=True, at=lambda text: None):
         except Exception as e:
             if way == "eager":
                 raise
-            rows[way]["error"] = f"{what}: {_words(e)}"
-            runners[way] = None
+            errors[way] = f"{what}: {_words(e)}"
             return None
+
+    def train(*these):
+        """Trains them, a step of each in turn."""
+        for way in these:
+            runners[way] = attempt(way, "making it", Runner, name, way, plant if way in ways else None)
+        for number in range(STEPS):
+            for way in these:
+                if way not in errors:
+                    attempt(way, f"step {number}", runners[way].checked, number)
 
     as_it_is = []
     with _told(as_it_is):
-        runners["eager"] = attempt("eager", "making it", Runner, name, "eager")
+        train("eager")
         # Dynamo's work between their steps would be a change that compiled steps notice: it comes last.
         for turn in ([w for w in ways if w != "backend"], [w for w in ways if w == "backend"]):
-            for way in turn:
-                runners[way] = attempt(way, "making it", Runner, name, way, plant)
-            _train(runners, losses, attempt)
+            train(*turn)
             if timed:
-                _time([way for way in turn if way in runners], runners, rows, attempt)
-    truth = None
-    for way in ways:
-        losses[way] = [loss for loss in losses[way] if loss is not None]
-        difference = _difference(losses["eager"], losses[way], _near(runners["eager"]), None)
-        if difference and "error" not in rows[way]:
-            truth = truth or _truth(name, at)
-            difference = _difference(losses["eager"], losses[way], _near(runners["eager"]), truth)
-        rows[way]["difference"] = difference
-        if runners[way] is not None:
-            rows[way] |= _counted(runners[way])
+                _time([way for way in turn if way not in errors], runners, rows, attempt)
+        for way in ways:
+            rows[way] |= _judged(way, runners, errors, train)
+            if way not in errors:
+                rows[way] |= _counted(runners[way])
     if "backend" in rows:
         rows["backend"]["as it is"] = sorted(set(as_it_is))
-    eager = losses["eager"]
+    eager = runners["eager"].losses
     if not all(map(math.isfinite, eager)) or len(set(eager)) < STEPS // 2:
         raise RuntimeError(f"this entry trains nothing: its losses are {eager}")
-    return {"ways": rows, "losses": losses}
+    return {"ways": rows, "losses": {way: runners[way].losses if runners[way] else [] for way in rows}}
 
 
-def _train(runners, losses, attempt):
-    """Trains those that were not yet, a step of each in turn."""
-    for number in range(STEPS):
-        for way, runner in list(runners.items()):
-            if runner is not None and len(losses[way]) == number:
-                losses[way].append(attempt(way, f"step {number}", runner.checked, number))
+def _judged(way, runners, errors, train):
+    """What is wrong with a way, in words: its `error`, or its `difference` from eager that is none of roundings.
+
+    What is wrong with `backend` is looked for in `aot_eager` too: what PyTorch does to the graph is PyTorch's.
+    """
+    eager, runner = runners["eager"], runners[way]
+    found = {"error": errors[way]} if way in errors else {"difference": _differ(eager, runner, None)}
+    if found.get("difference"):
+        if "truth" not in runners:
+            train("truth")
+        found["difference"] = _differ(eager, runner, errors.get("truth", runners["truth"]))
+    if way != "backend" or not any(found.values()):
+        return found
+    torch._dynamo.reset()
+    train("aot_eager")
+    if "error" in found:
+        alike = "aot_eager" in errors and f"aot_eager fails too, {errors['aot_eager']}"
+    else:
+        alike = "aot_eager" not in errors and not _differ(runners["aot_eager"], runner, None)
+        alike = alike and f"aot_eager differs alike, {_differ(eager, runners['aot_eager'], None)}"
+    return found | {"aot_eager": alike or None}
+
+
+def _differ(expected, runner, truth):
+    """Where a runner's gradients or losses differ from those of another and may not, in words."""
+    dtype = next(p.dtype for p in expected.task.model.parameters())
+    if isinstance(truth, Runner):
+        true_losses, true_gradients = truth.losses, truth.gradients
+    else:
+        true_losses = true_gradients = truth
+    return _gradients_differ(
+        expected.gradients, runner.gradients, _NEAR_GRADIENTS[dtype], true_gradients
+    ) or _difference(expected.losses, runner.losses, _NEAR[dtype], true_losses)
+
+
+def _gradients_differ(eager, ours, near, truth):
+    """Whether the first step's gradients differ and may not, in words."""
+    if eager is None or ours is None:
+        return None if eager is ours else "one leaves gradients, and the other does not"
+    far = lambda a, b: (float((a - b).norm() / eager.norm().clamp(min=1e-12))) if len(a) == len(b) else math.inf
+    apart = far(eager, ours)
+    if apart <= near:
+        return None
+    said = f"step 0: the gradients are {apart:.2g} from the CPU's, as a part of their norm"
+    if not isinstance(truth, torch.Tensor):
+        return said
+    cpu, own = far(eager, truth), far(ours, truth)
+    if own > 2 * cpu or cpu > _FAR:
+        return f"{said}; from those in double precision they are {own:.2g}, the CPU's {cpu:.2g}"
+    return None
 
 
 def _time(ways, runners, rows, attempt):
@@ -188,20 +238,6 @@ def _told(as_it_is):
 
         warnings.showwarning = show
         yield
-
-
-def _near(runner):
-    return _NEAR[next(p.dtype for p in runner.task.model.parameters())]
-
-
-def _truth(name, at):
-    """Losses in double precision, or why there are none."""
-    at("in double precision")
-    try:
-        runner = Runner(name, "truth")
-        return [runner.checked(number) for number in range(STEPS)]
-    except Exception as e:  # noqa: BLE001  (a model that cannot be of doubles has no truth)
-        return _words(e)
 
 
 def _difference(eager, ours, near, truth):
