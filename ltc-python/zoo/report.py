@@ -145,4 +145,5 @@ def _totals(rows):
             mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
             slower = [row["entry"] for row in rows if ratio(row, way) and ratio(row, way) < _AS_FAST]
             names = f": {'; '.join(slower)}" if slower else ""
-            yield f"{way}: {mean:.2f} times as fast as eager (geometric mean); slower in {len(slower)} of {len(ratios)}{names}."
+            yield f"{way}: {mean:.2f} times as fast as eager (geometric mean)."
+            yield f"{way}: slower in {len(slower)} of {len(ratios)}{names}."

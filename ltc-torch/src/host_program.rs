@@ -116,7 +116,7 @@ impl HostRecording {
         let not = |why: &str| Ok(Err(NotReplayable(why.into())));
         let device = device()?;
         let log = capture_log::close();
-        // What the host made of a value that it read is in the graph, and no run compares values as replays of steps do.
+        // What the host made of a value that it read is in the graph, and a run compares no values as replays do.
         let read = |log: &Log| log.reads.first().map(|r| capture_log::at(&device, &r.value, r.site));
         let read = log.as_ref().and_then(read).map(|at| format!("it reads a value ({at})"));
         if let Some(obstacle) = log.and_then(|log| log.obstacle).or(read) {

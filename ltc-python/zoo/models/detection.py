@@ -83,8 +83,8 @@ def _two_stages(kind, masks=False):
             options |= dict(mask_roi_pool=pool(14), mask_head=detection.mask_rcnn.MaskRCNNHeads(_WIDTH, [32, 32], 1))
             options |= dict(mask_predictor=detection.mask_rcnn.MaskRCNNPredictor(32, 32, _CLASSES))
         model = getattr(detection, kind)(_pyramid(), **(_settings() | options))
-        # It draws one of its sizes, of which there is one, on the host. Draws of boxes on the device would be others then:
-        # a device has a generator of its own, which draws on the host do not move.
+        # It draws one of its sizes, of which there is one, on the host. Draws of boxes on the device would be others
+        # then: a device has a generator of its own, which draws on the host do not move.
         model.transform.torch_choice = lambda sizes: sizes[0]
         return Task(model, _batches(masks), _loss, _sgd)
 

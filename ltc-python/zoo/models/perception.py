@@ -8,8 +8,12 @@ from .small import several
 
 _SIZES = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128)
 _PICTURE = _SIZES | dict(image_size=32, patch_size=8, num_labels=10)
+#: Whether a layer is left out is drawn on the host, which moves the CPU's generator and not a device's: draws of
+#: dropout would be others then.
+_DRY = {f"{what}_dropout": 0.0 for what in ("hidden", "attention", "activation", "feat_proj", "final")}
 _SOUND = (
     _SIZES
+    | _DRY
     | dict(vocab_size=32, conv_dim=(32, 32), conv_kernel=(10, 3), conv_stride=(5, 2), num_feat_extract_layers=2)
     | dict(num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4, mask_time_prob=0.0, pad_token_id=0)
 )
