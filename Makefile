@@ -5,6 +5,8 @@
 # make opinfo   every operator of PyTorch's database on ltc and on the CPU, compared (ARGS="--help" lists options)
 # make fuzz     random programs on ltc and on the CPU, compared, from Python and from Rust (SECONDS=600 SEED=1; what is found is shrunk and kept)
 # make modules  PyTorch's databases of modules and optimisers: trained on ltc (recorded and compiled) and on the CPU, compared
+# make zoo      some 90 models of transformers, torchvision, timm, diffusers, torchaudio, PyTorch Geometric and tutorials, trained on ltc in
+#               every way and on the CPU, and compared (docs/zoo.md; ARGS="--help" lists options, ARGS=--resume goes on)
 # make test-checked  the tests of compiled steps, of whatever may call them, and the fuzzer, with every replay recorded and compared instead (LTC_CHECK_STEPS=1)
 # make faults   the n-th compile, run, allocation, upload and download of a training run (STEPS=20) fails and is slow, for every n
 # make soak     a training process with changing sizes, threads, compiled steps and errors (SECONDS=600): memory stays bounded
@@ -30,7 +32,7 @@ STEPS ?= 20
 ITERATIONS ?= 100000
 
 .PHONY: symbols modules interleave sanitize races miri test-checked fuzz fuzz-guided faults soak soak-ranks fuzz-parse help setup mnist test python bench
-.PHONY: opinfo matrix test-dry test-cuda bench-cuda
+.PHONY: zoo opinfo matrix test-dry test-cuda bench-cuda
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -65,6 +67,10 @@ opinfo: python
 
 modules: python
 	cd ltc-python && ../.venv/bin/python -m opinfo.modules $(ARGS)
+
+zoo: python
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r ltc-python/zoo/requirements.txt
+	cd ltc-python && ../.venv/bin/python -m zoo --results ../target/zoo.jsonl $(ARGS)
 
 matrix: setup
 	LTC_MATRIX_FULL=1 TORCH_CPP_LOG_LEVEL=ERROR cargo test -p ltc-tests --test matrix -- --nocapture $(ARGS)

@@ -16,8 +16,8 @@ _START = 120.0
 class Child:
     """A child with an environment of its own; it is started when it is needed, and again when it is gone."""
 
-    def __init__(self, environment, limit):
-        self.environment, self.limit = environment, limit
+    def __init__(self, environment, limit, worker="fuzz.worker"):
+        self.environment, self.limit, self.worker = environment, limit, worker
         self.process = None
         #: Programs it has run since it was started.
         self.ran = []
@@ -26,7 +26,7 @@ class Child:
         read, write = os.pipe()
         environment = {**os.environ, "RUST_BACKTRACE": "0", **self.environment}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.worker", str(write)],
+            [sys.executable, "-m", self.worker, str(write)],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

@@ -259,6 +259,38 @@ def test_errors_are_those_of_eager_execution(graphs):
     torch_ltc.mark_step(wait=True)
 
 
+def _parts(x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Rows up to each end times 1, 2, ...: it reads where they end."""
+    found, start = torch.zeros_like(x), 0
+    for i, end in enumerate(ends.tolist()):
+        found[start:end] = x[start:end] * (i + 1)
+        start = end
+    return found
+
+
+def _mean_if_any(x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return x.mean(0) if (ends > 1).any() else x.sum(0)
+
+
+@pytest.mark.parametrize(("function", "like"), [(_parts, lambda x: x), (_mean_if_any, lambda x: x[0])])
+@pytest.mark.parametrize("ends", [lambda sizes: sizes, lambda sizes: sizes.cumsum(0)])
+def test_an_operator_of_ones_own_that_reads_values_is_not_recorded_with_them(graphs, function, like, ends):
+    with torch.library._scoped_library("ltc_test", "FRAGMENT") as library:
+        library.define("reads(Tensor x, Tensor ends) -> Tensor")
+        library.impl("reads", function, "CompositeExplicitAutograd")
+        library._register_fake("reads", lambda x, ends: torch.empty_like(like(x)))
+        whole = lambda x, sizes: torch.ops.ltc_test.reads(x, ends(sizes)) + 1
+        g = compiled(whole)
+        x = torch.randn(4, 3)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for sizes in ([2, 2], [1, 3], [0, 1]):
+                sizes = torch.tensor(sizes)
+                assert torch.equal(g(x, sizes), whole(x, sizes))
+    assert any("it reads a value" in str(one.message) for one in told)
+    assert [made.counts[0] for made in graphs] == [0]
+
+
 def test_what_is_no_program_runs_as_it_is_and_says_why(graphs):
     g = compiled(lambda x: torch.nonzero(x).sum() + x.sum())
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):

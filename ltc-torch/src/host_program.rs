@@ -14,7 +14,7 @@ use ltc_ts::TchBuffer;
 
 use crate::{
     Error,
-    capture_log::{self, Turn, cell_of},
+    capture_log::{self, Log, Turn, cell_of},
     draws::GENERATOR,
     inspect::value_of,
     runtime,
@@ -114,11 +114,14 @@ impl HostRecording {
     /// Fails where a result is not on the device. What cannot be a program says why.
     pub fn end(self, results: &[Tensor]) -> Result<Result<HostProgram, NotReplayable>, Error> {
         let not = |why: &str| Ok(Err(NotReplayable(why.into())));
-        let obstacle = capture_log::close().and_then(|log| log.obstacle);
-        if let Some(obstacle) = obstacle {
+        let device = device()?;
+        let log = capture_log::close();
+        // What the host made of a value that it read is in the graph, and a run compares no values as replays do.
+        let read = |log: &Log| log.reads.first().map(|r| capture_log::at(&device, &r.value, r.site));
+        let read = log.as_ref().and_then(read).map(|at| format!("it reads a value ({at})"));
+        if let Some(obstacle) = log.and_then(|log| log.obstacle).or(read) {
             return Ok(Err(NotReplayable(obstacle)));
         }
-        let device = device()?;
         for (tensor, value) in &self.lent {
             if !value_of(tensor)?.same(value) {
                 return not("it writes to what it was given");

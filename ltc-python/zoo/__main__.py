@@ -1,0 +1,7 @@
+"""`python -m zoo`."""
+
+import sys
+
+from .run import main
+
+sys.exit(main())
