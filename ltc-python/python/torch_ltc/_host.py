@@ -115,6 +115,13 @@ class Traced(float):
     __round__ = _decision(round, "round({})")
     __float__ = _decision(float, "float({})")
     is_integer = _decision(float.is_integer, "float.is_integer({})")
+
+    def __copy__(self) -> "Traced":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
+        return self
+
     __hash__ = _decision(hash, "hash({})")
 
 

@@ -1,6 +1,7 @@
 """What is known of Python's and torch's own classes and functions: which values never change, which functions depend on
 their arguments only. :mod:`torch_ltc._survey` asks it of what a step reads and calls."""
 
+import copyreg
 import functools
 import itertools
 import re
@@ -80,6 +81,17 @@ SPECIAL = frozenset(
 
 #: What :func:`lookup` answers where there is nothing.
 NOTHING = object()
+
+
+def copies_as_objects_do(kind: type) -> bool:
+    """Whether a copy of an object (:mod:`copy`) is made of its attributes and nothing else: of a class of Python code
+    without slots, which says nothing of copies itself."""
+    own = [base for base in kind.__mro__ if base is not object]
+    # Classes that a program can change are of Python code.
+    says = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__slots__")
+    return kind not in copyreg.dispatch_table and all(
+        base.__flags__ & 1 << 9 and not any(name in vars(base) for name in says) for base in own
+    )
 
 
 def namespace(x: Any) -> dict[str, Any] | None:

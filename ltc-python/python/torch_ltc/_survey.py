@@ -37,6 +37,7 @@ from torch_ltc._known import (
     PURE_MODULES,
     SPECIAL,
     VIEWS,
+    copies_as_objects_do,
     is_open,
     lookup,
     namespace,
@@ -141,13 +142,20 @@ class Survey:
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """What to watch. What only the survey holds was made and dropped by the step."""
-        all_places = list(self._found.values())
+        places = list(self._found.values())
         self._found.clear()
-        ours = Counter(id(p.holder) for p in all_places)
-        # What was not tracked may be of the step: then nobody else holds it. Names of it here: one in each place, one
-        # as argument.
-        is_left = lambda x: id(x) not in self._doubtful or sys.getrefcount(x) > ours[id(x)] + 2
-        return [p for p in all_places if is_left(p.holder)], list(self._tensors.values())
+        while True:
+            ours = Counter(id(p.holder) for p in places)
+            left = [p for p in places if self._is_left(p.holder, ours[id(p.holder)])]
+            if len(left) == len(places):
+                return left, list(self._tensors.values())
+            # What is let go here may have held others.
+            places = left
+
+    def _is_left(self, x: Any, places: int) -> bool:
+        """Whether somebody holds an object but these places and, as an argument, this call. What was not tracked may be
+        of the step: then nobody does."""
+        return id(x) not in self._doubtful or sys.getrefcount(x) > places + 2
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """The first reason is the one that is told."""
@@ -277,7 +285,10 @@ class Survey:
             info = code_of(frame.f_code, frame.f_globals)
             self.look(owner, info.opening(), frame)
         elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
-            if name.startswith(("__reduce", "__getstate__", "__sizeof__")):
+            if name == "__reduce_ex__" and copies_as_objects_do(kind):
+                # It reads all that the object has, and whoever asked for it goes on with what it found.
+                self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
+            elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
         elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
             pass
