@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import textwrap
 import tomllib
 
 from .train import SETTLED
@@ -11,6 +12,7 @@ from .train import SETTLED
 REPLAYED = 0.9
 #: From this ratio on, a way counts as no slower than eager: times of blocks vary by that much.
 _AS_FAST = 0.95
+_WRAPPED = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
 _PLACES = re.compile(r"/\S*/(?:site-packages|lib/python[\d.]+)/")
 
 
@@ -100,7 +102,6 @@ def table(rows, listed, about):
         "| entry | agrees | runs eagerly, a step | programs after step 3 | replayed | recorded | compiled | backend |"
     )
     lines = [head, "|---" * 8 + "|"]
-    notes = []
     for row in rows:
         found = problems(row)
         ways = {way: got for way, got in row.get("ways", {}).items() if way != "eager"}
@@ -112,17 +113,23 @@ def table(rows, listed, about):
         replayed = "".join(f"{share(got):.0%}" for got in ways.values() if "calls" in got)
         times = [f"{r:.2f}" if (r := ratio(row, way)) else "" for way in ("recorded", "compiled", "backend")]
         lines.append(f"| {' | '.join([row['entry'], agrees, f'{eager:g}', str(late), replayed, *times])} |")
-        notes += _notes(row["entry"], found, listed)
+    said = [textwrap.fill(f"- {line}", 118, **_WRAPPED) for line in (*_totals(rows), *_notes(rows, listed))]
+    return "\n".join([about, "", *lines, "", *said])
+
+
+def _notes(rows, listed):
+    """A line for each thing that is wrong, with why where that is known, and the entries where it is."""
+    places, words_of = {}, {}
+    for row in rows:
+        for way, kind, words in problems(row):
+            why = next((one["reason"] for one in listed if _covers(one, row["entry"], way, kind)), "not known yet")
+            places.setdefault((kind, why), {}).setdefault(row["entry"], {})[way] = True
+            words_of.setdefault((kind, why), words)
         if alike(row):
-            notes.append(f"- {row['entry']}, backend: {_short(alike(row))}.")
-    return "\n".join([about, "", *lines, "", *_totals(rows), "", *notes])
-
-
-def _notes(entry, found, listed):
-    """A line for each thing that is wrong, with why where that is known."""
-    for way, kind, words in found:
-        why = next((one["reason"] for one in listed if _covers(one, entry, way, kind)), "not known yet")
-        yield f"- {entry}, {way}, {kind}: {_short(words)}. {why}"
+            yield f"{row['entry']}, as it is with PyTorch's own: {_short(alike(row))}."
+    for (kind, why), found in places.items():
+        names = "; ".join(f"{entry} ({', '.join(ways)})" for entry, ways in found.items())
+        yield f"{kind}: {why}. {names}. The first says {_short(words_of[kind, why])}."
 
 
 def _short(words):
@@ -138,7 +145,11 @@ def _totals(rows):
     replayed, later = sum(got["replayed"] for got in calls), sum(got["calls"] - SETTLED for got in calls)
     yield f"{good} of {len(rows)} entries agree in all ways."
     if later:
-        yield f"Of the calls of compiled steps after the first three, {replayed / later:.1%} were replayed."
+        enough = sum(share(got) >= REPLAYED for got in calls)
+        yield (
+            f"Of the calls of compiled steps after the first three, {replayed / later:.1%} were replayed; in {enough} of"
+            f" {len(calls)} entries, {REPLAYED:.0%} of them or more."
+        )
     for way in ("recorded", "compiled", "backend"):
         ratios = [r for row in rows if (r := ratio(row, way))]
         if ratios:
