@@ -147,8 +147,8 @@ def _totals(rows):
     if later:
         enough = sum(share(got) >= REPLAYED for got in calls)
         yield (
-            f"Of the calls of compiled steps after the first three, {replayed / later:.1%} were replayed; in {enough}"
-            f" of {len(calls)} entries, {REPLAYED:.0%} of them or more."
+            f"Of the calls of compiled steps after the first three, {replayed / later:.1%} were replayed;"
+            f" in {enough} of {len(calls)} entries, {REPLAYED:.0%} of them or more."
         )
     for way in ("recorded", "compiled", "backend"):
         ratios = [r for row in rows if (r := ratio(row, way))]
