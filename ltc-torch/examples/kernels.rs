@@ -32,6 +32,10 @@ fn programs() -> Vec<(&'static str, Program)> {
             &t[2] - &m / (v.sqrt() + 1e-8) * 1e-3
         }),
         ("sum", |t| t[0].sum(Kind::Float)),
+        ("strips", |t| {
+            let strips = |i: usize| t[i].view([t[i].size()[0], -1, 16]);
+            (strips(0) + strips(1) + strips(2) + strips(3)).sum_dim_intlist([1i64].as_slice(), false, Kind::Float)
+        }),
         ("mse", |t| t[0].mse_loss(&t[1], tch::Reduction::Mean)),
     ]
 }

@@ -332,3 +332,36 @@ fn kernels_that_are_not_worth_it_are_not_respecialised() {
     assert!(rig.program.respecialised(&sum(32).0).is_some(), "as small");
     assert!(rig.program.respecialised(&sum(4096).0).is_none(), "large");
 }
+
+/// Sums over the first and third dimension go from strip to strip of the last one: of few operands in the kernel that
+/// computes what is summed, of more on their own.
+#[test]
+fn sums_among_what_is_kept_read_few_operands() {
+    for (sizes, dims, operands, kernels) in [
+        ([4, 128, 32, 16], [0, 2], 2, 1),
+        ([4, 128, 32, 16], [0, 2], 8, 2),
+        // Long strips, rows, and what fits into a cache.
+        ([4, 16, 4, 1024], [0, 2], 8, 1),
+        ([4, 128, 32, 16], [2, 3], 8, 1),
+        ([2, 16, 16, 8], [0, 2], 8, 1),
+    ] {
+        let (mut g, shape) = (G::default(), f32s(&sizes));
+        let params: Vec<_> = (0..operands).map(|_| g.param(&shape)).collect();
+        let x = params[1..].iter().fold(params[0], |x, &p| g.add(x, p, &shape));
+        let kept: Vec<i64> = (0..4).filter(|d| !dims.contains(d)).map(|d| sizes[d as usize]).collect();
+        let args = ArgWriter::new().tensor().ints(&dims).bool(false).none().clone();
+        let y = g.call("aten::sum.dim_IntList", &args, &[x], &[f32s(&kept)])[0];
+        let rig = Rig::with(config(Fusion::Full, Jit::On), g.finish(&[y, x]));
+        let given: Vec<Tensor> = (0..operands).map(|_| Tensor::randn(sizes, tch::kind::FLOAT_CPU)).collect();
+        let told = rig.run(&given.iter().collect::<Vec<_>>());
+        let wanted = given[1..].iter().fold(given[0].shallow_clone(), |x, t| x + t);
+        assert_eq!((rig.stats().steps, rig.stats().kernels), (kernels, 1), "{sizes:?} over {dims:?} of {operands}");
+        assert!(told.tensor(1).equal(&wanted));
+        assert!(told.tensor(0).allclose(
+            &wanted.sum_dim_intlist(dims.as_slice(), false, Kind::Float),
+            1e-4,
+            1e-4,
+            false
+        ));
+    }
+}

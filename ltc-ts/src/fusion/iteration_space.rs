@@ -39,6 +39,17 @@ impl IterationSpace {
         self.sizes.iter().map(|s| *s as usize).product()
     }
 
+    /// How many elements lie side by side that go into different results, where elements of one result lie before and
+    /// behind them, and those of others beyond: what is reduced lies among what is kept, as in a sum of `[4, 128, 32,
+    /// 16]` over the first and third dimension. `None` where it does not.
+    pub(super) fn strip(&self) -> Option<usize> {
+        let reduced = &self.reduced.as_ref()?.dims;
+        let wide = |d: &usize| self.sizes[*d] > 1;
+        let last = (0..self.sizes.len()).rev().filter(wide).find(|&d| reduced[d])?;
+        let strip = self.sizes[last + 1..].iter().product::<i64>() as usize;
+        ((0..last).filter(wide).any(|d| !reduced[d]) && strip > 1).then_some(strip)
+    }
+
     /// How an operand's elements lie as the group goes through them: strides per dimension, 0 where it is repeated.
     /// `None` if it does not fit.
     pub(super) fn broadcast(&self, sizes: &[i64], strides: &[i64]) -> Option<Dims> {
@@ -107,6 +118,18 @@ mod tests {
 
     fn reduced(dims: &[bool], channels: bool) -> ReducedDims {
         ReducedDims { dims: dims.into(), channels }
+    }
+
+    #[test]
+    fn what_is_reduced_among_what_is_kept_leaves_strips() {
+        let strip = |sizes: &[i64], dims: &[bool]| {
+            IterationSpace::reducing(sizes, ReducedDims { dims: dims.into(), channels: false }).strip()
+        };
+        assert_eq!(strip(&[4, 128, 32, 16], &[true, false, true, false]), Some(16));
+        assert_eq!(strip(&[4, 1, 32, 16], &[true, false, true, false]), None, "columns");
+        assert_eq!(strip(&[4, 128, 32, 1], &[true, false, true, false]), None, "rows");
+        assert_eq!(strip(&[4, 128, 1, 16], &[true, false, true, false]), None);
+        assert_eq!(IterationSpace::pointwise(&[4, 4]).strip(), None);
     }
 
     #[test]

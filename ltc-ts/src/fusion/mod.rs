@@ -50,6 +50,12 @@ const SMALL: i64 = 4096;
 const FEW_ROWS: usize = 8;
 const MANY_ELEMENTS: usize = 1 << 16;
 
+/// Of more elements than this, in strips shorter than that ([`IterationSpace::strip`]), no more operands than these are
+/// fetched ahead. `cargo run --release -p ltc-torch --example kernels -- strips` tells.
+const FEW_ELEMENTS: usize = 1 << 14;
+const LONG_STRIP: usize = 512;
+const MOST_STREAMS: usize = 2;
+
 /// Per node its expressions, where it has some; empty if they are asked for as they are needed.
 #[derive(Debug)]
 pub(crate) struct NodeComputes(Vec<Option<NodeCompute>>);
@@ -103,6 +109,9 @@ impl NodeComputes {
     /// them look, and if elements follow from what was reduced, there must be rows for several threads, or little to
     /// do.
     fn agree(&self, graph: &Graph, space: &IterationSpace, nodes: &[u32]) -> bool {
+        if self.is_scattered(graph, space, nodes) {
+            return false;
+        }
         let rows = space.elements() / space.each().max(1);
         let one_pass = rows < FEW_ROWS && space.elements() > MANY_ELEMENTS;
         let fits = |&n: &u32| -> Option<bool> {
@@ -125,6 +134,22 @@ impl NodeComputes {
             Some(all)
         };
         nodes.iter().all(|n| fits(n).unwrap_or(false))
+    }
+
+    /// Whether more is read than a processor fetches ahead: a kernel goes from strip to strip in each of its operands.
+    fn is_scattered(&self, graph: &Graph, space: &IterationSpace, nodes: &[u32]) -> bool {
+        if space.elements() <= FEW_ELEMENTS || space.strip().is_none_or(|strip| strip >= LONG_STRIP) {
+            return false;
+        }
+        let operands = nodes.iter().flat_map(|&n| &graph.nodes()[n as usize].operands);
+        let from_outside = |o: &ValueId| {
+            let inside = |d| nodes.binary_search(&(d as u32)).is_ok();
+            !graph.definition_index(*o).is_some_and(inside) && graph.layout(*o).numel() as usize == space.elements()
+        };
+        let mut streams: SmallVec<[ValueId; 8]> = operands.copied().filter(from_outside).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams.len() > MOST_STREAMS
     }
 }
 
