@@ -108,6 +108,7 @@ impl NodeCompute {
         let (row, compute) = rows::find(node.op().name().strip_prefix("aten::")?)?;
         let (mut sources, written) = sources(node)?;
         // What an `out=` form is given to write into comes last, and nothing is computed from it.
+        let is_out = sources.len() > row.arguments.len();
         sources.truncate(row.arguments.len());
         for (source, spec) in sources.iter_mut().zip(row.arguments) {
             if let ArgSource::Number(_, _, tensor) = source {
@@ -161,6 +162,12 @@ impl NodeCompute {
         // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.
         let wider = |l: &ArgSource| matches!(l, ArgSource::Operand(i) if !fits_half(dtype_of(*i), computed));
         if compute != Compute::Moved && rounding(computed).is_some() && sources.iter().any(wider) {
+            return None;
+        }
+        // What is written into a given tensor of another dtype is rounded or wrapped before, but where a kernel computes in
+        // that dtype itself.
+        let as_computed = matches!(computed, DType::F32 | DType::F64) && layout.dtype().is_floating();
+        if is_out && layout.dtype() != computed && !as_computed {
             return None;
         }
         // For halves libtorch has no short cuts, which differ at infinity.
