@@ -35,6 +35,12 @@ enum ArgSource {
     Number(u32, DType, bool),
 }
 
+impl ArgSource {
+    fn operand(&self) -> Option<usize> {
+        if let ArgSource::Operand(i) = self { Some(*i) } else { None }
+    }
+}
+
 /// A node that a kernel can compute.
 #[derive(Clone, Debug)]
 pub(super) struct NodeCompute {
@@ -63,6 +69,18 @@ fn rounding(dtype: DType) -> Option<KernelOp> {
         DType::F16 => Some(KernelOp::RoundF16),
         _ => None,
     }
+}
+
+/// Whether operands are taken as they are. libtorch rounds one to the half it computes in or, kernel by kernel, does
+/// not.
+fn reads_as_libtorch(mut operands: impl Iterator<Item = DType>, computed: DType) -> bool {
+    rounding(computed).is_none() || operands.all(|dtype| fits_half(dtype, computed))
+}
+
+/// Whether what is computed in one dtype is written into a given tensor of another as it is: it is rounded or wrapped
+/// before, but where a kernel computes in that dtype itself.
+fn writes_as_libtorch(computed: DType, given: DType) -> bool {
+    given == computed || matches!(computed, DType::F32 | DType::F64) && given.is_floating()
 }
 
 /// Whether a tensor of this dtype has the same values in this half.
@@ -117,12 +135,7 @@ impl NodeCompute {
             }
         }
         let dtype_of = |i: usize| graph.layout(node.operands[i]).dtype();
-        let used = |l: &&ArgSource| matches!(l, ArgSource::Operand(_));
-        if sources
-            .iter()
-            .filter(used)
-            .any(|l| matches!(l, ArgSource::Operand(i) if ComputeType::of(dtype_of(*i)).is_none()))
-        {
+        if sources.iter().filter_map(ArgSource::operand).any(|i| ComputeType::of(dtype_of(i)).is_none()) {
             return None;
         }
         let numbers_promote = matches!(compute, Compute::Promoted | Compute::Float);
@@ -159,15 +172,9 @@ impl NodeCompute {
         if is_tie(row) && computed.is_floating() {
             return None;
         }
-        // libtorch rounds an operand to the half it computes in or, kernel by kernel, takes it as it is.
-        let wider = |l: &ArgSource| matches!(l, ArgSource::Operand(i) if !fits_half(dtype_of(*i), computed));
-        if compute != Compute::Moved && rounding(computed).is_some() && sources.iter().any(wider) {
-            return None;
-        }
-        // What is written into a given tensor of another dtype is rounded or wrapped before, but where a kernel computes in
-        // that dtype itself.
-        let as_computed = matches!(computed, DType::F32 | DType::F64) && layout.dtype().is_floating();
-        if is_out && layout.dtype() != computed && !as_computed {
+        let operands = sources.iter().filter_map(ArgSource::operand).map(dtype_of);
+        let read = compute == Compute::Moved || reads_as_libtorch(operands, computed);
+        if !read || is_out && !writes_as_libtorch(computed, layout.dtype()) {
             return None;
         }
         // For halves libtorch has no short cuts, which differ at infinity.
