@@ -97,6 +97,22 @@ def hands_a_function_on(n):
     return max([n, 1], key=appends)
 
 
+ITERATOR = iter([1.0, 2.0])
+
+
+def goes_on(n):
+    return sum(ITERATOR) + n
+
+
+def goes_on_in_a_default(n, given=ITERATOR):
+    return sum(given) + n
+
+
+def goes_on_in_a_cell():
+    given = iter([1.0])
+    return lambda n: n + sum(given)
+
+
 def hides_its_change(n):
     return [SEEN.append(i) for i in range(n)]
 
@@ -162,6 +178,19 @@ class Called:
 )
 def test_what_may_change_something_is_not_shown_to_change_nothing(function):
     assert changes(function)
+
+
+class OwnThatGivesAway(Own):
+    def step(self, epoch=None):
+        super().step()
+        return self.seen().scaled(1.0)
+
+    def seen(self):
+        return SEEN
+
+
+def test_only_what_super_gives_has_the_methods_of_the_class():
+    assert changes(OwnThatGivesAway.step, OwnThatGivesAway).startswith("it calls scaled of what it is given (")
 
 
 def test_a_method_that_a_class_overrides_counts():

@@ -66,6 +66,33 @@ def test_copies_are_of_what_there_is(change):
     assert call().counts[0] >= 6, call().explain()
 
 
+SAYS = {
+    "__getstate__": lambda self: {"scale": 9.0},
+    "__setstate__": lambda self, state: self.__dict__.update(scale=9.0),
+    "__reduce__": lambda self: (Nine, ()),
+    "__reduce_ex__": lambda self, protocol: (Nine, ()),
+    "__copy__": lambda self: Nine(),
+    "__deepcopy__": lambda self, memo: Nine(),
+    "scale": property(lambda self: 9.0),
+}
+
+
+class Nine:
+    def __init__(self):
+        self.scale = 9.0
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_what_a_base_comes_to_say_of_copies_is_noticed(name):
+    base = type("Base", (), {})
+    part = type("Of", (base,), {})()
+    part.scale = 3.0
+    call = both(lambda x: x * copy.deepcopy(part).scale * copy.copy(part).scale)
+    assert call().counts == (3, 3)
+    setattr(base, name, SAYS[name])
+    call()
+
+
 def test_a_number_that_changes_at_each_call_may_be_copied():
     settings = Settings()
     call = both(lambda x: x * copy.deepcopy(settings).width)

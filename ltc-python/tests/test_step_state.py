@@ -506,3 +506,51 @@ def test_a_view_is_of_its_own_tensor_not_of_one_with_equal_data():
         tensor.fill_(i)
         assert view.cpu().flatten().tolist() == [i] * 3
     assert clone.cpu().tolist() == [1.0, 2.0, 3.0]
+
+
+class WithFallback:
+    def __init__(self):
+        self.values = {"value": 2.0}
+
+    def __getattr__(self, name):
+        if name == "value":
+            return self.__dict__["values"][name]
+        raise AttributeError(name)
+
+
+class Layer(nn.Linear):
+    pass
+
+
+HIDDEN = {
+    "an attribute": (lambda: Holder(2.0), lambda o, x: x * o.value, "value", lambda x: 9.0),
+    "by a computed name": (
+        lambda: Holder(2.0),
+        lambda o, x: x * getattr(o, "eulav"[::-1]),
+        "value",
+        lambda x: 9.0,
+    ),
+    "of an object that the step makes": (lambda: Holder, lambda o, x: x * o(2.0).value, "value", lambda x: 9.0),
+    "what __getattr__ gives": (WithFallback, lambda o, x: x * o.value, "value", lambda x: 9.0),
+    "a number of a module": (lambda: Layer(2, 3), lambda o, x: x * o.in_features, "in_features", lambda x: 9.0),
+    "a parameter": (
+        lambda: Layer(2, 3).to("ltc"),
+        lambda o, x: x * o.weight.detach().sum(),
+        "weight",
+        lambda x: X.to("ltc"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_a_property_that_a_class_gets_hides_what_an_instance_has(what, monkeypatch):
+    make, read, name, now = HIDDEN[what]
+    made = make()
+    step = torch_ltc.compile(lambda x: read(made, x))
+    for _ in range(6):
+        before = step(X.to("ltc"))
+    assert step.counts == (3, 3), step.explain()
+    setter = None if isinstance(made, nn.Module) else lambda self, value: None
+    monkeypatch.setattr(made if isinstance(made, type) else type(made), name, property(now, setter), raising=False)
+    after = step(X.to("ltc"))
+    assert torch.equal(after.cpu(), read(made, X.to("ltc")).cpu()) and not torch.equal(after.cpu(), before.cpu())

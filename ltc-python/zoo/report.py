@@ -157,4 +157,4 @@ def _totals(rows):
             slower = [row["entry"] for row in rows if ratio(row, way) and ratio(row, way) < _AS_FAST]
             names = f": {'; '.join(slower)}" if slower else ""
             yield f"{way}: {mean:.2f} times as fast as eager (geometric mean)."
-            yield f"{way}: slower in {len(slower)} of {len(ratios)}{names}."
+            yield f"{way}: slower by more than {1 - _AS_FAST:.0%} in {len(slower)} of {len(ratios)}{names}."

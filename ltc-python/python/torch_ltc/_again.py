@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
 
-from torch_ltc._effects import changes
+from torch_ltc._effects import changes, is_iterator
 from torch_ltc._names import PLAIN
 
 #: What nothing calls while a schedule is stepped.
@@ -49,6 +49,8 @@ def own_changes(schedule: Any) -> str:
             whys = [changes(m, type(part)) for m in methods if isinstance(m, types.FunctionType)]
             if why := next(filter(None, whys), ""):
                 return why
+            if any(map(is_iterator, vars(part).values())):
+                return f"a {type(part).__qualname__} holds an iterator"
         for held in vars(part).values():
             for x in held if isinstance(held, (list, tuple)) else (held,):
                 own = callable(x) and not isinstance(x, (torch.optim.Optimizer, *_SCHEDULES))

@@ -2,8 +2,8 @@
 
 Shown is little: arithmetic, comparisons, comprehensions, names and attributes that are read, attributes of the first
 argument that are set, and calls of a few builtin functions, of :mod:`math`'s, and of methods of the first argument for
-which the same is shown. Reading an attribute or an item, and arithmetic, are taken to change nothing, whatever class
-they are of.
+which the same is shown. Reading an attribute or an item, going through what is no iterator, and arithmetic are taken to
+change nothing, whatever class they are of.
 """
 
 import builtins
@@ -35,12 +35,25 @@ def changes(function: Any, owner: type | None = None) -> str:
     return _Search(set()).of(function, owner)
 
 
+def is_iterator(x: Any) -> bool:
+    """Whether going through an object changes it."""
+    return hasattr(type(x), "__next__")
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
 class _Place(NamedTuple):
     """Code that is read, of a function whose own code is `whole`, and which is a method of this class."""
 
     code: types.CodeType
     whole: types.CodeType
     names: dict[str, Any]
+    cells: dict[str, Any]
     owner: type | None
 
     def is_own(self, step: dis.Instruction | None) -> bool:
@@ -50,9 +63,9 @@ class _Place(NamedTuple):
         # Within a comprehension it is a variable of the code around.
         return step.opname == "LOAD_DEREF" or (step.opname.startswith("LOAD_FAST") and self.code is self.whole)
 
-    def of_global(self, name: str) -> Any:
+    def of_name(self, name: str) -> Any:
         """What a name stands for that is no variable of the function's."""
-        return self.names.get(name, getattr(builtins, name, None))
+        return self.cells.get(name, self.names.get(name, getattr(builtins, name, None)))
 
     def line(self, step: dis.Instruction) -> str:
         """Where an instruction comes from, as messages name it."""
@@ -69,6 +82,8 @@ class _Search:
     def of(self, function: Any, owner: type | None) -> str:
         """As :func:`changes`; of what is being read already nothing is said."""
         while type(function) is functools.partial:
+            if any(map(is_iterator, (*function.args, *function.keywords.values()))):
+                return "it is given an iterator to go on in"
             function = function.func
         if isinstance(function, types.MethodType):
             function, owner = function.__func__, type(function.__self__)
@@ -80,35 +95,38 @@ class _Search:
         if function.__code__ in self.seen:
             return ""
         self.seen.add(function.__code__)
+        cells = dict(zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ())))
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            if is_iterator(value):
+                return f"it is given a {type(value).__qualname__} to go on in"
         for code in _parts(function.__code__):
-            place = _Place(code, function.__code__, function.__globals__, owner)
-            before: dis.Instruction | None = None
-            for step in dis.get_instructions(code):
-                if step.opname not in _NOTHING:
-                    if why := self._change(place, before, step):
-                        return why if why.endswith(")") else why + place.line(step)
-                    before = step
+            place = _Place(code, function.__code__, function.__globals__, cells, owner)
+            steps = [step for step in dis.get_instructions(code) if step.opname not in _NOTHING]
+            for i, step in enumerate(steps):
+                if why := self._change(place, steps[max(0, i - 2) : i], step):
+                    return why if why.endswith(")") else why + place.line(step)
         return ""
 
-    def _change(self, place: _Place, before: dis.Instruction | None, step: dis.Instruction) -> str:
-        """Why an instruction may change something else; empty where it does not."""
-        name = step.opname
+    def _change(self, place: _Place, earlier: list[dis.Instruction], step: dis.Instruction) -> str:
+        """Why an instruction may change something else; empty where it does not. `earlier`: the two before."""
+        name, before = step.opname, earlier[-1] if earlier else None
         if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):
             return f"it may change {step.argval or 'what it is given'}"
         if name in _UNKNOWN:
             return "it calls what its code does not name"
         if name == "BINARY_OP" and step.argrepr.endswith("="):
             return f"it may change a value by {step.argrepr}"
+        if name in ("LOAD_GLOBAL", "LOAD_DEREF") and is_iterator(place.of_name(step.argval)):
+            return f"it may go on in {step.argval}"
         if name == "LOAD_GLOBAL" and "NULL" in step.argrepr:
-            called = place.of_global(step.argval)
+            called = place.of_name(step.argval)
             return "" if called in _MODULES else self.of(called, None)
         if name == "LOAD_SUPER_ATTR":
             return self._of_methods(place, step.argval)
         if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and "NULL" in step.argrepr):
-            module = before is not None and before.opname == "LOAD_GLOBAL" and place.of_global(before.argval)
-            # A call before it is one of those above; of them, only `super` gives something with methods of its own.
-            above = before is not None and before.opname == "CALL" and "super" in place.code.co_names
-            if place.is_own(before) or (above and place.owner is not None):
+            module = before is not None and before.opname == "LOAD_GLOBAL" and place.of_name(before.argval)
+            of_super = [(e.opname, e.argval) for e in earlier] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]
+            if place.is_own(before) or (of_super and place.owner is not None):
                 return self._of_methods(place, step.argval)
             return "" if module in _MODULES else f"it calls {step.argval} of what it is given"
         return ""

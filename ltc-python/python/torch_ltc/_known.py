@@ -83,14 +83,17 @@ SPECIAL = frozenset(
 NOTHING = object()
 
 
+#: What a class may say of copies of its objects.
+OF_COPIES = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs_ex__", "__getnewargs__")
+
+
 def copies_as_objects_do(kind: type) -> bool:
     """Whether a copy of an object (:mod:`copy`) is made of its attributes and nothing else: of a class of Python code
     without slots, which says nothing of copies itself."""
     own = [base for base in kind.__mro__ if base is not object]
     # Classes that a program can change are of Python code.
-    says = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__slots__")
     return kind not in copyreg.dispatch_table and all(
-        base.__flags__ & 1 << 9 and not any(name in vars(base) for name in says) for base in own
+        base.__flags__ & 1 << 9 and not any(name in vars(base) for name in (*OF_COPIES, "__slots__")) for base in own
     )
 
 

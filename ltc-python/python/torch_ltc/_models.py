@@ -37,12 +37,15 @@ def search(survey: "Survey", frame: types.FrameType) -> bool:
 
 
 def _module_getattr(survey: "Survey", frame: types.FrameType) -> None:
-    """``torch.nn.Module.__getattr__``: reads a name in three dicts of the module, and nothing else of it."""
+    """``torch.nn.Module.__getattr__``: reads a name that neither the module nor its class has in three dicts of the
+    module, and nothing else of it."""
     module, name = frame.f_locals["self"], frame.f_locals["name"]
+    survey.place("lookup", type(module), name, frame.f_code)
     if not survey.is_older(module):
         return
     space = namespace(module) or {}
     survey.place("namespace", module, None, frame.f_code)
+    survey.place("entry", space, name, frame.f_code)
     owners[id(space)] = type(module).__qualname__
     for kind in ("_parameters", "_buffers", "_modules"):
         survey.place("entry", space, kind)

@@ -33,6 +33,7 @@ from torch_ltc._known import (
     IMPURE_TORCH,
     ITERATORS,
     NOTHING,
+    OF_COPIES,
     OF_THE_MACHINE,
     PURE_MODULES,
     SPECIAL,
@@ -287,6 +288,8 @@ class Survey:
         elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
             if name == "__reduce_ex__" and copies_as_objects_do(kind):
                 # It reads all that the object has, and whoever asked for it goes on with what it found.
+                for asked in OF_COPIES:
+                    self.place("lookup", kind, asked, frame.f_code)
                 self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
             elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
@@ -487,6 +490,8 @@ class Survey:
             if info.all_attributes:
                 if old:
                     self.place("dict", space, None, code)
+                for name in space:
+                    self._hides(kind, name, code)
                 found += space.values()
             else:
                 found += self._attributes(space, info, code, old, kind)
@@ -506,10 +511,24 @@ class Survey:
             if name in space:
                 if old:
                     self.place("entry", space, name, code)
+                if kind is not None:
+                    self._hides(kind, name, code)
                 found.append(space[name])
-            elif old and (name in info.may_lack or (kind is not None and self._lookup(kind, name) is not NOTHING)):
+            elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.place("entry", space, name, code)
         return found
+
+    def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
+        """An instance has an attribute of this name, which a property of its class would hide."""
+        if kind.__flags__ & 1 << 9:
+            self.place("lookup", kind, name, code)
+
+    def _is_asked(self, kind: type, name: str) -> bool:
+        """Whether a class answers for an attribute that an instance lacks: it has it, or code for what is lacking, as
+        all modules have (`torch_ltc._models`)."""
+        getter = self._lookup(kind, "__getattr__")
+        own = getter is not NOTHING and getter is not torch.nn.Module.__getattr__
+        return own or self._lookup(kind, name) is not NOTHING
 
     def _lookup(self, kind: type, name: str) -> Any:
         key = (kind, name)
@@ -531,7 +550,7 @@ class Survey:
             self.place("lookup", kind, name, code)
         for name in info.attributes:
             value = self._lookup(kind, name)
-            if value is not NOTHING or name in info.may_lack:
+            if name in info.may_lack or self._is_asked(kind, name):
                 self.place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
             if value is not NOTHING and not hasattr(type(value), "__get__"):
