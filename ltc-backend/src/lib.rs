@@ -213,8 +213,8 @@ pub trait Backend: Send + Sync {
         false
     }
 
-    /// What this layout, which is dense, shows of a buffer's memory from element `offset` on. It may share that memory:
-    /// nobody writes to either while both are there.
+    /// What this layout, which is dense, shows of a buffer's memory from element `offset` on. It may share that memory;
+    /// then a program that is given one of them must not take it for the only handle while the other is there.
     ///
     /// # Errors
     /// Fails where the slice ends outside of the buffer, or this backend makes none.

@@ -12,7 +12,8 @@ use crate::cell::DataCell;
 pub struct Argument {
     /// The data, or what it is a slice of.
     pub data: Arc<DataCell>,
-    /// The caller gives up its hold, which must then be the last one; not for slices.
+    /// The caller gives up its hold; where that is the last one when the program runs, its memory is the program's. Not
+    /// for slices.
     pub donated: bool,
     /// It is the slice that the parameter's layout shows from this element of the data's memory on.
     pub slice_at: Option<i64>,

@@ -26,8 +26,6 @@ enum State {
     InFlight,
     Ready(Buffer),
     Failed(Arc<ExecError>),
-    /// Donated to a program: nobody could read it any more.
-    Taken,
 }
 
 impl DataCell {
@@ -85,7 +83,6 @@ impl DataCell {
                 State::InFlight => self.changed.wait(&mut state),
                 State::Ready(buffer) => return Ok(buffer.clone()),
                 State::Failed(error) => return Err(error.clone()),
-                State::Taken => unreachable!("invariant: only data that nobody holds is donated"),
             }
         }
     }
@@ -102,19 +99,23 @@ impl DataCell {
         }
     }
 
-    /// Waits, and takes the buffer out.
-    pub(crate) fn take(&self) -> Result<Buffer, Arc<ExecError>> {
+    /// Waits until it is in flight no more.
+    pub(crate) fn settle(&self) {
         let mut state = self.state.lock();
         while matches!(*state, State::InFlight) {
             self.changed.wait(&mut state);
         }
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Ready(buffer) => Ok(buffer),
-            State::Failed(error) => {
-                *state = State::Failed(error.clone());
-                Err(error)
-            }
-            State::InFlight | State::Taken => unreachable!("invariant: data is donated once"),
+    }
+
+    /// The data, and whether it was the cell's alone: one that somebody else holds too keeps it, since they may read it
+    /// whenever they like. So what is taken out is missed by nobody, whatever other threads do meanwhile.
+    pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, Arc<ExecError>>, bool) {
+        this.settle();
+        match Arc::try_unwrap(this).map(|cell| cell.state.into_inner()) {
+            Ok(State::Ready(buffer)) => (Ok(buffer), true),
+            Ok(State::Failed(error)) => (Err(error), true),
+            Ok(State::InFlight) => unreachable!("invariant: it has settled"),
+            Err(shared) => (shared.wait(), false),
         }
     }
 }

@@ -329,7 +329,7 @@ impl Device {
             return;
         }
         self.0.syncs.fetch_add(1, Ordering::Relaxed);
-        self.send(trace, std::mem::take(&mut set.nodes), reason, journal, false);
+        let job = self.job(trace, std::mem::take(&mut set.nodes), reason, journal, false);
         set.nodes = trace.release();
         let runtime = &self.0.runtime;
         metrics::add(&runtime.counters.reused_nodes, set.reused);
@@ -337,6 +337,7 @@ impl Device {
             set.nodes.clear();
         }
         set.recycle_into(&self.0.pending_ops);
+        self.send(job, reason);
     }
 
     fn sync_some(&self, values: &[TraceValue], reason: SyncReason) -> Result<(), Error> {
@@ -361,24 +362,25 @@ impl Device {
         let mut set = self.0.pending_ops.lock().live();
         set.retain(|v| v.is_reached(epoch));
         let journal = self.0.journal.lock().look();
-        self.send(&mut syncing.trace, set, reason, journal, true);
+        let job = self.job(&mut syncing.trace, set, reason, journal, true);
         drop(syncing.trace.release());
         self.0.pending_ops.lock().forget_resolved();
+        self.send(job, reason);
         Ok(())
     }
 
-    /// Computes what of these nodes somebody holds. They are left in `trace`. `journal`: what storages held before;
-    /// `keepers`: it is kept on, as more is pending.
-    fn send(
+    /// What computes those of these nodes that somebody holds, if there are any: they are data from here on. They are
+    /// left in `trace`. `journal`: what storages held before; `keepers`: it is kept on, as more is pending.
+    fn job(
         &self,
         trace: &mut Canonical<Arc<DataCell>>,
         set: Vec<TraceValue>,
         reason: SyncReason,
         journal: Journal,
         keepers: bool,
-    ) {
+    ) -> Option<Job> {
         if set.is_empty() {
-            return;
+            return None;
         }
         let runtime = &self.0.runtime;
         let start = Instant::now();
@@ -388,13 +390,12 @@ impl Device {
         }
         runtime.counters.canonicalize.add(start.elapsed());
         if trace.outputs.is_empty() {
-            return;
+            return None;
         }
         let donated = trace.params.iter().filter(|p| p.donated).count();
         metrics::add(&runtime.counters.syncs, 1);
         metrics::add(&runtime.counters.recorded, trace.node_count() as u64);
         let slices = trace.params.iter().filter(|p| p.slice_at.is_some()).count();
-        metrics::add(&runtime.counters.donated, donated as u64);
         metrics::add(&runtime.counters.sliced_inputs, slices as u64);
         runtime.events.push(|| Event::Sync {
             reason,
@@ -414,10 +415,17 @@ impl Device {
             }
         };
         // What only the notes keep may be written over, and is memory for the next step.
-        drop(journal);
+        journal.let_go();
         let mut job = self.bind(trace, program);
         job.undo = undo.map(Arc::new);
-        self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
+        Some(job)
+    }
+
+    /// Sends a job, once nothing else is held of what it may write over.
+    fn send(&self, job: Option<Job>, reason: SyncReason) {
+        if let Some(job) = job {
+            self.submit(job, matches!(reason, SyncReason::Read | SyncReason::Fallback));
+        }
     }
 
     /// A program of this graph, which may be one for other sizes, respecialised.

@@ -391,10 +391,12 @@ impl Shared {
     fn run(&self, job: Job) -> Range<Instant> {
         let Job { program, params, numbers, outputs, sites, number, single_threaded, undo } = job;
         // Not in its turn: what it waits for may be another program's that is yet to come.
+        params.iter().for_each(|argument| argument.data.settle());
+        // In its turn, as the program that made what it is given holds that till the end of its own.
+        let _turn = self.turn.lock();
         let layouts = program.graph.params();
         let input = |(argument, layout)| self.input(argument, layout);
         let params: SmallVec<[Input; 4]> = params.into_iter().zip(layouts).map(input).collect();
-        let _turn = self.turn.lock();
         let start = Instant::now();
         let keeps = |error: &Arc<ExecError>| self.note(number, error.clone());
         let backend = (&*self.backend, self.device);
@@ -439,7 +441,8 @@ impl Shared {
 
     fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {
         let Argument { data, donated, slice_at } = argument;
-        let buffer = if donated { data.take() } else { data.wait() };
+        let (buffer, donated) = if donated { DataCell::take(data) } else { (data.wait(), false) };
+        metrics::add(&self.counters.donated, u64::from(donated));
         let slice = |offset, buffer: Buffer| {
             let slice = self.backend.slice(self.device, &buffer, layout, offset);
             slice.map_err(|e| Arc::new(ExecError::new("slice", e.class(), e.to_string())))

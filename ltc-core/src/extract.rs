@@ -179,7 +179,7 @@ impl Extracted {
         inputs: Arguments,
         numbers: SmallVec<[u64; 8]>,
         results: &[TraceValue],
-        before: Option<&[Before]>,
+        before: Option<SmallVec<[Before; 2]>>,
     ) -> Result<(), Error> {
         self.submit(inputs, numbers, results, before, false)
     }
@@ -189,7 +189,7 @@ impl Extracted {
         inputs: Arguments,
         numbers: SmallVec<[u64; 8]>,
         results: &[TraceValue],
-        before: Option<&[Before]>,
+        before: Option<SmallVec<[Before; 2]>>,
         awaited: bool,
     ) -> Result<(), Error> {
         assert_eq!(numbers.len(), self.numbers.len(), "numbers of {}", self.hash());
@@ -200,7 +200,7 @@ impl Extracted {
         let cell = |v: &TraceValue| v.inspect(|_, _| unreachable!("invariant: placeholders are data"), Arc::clone);
         let outputs = results.iter().map(cell).collect();
         let sites = SmallVec::from_slice(&self.sites);
-        let undo = before.and_then(|before| self.undo.plan(&inputs, before));
+        let undo = before.and_then(|before| self.undo.plan(&inputs, &before));
         // Results are handed out already: what cannot be compiled fails as what cannot run.
         let program = match self.program() {
             Ok(program) => program.clone(),

@@ -129,7 +129,7 @@ pub struct Metrics {
     pub upload_bytes: u64,
     /// Values read by the host.
     pub downloads: u64,
-    /// Inputs whose memory programs could reuse.
+    /// Inputs that nobody else held when their programs ran: their memory was theirs to reuse.
     pub donated: u64,
     /// Inputs that were slices of values, at offsets of their own.
     pub sliced_inputs: u64,

@@ -164,6 +164,18 @@ impl Journal {
         taken
     }
 
+    /// A plan was made of the notes: what those that a sync has taken keep is let go, though storages still refer to
+    /// them.
+    pub(crate) fn let_go(self) {
+        for entry in self.0 {
+            let before = {
+                let mut entry = entry.lock();
+                if entry.open { SmallVec::new() } else { std::mem::take(&mut entry.before) }
+            };
+            drop(before);
+        }
+    }
+
     /// The notes as they are; storages go on with them.
     pub(crate) fn look(&self) -> Journal {
         Journal(self.0.clone())

@@ -3,7 +3,7 @@
 mod recording;
 
 use ltc_backend::testing::Behaviour;
-use ltc_core::{Config, Device, Storage, TraceValue};
+use ltc_core::{Argument, Config, Device, Storage, TraceValue};
 use ltc_ir::{ArgFlags, ArgWriter, DType, Op, Operands, Props, Scalar, Signature, SiteId, View};
 use smallvec::SmallVec;
 
@@ -38,6 +38,21 @@ fn the_second_step_compiles_nothing_although_numbers_change() {
     }
     let m = session.metrics();
     assert_eq!((m.compiles, m.cache_hits, m.executions, m.donated), (1, 2, 3, 3));
+}
+
+#[test]
+fn data_that_an_extracted_computation_stands_for_is_not_given_away() {
+    let (_, session) = session(Config::default());
+    let dev = session.device(0).expect("a device");
+    let a = upload(dev, 2);
+    let b = scaled(dev, "test::a", &a, 1.0);
+    let (extracted, data) = dev.extract(std::slice::from_ref(&b));
+    drop(a);
+    dev.sync().and_then(|()| dev.wait()).expect("a sync");
+    data[0].wait().expect("still there");
+    let results = extracted.placeholders();
+    extracted.run(data.into_iter().map(Argument::whole).collect(), &results).expect("a run");
+    dev.download(&results[0]).expect("a value");
 }
 
 #[test]

@@ -506,7 +506,7 @@ impl CompiledStep {
             donated: slice_at.is_none() && v.holders() == 1,
             slice_at,
         });
-        self.extracted.run_with(bound.collect(), numbers, &results, Some(&before))?;
+        self.extracted.run_with(bound.collect(), numbers, &results, Some(before))?;
         let read = |e: &End| match e {
             End::Output(i) => results[*i].clone(),
             End::Param(i) => known[*i].clone(),

@@ -153,6 +153,13 @@ pub fn inputs_somebody_holds_are_never_written(backend: &dyn Backend) {
         assert_eq!(output(backend, &told, 0, &layout), [16.0, 32.0, 48.0, 64.0]);
         assert_eq!(values(backend, &held, &layout), [1.0, 2.0, 3.0, 4.0], "donated: {donated}");
     }
+    if backend.has_slices() {
+        let (whole, part) = (upload(backend, &layout, &[1.0, 2.0, 3.0, 4.0]), f32s(&[2]));
+        let slice = backend.slice(DEVICE, &whole, &part, 1).unwrap_or_else(|e| panic!("a slice of 4 elements: {e}"));
+        let told = run(backend, &program, vec![Input { buffer: Ok(whole), donated: true }]);
+        assert_eq!(output(backend, &told, 0, &layout), [16.0, 32.0, 48.0, 64.0]);
+        assert_eq!(values(backend, &slice, &part), [2.0, 3.0], "a slice of what is donated");
+    }
 }
 
 /// Reuse of donated memory changes no result, also where an input is used again later.

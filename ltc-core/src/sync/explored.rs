@@ -67,6 +67,10 @@ impl<T> Mutex<T> {
         Mutex(plain::Mutex::new(value))
     }
 
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard { of: self, guard: Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)) }
     }
