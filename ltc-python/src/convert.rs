@@ -2,6 +2,8 @@
 //! tensor objects, or on Python's headers.
 
 pub(crate) mod frames;
+pub(crate) mod lock;
+pub(crate) mod unwritten;
 
 use std::ffi::c_void;
 
@@ -11,7 +13,7 @@ use pyo3::{
     ffi, intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyCapsule, PyDict, PyList, PyTuple, PyType},
+    types::{PyCapsule, PyList, PyTuple, PyType},
 };
 use smallvec::SmallVec;
 
@@ -99,43 +101,19 @@ unsafe extern "C" {
     fn PyObject_GenericGetDict(object: *mut ffi::PyObject, context: *mut c_void) -> *mut ffi::PyObject;
 }
 
-/// Python's minor version, where this module knows how that version lays out its objects; else 0.
-fn known_layout(py: Python<'_>) -> u8 {
+/// The minor version of this Python if it is a plain CPython 3 of 64 bits: of such this module knows more than what the
+/// stable interface says. Else 0.
+pub(crate) fn minor_version(py: Python<'_>) -> u8 {
     static KNOWN: PyOnceLock<u8> = PyOnceLock::new();
-    *KNOWN.get_or_init(py, || {
+    let find = || {
+        let sys = py.import("sys").ok()?;
+        let name: String = sys.getattr("implementation").ok()?.getattr("name").ok()?.extract().ok()?;
+        // Debugging builds and such without a lock have other objects.
+        let plain = !sys.hasattr("gettotalrefcount").ok()? && sys.getattr("abiflags").ok()?.len().ok()? == 0;
         let version = py.version_info();
-        if version.major == 3 && version.minor == 11 && size_of::<usize>() == 8 { version.minor } else { 0 }
-    })
-}
-
-/// A number that is another one after each change of a dict; `None` where this Python does not keep one.
-pub(crate) fn dict_version(dict: &Bound<'_, PyDict>) -> Option<u64> {
-    /// `PyDictObject` of Python 3.11, as far as it is read here.
-    #[repr(C)]
-    struct Head {
-        object: [usize; 2],
-        used: isize,
-        version: u64,
-    }
-    // SAFETY: a live dict, of a Python whose dicts begin so.
-    (known_layout(dict.py()) == 11).then(|| unsafe { (*dict.as_ptr().cast::<Head>()).version })
-}
-
-/// A number that is another one after each change of a class or its bases; `None` where there is none at the moment.
-pub(crate) fn class_version(class: &Bound<'_, PyType>) -> Option<u64> {
-    /// Where `tp_flags` and `tp_version_tag` stand in a `PyTypeObject` of Python 3.11, in bytes.
-    const FLAGS: usize = 168;
-    const VERSION: usize = 384;
-    const IS_VALID: u64 = 1 << 19;
-    if known_layout(class.py()) != 11 {
-        return None;
-    }
-    // SAFETY: a live class, of a Python whose classes are laid out so; both offsets lie within and are aligned.
-    let (flags, version) = unsafe {
-        let at = class.as_ptr().cast::<u8>();
-        (*at.add(FLAGS).cast::<u64>(), *at.add(VERSION).cast::<u32>())
+        (plain && name == "cpython" && size_of::<usize>() == 8 && version.major == 3).then_some(version.minor)
     };
-    (flags & IS_VALID != 0 && version != 0).then_some(u64::from(version))
+    *KNOWN.get_or_init(py, || find().unwrap_or(0))
 }
 
 /// What a class or its bases have under a name, without binding it.
@@ -164,22 +142,29 @@ pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 
 /// Address of the function that a frame runs; 0 where this Python's frames are not known.
 pub(crate) fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
-    /// `PyFrameObject` of Python 3.11, as far as it is read here.
+    /// `PyFrameObject` of Python 3.11 to 3.13, as far as it is read here.
     #[repr(C)]
     struct Head {
         object: [usize; 2],
         back: *const c_void,
         frame: *const usize,
     }
-    if known_layout(frame.py()) != 11 {
-        return 0;
-    }
+    let Some(at) = function_in_frame(frame.py()) else { return 0 };
     // SAFETY: a frame object (the caller is a profile function), of a Python whose frames begin so, with the function
-    // first.
-    unsafe { *(*frame.as_ptr().cast::<Head>()).frame }
+    // that many words from the beginning.
+    unsafe { *(*frame.as_ptr().cast::<Head>()).frame.add(at) }
+}
+
+/// Where in a frame its function stands, in words.
+fn function_in_frame(py: Python<'_>) -> Option<usize> {
+    match minor_version(py) {
+        11 => Some(0),
+        12 | 13 => Some(2),
+        _ => None,
+    }
 }
 
 /// Whether [`function_of_frame`] tells anything.
 pub(crate) fn knows_frames(py: Python<'_>) -> bool {
-    known_layout(py) == 11
+    function_in_frame(py).is_some()
 }

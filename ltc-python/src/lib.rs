@@ -21,6 +21,8 @@ use pyo3::{
     types::PyDict,
 };
 
+use crate::convert::lock::with_lock;
+
 thread_local! {
     /// What a signal handler raised while this thread waited.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
@@ -45,20 +47,21 @@ fn raise(e: Error) -> PyErr {
 
 /// An exception of libtorch's own Python module.
 fn of_torch(class: &str, text: String) -> PyErr {
-    Python::attach(|py| {
-        let class = py.import("torch").and_then(|t| t.getattr("_C")).and_then(|c| c.getattr(class));
-        let made = class.and_then(|class| class.call1((&text,)));
-        made.map_or_else(|_| PyRuntimeError::new_err(text), PyErr::from_value)
-    })
+    let made =
+        with_lock(|py| py.import("torch")?.getattr("_C")?.getattr(class)?.call1((&text,)).map(PyErr::from_value));
+    made.and_then(Result::ok).unwrap_or_else(|| PyRuntimeError::new_err(text))
 }
 
 /// Runs the handlers of signals that came, on the thread that Python runs them on; whether one raised. Never once the
 /// interpreter is going.
 fn interrupted() -> bool {
-    let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
-    let is_raised = raised.is_some();
-    RAISED.set(raised);
-    is_raised
+    let raised = with_lock(|py| {
+        let raised = py.check_signals().err();
+        let is_raised = raised.is_some();
+        RAISED.set(raised);
+        is_raised
+    });
+    raised.unwrap_or(false)
 }
 
 /// Raises what a signal handler raised while this thread waited.
@@ -326,6 +329,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<older::Older>()?;
     m.add_class::<Ambient>()?;
     m.add_class::<Draws>()?;
+    m.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::convert::frames::{CodePosition, Frames, hold};
+use crate::convert::{
+    frames::{CodePosition, Frames, hold},
+    lock::with_lock,
+};
 
 /// Code objects and positions kept per process.
 const CODES: usize = 1 << 16;
@@ -120,7 +123,7 @@ impl PythonSites {
         if let Some((whose, _)) = self.table.lock().codes.get(&code) {
             return Some((*whose, true));
         }
-        Python::try_attach(|py| {
+        with_lock(|py| {
             let object = hold(py, code);
             let whose = self.whose(&object);
             let mut table = self.table.lock();
@@ -194,6 +197,6 @@ impl SiteSource for PythonSites {
             let line = line.flatten().map_or("?".to_owned(), |line| line.to_string());
             Some(format!("{file}:{line} in {name}"))
         };
-        Python::try_attach(words).flatten()
+        with_lock(words).flatten()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Places are named by the survey (`_survey.py`); here they are read and compared, at each call of a compiled step, so
 //! with as little work as can be: objects by identity, numbers and strings by type and value. A dict or a class that
-//! was not written since it was last compared is told by its version, where this Python keeps one.
+//! was not written since it was last compared is as it was, where this Python tells of writes (`convert::unwritten`).
 //!
 //! Objects that are let go may run any Python code, which may want the same watch: none goes while it is locked.
 
@@ -15,10 +15,14 @@ use pyo3::{
     exceptions::PyTypeError,
     intern,
     prelude::*,
+    sync::PyOnceLock,
     types::{PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
 };
 
-use crate::convert::{self, class_version, dict_version, lookup};
+use crate::convert::{
+    self, lookup,
+    unwritten::{Unwritten, class_version},
+};
 
 /// What was found in a place: an object, or nothing.
 type Found = Option<Py<PyAny>>;
@@ -29,7 +33,7 @@ enum Kind {
     Members,
     Cell,
     Function,
-    /// What a weak reference refers to.
+    /// What a weak reference refers to, or another function without arguments gives.
     Referent,
     Variable,
     Class,
@@ -63,13 +67,19 @@ struct Entry {
 type Pair = (Py<PyAny>, Py<PyAny>);
 
 /// Everything read of one dict or class.
-struct Group<T> {
+struct Group<T, V> {
     holder: Py<T>,
-    version: Option<u64>,
+    /// As it was when it was last compared: what was not written since is as it was.
+    compared: Option<V>,
     entries: Vec<Entry>,
     /// All keys and values, where the whole dict was read.
     whole: Option<(usize, Vec<Pair>)>,
+    /// Those of a cache: others may come, but these stay.
+    kept: Option<(usize, Vec<Pair>)>,
 }
+
+type DictGroup = Group<PyDict, Unwritten>;
+type ClassGroup = Group<PyType, u64>;
 
 struct Watched {
     object: Py<PyAny>,
@@ -80,13 +90,13 @@ struct Watched {
 impl Places {
     /// Shows the collector of cycles all objects that are held here: a step that is a method of what it reads is one.
     fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        fn group<T>(group: &Group<T>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        fn group<T, V>(group: &Group<T, V>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
             visit.call(&group.holder)?;
             for entry in &group.entries {
                 visit.call(&entry.name)?;
                 visit.call(&entry.expected)?;
             }
-            for (key, value) in group.whole.iter().flat_map(|(_, pairs)| pairs) {
+            for (key, value) in group.whole.iter().chain(&group.kept).flat_map(|(_, pairs)| pairs) {
                 visit.call(key)?;
                 visit.call(value)?;
             }
@@ -111,8 +121,8 @@ pub(crate) struct Watch(Mutex<Places>);
 
 #[derive(Default)]
 struct Places {
-    dicts: Vec<Group<PyDict>>,
-    classes: Vec<Group<PyType>>,
+    dicts: Vec<DictGroup>,
+    classes: Vec<ClassGroup>,
     others: Vec<Other>,
     tensors: Vec<Watched>,
     /// Whether it matters which tensors have gradients.
@@ -167,11 +177,41 @@ fn each_part(
         return Ok(());
     };
     each(container.getattr(intern!(container.py(), "default_factory")).ok().as_ref());
-    for (key, value) in dict {
-        each(Some(&key));
-        each(Some(&value));
+    each_pair(dict, &mut |key, value| {
+        each(Some(key));
+        each(Some(value))
+    })
+}
+
+/// Hands on keys and values in the order in which a program meets them, until somebody has seen enough.
+fn each_pair<'py>(
+    dict: &Bound<'py, PyDict>,
+    each: &mut dyn FnMut(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> bool,
+) -> PyResult<()> {
+    if !is_ordered(dict)? {
+        let _ = dict.iter().all(|(key, value)| each(&key, &value));
+        return Ok(());
+    }
+    for key in ordered_class(dict.py())?.call_method1(intern!(dict.py(), "__iter__"), (dict,))?.try_iter()? {
+        let key = key?;
+        if let Some(value) = dict.get_item(&key)?
+            && !each(&key, &value)
+        {
+            break;
+        }
     }
     Ok(())
+}
+
+/// Whether a dict has an order that changes while it is not written.
+fn is_ordered(dict: &Bound<'_, PyDict>) -> PyResult<bool> {
+    Ok(!dict.is_exact_instance_of::<PyDict>() && dict.is_instance(ordered_class(dict.py())?)?)
+}
+
+fn ordered_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let find = || PyResult::Ok(py.import("collections")?.getattr("OrderedDict")?.unbind());
+    Ok(CLASS.get_or_try_init(py, find)?.bind(py))
 }
 
 impl Other {
@@ -250,7 +290,7 @@ impl Entry {
     }
 }
 
-impl Group<PyDict> {
+impl DictGroup {
     fn changes(&self, py: Python<'_>, changed: &mut dyn FnMut(usize)) -> PyResult<()> {
         let dict = self.holder.bind(py);
         for entry in &self.entries {
@@ -264,51 +304,72 @@ impl Group<PyDict> {
                 let own = |e: &&Entry| e.any_float && e.name.bind(py).is(key);
                 self.entries.iter().find(own).is_some_and(|e| e.is(py, Some(value)))
             };
-            for (at, (key, value)) in dict.iter().enumerate() {
+            let mut at = 0;
+            each_pair(dict, &mut |key, value| {
                 good = good
                     && whole.get(at).is_some_and(|(k, v)| {
-                        same(k.bind(py), &key) && (same(v.bind(py), &value) || is_free(&key, &value))
+                        same(k.bind(py), key) && (same(v.bind(py), value) || is_free(key, value))
                     });
-                if !good {
-                    break;
-                }
-            }
+                at += 1;
+                good
+            })?;
             if !good {
                 changed(*index);
+            }
+        }
+        if let Some((index, kept)) = &self.kept {
+            for (key, value) in kept {
+                let now = dict.get_item(key.bind(py))?;
+                if !now.is_some_and(|now| same(value.bind(py), &now)) {
+                    changed(*index);
+                    break;
+                }
             }
         }
         Ok(())
     }
 
     fn holds(&mut self, py: Python<'_>) -> bool {
-        let version = dict_version(self.holder.bind(py));
-        if version.is_some() && version == self.version {
+        let dict = self.holder.bind(py);
+        if self.compared.as_ref().is_some_and(|then| then.holds(dict)) {
             return true;
         }
+        // Comparing may run code, which may write.
+        let now = self.since_now(dict);
         let mut good = true;
         good &= self.changes(py, &mut |_| good = false).is_ok();
         if good {
-            self.version = version;
+            self.compared = now;
         }
         good
     }
 
+    /// As it is now; never for one whose order matters and may change unwritten.
+    fn since_now(&self, dict: &Bound<'_, PyDict>) -> Option<Unwritten> {
+        let by_order = self.whole.is_some() && dict.len() > 1 && is_ordered(dict).unwrap_or(true);
+        if by_order { None } else { Unwritten::since_now(dict) }
+    }
+
     fn refresh(&mut self, py: Python<'_>, gone: &mut Vec<Found>) -> PyResult<()> {
         let dict = self.holder.bind(py);
+        let now = self.since_now(dict);
         for entry in &mut self.entries {
             let now = dict.get_item(entry.name.bind(py))?.map(Bound::unbind);
             gone.push(replace(&mut entry.expected, now));
         }
-        if let Some((_, whole)) = &mut self.whole {
+        for (_, whole) in self.whole.iter_mut().chain(&mut self.kept) {
             gone.extend(whole.drain(..).flat_map(|(k, v)| [Some(k), Some(v)]));
-            whole.extend(dict.iter().map(|(k, v)| (k.unbind(), v.unbind())));
+            each_pair(dict, &mut |k, v| {
+                whole.push((k.clone().unbind(), v.clone().unbind()));
+                true
+            })?;
         }
-        self.version = dict_version(dict);
+        self.compared = now;
         Ok(())
     }
 }
 
-impl Group<PyType> {
+impl ClassGroup {
     fn changes(&self, py: Python<'_>, changed: &mut dyn FnMut(usize)) {
         let class = self.holder.bind(py);
         for entry in &self.entries {
@@ -320,13 +381,13 @@ impl Group<PyType> {
 
     fn holds(&mut self, py: Python<'_>) -> bool {
         let version = class_version(self.holder.bind(py));
-        if version.is_some() && version == self.version {
+        if version.is_some() && version == self.compared {
             return true;
         }
         let mut good = true;
         self.changes(py, &mut |_| good = false);
         if good {
-            self.version = class_version(self.holder.bind(py));
+            self.compared = class_version(self.holder.bind(py));
         }
         good
     }
@@ -337,7 +398,7 @@ impl Group<PyType> {
             let now = lookup(class, entry.name.bind(py)).map(Bound::unbind);
             gone.push(replace(&mut entry.expected, now));
         }
-        self.version = class_version(class);
+        self.compared = class_version(class);
     }
 }
 
@@ -370,14 +431,14 @@ impl Places {
     }
 }
 
-fn group<T>(
-    groups: &mut Vec<Group<T>>,
+fn group<T, V>(
+    groups: &mut Vec<Group<T, V>>,
     places: &mut HashMap<usize, usize>,
     holder: &Bound<'_, PyAny>,
     typed: Py<T>,
 ) -> usize {
     *places.entry(holder.as_ptr() as usize).or_insert_with(|| {
-        groups.push(Group { holder: typed, version: None, entries: Vec::new(), whole: None });
+        groups.push(Group { holder: typed, compared: None, entries: Vec::new(), whole: None, kept: None });
         groups.len() - 1
     })
 }
@@ -409,6 +470,12 @@ impl Watch {
                     let at =
                         group(&mut watch.dicts, &mut dicts, &holder, holder.downcast::<PyDict>()?.clone().unbind());
                     watch.dicts[at].whole = Some((index, Vec::new()));
+                    continue;
+                }
+                "kept" => {
+                    let at =
+                        group(&mut watch.dicts, &mut dicts, &holder, holder.downcast::<PyDict>()?.clone().unbind());
+                    watch.dicts[at].kept = Some((index, Vec::new()));
                     continue;
                 }
                 "lookup" => {

@@ -180,6 +180,9 @@ def test_what_may_change_something_is_not_shown_to_change_nothing(function):
     assert changes(function)
 
 
+OTHER = type("Other", (), {"all": []})()
+
+
 class OwnThatGivesAway(Own):
     def step(self, epoch=None):
         super().step()
@@ -191,6 +194,20 @@ class OwnThatGivesAway(Own):
 
 def test_only_what_super_gives_has_the_methods_of_the_class():
     assert changes(OwnThatGivesAway.step, OwnThatGivesAway).startswith("it calls scaled of what it is given (")
+
+
+class OwnThatIsAnother(Own):
+    def step(self, epoch=None):
+        self = OTHER  # noqa: PLW0642 - what is tested
+        self.count = 1
+
+    def get_lr(self):
+        return [self.scaled(1.0) for self in OTHER.all]
+
+
+@pytest.mark.parametrize("name", ["step", "get_lr"])
+def test_another_object_by_the_name_of_its_own(name):
+    assert changes(getattr(OwnThatIsAnother, name), OwnThatIsAnother)
 
 
 def test_a_method_that_a_class_overrides_counts():

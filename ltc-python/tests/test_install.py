@@ -60,6 +60,7 @@ def test_a_clean_environment_gets_one_wheel_that_works(tmp_path):
     assert _built_for.TORCH in (installed / "_built_for.py").read_text()
     used = run(env / "bin" / "python", "-c", TRAIN, cwd=tmp_path)
     assert used.returncode == 0 and Path(used.stdout.strip()).parent == installed, used.stdout + used.stderr
+    assert info.name == f"torch_ltc-{torch_ltc.__version__}.dist-info"
 
 
 LOADED = """

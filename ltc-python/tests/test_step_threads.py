@@ -35,7 +35,7 @@ def test_a_tuple_that_another_thread_is_making_can_grow():
     assert made == tuple(range(100))
 
 
-#: The finaliser of what is let go has another thread, or this one, do the same as who lets go.
+#: The finaliser of what is let go has another thread, or this one, do the same as who lets go, or wait for a value.
 PROGRAM = """
 import gc, sys, threading
 import torch, torch_ltc
@@ -52,15 +52,7 @@ class Value:
             again()
         print("done")
 """
-LET_GO = {
-    "a value that was read": """
-names = {"value": Value()}
-watch = _ltc.Watch([Place("entry", names, "value", None)], [], False)
-again = watch.check
-names["value"] = 1
-watch.refresh()
-""",
-    "a kind of call": """
+A_KIND_OF_CALL = """
 class World: pass
 
 world = World()
@@ -68,7 +60,6 @@ world.kept = torch.ones(3, device="ltc")
 world.kept.value = Value()
 step = torch_ltc.compile(lambda x: (x * 2, world.kept))
 x = torch.ones(3, device="ltc")
-again = lambda: step(x)
 for _ in range(6): step(x)
 assert step.counts[0] > 1, step.explain()
 world.kept = torch.ones(3, device="ltc")
@@ -78,7 +69,22 @@ step._classes.clear()
 step._reads = None
 for n in range(4, 80): step(torch.ones(n, device="ltc"))
 gc.collect()
+"""
+LET_GO = {
+    "a value that was read": """
+names = {"value": Value()}
+watch = _ltc.Watch([Place("entry", names, "value", None)], [], False)
+again = watch.check
+names["value"] = 1
+watch.refresh()
 """,
+    "a kind of call": "again = lambda: step(x)" + A_KIND_OF_CALL,
+    # A wait that is long enough for Python's lock to be let go, and taken again.
+    "a kind of call, for one that waits": """
+many = torch.ones(2500, 2500, device="ltc")
+again = lambda: (many @ many).sum().item()
+"""
+    + A_KIND_OF_CALL,
 }
 
 

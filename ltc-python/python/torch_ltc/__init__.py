@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompiledStep",
     "StaleStep",
+    "__version__",
     "add_step_closure",
     "closure",
     "compile",
@@ -77,6 +78,8 @@ __all__ = [
 ]
 
 # What captures steps takes a third of the package's time to load, and many programs compile nothing.
+__version__ = _ltc.VERSION
+
 _ON_DEMAND = ("CompiledStep", "StaleStep", "compile")
 
 

@@ -11,6 +11,7 @@ import cmath
 import dis
 import functools
 import math
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -26,7 +27,9 @@ _CHANGES = ("STORE_GLOBAL", "STORE_SUBSCR", "STORE_SLICE", "STORE_NAME", "STORE_
 _CHANGES_BEGIN = ("DELETE_", "IMPORT_", "YIELD_", "SEND", "GET_A", "BEFORE_WITH", "LOAD_SPECIAL", "SETUP_")
 #: Keywords among them, by which `max` takes a function.
 _UNKNOWN = ("PUSH_NULL", "CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES")
-_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL")
+_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN")
+#: Where ``PUSH_NULL`` stands: what is called comes after it, or before.
+_CALLED_AFTER = sys.version_info < (3, 13)
 
 
 def changes(function: Any, owner: type | None = None) -> str:
@@ -47,6 +50,27 @@ def _contents(cell: types.CellType) -> Any:
         return None
 
 
+class _Instruction(NamedTuple):
+    """One of bytecode's, in words that all versions of Python share."""
+
+    opname: str
+    argval: Any
+    argrepr: str
+    line: int | None
+
+
+def _instructions(code: types.CodeType) -> Iterator[_Instruction]:
+    """Those of a code object that do something. What loads or stores two variables (3.13) is two."""
+    for step in dis.get_instructions(code):
+        line = step.positions and step.positions.lineno
+        if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):
+            second = max(step.opname.rfind("LOAD_FAST"), step.opname.rfind("STORE_FAST"))
+            for opname, name in zip((step.opname[: second - 1], step.opname[second:]), step.argval):
+                yield _Instruction(opname, name, name, line)
+        elif step.opname not in _NOTHING:
+            yield _Instruction(step.opname, step.argval, step.argrepr, line)
+
+
 class _Place(NamedTuple):
     """Code that is read, of a function whose own code is `whole`, and which is a method of this class."""
 
@@ -56,21 +80,27 @@ class _Place(NamedTuple):
     cells: dict[str, Any]
     owner: type | None
 
-    def is_own(self, step: dis.Instruction | None) -> bool:
-        """Whether an instruction loads the method's own object."""
+    def is_own(self, step: _Instruction | None) -> bool:
+        """Whether an instruction loads the method's own object, or gives its name to another."""
         if self.owner is None or step is None or self.whole.co_varnames[:1] != (step.argval,):
             return False
-        # Within a comprehension it is a variable of the code around.
-        return step.opname == "LOAD_DEREF" or (step.opname.startswith("LOAD_FAST") and self.code is self.whole)
+        # Within a function of its own, such as a comprehension before 3.12, it is a variable of the code around.
+        fast = step.opname.startswith(("LOAD_FAST", "STORE_FAST"))
+        return step.opname == "LOAD_DEREF" or (fast and self.code is self.whole)
+
+    def is_known(self, called: list[_Instruction]) -> bool:
+        """Whether the instructions load a function of a module whose functions change nothing."""
+        return [step.opname for step in called] == ["LOAD_GLOBAL", "LOAD_ATTR"] and (
+            self.of_name(called[0].argval) in _MODULES
+        )
 
     def of_name(self, name: str) -> Any:
         """What a name stands for that is no variable of the function's."""
         return self.cells.get(name, self.names.get(name, getattr(builtins, name, None)))
 
-    def line(self, step: dis.Instruction) -> str:
+    def line(self, step: _Instruction) -> str:
         """Where an instruction comes from, as messages name it."""
-        line = (step.positions and step.positions.lineno) or self.code.co_firstlineno
-        return f" ({self.code.co_filename}:{line})"
+        return f" ({self.code.co_filename}:{step.line or self.code.co_firstlineno})"
 
 
 class _Search:
@@ -101,17 +131,22 @@ class _Search:
                 return f"it is given a {type(value).__qualname__} to go on in"
         for code in _parts(function.__code__):
             place = _Place(code, function.__code__, function.__globals__, cells, owner)
-            steps = [step for step in dis.get_instructions(code) if step.opname not in _NOTHING]
+            steps = list(_instructions(code))
             for i, step in enumerate(steps):
+                called = steps[i + 1 : i + 3] if _CALLED_AFTER else steps[max(0, i - 2) : i]
+                if step.opname == "PUSH_NULL" and place.is_known(called):
+                    continue
                 if why := self._change(place, steps[max(0, i - 2) : i], step):
                     return why if why.endswith(")") else why + place.line(step)
         return ""
 
-    def _change(self, place: _Place, earlier: list[dis.Instruction], step: dis.Instruction) -> str:
+    def _change(self, place: _Place, earlier: list[_Instruction], step: _Instruction) -> str:
         """Why an instruction may change something else; empty where it does not. `earlier`: the two before."""
         name, before = step.opname, earlier[-1] if earlier else None
         if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):
             return f"it may change {step.argval or 'what it is given'}"
+        if name.startswith("STORE_FAST") and place.is_own(step):
+            return f"it gives {step.argval} another value"
         if name in _UNKNOWN:
             return "it calls what its code does not name"
         if name == "BINARY_OP" and step.argrepr.endswith("="):

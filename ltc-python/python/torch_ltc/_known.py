@@ -2,10 +2,11 @@
 their arguments only. :mod:`torch_ltc._survey` asks it of what a step reads and calls."""
 
 import copyreg
+import datetime
 import functools
 import itertools
+import operator
 import re
-import sys
 import threading
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -18,10 +19,11 @@ ATOMS: frozenset[type] = frozenset(
     (
         *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
-        *(types.CodeType, types.MappingProxyType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
+        *(types.CodeType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
         *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType),
         *(types.ClassMethodDescriptorType, property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
         *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
+        *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone, operator.itemgetter),
     )
 )
 #: Iterators: fine when the step makes them, a hidden position when they are older.
@@ -36,7 +38,7 @@ CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque
 #: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
 _OPEN_BASES = frozenset(
     (
-        *(object, *CONTAINERS, int, float, str, bytes, complex, type),
+        *(object, *CONTAINERS, types.SimpleNamespace, int, float, str, bytes, complex, type),
         *(types.ModuleType, BaseException, Exception, torch._C.TensorBase, torch._C._FunctionBase, torch.Generator),
     )
 )
@@ -44,11 +46,14 @@ _OPEN_BASES = frozenset(
 #: Modules whose functions depend on their arguments (and on what the key of a capture holds) only.
 PURE_MODULES = frozenset(
     """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
-    _warnings _bisect _heapq _stat _codecs atexit gc""".split()
+    _warnings _bisect _heapq _stat _codecs atexit""".split()
 )
+#: Of the collector: what changes nothing that programs see.
+OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 IMPURE_TORCH = frozenset(
-    "manual_seed seed set_state set_offset _set_default_tensor_type _set_default_dtype set_num_threads".split()
+    """manual_seed seed initial_seed set_state set_offset _set_default_tensor_type _set_default_dtype
+    set_num_threads""".split()
 )
 CLASS_METHODS = frozenset(
     "__new__ fromkeys fromhex mro __prepare__ __subclasses__ __subclasscheck__ __instancecheck__".split()
@@ -66,6 +71,17 @@ OF_THE_MACHINE = frozenset(
     )
     if isinstance(f, types.FunctionType)
 )
+
+
+def is_scripted(x: Any) -> bool:
+    """Whether an object of torch has attributes that are not Python's. The profiler's marks have none to read."""
+    if isinstance(x, torch.ScriptObject):
+        return not x._type().qualified_name().startswith("__torch__.torch.classes.profiler.")
+    return isinstance(x, torch.jit.ScriptModule)
+
+
+#: What processes tell each other by; a build of torch may have none.
+STORES = tuple(filter(None, [getattr(getattr(torch._C, "_distributed_c10d", None), "Store", None)]))
 #: How Python gives a tensor hooks: histories that begin there have them, too.
 HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
 #: Looked up on classes without being named; one that comes later counts too.
@@ -109,15 +125,24 @@ def namespace(x: Any) -> dict[str, Any] | None:
 @functools.lru_cache(4096)
 def is_open(kind: Any) -> bool:
     """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
-    for base in kind.__mro__:
-        if base in _OPEN_BASES:
-            continue
-        module = sys.modules.get(base.__module__)
-        source = getattr(module, "__file__", None) or ""
-        in_python = base.__module__ == "__main__" or source.endswith((".py", ".pyc"))
-        if not (in_python or (module is None and base.__flags__ & 1 << 9)):
-            return False
-    return True
+    return all(base in _OPEN_BASES or _is_of_python(base) for base in kind.__mro__)
+
+
+def _is_of_python(kind: Any) -> bool:
+    """Whether a class is made by Python code: its instances have room for what its slots, a dict and weak references
+    take, and not for more, as those of classes written in C have."""
+    base = kind.__base__
+    if not kind.__flags__ & _HEAP_TYPE or kind.__flags__ & _IMMUTABLE_TYPE or base is None:
+        return False
+    words = sum(type(x) is types.MemberDescriptorType for x in vars(kind).values())
+    # Behind what varies in size a dict's place is counted from the end.
+    words += (kind.__dictoffset__ != 0) != (base.__dictoffset__ != 0)
+    words += (kind.__weakrefoffset__ > 0) != (base.__weakrefoffset__ > 0)
+    return 0 <= kind.__basicsize__ - base.__basicsize__ <= 8 * words
+
+
+#: Flags of classes: CPython's ``Py_TPFLAGS_HEAPTYPE`` and ``Py_TPFLAGS_IMMUTABLETYPE``.
+_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
 
 
 def lookup(kind: type, name: str) -> Any:

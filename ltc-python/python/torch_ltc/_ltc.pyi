@@ -10,6 +10,7 @@ _float = float
 
 __all__ = [
     "KNOWS_FRAMES",
+    "VERSION",
     "Ambient",
     "Draws",
     "History",
@@ -105,6 +106,7 @@ def take_profile() -> list[tuple[float, int, str]]: ...
 def raise_interrupt() -> None: ...
 
 KNOWS_FRAMES: bool
+VERSION: str
 
 def function_of_frame(frame: FrameType) -> int: ...
 

@@ -1,14 +1,17 @@
-"""Python functions of which more is known than their code says: what they read depends on their arguments.
+"""Python functions of which more is known than their code says: what they read depends on their arguments, or they are
+quiet and read something nevertheless.
 
 :class:`torch_ltc._survey.Survey` asks these instead of looking at all that their names may mean."""
 
 import importlib.util
+import logging
 import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
+from torch.utils import _pytree
 
 from torch_ltc._known import SPECIAL, namespace
 from torch_ltc._names import code_of
@@ -90,6 +93,30 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     if unsaved is not None:
         survey.place("members", unsaved, None, code)
 
+
+def _level(survey: "Survey", frame: types.FrameType) -> None:
+    """``logging.Logger.isEnabledFor`` and ``getEffectiveLevel``: the levels of a logger and of those above it."""
+    logger: logging.Logger | None = frame.f_locals["self"]
+    if logger is not None:
+        survey.place("entry", vars(logger), "disabled", frame.f_code)
+        survey.place("entry", vars(logger.manager), "_disable", frame.f_code)
+    while logger is not None:
+        survey.place("entry", vars(logger), "level", frame.f_code)
+        survey.place("entry", vars(logger), "parent", frame.f_code)
+        logger = logger.parent
+
+
+def _kinds_of_nodes(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch.utils._pytree``: which classes are opened."""
+    survey.place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
+
+
+#: Functions that are quiet and read something nevertheless.
+QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
+    logging.Logger.isEnabledFor.__code__: _level,
+    logging.Logger.getEffectiveLevel.__code__: _level,
+    _pytree._get_node_type.__code__: _kinds_of_nodes,
+}
 
 #: The functions of which the whole is known.
 MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {

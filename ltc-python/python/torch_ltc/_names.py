@@ -2,6 +2,7 @@
 
 import dis
 import functools
+import re
 import sys
 import types
 from typing import Any, NamedTuple
@@ -10,11 +11,16 @@ _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPOR
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 #: Builtins that take the name of an attribute.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+#: What else takes names of attributes, from within C or from Python that is quiet.
+_READS_BY_NAME = frozenset(
+    ("__dict__", "__getattribute__", "attrgetter", "getattr_static", "getmembers", "getmembers_static", *BY_NAME)
+)
 
-#: Python of the standard library and of torch that reads nothing a program changes, but caches of its own.
+#: Python of the standard library and of torch that reads nothing a program changes, but caches of its own; of what it
+#: reads besides, :data:`torch_ltc._models.QUIET_MODELS` knows.
 _QUIET_MODULES = (
-    *("typing", "typing_extensions", "abc", "_collections_abc", "functools", "warnings", "importlib", "logging"),
-    *("re", "enum", "inspect", "types", "_weakrefset", "weakref"),
+    *("typing", "typing_extensions", "abc", "_collections_abc", "warnings", "importlib", "logging"),
+    *("re", "enum", "inspect", "types"),
     *("torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
     *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library"),
     *("torch.utils._python_dispatch", "torch_ltc", "sympy", "torch._subclasses", "torch._guards"),
@@ -61,7 +67,15 @@ class Code(NamedTuple):
         """The same, of an object all of whose attributes it may read."""
         return self._replace(all_attributes=True, serial=-1 - self.serial)
 
+    def naming(self, names: frozenset[str]) -> "Code":
+        """The same, which reads attributes of these names, too."""
+        serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
+        return self._replace(attributes=self.attributes | names, serial=serial)
 
+
+#: Serial numbers of code that reads more names than its own.
+_naming: dict[tuple[int, frozenset[str]], int] = {}
+_FIRST_NAMING = 1 << 40
 _codes: dict[types.CodeType, Code] = {}
 
 
@@ -80,20 +94,33 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         names: list[str] = []
         modules: list[str] = []
         strings: set[str] = set()
+        by_others = False
         for step in dis.get_instructions(code):
             if step.opname in _DEREFERENCED:
                 attributes.add(step.argval)
             elif step.opname in _GLOBAL:
                 names.append(step.argval)
+                # Loaded for something else than a call here, which shows with which name.
+                by_others = by_others or (
+                    step.argval in BY_NAME and not (step.opname == "LOAD_GLOBAL" and (step.arg or 0) & 1)
+                )
             elif step.opname == "IMPORT_NAME":
                 modules.append(step.argval)
         for constant in code.co_consts:
             strings.update(
                 x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier()
             )
-        by_name = BY_NAME.intersection(names) or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
+        by_name = (
+            BY_NAME.intersection(names)
+            or "__getattribute__" in attributes
+            or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
+        )
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
-        whole = "__dict__" in attributes or "vars" in names
+        # One that is called for an attribute is told which (`torch_ltc._survey`).
+        told = {"__getattribute__"} if code.co_name == "__getattribute__" else set[str]()
+        whole = (
+            by_others or "vars" in names or "attrgetter" in names or not (attributes - told).isdisjoint(_READS_BY_NAME)
+        )
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
             frozenset(attributes | guarded),
@@ -105,6 +132,16 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             len(_codes),
         )
     return known
+
+
+#: The fields of a format string, up to how they are shown, and the attributes that one names.
+_FIELD = re.compile(r"\{([^{}!:]*)")
+_NAMED = re.compile(r"\.([^.\[]+)")
+
+
+def names_in_format(text: str) -> frozenset[str]:
+    """The attributes that formatting by this string reads."""
+    return frozenset(name for field in _FIELD.findall(text) for name in _NAMED.findall(field))
 
 
 def line_of(code: types.CodeType, name: str) -> int:

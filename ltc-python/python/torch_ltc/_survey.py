@@ -7,6 +7,7 @@ places to watch, which ``_ltc.Watch`` compares at each call. What cannot be watc
 to depend on their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
 """
 
+import enum
 import functools
 import gc
 import operator
@@ -17,43 +18,33 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import torch
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
 from torch_ltc._again import own_changes, repeatable
+from torch_ltc._calls import Calls, state_of
 from torch_ltc._known import (
     ATOMS,
-    CLASS_METHODS,
     CONTAINERS,
-    HOOKING,
-    IMPURE_BUILTINS,
-    IMPURE_TORCH,
     ITERATORS,
     NOTHING,
-    OF_COPIES,
     OF_THE_MACHINE,
-    PURE_MODULES,
     SPECIAL,
     VIEWS,
-    copies_as_objects_do,
     is_open,
+    is_scripted,
     lookup,
     namespace,
 )
-from torch_ltc._models import MODELS, SEARCHES, search
-from torch_ltc._names import BY_NAME, Code, code_of, has_constant_name, is_quiet
+from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
+from torch_ltc._names import BY_NAME, Code, code_of, is_quiet
 from torch_ltc._places import Place, owners
 
 
-def _state_of(generator: torch.Generator) -> bytes:
-    with torch._C.DisableTorchFunction():
-        return generator.get_state().numpy().tobytes()
-
-
-class Survey:
+class Survey(Calls):
     """Takes down what a step reads, while it is the profile function of this thread."""
 
     def __init__(
@@ -74,8 +65,6 @@ class Survey:
         self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
         #: Why the step cannot be replayed; empty where it can.
         self.obstacle = ""
-        #: Whether gradients are read or made.
-        self.uses_grads = False
         self._older: _ltc.Older | None = None
         self._is_closed = False
         #: A call that asks what machine this is, while it runs.
@@ -90,9 +79,6 @@ class Survey:
         self._frames: set[tuple[types.CodeType, int]] = set()
         self._globals: set[tuple[types.CodeType, int]] = set()
         self._collects = False
-        #: The state of the CPU's generator when the step began, and whether the step sets it.
-        self._draws_from = b""
-        self._goes_back = False
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
@@ -104,7 +90,7 @@ class Survey:
         # Finalisers of other objects would run within the step.
         self._collects = gc.isenabled()
         gc.disable()
-        self._draws_from = _state_of(torch.default_generator)
+        self.draws_from = state_of(torch.default_generator)
         self._older = _ltc.Older()
         sys.setprofile(self._see)
         return self
@@ -116,7 +102,7 @@ class Survey:
             self.obstacle = "it installs a profile function"
         if self._collects:
             gc.enable()
-        if self._goes_back and self._draws_from != _state_of(torch.default_generator):
+        if self.goes_back and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
         ours = Counter(id(x) for x, _ in self._suspects)
@@ -182,7 +168,7 @@ class Survey:
             return
         try:
             if event == "c_call":
-                self._c_call(frame, argument)
+                self.call_of_c(frame, argument)
             elif event == "call":
                 self._enter(frame)
             elif event == "return":
@@ -200,7 +186,8 @@ class Survey:
             return
         info = code_of(code, frame.f_globals)
         if info.quiet:
-            return
+            quiet = QUIET_MODELS.get(code)
+            return quiet(self, frame) if quiet is not None else None
         if code.co_flags & (0x80 | 0x200):
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame) if self._again is not None else None
@@ -216,6 +203,10 @@ class Survey:
         special = MODELS.get(code)
         if special is not None:
             return special(self, frame)
+        if code.co_name == "__getattribute__" and code.co_argcount == 2:
+            owner, name = (frame.f_locals[argument] for argument in code.co_varnames[:2])
+            if type(name) is str:
+                self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
 
     def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
@@ -241,73 +232,6 @@ class Survey:
             outer = code_of(caller.f_code, caller.f_globals)
             if not outer.quiet:
                 self.look(result, outer, caller)
-
-    def _c_call(self, frame: types.FrameType, function: Any) -> None:
-        owner = getattr(function, "__self__", None)
-        name = function.__name__
-        if type(owner) is types.ModuleType:
-            module = owner.__name__
-            if module == "builtins":
-                if name in IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
-                    self.refuse(f"it calls {name}()", frame)
-                elif name in BY_NAME or name == "vars":
-                    self._by_name(frame, name)
-                return
-        else:
-            module = getattr(function, "__module__", None) or type(owner).__module__
-            if owner is not None and not module.startswith("torch"):
-                return self._method(frame, function, owner, name)
-        if module.startswith(("torch._C", "torch")):
-            if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
-                self.refuse(f"it calls {name}()", frame)
-            elif name == "run_backward" or name in HOOKING:
-                self.uses_grads = True
-        elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
-            self.refuse(f"it calls {module}.{name}()", frame)
-
-    def _draws_nothing(self, generator: Any) -> bool:
-        """Whether the CPU's generator is where it was when the step began, so that going back there changes nothing
-        (``torch.random.fork_rng``); it has to be there in the end, too."""
-        is_default = generator is torch.default_generator
-        self._goes_back = self._goes_back or is_default
-        return is_default and self._draws_from == _state_of(generator)
-
-    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
-        kind = type(owner)
-        if isinstance(owner, type):
-            # A class's own constructor and class methods: of classes that hold nothing hidden.
-            if name in CLASS_METHODS:
-                return
-            if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
-                self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
-        elif name in ("__setattr__", "__delattr__", "__getattribute__"):
-            if frame.f_code in MODELS:
-                return
-            info = code_of(frame.f_code, frame.f_globals)
-            self.look(owner, info.opening(), frame)
-        elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
-            if name == "__reduce_ex__" and copies_as_objects_do(kind):
-                # It reads all that the object has, and whoever asked for it goes on with what it found.
-                for asked in OF_COPIES:
-                    self.place("lookup", kind, asked, frame.f_code)
-                self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
-            elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
-                self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
-        elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
-            pass
-        elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
-            self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
-
-    def _by_name(self, frame: types.FrameType, function: str) -> None:
-        """``getattr`` and its kin: a name that is a constant is known; else everything the object has may be read."""
-        info = code_of(frame.f_code, frame.f_globals)
-        if info.quiet or frame.f_code in MODELS:
-            return
-        if function != "vars" and has_constant_name(frame.f_code, frame.f_lasti):
-            return
-        everything = info.opening()
-        for value in frame.f_locals.values():
-            self.look(value, everything, frame)
 
     # ---- what is reached ----
 
@@ -402,13 +326,24 @@ class Survey:
                 return ()
         if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
             owner = x.__self__
-            return () if type(owner) is types.ModuleType else (owner,)
+            known = type(owner) is types.ModuleType or type(owner).__module__ == "pybind11_builtins"
+            return () if known else (owner,)
         if isinstance(x, types.ModuleType):
             return self._attributes(x.__dict__, info, code, True)
         if isinstance(x, type):
+            if x.__module__ in ("decimal", "_decimal"):
+                self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
             found = self._class_attributes(x, info, code)
             return found if type(x) is type else [*found, *self._class_attributes(type(x), info, code)]
         if isinstance(x, functools.partial):
+            if old:
+                for part in ("func", "args", "keywords"):
+                    self.place("slot", x, vars(functools.partial)[part], code)
+            if type(x.func) is types.BuiltinFunctionType:
+                self.call_of_c(frame, x.func)  # which nothing tells when it happens
+                if x.func.__name__ in BY_NAME:
+                    for value in x.args:
+                        self.look(value, info.opening(), frame)
             return (x.func, x.args, x.keywords)
         if isinstance(x, weakref.ref):
             if old:
@@ -419,7 +354,7 @@ class Survey:
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
-        if kind in VIEWS:
+        if kind in VIEWS or kind is types.MappingProxyType:
             return gc.get_referents(x)
         if kind in ITERATORS and not kind.__flags__ & 1 << 14:
             # Whose it is shows who holds it afterwards.
@@ -432,6 +367,19 @@ class Survey:
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
+        if kind is functools._lru_cache_wrapper:
+            # What it keeps, its results among that; functions that are called for others run, and so are seen.
+            for kept in gc.get_referents(x) if old else ():
+                if type(kept) is dict and kept is not x.__dict__:
+                    self.place("kept", kept, None, code)
+            return ()
+        if kind is operator.attrgetter:
+            names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
+            for value in frame.f_locals.values():
+                self.look(value, info.naming(names), frame)
+            return ()
+        if is_scripted(x):
+            return self._hidden(x, old, frame)
         if is_open(kind):
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("torch"):
@@ -464,6 +412,8 @@ class Survey:
             return ()
         if "grad" in info.attributes:
             self.uses_grads = True
+        if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
+            self.place("slot", x, torch._C.TensorBase._version, code)
         self._tensors[id(x)] = x
         # Attributes that Python code gave it, and hooks.
         found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
@@ -481,13 +431,20 @@ class Survey:
         if old:
             self.place("class", x, None, code)
         space = namespace(x)
+        if old and isinstance(x, BaseException):
+            self.place("slot", x, vars(BaseException)["args"], code)
+        if old and isinstance(x, enum.Enum) and space is not None:
+            # What its class's properties, which are quiet, read.
+            for name in info.attributes & {"name", "value"}:
+                self.place("entry", space, f"_{name}_", code)
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
                 owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
                     self.place("namespace", x, None, code)
-            if info.all_attributes:
+            # Namespaces compare and show all that they have.
+            if info.all_attributes or isinstance(x, types.SimpleNamespace):
                 if old:
                     self.place("dict", space, None, code)
                 for name in space:
@@ -582,6 +539,8 @@ class Survey:
                         self.place("dict", value)
 
 
+#: What reads versions of tensors to put them back.
+_PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: Members of a container that are looked at; more refuse the step.
 _MANY = 100_000
 _ATOMIC_BASES = (torch.Size,)

@@ -9,6 +9,8 @@ use std::ffi::{c_int, c_void};
 
 use pyo3::{ffi, prelude::*};
 
+use super::{lock::with_lock, minor_version};
+
 /// A frame: its code object, and the address of the instruction it is at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CodePosition {
@@ -19,18 +21,26 @@ pub(crate) struct CodePosition {
 /// Where the interpreter keeps things: offsets in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// In the state of a thread: what points to the innermost frame.
-    cframe: usize,
-    /// In that: the innermost frame.
+    /// In the state of a thread: what points to the innermost frame, if there is such a thing between.
+    cframe: Option<usize>,
+    /// In that, or in the state: the innermost frame.
     current: usize,
-    /// In a frame: its code, its caller's frame, and its instruction.
+    /// In a frame: its code, its caller's frame, its instruction, and a byte that says who owns it.
     code: usize,
     previous: usize,
     at: usize,
+    owner: usize,
 }
 
-/// CPython 3.11, 64 bits: `cpython/pystate.h` and `internal/pycore_frame.h`, which no 3.11.x changes.
-const CPYTHON_3_11: Layout = Layout { cframe: 56, current: 8, code: 32, previous: 48, at: 56 };
+/// A frame with this owner belongs to an entry into the interpreter (3.12); it runs no code of a program's.
+const OF_AN_ENTRY: u8 = 3;
+
+/// CPython, 64 bits: `cpython/pystate.h` and `internal/pycore_frame.h`, which no release of a minor version changes.
+const CPYTHON: [(u8, Layout); 3] = [
+    (11, Layout { cframe: Some(56), current: 8, code: 32, previous: 48, at: 56, owner: 69 }),
+    (12, Layout { cframe: Some(56), current: 0, code: 0, previous: 8, at: 56, owner: 70 }),
+    (13, Layout { cframe: None, current: 72, code: 0, previous: 8, at: 56, owner: 70 }),
+];
 
 /// How frames are read.
 #[derive(Clone, Copy, Debug)]
@@ -70,20 +80,14 @@ impl Frames {
     pub(crate) fn find_map<T>(self, visit: impl FnMut(CodePosition) -> Option<T>) -> Option<T> {
         match self {
             Frames::Read(layout) => layout.find_map(visit),
-            Frames::Asked(begin) => Python::try_attach(|py| ask(py, begin, visit)).flatten(),
+            Frames::Asked(begin) => with_lock(|py| ask(py, begin, visit)).flatten(),
         }
     }
 }
 
 /// The layout of this interpreter, if it is a known one.
 fn known(py: Python<'_>) -> Option<Layout> {
-    let sys = py.import("sys").ok()?;
-    let name: String = sys.getattr("implementation").ok()?.getattr("name").ok()?.extract().ok()?;
-    // Debugging builds have other objects.
-    let plain = !sys.hasattr("gettotalrefcount").ok()? && sys.getattr("abiflags").ok()?.len().ok()? == 0;
-    let version = py.version_info();
-    let is_3_11 = (version.major, version.minor) == (3, 11);
-    (plain && name == "cpython" && is_3_11 && size_of::<usize>() == 8).then_some(CPYTHON_3_11)
+    CPYTHON.iter().find(|(minor, _)| *minor == minor_version(py)).map(|(_, layout)| *layout)
 }
 
 impl Layout {
@@ -96,15 +100,17 @@ impl Layout {
         }
         // SAFETY: a thread's state lives as long as the thread runs Python; it points to its innermost frame or to
         // null, by a structure that is never missing (`known` says where).
-        let mut frame = unsafe { word(word(thread + self.cframe) + self.current) };
+        let mut frame = unsafe { word(self.cframe.map_or(thread, |at| word(thread + at)) + self.current) };
         while frame != 0 {
             // SAFETY: a frame of this thread's stack, which only this thread changes, and it is here. Frames hold their
-            // code.
-            let (position, previous) = unsafe {
+            // code, and have a byte for their owner.
+            let (position, previous, owner) = unsafe {
                 let position = CodePosition { code: word(frame + self.code), at: word(frame + self.at) };
-                (position, word(frame + self.previous))
+                (position, word(frame + self.previous), *((frame + self.owner) as *const u8))
             };
-            if let Some(found) = visit(position) {
+            if owner != OF_AN_ENTRY
+                && let Some(found) = visit(position)
+            {
                 return Some(found);
             }
             frame = previous;

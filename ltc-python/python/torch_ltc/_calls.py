@@ -1,0 +1,151 @@
+"""What a step calls of functions written in C: those that are known to depend on their arguments, or on what is
+watched, and those that refuse the step. :class:`torch_ltc._survey.Survey` hands them over as they are called."""
+
+import abc
+import functools
+import types
+import weakref
+from contextvars import ContextVar
+from typing import Any, cast
+
+import torch
+
+from torch_ltc._known import (
+    ATOMS,
+    CLASS_METHODS,
+    HOOKING,
+    IMPURE_BUILTINS,
+    IMPURE_TORCH,
+    ITERATORS,
+    OF_COPIES,
+    OF_THE_COLLECTOR,
+    PURE_MODULES,
+    STORES,
+    VIEWS,
+    copies_as_objects_do,
+    is_open,
+)
+from torch_ltc._models import MODELS
+from torch_ltc._names import BY_NAME, PLAIN, Code, code_of, has_constant_name, names_in_format
+
+
+def state_of(generator: torch.Generator) -> bytes:
+    """The state of a generator, to be compared."""
+    with torch._C.DisableTorchFunction():
+        return generator.get_state().numpy().tobytes()
+
+
+def _is_setting(getter: Any) -> bool:
+    """Whether a getter takes nothing and gives something plain: a setting of the process."""
+    try:
+        return type(getter()) in (*PLAIN, torch.dtype, torch.device)
+    except TypeError:
+        return False
+
+
+class Calls:
+    """The part of a survey that sees functions written in C."""
+
+    #: The state of the CPU's generator when the step began, and whether the step sets it.
+    draws_from = b""
+    goes_back = False
+    #: Whether gradients are read or made.
+    uses_grads = False
+
+    def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
+        """Says why the step cannot be replayed."""
+        raise NotImplementedError
+
+    def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        """Takes down a place to watch."""
+        raise NotImplementedError
+
+    def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
+        """Looks at what code can reach from an object."""
+        raise NotImplementedError
+
+    def call_of_c(self, frame: types.FrameType, function: Any) -> None:
+        """A function is called that is written in C; with what is not told."""
+        owner = getattr(function, "__self__", None)
+        name = function.__name__
+        if type(owner) is types.ModuleType:
+            module = owner.__name__
+            if module == "builtins":
+                if name in IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
+                    self.refuse(f"it calls {name}()", frame)
+                elif name in BY_NAME or name == "vars":
+                    self._by_name(frame, name)
+                return
+        else:
+            module = getattr(function, "__module__", None) or type(owner).__module__
+            if owner is not None and not module.startswith("torch"):
+                return self._method(frame, function, owner, name)
+        if module == "_abc":
+            # Whether a class counts as another one, which anybody may say of any two.
+            self.place("referent", abc.get_cache_token)
+        elif module == "_thread" and name in ("get_ident", "get_native_id"):
+            self.place("thread", function)
+        elif module == "gc" and name in OF_THE_COLLECTOR:
+            pass
+        elif module == "_weakref" and name == "proxy":
+            self.refuse("it uses a weakref.proxy, which cannot be watched", frame)
+        elif module.startswith(("torch._C", "torch")):
+            if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
+                self.refuse(f"it calls {name}()", frame)
+            elif isinstance(owner, STORES):
+                self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
+            elif name == "run_backward" or name in HOOKING:
+                self.uses_grads = True
+            elif module == "torch._C" and name.startswith("_get_") and _is_setting(function):
+                self.place("referent", function)
+        elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
+            self.refuse(f"it calls {module}.{name}()", frame)
+
+    def _draws_nothing(self, generator: Any) -> bool:
+        """Whether the CPU's generator is where it was when the step began, so that going back there changes nothing
+        (``torch.random.fork_rng``); it has to be there in the end, too."""
+        is_default = generator is torch.default_generator
+        self.goes_back = self.goes_back or is_default
+        return is_default and self.draws_from == state_of(generator)
+
+    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
+        kind = type(owner)
+        if isinstance(owner, type):
+            # A class's own constructor and class methods: of classes that hold nothing hidden.
+            if name in CLASS_METHODS:
+                return
+            if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
+                self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
+        elif kind is str and name in ("format", "format_map"):
+            if names := names_in_format(owner):
+                info = code_of(frame.f_code, frame.f_globals).naming(names)
+                for value in frame.f_locals.values():
+                    self.look(value, info, frame)
+        elif name in ("__setattr__", "__delattr__", "__getattribute__"):
+            if frame.f_code in MODELS:
+                return
+            info = code_of(frame.f_code, frame.f_globals)
+            self.look(owner, info.opening(), frame)
+        elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
+            if name == "__reduce_ex__" and copies_as_objects_do(kind):
+                # It reads all that the object has, and whoever asked for it goes on with what it found.
+                for asked in OF_COPIES:
+                    self.place("lookup", kind, asked, frame.f_code)
+                self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
+            elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
+                self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
+        elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
+            pass
+        elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
+            self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
+
+    def _by_name(self, frame: types.FrameType, function: str) -> None:
+        """``getattr`` and its kin: a name that is a constant is known; else everything the object has may be read."""
+        info = code_of(frame.f_code, frame.f_globals)
+        if info.quiet or frame.f_code in MODELS:
+            return
+        if function != "vars" and has_constant_name(frame.f_code, frame.f_lasti):
+            return
+        everything = info.opening()
+        for value in frame.f_locals.values():
+            self.look(value, everything, frame)
