@@ -31,12 +31,23 @@ class Outer:
 
 
 NAMES = ["number"]
+SHOWS = "{.inner.number}"
 PATH = "inner.number"
 GET_NUMBER = operator.attrgetter("number")
 
 
 def another(get, owner):
     return get(owner, NAMES[0])
+
+
+class Class:
+    number = 1.0
+    inner = Inner
+
+
+GLOBAL, GLOBAL_CLASS = Outer(), Class
+MODULE = types.ModuleType("a_module_of_a_test")
+MODULE.number, MODULE.numbers, MODULE.inner = 1.0, [1.0], Inner()
 
 
 def in_itself(owner, number):
@@ -61,6 +72,40 @@ BY_NAME = {
     "format": (lambda owner: float("{.number}".format(owner)), in_itself),  # noqa: UP032 - what is tested
     "format, of a path": (lambda owner: float(f"{{0.{PATH}}}".format(owner)), in_inner),
     "format_map": (lambda owner: float("{own.inner.number:.1f}".format_map({"own": owner})), in_inner),
+}
+
+
+def of_the_global(write):
+    return lambda _, number: write(GLOBAL, number)
+
+
+def of_the_class(_, number):
+    Class.number = number
+
+
+def of_the_module(_, number):
+    MODULE.number = MODULE.inner.number = number
+    MODULE.numbers[0] = number
+
+
+#: The object is no variable of the code that reads it.
+BY_NAME_OF_GLOBALS = {
+    "global": (lambda _: getattr(GLOBAL, NAMES[0]), of_the_global(in_itself)),
+    "within a global": (lambda _: getattr(GLOBAL.inner, NAMES[0]), of_the_global(in_inner)),
+    "whether it is there": (
+        lambda _: float(hasattr(GLOBAL, NAMES[0])),
+        lambda _, number: in_itself(GLOBAL, number) if number % 2 else vars(GLOBAL).pop("number", None),
+    ),
+    "class": (lambda _: getattr(Class, NAMES[0]), of_the_class),
+    "instance that is new": (lambda _: getattr(Class(), NAMES[0]), of_the_class),
+    "class, by its dict": (lambda _: vars(Class)[NAMES[0]] + Class.__dict__[NAMES[0]], of_the_class),
+    "module": (lambda _: getattr(MODULE, NAMES[0]), of_the_module),
+    "module, by its dict": (lambda _: vars(MODULE)[NAMES[0]], of_the_module),
+    "list of a module": (lambda _: getattr(MODULE, f"{NAMES[0]}s")[0], of_the_module),
+    "within a module": (lambda _: getattr(MODULE.inner, NAMES[0]), of_the_module),
+    "attrgetter": (lambda _: operator.attrgetter(NAMES[0])(GLOBAL), of_the_global(in_itself)),
+    "reduce": (lambda _: functools.reduce(getattr, PATH.split("."), GLOBAL), of_the_global(in_inner)),
+    "format": (lambda _: float(SHOWS.format(GLOBAL)), of_the_global(in_inner)),
 }
 
 
@@ -179,7 +224,7 @@ HIDDEN = {
     ),
     "setting of a library": (
         lambda: float(torch.backends.cudnn.benchmark),
-        lambda number: setattr(torch.backends.cudnn, "benchmark", bool(number % 2)),
+        lambda number: torch._C._set_cudnn_benchmark(bool(number % 2)),
     ),
     "seed": (lambda: float(GENERATOR.initial_seed() % 97), lambda number: GENERATOR.manual_seed(int(number))),
     "version of a tensor": (lambda: float(TENSOR._version), lambda _: TENSOR.add_(1)),
@@ -215,11 +260,66 @@ def test_an_attribute_that_is_named_elsewhere(case):
     follows(lambda: read(owner), lambda number: write(owner, number))
 
 
+@pytest.mark.parametrize("case", BY_NAME_OF_GLOBALS)
+def test_an_attribute_of_what_is_no_variable(case):
+    read, write = BY_NAME_OF_GLOBALS[case]
+    in_itself(GLOBAL, 1.0)
+    follows(lambda: read(None), lambda number: write(None, number))
+
+
+WRITES = {
+    "setattr": lambda owner: setattr(owner, NAMES[0], 7.0),
+    "partial": lambda owner: functools.partial(setattr, owner)(NAMES[0], 7.0),
+    "map": lambda owner: list(map(setattr, [owner], NAMES, [7.0])),
+    "object.__setattr__": lambda owner: object.__setattr__(owner, NAMES[0], 7.0),
+    "its own": lambda owner: owner.__setattr__(NAMES[0], 7.0),
+    "its class's": lambda owner: type(owner).__setattr__(owner, NAMES[0], 7.0),
+    "methodcaller": lambda owner: operator.methodcaller("__setattr__", NAMES[0], 7.0)(owner),
+    "vars": lambda owner: vars(owner).update({NAMES[0]: 7.0}),
+    "setitem": lambda owner: operator.setitem(vars(owner), NAMES[0], 7.0),
+    "class": lambda owner: (type.__setattr__(Class, NAMES[0], 7.0), in_itself(owner, Class.number)),
+}
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_a_write_by_name_is_made_by_each_call(case):
+    owner, write = Outer(), WRITES[case]
+
+    def step(x):
+        write(owner)
+        return x * 2
+
+    compiled, x = torch_ltc.compile(step), torch.ones(1, device="ltc")
+    for _ in range(8):
+        owner.number = Class.number = 1.0
+        compiled(x)
+        assert owner.number == 7.0, compiled.explain()
+
+
+def test_attributes_that_tensors_are_given():
+    def marks_result(x):
+        y = x * 2
+        y.mark = 3
+        return y
+
+    def marks_input(x):
+        x.mark = getattr(x, "mark", 0) + 1
+        return x * 2
+
+    result, given = torch_ltc.compile(marks_result), torch_ltc.compile(marks_input)
+    x = torch.ones(1, device="ltc")
+    for i in range(6):
+        assert result(x).mark == 3
+        given(x)
+        assert x.mark == i + 1
+
+
 @pytest.fixture
 def as_before():
     benchmark, precision = torch.backends.cudnn.benchmark, decimal.getcontext().prec
     yield
-    torch.backends.cudnn.benchmark, decimal.getcontext().prec = benchmark, precision
+    torch._C._set_cudnn_benchmark(benchmark)
+    decimal.getcontext().prec = precision
     gc.enable()
 
 

@@ -64,6 +64,10 @@ class Calls:
         """Looks at what code can reach from an object."""
         raise NotImplementedError
 
+    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
+        """Looks at all attributes of an object and of those that the code names from there on."""
+        raise NotImplementedError
+
     def call_of_c(self, frame: types.FrameType, function: Any) -> None:
         """A function is called that is written in C; with what is not told."""
         owner = getattr(function, "__self__", None)
@@ -118,8 +122,9 @@ class Calls:
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif kind is str and name in ("format", "format_map"):
             if names := names_in_format(owner):
-                info = code_of(frame.f_code, frame.f_globals).naming(names)
-                for value in frame.f_locals.values():
+                own = code_of(frame.f_code, frame.f_globals)
+                info = own.naming(names)
+                for value in (*frame.f_locals.values(), *map(frame.f_globals.get, own.globals)):
                     self.look(value, info, frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
             if frame.f_code in MODELS:
@@ -148,4 +153,8 @@ class Calls:
             return
         everything = info.opening()
         for value in frame.f_locals.values():
+            if isinstance(value, (types.ModuleType, type)):
+                self.open(value, info, frame)
             self.look(value, everything, frame)
+        for name in info.globals:
+            self.open(frame.f_globals.get(name), info, frame)

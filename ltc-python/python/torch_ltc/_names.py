@@ -11,9 +11,11 @@ _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPOR
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 #: Builtins that take the name of an attribute.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+#: The methods of every object that do.
+OF_ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
 #: What else takes names of attributes, from within C or from Python that is quiet.
 _READS_BY_NAME = frozenset(
-    ("__dict__", "__getattribute__", "attrgetter", "getattr_static", "getmembers", "getmembers_static", *BY_NAME)
+    ("__dict__", "attrgetter", "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
 )
 
 #: Python of the standard library and of torch that reads nothing a program changes, but caches of its own; of what it
@@ -60,6 +62,8 @@ class Code(NamedTuple):
     #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``.
     may_lack: frozenset[str]
     all_attributes: bool
+    #: Computed names may lead on from what they found.
+    goes_on: bool
     quiet: bool
     serial: int
 
@@ -67,14 +71,19 @@ class Code(NamedTuple):
         """The same, of an object all of whose attributes it may read."""
         return self._replace(all_attributes=True, serial=-1 - self.serial)
 
+    def closing(self) -> "Code":
+        """The same, which reads only what it names."""
+        serial = _naming.setdefault((self.serial, None), _FIRST_NAMING + len(_naming))
+        return self._replace(all_attributes=False, serial=serial) if self.all_attributes else self
+
     def naming(self, names: frozenset[str]) -> "Code":
         """The same, which reads attributes of these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
         return self._replace(attributes=self.attributes | names, serial=serial)
 
 
-#: Serial numbers of code that reads more names than its own.
-_naming: dict[tuple[int, frozenset[str]], int] = {}
+#: Serial numbers of code that reads more names than its own, or only its own.
+_naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
 _codes: dict[types.CodeType, Code] = {}
 
@@ -112,15 +121,14 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             )
         by_name = (
             BY_NAME.intersection(names)
-            or "__getattribute__" in attributes
+            or not attributes.isdisjoint(OF_ATTRIBUTES)
             or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         )
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
         # One that is called for an attribute is told which (`torch_ltc._survey`).
-        told = {"__getattribute__"} if code.co_name == "__getattribute__" else set[str]()
-        whole = (
-            by_others or "vars" in names or "attrgetter" in names or not (attributes - told).isdisjoint(_READS_BY_NAME)
-        )
+        told = {code.co_name} if code.co_name in OF_ATTRIBUTES else set[str]()
+        named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
+        whole = by_others or "vars" in names or "attrgetter" in names or not named.isdisjoint(_READS_BY_NAME)
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
             frozenset(attributes | guarded),
@@ -128,6 +136,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             tuple(modules),
             guarded,
             whole,
+            by_others or "attrgetter" in attributes.union(names),
             quiet,
             len(_codes),
         )

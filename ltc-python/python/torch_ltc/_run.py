@@ -246,6 +246,7 @@ class Run:
         copies = call.copies()
         versions = [x._version if not x.is_inference() else 0 for x in self._inputs]
         histories = [(x.requires_grad, x.grad_fn) for x in self._inputs]
+        attributes = [dict(vars(x)) for x in self._inputs]
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
@@ -262,6 +263,11 @@ class Run:
                 out = owner._fn(*call.args, **call.kwargs)
             if captures:
                 _forget_casts()
+            if any(
+                vars(x).keys() != then.keys() or any(vars(x)[name] is not value for name, value in then.items())
+                for x, then in zip(self._inputs, attributes)
+            ):
+                self.obstacle = "it changes attributes of an input"
             if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
             self._look_at_arguments(survey, copies, grads)
@@ -391,6 +397,8 @@ class Run:
                 why = why or "it returns a conjugated or negated view"
             elif type(x) not in TENSORS:
                 why = why or f"it returns a {type(x).__name__}"
+            elif vars(x):
+                why = why or f"it gives a tensor that it returns attributes ({', '.join(vars(x))})"
             at = next((k for k, y in enumerate(results) if y is x), None)
             if at is None:
                 at = len(results)

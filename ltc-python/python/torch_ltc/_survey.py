@@ -18,7 +18,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
@@ -40,7 +40,7 @@ from torch_ltc._known import (
     namespace,
 )
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import BY_NAME, Code, code_of, is_quiet
+from torch_ltc._names import BY_NAME, OF_ATTRIBUTES, Code, code_of, is_quiet
 from torch_ltc._places import Place, owners
 
 
@@ -199,11 +199,11 @@ class Survey(Calls):
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
-            self._look_at_globals(frame, info)
+            self._look_at_globals(frame, info.closing() if code in MODELS else info)
         special = MODELS.get(code)
         if special is not None:
             return special(self, frame)
-        if code.co_name == "__getattribute__" and code.co_argcount == 2:
+        if code.co_name in OF_ATTRIBUTES and code.co_argcount >= 2:
             owner, name = (frame.f_locals[argument] for argument in code.co_varnames[:2])
             if type(name) is str:
                 self.look(owner, info.naming(frozenset((name,))), frame)
@@ -212,6 +212,8 @@ class Survey(Calls):
     def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
         free = frame.f_code.co_freevars
         for name, value in frame.f_locals.items():
+            if info.all_attributes and isinstance(value, (types.ModuleType, type)):
+                self.open(value, info.closing(), frame)
             held = name in free and id(value) in self._except and self._is_of_older(frame)
             self.look(value, info, frame, f"the variable {name}" if held else "")
 
@@ -240,7 +242,9 @@ class Survey(Calls):
         for name in info.globals:
             self.place("entry", scope, name, frame.f_code)
             if name in scope:
-                self.look(scope[name], info, frame, f"the global {name}")
+                if info.all_attributes:
+                    self.open(scope[name], info.closing(), frame)
+                self.look(scope[name], info.closing(), frame, f"the global {name}")
             else:
                 self.place("entry", builtins, name, frame.f_code)
         for name in info.modules:
@@ -387,6 +391,32 @@ class Survey(Calls):
             return self._instance(x, kind, info, code, old)
         return self._hidden(x, old, frame)
 
+    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
+        """Looks at all attributes of an object and of those that the code names from there on."""
+        everything, stack, done = info.opening(), [start], set[int]()
+        while stack:
+            x = stack.pop()
+            kind = type(x)
+            if kind in ATOMS or id(x) in done or isinstance(x, _OF_FUNCTIONS) or not self.is_older(x):
+                continue
+            done.add(id(x))
+            space = namespace(x)
+            if isinstance(x, (types.ModuleType, type)):
+                inside = self._reach(x, kind, everything, frame, True)
+                if isinstance(x, types.ModuleType):
+                    self.place("dict", x.__dict__, None, frame.f_code)
+                    inside = [
+                        y for y in x.__dict__.values() if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
+                    ]
+                stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
+            elif space is None or isinstance(x, torch.Tensor):
+                continue
+            else:
+                inside = self._instance(x, kind, everything, frame.f_code, True)
+                stack += [space[n] for n in info.attributes if n in space]
+            for y in inside:
+                self.look(y, everything if info.goes_on else info, frame)
+
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
         if len(x) > _MANY:
             self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
@@ -505,9 +535,12 @@ class Survey(Calls):
         found = []
         for name in SPECIAL:
             self.place("lookup", kind, name, code)
-        for name in info.attributes:
+        all_of_it = info.all_attributes
+        of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
+        names = {name for base in of_python for name in vars(base) if not name.startswith(("__", "_abc_"))}
+        for name in names | info.attributes:
             value = self._lookup(kind, name)
-            if name in info.may_lack or self._is_asked(kind, name):
+            if all_of_it or name in info.may_lack or self._is_asked(kind, name):
                 self.place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
             if value is not NOTHING and not hasattr(type(value), "__get__"):
@@ -539,11 +572,14 @@ class Survey(Calls):
                         self.place("dict", value)
 
 
+#: What modules have, and what computed names of theirs lead to without being looked at: frames and calls show it.
+_OF_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
 #: What reads versions of tensors to put them back.
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: Members of a container that are looked at; more refuse the step.
 _MANY = 100_000
-_ATOMIC_BASES = (torch.Size,)
+_ATOMIC_BASES = (torch.Size, types.GenericAlias)
 
 
 # Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.
