@@ -9,6 +9,7 @@ import operator
 import re
 import threading
 import types
+import typing
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -23,6 +24,7 @@ ATOMS: frozenset[type] = frozenset(
         *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType),
         *(types.ClassMethodDescriptorType, property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
         *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
+        *(typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple),
         *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone, operator.itemgetter),
     )
 )
