@@ -107,10 +107,9 @@ impl DataCell {
         }
     }
 
-    /// The data, and whether it was the cell's alone: one that somebody else holds too keeps it, since they may read it
+    /// The data of a cell that has settled, and whether it was the cell's alone: one that somebody else holds too keeps it, since they may read it
     /// whenever they like. So what is taken out is missed by nobody, whatever other threads do meanwhile.
     pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, Arc<ExecError>>, bool) {
-        this.settle();
         match Arc::try_unwrap(this).map(|cell| cell.state.into_inner()) {
             Ok(State::Ready(buffer)) => (Ok(buffer), true),
             Ok(State::Failed(error)) => (Err(error), true),

@@ -442,7 +442,9 @@ impl Shared {
     fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {
         let Argument { data, donated, slice_at } = argument;
         let (buffer, donated) = if donated { DataCell::take(data) } else { (data.wait(), false) };
-        metrics::add(&self.counters.donated, u64::from(donated));
+        if donated {
+            metrics::add(&self.counters.donated, 1);
+        }
         let slice = |offset, buffer: Buffer| {
             let slice = self.backend.slice(self.device, &buffer, layout, offset);
             slice.map_err(|e| Arc::new(ExecError::new("slice", e.class(), e.to_string())))
