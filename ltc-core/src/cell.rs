@@ -107,8 +107,9 @@ impl DataCell {
         }
     }
 
-    /// The data of a cell that has settled, and whether it was the cell's alone: one that somebody else holds too keeps it, since they may read it
-    /// whenever they like. So what is taken out is missed by nobody, whatever other threads do meanwhile.
+    /// The data of a cell that has settled, and whether it was the cell's alone: one that somebody else holds too keeps
+    /// it, since they may read it whenever they like. So what is taken out is missed by nobody, whatever other threads
+    /// do meanwhile.
     pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, Arc<ExecError>>, bool) {
         match Arc::try_unwrap(this).map(|cell| cell.state.into_inner()) {
             Ok(State::Ready(buffer)) => (Ok(buffer), true),
