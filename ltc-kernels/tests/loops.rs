@@ -75,6 +75,50 @@ fn rows_columns_and_long_rows_are_reduced() {
     }
 }
 
+/// A weight and a bias are the same in all rows: they are made ready once for many, wherever they lie and whatever
+/// their dtype.
+#[test]
+fn what_all_rows_have_is_read_in_each_of_them() {
+    let bf16 = |x: f32| (x.to_bits() >> 16) as u16;
+    // Short rows, which go through many at a time, and long ones; the last tile has fewer of them.
+    for (rows, each) in [(700usize, 12usize), (101, 64), (50, 320), (3, 500)] {
+        for stride in [1usize, 2] {
+            let build = |ones: bool| {
+                let mut b = Builder::new(ones);
+                let [x, weight, bias] = [0, 1, 2].map(|i| b.input(i, ComputeType::F32));
+                let largest = b.op(KernelOp::AMax, &[x]);
+                let rest = b.op(KernelOp::Sub, &[x, largest]);
+                let product = b.op(KernelOp::Mul, &[rest, weight]);
+                let sum = b.op(KernelOp::Add, &[product, bias]);
+                b.finish(&[sum])
+            };
+            let (n, apart) = (each as i64, stride as i64);
+            let space =
+                ReductionSpace::new(&[rows as i64, n], &[false, true], &[&[n, 1], &[n, 1], &[0, apart], &[0, apart]]);
+            let dtypes = [DType::F32, DType::F32, DType::BF16];
+            let kernel = RowKernel::new(space, &[DType::F32], &dtypes, &build(true), build(false));
+            let mut kernel = kernel.expect("all have loops");
+            kernel.set_jit(Jit::Off);
+            let x: Vec<f32> = (0..rows * each).map(|i| (i * 7 % 11) as f32).collect();
+            let weight: Vec<f32> = (0..each * stride).map(|i| (i * 5 % 13) as f32).collect();
+            let bias: Vec<u16> = (0..each * stride).map(|i| bf16((i * 3 % 17) as f32)).collect();
+            let mut y = vec![0f32; x.len()];
+            let inputs = [x.as_ptr().cast(), weight.as_ptr().cast(), bias.as_ptr().cast()];
+            // SAFETY: operands have the elements the space speaks of, and the result is no operand.
+            let ran = unsafe { kernel.run(&[y.as_mut_ptr().cast()], &inputs, &[], |n, _, f| in_pieces(n, f)) };
+            assert!(matches!(ran, Ok(Ran::Loops)));
+            for (r, (y, x)) in y.chunks(each).zip(x.chunks(each)).enumerate() {
+                let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                for (e, (&y, &x)) in y.iter().zip(x).enumerate() {
+                    let at = e * stride;
+                    let bias = f32::from_bits(u32::from(bias[at]) << 16);
+                    assert_eq!(y, (x - largest) * weight[at] + bias, "{rows} {each} {stride}: {r} {e}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn windows_are_pooled() {
     let (planes, height, width, out) = (2, 4, 6, [2, 3]);

@@ -5,10 +5,12 @@
 //! | `reducers.rs` | how elements become one |
 //! | `stages.rs` | an IR with reductions, cut into stages |
 //! | `rows.rs` | which rows a kernel goes through at a time, and its stages as loops |
+//! | `stage_run.rs` | what is the same for all rows a thread goes through |
 //! | `worker_run.rs` | a run of it |
 
 mod reducers;
 mod rows;
+mod stage_run;
 mod stages;
 mod worker_run;
 

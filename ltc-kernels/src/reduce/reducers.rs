@@ -8,6 +8,11 @@ use crate::{
     loops::vectorised,
 };
 
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(target_arch = "x86_64")]
+use wide::{Wide, is_wide};
+
 /// Elements added side by side.
 const LANES: usize = 32;
 /// Lines of columns added as elements, before they are added to an accumulator.
@@ -28,6 +33,14 @@ trait Reduction {
     fn value(total: Self::Total) -> Self::Element;
     fn bits(total: Self::Total) -> u64;
     fn total(bits: u64) -> Self::Total;
+    /// What whole chunks of a line become: lane by lane first.
+    #[inline(always)]
+    fn chunks(chunks: &[[Self::Element; LANES]]) -> Self::Total
+    where
+        Self: Sized,
+    {
+        chunks_of::<Self>(chunks)
+    }
 }
 
 struct Sum<T>(std::marker::PhantomData<T>);
@@ -107,20 +120,22 @@ fn total_of<F: Reduction>(lanes: &[F::Element; LANES]) -> F::Total {
     totals.into_iter().fold(F::START, F::join)
 }
 
+#[inline(always)]
+fn chunks_of<F: Reduction>(chunks: &[[F::Element; LANES]]) -> F::Total {
+    let mut lanes = [F::EMPTY; LANES];
+    for chunk in chunks {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane = F::lane(*lane, *x);
+        }
+    }
+    total_of::<F>(&lanes)
+}
+
 /// A reduction of one line.
 #[inline(always)]
 fn line<F: Reduction>(xs: &[F::Element]) -> F::Total {
-    let mut lanes = [F::EMPTY; LANES];
-    let mut total = F::START;
     let (chunks, rest) = xs.as_chunks::<LANES>();
-    if !chunks.is_empty() {
-        for chunk in chunks {
-            for (lane, x) in lanes.iter_mut().zip(chunk) {
-                *lane = F::lane(*lane, *x);
-            }
-        }
-        total = total_of::<F>(&lanes);
-    }
+    let total = if chunks.is_empty() { F::START } else { F::chunks(chunks) };
     rest.iter().fold(total, |total, x| F::add(total, *x))
 }
 
@@ -193,6 +208,12 @@ impl Reducer {
     /// `None` where this type has no such reduction.
     pub(crate) fn of(op: KernelOp, ty: ComputeType) -> Option<Reducer> {
         Some(match (op, ty) {
+            #[cfg(target_arch = "x86_64")]
+            (KernelOp::Sum, ComputeType::F32) if is_wide() => Reducer::new::<Wide<Sum<f32>>>(),
+            #[cfg(target_arch = "x86_64")]
+            (KernelOp::AMax, ComputeType::F32) if is_wide() => Reducer::new::<Wide<Largest<f32>>>(),
+            #[cfg(target_arch = "x86_64")]
+            (KernelOp::AMin, ComputeType::F32) if is_wide() => Reducer::new::<Wide<Smallest<f32>>>(),
             (KernelOp::Sum, ComputeType::F32) => Reducer::new::<Sum<f32>>(),
             (KernelOp::Sum, ComputeType::F64) => Reducer::new::<Sum<f64>>(),
             (KernelOp::Sum, ComputeType::I64) => Reducer::new::<Sum<i64>>(),

@@ -31,9 +31,11 @@ const MAX_CACHED: usize = 32 << 10;
 const LONGER: usize = 4;
 /// Shorter rows are gone through several at a time: a block takes longer to begin than the values of so many elements'
 /// row take to repeat.
-const SHORT_ROW: usize = 192;
+const SHORT_ROW: usize = 320;
 /// Elements of longer rows that stay in the first-level cache from one stage to the next.
 const ROW_TILE: usize = 4096;
+/// Elements of a row that are worth having ready in the form that loops want.
+const MAX_REPEATED: usize = 8 << 10;
 /// Elements a long reduction is cut into, so that several threads can share it.
 const CHUNK: usize = 32 << 10;
 
@@ -43,12 +45,28 @@ pub(crate) struct RowArg {
     pub(crate) dtype: DType,
     /// It has one element per row.
     pub(crate) of_rows: bool,
+    /// All rows have the same elements.
+    pub(crate) same_rows: bool,
     pub(crate) access: Access,
 }
 
 impl RowArg {
     pub(crate) fn is_half(self) -> bool {
         matches!(self.dtype, DType::F16 | DType::BF16)
+    }
+
+    /// How many elements are made ready of an input that all rows have, in blocks of `block` elements, rows of `each`;
+    /// none where it is used where it lies.
+    fn repeated_elements(self, traversal: Traversal, block: usize, each: usize) -> Option<usize> {
+        if !self.same_rows || self.of_rows {
+            return None;
+        }
+        match traversal {
+            Traversal::PackedRows if self.access != Access::Dense || self.is_half() => Some(block),
+            // Others are found where they lie, row by row.
+            Traversal::SingleRow if self.is_half() && each <= MAX_REPEATED => Some(each),
+            _ => None,
+        }
     }
 }
 
@@ -71,16 +89,18 @@ pub struct ReductionSpace {
     pub(crate) row_count: usize,
     /// Elements of a row.
     pub(crate) each: usize,
-    /// Per operand whether it has one element per row.
+    /// Per operand whether it has one element per row, and whether all rows have the same ones.
     pub(crate) of_rows: Vec<bool>,
+    pub(crate) same_rows: Vec<bool>,
 }
 
 impl ReductionSpace {
     /// The space of these sizes with the dimensions in `reduced` gone. Strides are in elements, 0 where an
     /// operand is repeated.
     pub fn new(sizes: &[i64], reduced: &[bool], operands: &[&[i64]]) -> ReductionSpace {
-        let of_rows = |o: &&[i64]| (0..sizes.len()).all(|d| !reduced[d] || o[d] == 0 || sizes[d] == 1);
-        let of_rows: Vec<bool> = operands.iter().map(of_rows).collect();
+        let repeated =
+            |o: &[i64], along: bool| (0..sizes.len()).all(|d| reduced[d] != along || o[d] == 0 || sizes[d] == 1);
+        let of_rows: Vec<bool> = operands.iter().map(|o| repeated(o, true)).collect();
         // The order of memory of the first operand that has all elements.
         let all = |o: &&&[i64]| (0..sizes.len()).all(|d| sizes[d] == 1 || o[d] != 0);
         let leader = operands
@@ -108,6 +128,7 @@ impl ReductionSpace {
             row_count: count(&kept),
             each: count(&inner),
             of_rows,
+            same_rows: operands.iter().map(|o| repeated(o, false)).collect(),
         }
     }
 }
@@ -163,6 +184,9 @@ pub(crate) struct Staged {
     pub(crate) cached_at: usize,
     /// Bytes of a cached intermediate.
     pub(crate) cached_bytes: usize,
+    /// Where each input lies ready that is the same for all rows and not used where it is: one row of it, or as many
+    /// as a block has.
+    pub(crate) repeated: Vec<Option<usize>>,
     pub(crate) scratch: usize,
 }
 
@@ -209,7 +233,8 @@ impl StageLoops {
 impl Staged {
     pub(super) fn new(ir: &KernelIr, space: &ReductionSpace, inputs: &[RowArg], jit: Jit) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
-        let staged = |cache, row_tile| Staged::with(ReductionStages::new(ir, &of_rows, cache), space, row_tile, jit);
+        let staged =
+            |cache, row_tile| Staged::with(ReductionStages::new(ir, &of_rows, cache), (space, inputs), row_tile, jit);
         let first = staged(true, None)?;
         let long = match first.traversal {
             Traversal::PackedRows => false,
@@ -219,7 +244,12 @@ impl Staged {
         if long && !first.split.cached.is_empty() { staged(false, Some(first.row_tile)) } else { Some(first) }
     }
 
-    fn with(split: ReductionStages, space: &ReductionSpace, row_tile: Option<usize>, jit: Jit) -> Option<Staged> {
+    fn with(
+        split: ReductionStages,
+        (space, inputs): (&ReductionSpace, &[RowArg]),
+        row_tile: Option<usize>,
+        jit: Jit,
+    ) -> Option<Staged> {
         // Blocks of several rows want values of rows beside the elements, as columns do.
         let loops = |uniform: bool| -> Option<Vec<StageLoops>> {
             split.stages.iter().map(|stage| StageLoops::new(stage.clone(), uniform, jit)).collect()
@@ -269,7 +299,12 @@ impl Staged {
         let row_values = outputs_at + most(|s| s.stage.outputs.len().max(s.stage.row_outputs.len()));
         let totals = row_values + split.row_values.len() * piece;
         let cached_at = totals + most(|s| s.reducers.len());
-        let scratch = cached_at + cached_bytes * split.cached.len();
+        let mut scratch = cached_at + cached_bytes * split.cached.len();
+        let repeated = inputs.iter().map(|buffer| {
+            let elements = buffer.repeated_elements(traversal, block, space.each)?;
+            scratch += (elements * 8).next_multiple_of(64);
+            Some(scratch - (elements * 8).next_multiple_of(64))
+        });
         Some(Staged {
             split,
             stages,
@@ -285,6 +320,7 @@ impl Staged {
             totals,
             cached_at,
             cached_bytes,
+            repeated: repeated.collect(),
             scratch,
         })
     }
@@ -309,7 +345,7 @@ impl RowKernel {
         let buffer = |i: usize, dtype: DType| {
             let of_rows = space.of_rows[i];
             let access = if of_rows { space.rows.access(i) } else { space.elements.access(i) };
-            RowArg { dtype, of_rows, access }
+            RowArg { dtype, of_rows, same_rows: space.same_rows[i], access }
         };
         let out: Vec<RowArg> = outputs.iter().enumerate().map(|(i, d)| buffer(i, *d)).collect();
         let inp: Vec<RowArg> = inputs.iter().enumerate().map(|(i, d)| buffer(i + outputs.len(), *d)).collect();

@@ -78,6 +78,13 @@ impl Loops {
         (inputs, buffers): (&[*const u8], usize),
         numbers: &[u64],
     ) {
+        self.fill_numbers(uniforms, numbers);
+        // SAFETY: by this function's contract.
+        unsafe { self.refill_uniforms(uniforms, (inputs, buffers)) };
+    }
+
+    /// Fills those that are numbers and constants. `numbers` has all words the IR speaks of.
+    pub(crate) fn fill_numbers(&self, uniforms: &mut [u64], numbers: &[u64]) {
         for &(slot, inst, ty) in &self.numbers {
             match inst {
                 Inst::Number(word, dtype) => uniforms[slot as usize] = ty.bits_from(dtype, numbers[word as usize]),
@@ -85,11 +92,9 @@ impl Loops {
                 Inst::Input(_) | Inst::Op(..) => {}
             }
         }
-        // SAFETY: by this function's contract.
-        unsafe { self.refill_uniforms(uniforms, (inputs, buffers)) };
     }
 
-    /// The same where only inputs are others than before, and no slot was changed since.
+    /// The same as [`Loops::fill_uniforms`] where only inputs are others than before, and no slot was changed since.
     ///
     /// # Safety
     /// As [`Loops::fill_uniforms`].
