@@ -172,6 +172,10 @@ fn advice() -> String {
 }
 
 /// Finds libtorch as the documentation of this crate says, or tells what to do.
+///
+/// # Errors
+/// If there is none where it was looked for, or it is of a version that is not supported: says so, and what to install
+/// or set.
 pub fn locate() -> Result<Libtorch, String> {
     Surroundings::read().locate(python_torch)
 }
@@ -258,11 +262,11 @@ fn flags_of(sanitizers: &str) -> Vec<String> {
         .into()
 }
 
-/// Their run-time libraries, by name: rustc links without those that the C++ compiler would add.
+/// Their run-time libraries, by name: rustc links without those that the C++ compiler would add. `thread` has rustc's
+/// own (`-Zsanitizer=thread`): threads are Rust's, so races are seen only where Rust is instrumented, too.
 fn runtimes_of(sanitizers: &str) -> Vec<String> {
     let library = |name: &str| match name {
         "address" => Some("-lasan"),
-        "thread" => Some("-ltsan"),
         "undefined" => Some("-lubsan"),
         _ => None,
     };

@@ -160,6 +160,43 @@ fn mistakes_are_errors_of_the_call_with_libtorchs_class() -> Result<(), Error> {
     Ok(())
 }
 
+/// Numbers for which sizes, offsets or counts do not fit into 64 bits: an error, or what there is; never memory that is
+/// not the tensor's.
+#[test]
+fn huge_numbers_are_errors_of_the_call() -> Result<(), Error> {
+    const MOST: i64 = i64::MAX;
+    let session = session();
+    let dev = session.device(0)?;
+    let (row, image) = (ramp(dev, &[4]), ramp(dev, &[1, 4, 2, 2]));
+    let half = 1 << 32;
+    for (what, result) in [
+        ("sizes and strides", row.as_strided(&[(1 << 33) + 1], &[1 << 31], 0)),
+        ("a size", row.as_strided(&[1 << 62], &[4], 0)),
+        ("a stride", row.as_strided(&[2], &[MOST], 0)),
+        ("an offset", row.as_strided(&[2], &[1], MOST)),
+        ("a negative offset", row.as_strided(&[2], &[1], -5)),
+        ("the least offset", row.as_strided(&[2], &[1], i64::MIN)),
+        ("repeats", row.repeat(&[1 << 62])),
+        ("repeats of repeats", row.repeat(&[half, half])),
+        ("pads", row.constant_pad_nd(&[MOST, 1])),
+        ("a factor", image.pixel_shuffle(half)),
+        ("a kernel", row.view(&[4, 1])?.col2im(&[2, 2], &[half, half], &[1, 1], &[0, 0], &[1, 1])),
+        ("padding", image.im2col(&[2, 2], &[1, 1], &[1 << 62, 1 << 62], &[1, 1])),
+        ("dilation", image.im2col(&[2, 2], &[MOST, MOST], &[0, 0], &[1, 1])),
+        ("a negative size", image.upsample_nearest2d_backward(&[2, 2], &[1, 4, -2, 0])),
+        ("a size of the device", LazyTensor::zeros(dev, &[half, half], DType::F32)),
+        ("a window", image.max_pool2d([MOST, MOST])),
+    ] {
+        assert!(result.is_err(), "{what}: {result:?}");
+    }
+    assert!(row.split_with_sizes(&[MOST, MOST, 6], 0).is_err());
+    assert_eq!(row.split(MOST, 0)?.len(), 1);
+    assert_eq!(row.chunk(MOST, 0)?.len(), 4);
+    assert_eq!(row.slice(0, None, None, MOST)?.to_vec::<f32>()?, [0.0]);
+    assert_eq!(row.to_vec::<f32>()?, [0.0, 1.0, 2.0, 3.0]);
+    Ok(())
+}
+
 #[test]
 fn draws_are_reproducible_and_ordered() -> Result<(), Error> {
     let session = session();

@@ -36,12 +36,16 @@ pub trait Host<S> {
 
     /// Current values of these operands at the device's place, in order: one sync and one wait for all of them. The
     /// tensors are only read.
+    ///
+    /// # Errors
+    /// Fails with what an operation that one of them needs failed with.
     fn values(&self, device: u16, operands: &[EagerOperand<'_, S>]) -> Result<Vec<Tensor>, TorchError>;
 }
 
 /// Runs a call eagerly; see the order of events in the crate's documentation.
 ///
-/// Errors are those of the operator itself, with eager execution's class and text, or those of the execution that had
+/// # Errors
+/// Those of the operator itself, with eager execution's class and text, or those of the execution that had
 /// to produce an operand.
 pub fn run<S>(host: &impl Host<S>, call: EagerCall<'_, S>) -> Result<(), TorchError> {
     let device = call.device();

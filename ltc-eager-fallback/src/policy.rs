@@ -26,6 +26,9 @@ pub struct BadPattern(pub String);
 
 impl Forced {
     /// Operators by name; empty words are ignored.
+    ///
+    /// # Errors
+    /// Fails for a word that names no operator.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Forced, BadPattern> {
         let words = words.into_iter().map(str::trim).filter(|w| !w.is_empty());
         words.map(pattern).collect::<Result<_, _>>().map(Forced)

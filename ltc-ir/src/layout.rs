@@ -77,9 +77,9 @@ impl Layout {
         self.sizes.iter().product()
     }
 
-    /// Bytes a dense storage must hold for this layout at offset 0.
+    /// Bytes a dense storage must hold for this layout at offset 0; `usize::MAX` for more than there can be.
     pub fn storage_bytes(&self) -> usize {
-        storage_elements(&self.sizes, &self.strides) as usize * self.dtype.size_of()
+        (storage_elements(&self.sizes, &self.strides) as usize).saturating_mul(self.dtype.size_of())
     }
 
     /// Whether the strides are row-major (dimensions of size 1 do not matter).
@@ -150,16 +150,17 @@ pub fn contiguous_strides(sizes: &[i64]) -> Dims {
     strides
 }
 
-/// Elements between the first and one past the last that a layout touches; 0 when it is empty.
+/// Elements between the first and one past the last that a layout touches; 0 when it is empty, `i64::MAX` for more than
+/// there can be.
 pub fn storage_elements(sizes: &[i64], strides: &[i64]) -> i64 {
-    let mut last = 0;
+    let mut last = 0i64;
     for (&size, &stride) in sizes.iter().zip(strides) {
         if size == 0 {
             return 0;
         }
-        last += (size - 1) * stride;
+        last = last.saturating_add((size - 1).saturating_mul(stride));
     }
-    last + 1
+    last.saturating_add(1)
 }
 
 /// Whether sizes and strides describe one block of memory, each element once (libtorch: non-overlapping and dense).

@@ -29,7 +29,10 @@ impl<S> Hold<S> {
         unsafe { ffi::ltc_hold_is_shared(self.raw) != 0 }
     }
 
-    /// A tensor that shows `view` of it; an error where it is a generator.
+    /// A tensor that shows `view` of it.
+    ///
+    /// # Errors
+    /// Fails where it is a generator, and where libtorch refuses the view.
     pub fn alias(&self, view: View<'_>) -> Result<Tensor, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: `raw` is a live hold, the dims are valid for the call; on success `out` is ours.
@@ -72,6 +75,9 @@ pub fn capture_begin() {
 
 /// Ends this thread's capture: the storages and generators it used, in order of first use. `S` must be the registered
 /// recorder's storage type.
+///
+/// # Errors
+/// Fails where another storage type than `S` is registered, or none. The capture is over all the same.
 pub fn capture_end<S: 'static>() -> Result<Vec<Hold<S>>, TorchError> {
     let checked = check_storage_type::<S>();
     // SAFETY: the room is as large as told; a null list only forgets the capture.

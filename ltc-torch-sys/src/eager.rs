@@ -56,7 +56,10 @@ impl<'a, S> EagerCall<'a, S> {
         self.device
     }
 
-    /// Lazy tensors among the arguments, in order of appearance. Fails for dtypes the device does not have.
+    /// Lazy tensors among the arguments, in order of appearance.
+    ///
+    /// # Errors
+    /// Fails for dtypes the device does not have.
     pub fn operands(&self) -> Result<Vec<EagerOperand<'a, S>>, TorchError> {
         // SAFETY: `raw` is valid and the index is below the count; slots hold `S` and, like the dims, live as long as
         // the tensors on the caller's stack, which outlive `'a`.
@@ -79,6 +82,9 @@ impl<'a, S> EagerCall<'a, S> {
     }
 
     /// Runs the operator on the operands' values at the device's place; written ones are copied before.
+    ///
+    /// # Errors
+    /// Fails as the operator itself does, with libtorch's class and words.
     pub fn run(&mut self, values: &[&Tensor]) -> Result<(), TorchError> {
         // SAFETY: `raw` is valid.
         let count = unsafe { ffi::ltc_call_operand_count(self.raw) } as usize;
@@ -90,6 +96,10 @@ impl<'a, S> EagerCall<'a, S> {
     }
 
     /// Brings results and written arguments back to the lazy device.
+    ///
+    /// # Errors
+    /// Fails where the recorder does not take a result back, and where a written argument that has grown overlaps
+    /// another.
     pub fn finish(self) -> Result<(), TorchError> {
         let err = ErrorSlot::new();
         // SAFETY: `raw` is valid.

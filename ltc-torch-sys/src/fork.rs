@@ -39,6 +39,9 @@ extern "C" fn child() {
 }
 
 /// Installs the handlers; once per process.
+///
+/// # Errors
+/// Fails where there is no memory for the handlers.
 pub fn at_fork(handlers: AtFork) -> Result<(), TorchError> {
     if HANDLERS.set(handlers).is_err() {
         return Ok(());

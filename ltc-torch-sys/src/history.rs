@@ -28,6 +28,9 @@ unsafe impl Sync for History {}
 
 impl History {
     /// Of these tensors, from here on.
+    ///
+    /// # Errors
+    /// Fails where libtorch does not tell where the gradient of a tensor comes from.
     pub fn begin(tensors: &[impl AsTensor]) -> Result<Self, TorchError> {
         let tensors: Vec<_> = tensors.iter().map(|t| raw(t)).collect();
         let err = ErrorSlot::new();

@@ -30,6 +30,9 @@ unsafe impl Sync for Generator {}
 
 impl Generator {
     /// A generator seeded as `torch.manual_seed` seeds the place's.
+    ///
+    /// # Errors
+    /// Fails where libtorch has no generators for the place.
     pub fn seeded(seed: u64, place: Place) -> Result<Generator, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: on success `out` is a new generator that is ours.
@@ -38,6 +41,9 @@ impl Generator {
     }
 
     /// An independent generator in the state of libtorch's default one on the CPU.
+    ///
+    /// # Errors
+    /// Fails where libtorch cannot copy it.
     pub fn cpu_default() -> Result<Generator, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: on success `out` is a new generator that is ours.
@@ -46,6 +52,9 @@ impl Generator {
     }
 
     /// Puts libtorch's default generator on the CPU into this one's state.
+    ///
+    /// # Errors
+    /// Fails where this generator is not of the CPU.
     pub fn make_cpu_default(&self) -> Result<(), TorchError> {
         let err = ErrorSlot::new();
         // SAFETY: `self.0` is live and only read.
@@ -63,6 +72,9 @@ impl Generator {
     }
 
     /// An independent generator in the same state.
+    ///
+    /// # Errors
+    /// Fails where libtorch cannot copy it.
     pub fn deep_clone(&self) -> Result<Generator, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
         // SAFETY: `self.0` is live; on success `out` is a new generator that is ours.
@@ -71,6 +83,9 @@ impl Generator {
     }
 
     /// The engine's state, of a generator of the CPU.
+    ///
+    /// # Errors
+    /// Fails for a generator that is not of the CPU.
     pub fn engine(&self) -> Result<Engine, TorchError> {
         let (err, mut out) = (ErrorSlot::new(), std::mem::MaybeUninit::uninit());
         // SAFETY: `self.0` is live; on success the engine is filled in.
@@ -81,6 +96,9 @@ impl Generator {
     }
 
     /// Puts the engine in this state.
+    ///
+    /// # Errors
+    /// Fails for a generator that is not of the CPU.
     pub fn set_engine(&mut self, engine: &Engine) -> Result<(), TorchError> {
         let err = ErrorSlot::new();
         // SAFETY: `self.0` is live and, through `&mut`, ours alone among handles of this type.
@@ -153,7 +171,11 @@ unsafe impl Sync for Plan {}
 
 impl Plan {
     /// Prepares `op` with structural arguments `words` (see [`ltc_ir::args`]); results must come out with exactly these
-    /// layouts. Fails with `NotImplemented` for an operator this libtorch does not have.
+    /// layouts.
+    ///
+    /// # Errors
+    /// Fails with `NotImplemented` for an operator this libtorch does not have, and for words that are no arguments of
+    /// its schema.
     pub fn new(op: &str, words: &[u64], results: &[LayoutRef], place: Place) -> Result<Plan, TorchError> {
         let dims: SmallVec<[_; 4]> = results.iter().map(|l| tensor::dims(l)).collect();
         let (err, mut raw) = (ErrorSlot::new(), std::ptr::null_mut());
@@ -176,6 +198,9 @@ impl Plan {
 
     /// Runs the operator. `operands` and `reusable` are in order of appearance, `numbers` are this node's. Results:
     /// written arguments, new results, generator states.
+    ///
+    /// # Errors
+    /// Fails as the kernel does, and where its results are not what was promised.
     pub fn run(
         &self,
         operands: &[&Held],
@@ -210,6 +235,10 @@ impl Plan {
 
 /// Runs an operator once on host tensors, below autograd, and returns what its kernel made: written arguments (copies
 /// of the operands), then defined results. The layouts are the kernel's own, which is how shape rules are checked.
+///
+/// # Errors
+/// Fails for an operator that this libtorch does not have, for words that are no arguments of its schema, for more than
+/// 64 results, and as the kernel does.
 pub fn probe(op: &str, words: &[u64], operands: &[&impl AsTensor], numbers: &[u64]) -> Result<Vec<Tensor>, TorchError> {
     const ROOM: usize = 64;
     let raw: SmallVec<[_; 8]> = operands.iter().map(|t| raw(t).cast_mut()).collect();

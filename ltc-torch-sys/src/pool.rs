@@ -77,6 +77,9 @@ fn leave() -> PoolUse {
 
 /// Keeps at most so many bytes of free blocks. The first call with more than 0 puts the pool in front of libtorch's
 /// allocator, for good; 0 then keeps nothing.
+///
+/// # Errors
+/// Fails where libtorch does not take the pool for its allocator.
 pub fn set_pool_limit(bytes: usize) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     // SAFETY: no arguments to get wrong.

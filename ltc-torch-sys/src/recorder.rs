@@ -87,9 +87,15 @@ pub trait Recorder: Send + Sync + 'static {
     fn resize(&self, device: u16, storage: &Self::Storage, nbytes: usize);
 
     /// Records a call: updates the storages of written operands, returns those of new results.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn record(&self, call: &RecordedCall<'_, Self::Storage>) -> Result<NewStorages<Self::Storage>, TorchError>;
 
     /// A view's value becomes another view's; both have equal dtype, sizes and strides.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn assign(
         &self,
         device: u16,
@@ -98,15 +104,27 @@ pub trait Recorder: Send + Sync + 'static {
     ) -> Result<(), TorchError>;
 
     /// Takes a dense tensor of this layout, on the host or at the device's place, as a storage's contents.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and for a tensor that cannot be brought to its place.
     fn import(&self, device: u16, given: Tensor, layout: LayoutRef) -> Result<Self::Storage, TorchError>;
 
     /// The same, as the new value of a view of equal dtype, sizes and strides.
+    ///
+    /// # Errors
+    /// As [`Recorder::import`].
     fn import_into(&self, device: u16, dst: (&Self::Storage, View<'_>), given: Tensor) -> Result<(), TorchError>;
 
     /// The current value of a view on the host: a sync point and a wait for this value.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and with what an operation that the value needs failed with.
     fn to_host(&self, device: u16, src: (&Self::Storage, View<'_>)) -> Result<Tensor, TorchError>;
 
     /// Runs a call eagerly.
+    ///
+    /// # Errors
+    /// Fails as the operator itself does, and with what an operation that an operand needs failed with.
     fn fallback(&self, call: EagerCall<'_, Self::Storage>) -> Result<(), TorchError>;
 
     /// Whether a call is compared with the one that came next the last time before it is looked up. Asked once.
@@ -120,12 +138,21 @@ pub trait Recorder: Send + Sync + 'static {
     fn forces_fallback(&self, op: &str) -> bool;
 
     /// Sets a generator's state by seed.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn seed(&self, device: u16, generator: &Self::Storage, seed: u64) -> Result<(), TorchError>;
 
     /// A copy of a generator's current state: a sync point and a wait.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and with what an operation that the state needs failed with.
     fn generator_state(&self, device: u16, generator: &Self::Storage) -> Result<Generator, TorchError>;
 
     /// Sets a generator's state.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn set_generator_state(&self, device: u16, generator: &Self::Storage, state: Generator) -> Result<(), TorchError>;
 
     /// Writes to this storage that fail are not undone.
@@ -135,34 +162,59 @@ pub trait Recorder: Send + Sync + 'static {
     fn others_wait(&self, device: u16);
 
     /// Runs what is recorded and waits until the device is idle.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and with what an operation failed with that nobody was told of yet.
     fn synchronize(&self, device: u16) -> Result<(), TorchError>;
 
     /// Sends what is recorded; whether all of it has run. Does not wait for it.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn is_idle(&self, device: u16) -> Result<bool, TorchError>;
 
     /// An event behind all that is recorded. `timed`: that is sent now, so that the event's time is that of nothing
     /// later; otherwise it may be sent when somebody asks for the event.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and where what is sent does not compile.
     fn record_event(&self, device: u16, timed: bool) -> Result<Self::Event, TorchError>;
 
     /// Whether the device has passed an event. Does not wait for it.
     fn is_reached(event: &Self::Event) -> bool;
 
     /// Waits until the device has passed an event.
+    ///
+    /// # Errors
+    /// Fails where the wait is interrupted, or the device is lost.
     fn wait_for(event: &Self::Event) -> Result<(), TorchError>;
 
     /// From one event to another; `None` while the device has not passed both.
     fn seconds_between(from: &Self::Event, to: &Self::Event) -> Option<f64>;
 
     /// Memory of a device.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn memory(&self, device: u16) -> Result<DeviceMemory, TorchError>;
 
     /// Has the highest values of a device's memory begin anew.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn reset_memory_peaks(&self, device: u16) -> Result<(), TorchError>;
 
     /// Counts anew what is taken and given back of a device's memory.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     fn reset_memory_sums(&self, device: u16) -> Result<(), TorchError>;
 
     /// Gives memory that is kept for the next run back to the system.
+    ///
+    /// # Errors
+    /// Fails with what an operation failed with that nobody was told of yet, and where a device does not give the
+    /// memory back.
     fn release_memory(&self) -> Result<(), TorchError>;
 
     /// First use of a storage (or generator) in a capture on this thread (see [`crate::capture_begin`]), before the

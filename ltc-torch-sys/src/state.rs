@@ -111,6 +111,9 @@ pub fn grad_of(t: &impl AsTensor) -> Option<Tensor> {
 }
 
 /// Gives a leaf this gradient, or takes the one it has.
+///
+/// # Errors
+/// Fails where libtorch lets the tensor have no gradient: its message says why.
 pub fn set_grad(t: &impl AsTensor, grad: Option<&Tensor>) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     // SAFETY: both are live tensors.
@@ -118,6 +121,9 @@ pub fn set_grad(t: &impl AsTensor, grad: Option<&Tensor>) -> Result<(), TorchErr
 }
 
 /// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
+///
+/// # Errors
+/// Fails where libtorch lets the tensor have no history: its message says why.
 pub fn set_spent(t: &impl AsTensor, name: &str, why: &str) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     let (name, n, why, m) = (name.as_ptr().cast(), name.len(), why.as_ptr().cast(), why.len());

@@ -50,7 +50,10 @@ pub fn on_one_thread<R>(what: OneThread, f: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `body` with ranges that together cover `0..n` once, on the threads libtorch's kernels would use here, each
-/// range of at least about `grain`. Fails if libtorch does, or if `body` panics.
+/// range of at least about `grain`.
+///
+/// # Errors
+/// Fails if libtorch does, or if `body` panics.
 pub fn parallel_for(n: usize, grain: usize, body: &(dyn Fn(Range<usize>) + Sync)) -> Result<(), TorchError> {
     const PANICKED: &str = "a kernel panicked";
     if n <= grain {

@@ -30,11 +30,17 @@ pub(crate) fn dims_of(view: View<'_>) -> ffi::LtcDims {
 }
 
 /// Copies a tensor to lazy device `device`, keeping dtype and strides; differentiable, as `Tensor.to` is.
+///
+/// # Errors
+/// Fails for a device that there is not, and for a tensor of a kind that it does not have.
 pub fn to_device(t: &impl AsTensor, device: u16) -> Result<Tensor, TorchError> {
     convert(t, i32::from(device))
 }
 
 /// Copies a tensor to the CPU: a sync point that waits for its value; differentiable.
+///
+/// # Errors
+/// Fails with what an operation that the value needs failed with.
 pub fn to_cpu(t: &impl AsTensor) -> Result<Tensor, TorchError> {
     convert(t, -1)
 }
@@ -55,6 +61,9 @@ pub fn lazy_device_of(t: &impl AsTensor) -> Option<u16> {
 }
 
 /// A new tensor on the lazy device whose contents nobody has written yet.
+///
+/// # Errors
+/// Fails for a device that there is not, and for a layout that libtorch refuses.
 pub fn empty_lazy(layout: &Layout, device: u16) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     // SAFETY: the dims point into `layout` for the call; on success `out` is ours.
@@ -75,6 +84,10 @@ pub(crate) fn check_storage_type<S: 'static>() -> Result<(), TorchError> {
 }
 
 /// Runs `f` on the storage and view behind a lazy tensor. `S` must be the registered recorder's storage type.
+///
+/// # Errors
+/// Fails for a tensor that is not on the lazy device or of a dtype that it does not have, and where another storage
+/// type than `S` is registered, or none.
 pub fn storage_of<S: 'static, R>(t: &impl AsTensor, f: impl FnOnce(&S, View<'_>) -> R) -> Result<R, TorchError> {
     check_storage_type::<S>()?;
     let err = ErrorSlot::new();
@@ -89,6 +102,9 @@ pub fn storage_of<S: 'static, R>(t: &impl AsTensor, f: impl FnOnce(&S, View<'_>)
 }
 
 /// A new lazy tensor that shows `view` of a new storage. `S` must be the registered recorder's storage type.
+///
+/// # Errors
+/// Fails for a view that libtorch refuses, and where another storage type than `S` is registered, or none.
 pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) -> Result<Tensor, TorchError> {
     check_storage_type::<S>()?;
     let mut slot = std::mem::MaybeUninit::<ffi::LtcSlot>::uninit();
@@ -105,6 +121,9 @@ pub fn wrap<S: 'static>(storage: S, nbytes: usize, view: View<'_>, device: u16) 
 }
 
 /// A tensor that shows `view` of the memory behind another one.
+///
+/// # Errors
+/// Fails for a view that libtorch refuses.
 pub fn alias(base: &impl AsTensor, view: View<'_>) -> Result<Tensor, TorchError> {
     let (err, mut out) = (ErrorSlot::new(), std::ptr::null_mut());
     // SAFETY: `base` is a live tensor, the dims are valid for the call; on success `out` is ours.

@@ -32,6 +32,10 @@ impl Drop for Capture {
 impl Capture {
     /// Begins: what is pending is sent to run, so that what the step reads is data. `None` while another capture is
     /// open, on whatever thread.
+    ///
+    /// # Errors
+    /// Fails where the device is not [initialised](crate::init), there is none of this index, or what is pending does
+    /// not compile.
     pub fn begin(device: u16) -> Result<Option<Capture>, Error> {
         let Some(turn) = Turn::take() else { return Ok(None) };
         crate::sync_all()?;
@@ -43,6 +47,9 @@ impl Capture {
 
     /// Ends the capture of a step that was given `inputs` and returned `results`, all tensors on the device, and whose
     /// host part handed over `host`. The step itself stays recorded as usual.
+    ///
+    /// # Errors
+    /// Fails for an input or result that is not on the device, and where libtorch refuses what the capture asks of it.
     pub fn end(
         self,
         inputs: &[impl AsTensor],

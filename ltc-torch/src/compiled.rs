@@ -54,6 +54,10 @@ pub fn compile_frozen(
 
 impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
     /// Calls the step on these inputs and numbers. Within a step that is being captured it is part of that.
+    ///
+    /// # Errors
+    /// Fails for an input or result that is not on the device, where what is recorded does not compile, and with what
+    /// an operation failed with that a replay waits for.
     pub fn call(&mut self, inputs: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>, Error> {
         if capture_log::is_open() {
             return Ok((self.step)(inputs, numbers));

@@ -17,6 +17,9 @@ pub struct Draws {
 
 impl Draws {
     /// What the default generator of a device draws from next.
+    ///
+    /// # Errors
+    /// Fails where the device is not [initialised](crate::init), or there is none of this index.
     pub fn of(device: u16) -> Result<Draws, Error> {
         let generator = ltc_torch_sys::default_generator_storage::<Storage>(device)?;
         let state = generator.read(runtime()?.session.device(device)?, GENERATOR, SiteId::default());
@@ -24,6 +27,9 @@ impl Draws {
     }
 
     /// The generator draws from this next.
+    ///
+    /// # Errors
+    /// As [`Draws::of`].
     pub fn resume(&self) -> Result<(), Error> {
         let generator = ltc_torch_sys::default_generator_storage::<Storage>(self.device)?;
         generator.write(runtime()?.session.device(self.device)?, GENERATOR, self.state.clone(), SiteId::default());

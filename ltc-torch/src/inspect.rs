@@ -158,6 +158,9 @@ pub fn cache_dot() -> Result<String, Error> {
 }
 
 /// The pending computation of these tensors, all on one device; nothing runs.
+///
+/// # Errors
+/// Fails for a tensor that is not on the device, and, of no tensors, where that is not [initialised](crate::init).
 pub fn computation(tensors: &[impl AsTensor]) -> Result<Computation, Error> {
     let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
     let values = tensors.iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
@@ -188,6 +191,9 @@ pub(crate) fn sync(tensors: &[impl AsTensor]) -> Result<(), Error> {
 
 /// A number that names the value a lazy tensor holds: the same for tensors that show the same value, and, once it is
 /// data, for parameters that stand for it ([`Computation`]).
+///
+/// # Errors
+/// Fails for a tensor that is not on the device.
 pub fn value_id(t: &impl AsTensor) -> Result<u64, Error> {
     let value = value_of(t)?;
     Ok(value.inspect(|_, _| value.address(), |cell| Arc::as_ptr(cell) as usize) as u64)

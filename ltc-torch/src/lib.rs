@@ -18,6 +18,10 @@
 //!
 //! [`DEVICE`] is the device as a `tch::Device`: variable stores, factories, layers, `to_device` and iterators take it,
 //! and `t.device()` of a lazy tensor is it. A program written for a device it is given needs nothing else.
+//!
+//! # Errors
+//! Functions fail with [`Error::NotInitialised`] before [`init`]. Those of one device fail where there is no such one,
+//! those of a lazy tensor for any other, those that send what is pending as [`sync`], and those that wait as [`wait`].
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -29,6 +33,7 @@ mod error;
 mod fork;
 mod host_program;
 mod inspect;
+mod observe;
 mod recorder;
 mod replay;
 mod sites;
@@ -51,23 +56,27 @@ pub use draws::Draws;
 pub use error::Error;
 pub use host_program::{HostProgram, HostRecording};
 pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
-use ltc_backend::{Backend as _, Capacity, DeviceIndex, MemoryInfo, MemoryReset};
+use ltc_backend::DeviceIndex;
 pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
 use ltc_core::{
-    Session, Storage,
+    Session,
     settings::{BadSetting, Environment},
 };
 use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
-use ltc_torch_sys::TorchError;
 pub use ltc_torch_sys::{
     Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
     set_grad, set_spent, state_of,
 };
 pub use ltc_ts::{Fusion, GpuConfig, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
+use observe::release_memory;
+pub use observe::{
+    cached_programs, capacity, clear_cache, device_name, empty_cache, memory, metrics, pending_count, record_events,
+    reset_memory, reset_metrics, run_stats, set_profiling, set_reuse_nodes, storage_bytes, take_events, take_profile,
+};
 use parking_lot::{Mutex, RwLock};
 pub use replay::Replayer;
 pub use sites::{SiteSource, set_site_source};
@@ -121,13 +130,18 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]). One that makes no sense is an
-    /// error.
+    /// The defaults, changed by `LTC_*` environment variables ([`ltc_core::settings`]).
+    ///
+    /// # Errors
+    /// Fails for a variable that makes no sense: names it, its value, and what it may say.
     pub fn from_env() -> Result<Self, Error> {
         Options::from_vars(&Environment::from_env()?)
     }
 
     /// The defaults, changed by these variables.
+    ///
+    /// # Errors
+    /// Fails for devices or rewrites that there are not: names the variable, its value, and what it may say.
     pub fn from_vars(vars: &Environment) -> Result<Self, Error> {
         let switch = |name: &str| vars.switch(name).unwrap_or(true);
         Ok(Options {
@@ -208,6 +222,7 @@ fn runtime() -> Result<&'static Runtime, Error> {
 /// Registers the device with [`Options::from_env`]. Calling it again does nothing. Variables that look like settings
 /// and are none are told as warnings, by `tracing` or, where nobody listens to that, on stderr.
 ///
+/// # Errors
 /// Fails when the running libtorch is not the version LTC was built for, when a variable makes no sense, and, with the
 /// feature `tch`, when libtorch has MPS devices of its own ([`Options::tch_device`]).
 pub fn init() -> Result<(), Error> {
@@ -221,6 +236,9 @@ pub fn init() -> Result<(), Error> {
 }
 
 /// As [`init`]; `warn` is told the warnings, and `change` has a last word on the options.
+///
+/// # Errors
+/// As [`init`].
 pub fn init_telling(warn: impl Fn(&str), change: impl FnOnce(&mut Options)) -> Result<(), Error> {
     if RUNTIME.get().is_some() {
         return Ok(());
@@ -233,6 +251,10 @@ pub fn init_telling(warn: impl Fn(&str), change: impl FnOnce(&mut Options)) -> R
 }
 
 /// Registers the device. Once registered, later calls (and their options) do nothing.
+///
+/// # Errors
+/// As [`init`], the variables apart; also for a place that this machine does not have, and for a name of
+/// [`Config::force_fallback`] that is no operator's.
 pub fn init_with(options: Options) -> Result<(), Error> {
     static INIT: Mutex<()> = Mutex::new(());
     let _once = INIT.lock();
@@ -283,17 +305,26 @@ pub fn init_with(options: Options) -> Result<(), Error> {
 }
 
 /// Copies a tensor to `ltc:0`; differentiable. A tensor that is there already is returned as it is.
+///
+/// # Errors
+/// As [`to_device`].
 pub fn to_lazy<T: AsTensor + From<Tensor>>(t: &T) -> Result<T, Error> {
     to_device(t, 0)
 }
 
 /// Copies a tensor to `ltc:index`; differentiable.
+///
+/// # Errors
+/// Fails where there is no such device, and for a tensor of a dtype or layout that it does not have.
 pub fn to_device<T: AsTensor + From<Tensor>>(t: &T, index: u16) -> Result<T, Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::to_device(t, index)?.into())
 }
 
 /// Copies a tensor to the CPU; differentiable. A sync point, and a wait for this value.
+///
+/// # Errors
+/// Fails with what an operation that the value needs failed with.
 pub fn to_cpu<T: AsTensor + From<Tensor>>(t: &T) -> Result<T, Error> {
     Ok(ltc_torch_sys::to_cpu(t)?.into())
 }
@@ -309,11 +340,17 @@ pub fn device_of(t: &impl AsTensor) -> Option<u16> {
 }
 
 /// How many lazy devices there are.
+///
+/// # Errors
+/// Fails before [`init`].
 pub fn device_count() -> Result<u16, Error> {
     Ok(runtime()?.session.devices().len() as u16)
 }
 
 /// Where a device computes and keeps its values.
+///
+/// # Errors
+/// Fails where there is no such device.
 pub fn place(index: u16) -> Result<Place, Error> {
     let rt = runtime()?;
     rt.session.device(index)?;
@@ -321,6 +358,9 @@ pub fn place(index: u16) -> Result<Place, Error> {
 }
 
 /// [`ltc_torch_sys::set_place_key`].
+///
+/// # Errors
+/// Fails for a name that is no dispatch key's.
 #[doc(hidden)]
 pub fn set_place_key(name: &str) -> Result<(), Error> {
     Ok(ltc_torch_sys::set_place_key(name)?)
@@ -328,6 +368,9 @@ pub fn set_place_key(name: &str) -> Result<(), Error> {
 
 /// Sends everything pending on all devices to run, without waiting (PyTorch LTC: `mark_step`). While another thread
 /// captures a step, what is pending stays so until a later barrier, or until it is read or waited for.
+///
+/// # Errors
+/// Fails where a program does not compile, or a wait for room in the queue is interrupted.
 pub fn sync() -> Result<(), Error> {
     if capture_log::is_open_elsewhere() {
         PUT_OFF.set(true);
@@ -352,11 +395,17 @@ fn sync_all() -> Result<(), Error> {
 }
 
 /// Sends what these tensors need to run, and nothing else, without waiting.
+///
+/// # Errors
+/// As [`sync`]. Tensors that are elsewhere are left alone.
 pub fn sync_tensors(tensors: &[impl AsTensor]) -> Result<(), Error> {
     inspect::sync(tensors)
 }
 
-/// Waits until all devices have done what was sent to them. Returns the first execution error no read has reported.
+/// Waits until all devices have done what was sent to them.
+///
+/// # Errors
+/// The first execution error no read has reported; also where the wait is interrupted ([`set_interrupt`]).
 pub fn wait() -> Result<(), Error> {
     if PUT_OFF.get() {
         sync_all()?;
@@ -374,6 +423,9 @@ pub fn take_warnings() -> Vec<String> {
 }
 
 /// Seeds the default generators of all lazy devices. Recorded: draws before it are not disturbed, nothing runs.
+///
+/// # Errors
+/// Fails before [`init`], and with what libtorch says of a generator that it cannot seed.
 pub fn manual_seed(seed: u64) -> Result<(), Error> {
     for index in 0..device_count()? {
         ltc_torch_sys::seed_default_generator(index, seed)?;
@@ -383,6 +435,9 @@ pub fn manual_seed(seed: u64) -> Result<(), Error> {
 
 /// Operators that run eagerly from here on: `add`, `aten::add` (all overloads) or `aten::add.Tensor` (one), in place of
 /// those forced so far (`LTC_FORCE_FALLBACK`).
+///
+/// # Errors
+/// Fails for a word that names no operator: then those forced so far stay.
 pub fn set_force_fallback<'a>(operators: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
     let forced = Forced::new(operators)?;
     *runtime()?.forced.write() = forced;
@@ -391,23 +446,35 @@ pub fn set_force_fallback<'a>(operators: impl IntoIterator<Item = &'a str>) -> R
 }
 
 /// Operators that are forced to run eagerly.
+///
+/// # Errors
+/// Fails before [`init`].
 pub fn force_fallback() -> Result<Vec<String>, Error> {
     Ok(runtime()?.forced.read().words())
 }
 
 /// Seed of a device's default generator.
+///
+/// # Errors
+/// Fails where there is no such device.
 pub fn initial_seed(index: u16) -> Result<u64, Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::default_generator_seed(index)?)
 }
 
 /// State of a device's default generator, a CPU byte tensor: a sync point and a wait.
+///
+/// # Errors
+/// As [`wait`]; also where there is no such device.
 pub fn generator_state<T: From<Tensor>>(index: u16) -> Result<T, Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::default_generator_state(index)?.into())
 }
 
 /// Sets the state of a device's default generator.
+///
+/// # Errors
+/// Fails where there is no such device, and for a tensor that is no state of a generator.
 pub fn set_generator_state(index: u16, state: &impl AsTensor) -> Result<(), Error> {
     runtime()?.session.device(index)?;
     Ok(ltc_torch_sys::set_default_generator_state(index, state)?)
@@ -416,6 +483,9 @@ pub fn set_generator_state(index: u16, state: &impl AsTensor) -> Result<(), Erro
 /// Sends what is pending and waits for all devices, before a fork: a child does not compute it again. Forks without it
 /// are safe, too, as long as they run the system's handlers (`fork` does): these wait for what was sent, and in the
 /// child the devices start with new threads. What failed says so when it is read.
+///
+/// # Errors
+/// Fails before [`init`].
 pub fn before_fork() -> Result<(), Error> {
     runtime()?.quiesce();
     Ok(())
@@ -424,119 +494,12 @@ pub fn before_fork() -> Result<(), Error> {
 /// Lets waits be given up: `interrupted` is asked about every 50 ms by a thread that waits, and where it answers true
 /// the wait fails with an error of class [`ErrorClass::Interrupted`]. What was sent runs on, and can be waited for
 /// again.
+///
+/// # Errors
+/// Fails before [`init`].
 pub fn set_interrupt(interrupted: Interrupt) -> Result<(), Error> {
     runtime()?.session.set_interrupt(interrupted);
     Ok(())
-}
-
-/// Counters and timings since the start or the last [`reset_metrics`].
-pub fn metrics() -> Result<Metrics, Error> {
-    Ok(runtime()?.session.metrics())
-}
-
-/// Whether steps are recorded into the nodes of the ones before them; [`Config::reuse_nodes`] to begin with.
-pub fn set_reuse_nodes(on: bool) -> Result<(), Error> {
-    runtime()?.session.set_reuse_nodes(on);
-    Ok(())
-}
-
-/// Starts or stops timing the steps of programs.
-pub fn set_profiling(on: bool) -> Result<(), Error> {
-    runtime()?.backend.set_profiling(on);
-    Ok(())
-}
-
-/// The steps timed since the last call, those that took longest first. Waits for what was sent before.
-pub fn take_profile() -> Result<Vec<StepTime>, Error> {
-    wait()?;
-    Ok(runtime()?.backend.take_profile())
-}
-
-/// What all programs run so far did: steps, fused kernels, writes in place.
-pub fn run_stats() -> Result<RunStats, Error> {
-    Ok(runtime()?.backend.run_stats())
-}
-
-/// Sets counters and timings to zero.
-pub fn reset_metrics() -> Result<(), Error> {
-    runtime()?.session.reset_metrics();
-    Ok(())
-}
-
-/// Starts (with an empty log) or stops keeping events.
-pub fn record_events(on: bool) -> Result<(), Error> {
-    runtime()?.session.record_events(on);
-    Ok(())
-}
-
-/// Takes the events kept so far, oldest first.
-pub fn take_events() -> Result<Vec<Event>, Error> {
-    Ok(runtime()?.session.take_events())
-}
-
-/// Memory in live buffers of a device, in bytes.
-pub fn memory(index: u16) -> Result<MemoryInfo, Error> {
-    let rt = runtime()?;
-    rt.session.device(index)?;
-    Ok(rt.session.memory(index))
-}
-
-/// Has numbers of [`memory`] begin anew.
-pub fn reset_memory(index: u16, what: MemoryReset) -> Result<(), Error> {
-    let rt = runtime()?;
-    rt.session.device(index)?;
-    rt.session.reset_memory(index, what);
-    Ok(())
-}
-
-/// How much memory a device has; `None` where nobody knows.
-pub fn capacity(index: u16) -> Result<Option<Capacity>, Error> {
-    let rt = runtime()?;
-    rt.session.device(index)?;
-    Ok(rt.session.capacity(index))
-}
-
-/// What a device is, for people to read.
-pub fn device_name(index: u16) -> Result<String, Error> {
-    let rt = runtime()?;
-    rt.session.device(index)?;
-    Ok(rt.session.device_name(index))
-}
-
-/// Gives the memory kept for the next run back to the system. Waits for what was sent before.
-pub fn empty_cache() -> Result<(), Error> {
-    wait()?;
-    Ok(release_memory(&runtime()?.backend)?)
-}
-
-/// Nothing is under way.
-fn release_memory(backend: &TsBackend) -> Result<(), TorchError> {
-    ltc_torch_sys::empty_pool();
-    (0..backend.device_count() as u16)
-        .filter_map(|index| backend.place(DeviceIndex(index)).ok())
-        .try_for_each(Place::release_memory)
-}
-
-/// Operations recorded on all devices and not yet sent to run.
-pub fn pending_count() -> Result<usize, Error> {
-    Ok(runtime()?.session.devices().iter().map(ltc_core::Device::pending_count).sum())
-}
-
-/// Programs in the computation cache.
-pub fn cached_programs() -> Result<usize, Error> {
-    Ok(runtime()?.session.cached_programs())
-}
-
-/// Forgets all compiled programs.
-pub fn clear_cache() -> Result<(), Error> {
-    runtime()?.session.clear_cache();
-    Ok(())
-}
-
-/// Size in bytes of the storage behind a lazy tensor.
-pub fn storage_bytes(t: &impl AsTensor) -> Result<usize, Error> {
-    runtime()?;
-    Ok(ltc_torch_sys::storage_of(t, |s: &Storage, _| s.nbytes())?)
 }
 
 #[cfg(test)]

@@ -48,6 +48,9 @@ impl Entry {
 impl Replayer {
     /// Results of a replay on these inputs, if a step was captured for `key` and inputs like them that can be replayed.
     /// `host`: what the host program of the captured step (see [`HostNumbers`]) computes now. `None`: nothing was done.
+    ///
+    /// # Errors
+    /// Fails for an input that is not on the device, and as [`CompiledStep::run`].
     pub fn replay(&mut self, key: &str, inputs: &[impl AsTensor], host: &[u64]) -> Result<Option<Vec<Tensor>>, Error> {
         for entry in &mut self.entries {
             if let Some(step) = &entry.ready
@@ -69,6 +72,9 @@ impl Replayer {
     /// Begins a call on these inputs that was not replayed: run the step function, then call [`Replayer::end`], or
     /// [`Replayer::abort`] when it fails. Whether it is captured: then what the host hands over is asked for at the
     /// end.
+    ///
+    /// # Errors
+    /// Fails for an input that is not on the device, and as [`Capture::begin`].
     pub fn begin(&mut self, key: &str, inputs: &[impl AsTensor]) -> Result<bool, Error> {
         self.current = None;
         let index = self.entry(key, inputs)?;
@@ -97,6 +103,9 @@ impl Replayer {
     }
 
     /// Ends a recorded call; whether the next one can be a replay.
+    ///
+    /// # Errors
+    /// As [`Capture::end`] and [`CompiledStep::compile`].
     pub fn end(
         &mut self,
         inputs: &[impl AsTensor],

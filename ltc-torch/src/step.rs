@@ -94,12 +94,18 @@ pub(crate) fn is_all_of_memory(t: &impl AsTensor) -> Result<bool, Error> {
 }
 
 /// A tensor that shows the same memory in the same way, and is neither a view of another one nor has a history.
+///
+/// # Errors
+/// Fails for a tensor that is not on the device.
 pub fn without_history(t: &impl AsTensor) -> Result<Tensor, Error> {
     Ok(ltc_torch_sys::alias(t, view_of(t)?.as_view())?)
 }
 
 impl Signature {
     /// Of these inputs, all on the device.
+    ///
+    /// # Errors
+    /// Fails for an input that is not on the device.
     pub fn of(inputs: &[impl AsTensor]) -> Result<Self, Error> {
         fn one(t: &impl AsTensor) -> Result<(OwnedView, bool, TensorKind), Error> {
             let shown = |s: &Storage, view: View<'_>| (OwnedView::from(view), fills_memory(s, &view));
@@ -110,6 +116,9 @@ impl Signature {
     }
 
     /// Whether these inputs have it.
+    ///
+    /// # Errors
+    /// Fails for an input that is not on the device.
     pub fn matches(&self, inputs: &[impl AsTensor]) -> Result<bool, Error> {
         if self.0.len() != inputs.len() {
             return Ok(false);
@@ -248,6 +257,9 @@ impl CompiledStep {
     /// Learns from an earlier capture whether this one can be replayed: both must be of the same step, with equal
     /// graphs bound to the same storages in the same way, and numbers that are equal or follow from the host's. Tensors
     /// that the step makes anew each time do not count.
+    ///
+    /// # Errors
+    /// Says what differs between them so that this one cannot be replayed.
     pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
         if let Some(read) = self.other_read(other) {
@@ -347,6 +359,9 @@ impl CompiledStep {
     }
 
     /// Compiles the program now rather than at the first replay.
+    ///
+    /// # Errors
+    /// Fails where the backend does not compile it.
     pub fn compile(&self) -> Result<(), Error> {
         Ok(self.extracted.compile()?)
     }
@@ -457,12 +472,19 @@ impl CompiledStep {
     }
 
     /// Whether the step can be replayed on these inputs, with these numbers of the host.
+    ///
+    /// # Errors
+    /// Fails for an input that is not on the device, and where what it still waits for does not compile.
     pub fn fits(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<bool, Error> {
         Ok(self.bind(inputs, host)?.is_ok())
     }
 
     /// Replays the step on other inputs, with the host's numbers of now. `Ok(Err(..))`: an assumption of the capture
     /// does not hold, and nothing was done.
+    ///
+    /// # Errors
+    /// As [`CompiledStep::fits`] and [`CompiledStep::compile`]; also where the wait for what the host reads is
+    /// interrupted, or is told of an earlier failure.
     pub fn run(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<Result<Vec<Tensor>, NotReplayable>, Error> {
         // Who else holds a value decides whether it may be written over: the inputs' are held by nobody here.
         let Bindings { numbers, data, moved } = match self.bind(inputs, host)? {

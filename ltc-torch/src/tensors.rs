@@ -17,6 +17,9 @@ pub const DEVICE: Device = Device::Mps;
 
 /// Moves all variables of a store to `ltc:0`, in place: layers and optimisers built from it, before or after, use the
 /// moved ones.
+///
+/// # Errors
+/// Fails where the device is not [initialised](crate::init), and for a variable of a kind that it does not have.
 pub fn lazify(vs: &mut nn::VarStore) -> Result<(), Error> {
     let _no_grad = tch::no_grad_guard();
     for mut variable in vs.variables().into_values() {
@@ -46,6 +49,9 @@ fn dtype_of(kind: Kind) -> Result<DType, Error> {
 }
 
 /// A tensor of this shape on `ltc:0` whose contents are not written yet.
+///
+/// # Errors
+/// Fails where the device is not [initialised](crate::init), for a negative size, and for a kind that it does not have.
 pub fn empty(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
     runtime()?;
     if let Some(bad) = size.iter().find(|&&s| s < 0) {
@@ -55,16 +61,25 @@ pub fn empty(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
 }
 
 /// A tensor of zeros on `ltc:0`.
+///
+/// # Errors
+/// As [`empty`].
 pub fn zeros(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
     Ok(empty(size, kind)?.f_zero_()?)
 }
 
 /// A tensor of ones on `ltc:0`.
+///
+/// # Errors
+/// As [`empty`].
 pub fn ones(size: &[i64], kind: Kind) -> Result<Tensor, Error> {
     full(size, 1, kind)
 }
 
 /// A tensor filled with a number on `ltc:0`.
+///
+/// # Errors
+/// As [`empty`]; also for a number that is none of the kind.
 pub fn full(size: &[i64], value: impl Into<tch::Scalar>, kind: Kind) -> Result<Tensor, Error> {
     Ok(empty(size, kind)?.f_fill_(value)?)
 }

@@ -76,11 +76,17 @@ impl TsBackend {
     }
 
     /// Where a device computes.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     pub fn place(&self, device: DeviceIndex) -> Result<Place, BackendError> {
         Ok(self.device(device)?.target.place)
     }
 
     /// [`Backend::compile`] with its own type, which also tells what its executions did.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, and as [`Program::lower`].
     pub fn compile_program(&self, device: DeviceIndex, graph: &Arc<Graph>) -> Result<Arc<TsExecutable>, BackendError> {
         let TsDevice { target, meter } = self.device(device)?;
         let program = Program::lower_for(graph, target).or_else(|e| match target.place {
@@ -94,6 +100,10 @@ impl TsBackend {
 
     /// A buffer around a tensor, without copying it where it is at the device's place. It may start anywhere in its
     /// storage; from now on nobody may write to it.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not, for a tensor that is not dense, and where the copy to the device's place
+    /// fails.
     pub fn wrap(&self, device: DeviceIndex, given: impl Into<Tensor>) -> Result<Buffer, BackendError> {
         let (TsDevice { target, meter }, mut tensor) = (self.device(device)?, given.into());
         let (place, layout) = ltc_torch_sys::place_of(&tensor)
@@ -107,11 +117,17 @@ impl TsBackend {
 
     /// A buffer around a host tensor that its owner only lends, for a device on the CPU: its memory is not counted.
     /// Nobody may write to it while the buffer lives.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     pub fn lend(&self, device: DeviceIndex, host: Tensor, layout: &LayoutRef) -> Result<Buffer, BackendError> {
         Ok(wrap(Held::Tensor(host), layout, &self.device(device)?.meter, 0))
     }
 
     /// A buffer around a generator state.
+    ///
+    /// # Errors
+    /// Fails for a device that there is not.
     pub fn wrap_generator(&self, device: DeviceIndex, state: Generator) -> Result<Buffer, BackendError> {
         let layout = LayoutRef::new(Layout::contiguous(DType::RngState, &[]));
         Ok(wrap(Held::Generator(state), &layout, &self.device(device)?.meter, 0))

@@ -3,6 +3,9 @@
 use tch::{Kind, Tensor};
 
 /// What is visible without reading values: shape, dtype, strides.
+///
+/// # Errors
+/// Says what differs.
 pub fn same_meta(expected: &Tensor, got: &Tensor) -> Result<(), String> {
     if expected.kind() != got.kind() {
         return Err(format!("dtype {:?}, expected {:?}", got.kind(), expected.kind()));
@@ -25,6 +28,9 @@ pub fn same_meta(expected: &Tensor, got: &Tensor) -> Result<(), String> {
 }
 
 /// Values bit by bit; any NaN equals any NaN, 0.0 differs from -0.0.
+///
+/// # Errors
+/// Says which element differs, or what of shape and dtype.
 pub fn same_values(expected: &Tensor, got: &Tensor) -> Result<(), String> {
     same_shape_and_kind(expected, got)?;
     let (a, b) = (words(expected), words(got));

@@ -83,6 +83,9 @@ fn keeps_shapes(step: &Step) -> bool {
 /// Runs the program on both, with a call that fails after step `at`; lazily, the next `behind` steps are recorded
 /// before anybody waits. Afterwards tensors and draws are those of the eager run, which did none of these; and the rest
 /// of the program runs on both. Whether there was a failure.
+///
+/// # Errors
+/// Says where the two differ, or that nothing failed where eager does.
 pub fn agree_after_failure(
     program: &Program,
     subject: &dyn Subject,

@@ -251,6 +251,9 @@ fn dup(a: &Tensor) -> Applied {
 }
 
 /// `op(a)`.
+///
+/// # Errors
+/// Where libtorch refuses the call: its words.
 pub fn unary(op: &str, a: &Tensor) -> Applied {
     match op {
         "abs" => a.f_abs(),
@@ -296,6 +299,9 @@ pub fn unary(op: &str, a: &Tensor) -> Applied {
 }
 
 /// `op_(a)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn unary_in_place(op: &str, a: &mut Tensor) -> Applied {
     match op {
         "abs_" => a.f_abs_(),
@@ -312,6 +318,9 @@ pub fn unary_in_place(op: &str, a: &mut Tensor) -> Applied {
 }
 
 /// `op(a, b)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn binary(op: &str, a: &Tensor, b: &Tensor) -> Applied {
     match op {
         "add" => a.f_add(b),
@@ -336,6 +345,9 @@ pub fn binary(op: &str, a: &Tensor, b: &Tensor) -> Applied {
 }
 
 /// `op(a, number)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn binary_scalar(op: &str, a: &Tensor, x: f64) -> Applied {
     // A number is an integer half of the time, as in programs.
     let n: tch::Scalar = if x.fract() == 0.0 { (x as i64).into() } else { x.into() };
@@ -357,6 +369,9 @@ pub fn binary_scalar(op: &str, a: &Tensor, x: f64) -> Applied {
 }
 
 /// `op_(a, b)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn binary_in_place(op: &str, a: &mut Tensor, b: &Tensor) -> Applied {
     match op {
         "add_" => a.f_add_(b),
@@ -381,6 +396,9 @@ pub fn binary_in_place(op: &str, a: &mut Tensor, b: &Tensor) -> Applied {
 }
 
 /// `op_(a, number)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn scalar_in_place(op: &str, a: &mut Tensor, x: f64) -> Applied {
     let n: tch::Scalar = if x.fract() == 0.0 { (x as i64).into() } else { x.into() };
     match op {
@@ -399,6 +417,9 @@ fn of_either_sign(t: Tensor) -> Result<Tensor, tch::TchError> {
 }
 
 /// `op(a, dim, keepdim)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn reduce(op: &str, a: &Tensor, dim: i64, keep: bool) -> Applied {
     match op {
         "sum" => a.f_sum_dim_intlist(dim, keep, None),
@@ -424,6 +445,9 @@ pub fn reduce(op: &str, a: &Tensor, dim: i64, keep: bool) -> Applied {
 }
 
 /// A view of `a`; parameters are brought into range where a program would compute them from sizes.
+///
+/// # Errors
+/// As [`unary`].
 pub fn view(op: &str, a: &Tensor, x: i64, y: i64, z: i64) -> Applied {
     let rank = a.dim() as i64;
     let size = a.size();
@@ -469,6 +493,9 @@ pub fn view(op: &str, a: &Tensor, x: i64, y: i64, z: i64) -> Applied {
 }
 
 /// Three operands.
+///
+/// # Errors
+/// As [`unary`].
 pub fn ternary(op: &str, a: &mut Tensor, b: &Tensor, c: &Tensor) -> Applied {
     match op {
         "where" => b.f_where_self(&a.f_gt(0)?, c),
@@ -487,6 +514,9 @@ pub fn ternary(op: &str, a: &mut Tensor, b: &Tensor, c: &Tensor) -> Applied {
 }
 
 /// `op_out(dst, a, b)`.
+///
+/// # Errors
+/// As [`unary`].
 pub fn out(op: &str, dst: &Tensor, a: &Tensor, b: &Tensor) -> Applied {
     match op {
         "add_out" => a.f_add_out(dst, b),
@@ -499,6 +529,9 @@ pub fn out(op: &str, dst: &Tensor, a: &Tensor, b: &Tensor) -> Applied {
 }
 
 /// Joins two tensors.
+///
+/// # Errors
+/// As [`unary`].
 pub fn join(op: &str, a: &Tensor, b: &Tensor, dim: i64) -> Applied {
     match op {
         "cat" => Tensor::f_cat(&[a, b], dim),
@@ -508,6 +541,9 @@ pub fn join(op: &str, a: &Tensor, b: &Tensor, dim: i64) -> Applied {
 }
 
 /// Indexing with valid indices.
+///
+/// # Errors
+/// As [`unary`].
 pub fn index(op: &str, a: &mut Tensor, dim: i64, seed: u64) -> Applied {
     let rank = a.dim() as i64;
     let dim = dim.rem_euclid(rank.max(1));
@@ -547,6 +583,9 @@ pub fn index(op: &str, a: &mut Tensor, dim: i64, seed: u64) -> Applied {
 }
 
 /// Draws.
+///
+/// # Errors
+/// As [`unary`].
 pub fn random(op: &str, a: &mut Tensor, p: f64) -> Applied {
     match op {
         "uniform_" => a.f_uniform_(0.0, 1.0),

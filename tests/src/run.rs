@@ -190,6 +190,9 @@ fn first_line(e: &tch::TchError) -> String {
 }
 
 /// Runs the program on both, without autograd; `Err` says where they differ.
+///
+/// # Errors
+/// Says at which step they differ, and how.
 pub fn agree(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
     let _no_grad = tch::no_grad_guard();
     agree_with_gradients(program, subject)
@@ -214,6 +217,9 @@ fn same_gradient(expected: &Tensor, got: &Tensor, subject: &dyn Subject) -> Resu
 }
 
 /// Runs the program on both with autograd as it is; gradients of leaves are compared too.
+///
+/// # Errors
+/// As [`agree`].
 pub fn agree_with_gradients(program: &Program, subject: &dyn Subject) -> Result<(), Disagreement> {
     let first = make(Kind::Float, &[2, 3], 11);
     let mut eager = Slots::of(vec![first.copy()]);

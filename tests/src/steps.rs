@@ -76,6 +76,9 @@ fn same(a: &[Outcome], b: &[Outcome]) -> bool {
 /// Calls the program's operators as one step that reads and writes every other of its tensors, is given the rest, and
 /// returns all it has in the end: so results share memory with state, inputs, and each other. What is returned is
 /// written to after the call, and looked at again after the next. Returns how many calls were replayed.
+///
+/// # Errors
+/// Says in which call they differ, and how.
 pub fn agree_as_a_step(program: &Program, calls: u64) -> Result<u64, Disagreement> {
     let _no_grad = tch::no_grad_guard();
     let lazy = Lazy::new();

@@ -9,6 +9,9 @@ pub trait Subject {
     fn put(&self, t: &Tensor) -> Tensor;
 
     /// The value as an eager tensor.
+    ///
+    /// # Errors
+    /// What was said where it could not be computed.
     fn get(&self, t: &Tensor) -> Result<Tensor, String>;
 
     /// A step barrier.

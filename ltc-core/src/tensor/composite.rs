@@ -47,6 +47,10 @@ impl Default for Conv2dOptions<'_> {
 
 impl LazyTensor {
     /// `matmul(other)`: products of vectors, matrices, and batches of matrices, which broadcast.
+    ///
+    /// # Errors
+    /// Fails for a tensor without dimensions, where inner sizes, dtypes or devices differ, and where batches do not
+    /// broadcast.
     pub fn matmul(&self, other: &LazyTensor) -> Result<LazyTensor, Error> {
         match (self.dim(), other.dim()) {
             (0, _) | (_, 0) => {
@@ -81,6 +85,10 @@ impl LazyTensor {
     }
 
     /// `linear(weight, bias)`: rows times the transposed weight.
+    ///
+    /// # Errors
+    /// As [`LazyTensor::matmul`]; also for a weight of more than two dimensions, and a bias that does not broadcast to
+    /// the product.
     pub fn linear(&self, weight: &LazyTensor, bias: Option<&LazyTensor>) -> Result<LazyTensor, Error> {
         match bias {
             Some(bias) if self.dim() == 2 => bias.addmm(self, &weight.t()?),
@@ -90,26 +98,42 @@ impl LazyTensor {
     }
 
     /// `conv2d(weight)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::conv2d_with`].
     pub fn conv2d(&self, weight: &LazyTensor) -> Result<LazyTensor, Error> {
         self.conv2d_with(weight, Conv2dOptions::default())
     }
 
     /// `conv2d(weight, bias, stride, padding, dilation, groups)`
+    ///
+    /// # Errors
+    /// Fails for tensors that do not fit each other or the options, in libtorch's words, and for tensors of several
+    /// devices.
     pub fn conv2d_with(&self, weight: &LazyTensor, o: Conv2dOptions<'_>) -> Result<LazyTensor, Error> {
         self.convolution(weight, o.bias, &o.stride, &o.padding, &o.dilation, false, &[0, 0], o.groups)
     }
 
     /// `max_pool2d(kernel_size)`, by steps of the kernel's size
+    ///
+    /// # Errors
+    /// As [`LazyTensor::max_pool2d_with_indices`].
     pub fn max_pool2d(&self, kernel_size: [i64; 2]) -> Result<LazyTensor, Error> {
         Ok(self.max_pool2d_with_indices(&kernel_size)?.0)
     }
 
     /// `softmax(dim)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not.
     pub fn softmax(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.to_float()?.softmax_kernel(dim, false)
     }
 
     /// `log_softmax(dim)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not.
     pub fn log_softmax(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.to_float()?.log_softmax_kernel(dim, false)
     }
@@ -119,6 +143,9 @@ impl LazyTensor {
     }
 
     /// `layer_norm(normalized_shape, weight, bias, eps)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::native_layer_norm`].
     pub fn layer_norm(
         &self,
         normalized_shape: &[i64],
@@ -130,6 +157,9 @@ impl LazyTensor {
     }
 
     /// `group_norm(num_groups, weight, bias, eps)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::native_group_norm`]; also for fewer than two dimensions.
     pub fn group_norm(
         &self,
         num_groups: i64,
@@ -145,6 +175,9 @@ impl LazyTensor {
     }
 
     /// `dropout(p, train)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::native_dropout`].
     pub fn dropout(&self, p: f64, train: bool) -> Result<LazyTensor, Error> {
         if !train || p == 0.0 || self.numel() == 0 {
             return Ok(self.clone());
@@ -153,26 +186,41 @@ impl LazyTensor {
     }
 
     /// `nll_loss(target)`, the mean over rows
+    ///
+    /// # Errors
+    /// As [`LazyTensor::nll_loss_forward`].
     pub fn nll_loss(&self, target: &LazyTensor, reduction: Reduction) -> Result<LazyTensor, Error> {
         Ok(self.nll_loss_forward(target, None, reduction.code(), -100)?.0)
     }
 
     /// `cross_entropy_loss(target)`: of rows of scores and class numbers
+    ///
+    /// # Errors
+    /// As [`LazyTensor::nll_loss`]; also for a tensor of fewer than two dimensions.
     pub fn cross_entropy(&self, target: &LazyTensor, reduction: Reduction) -> Result<LazyTensor, Error> {
         self.log_softmax(1)?.nll_loss(target, reduction)
     }
 
     /// `log_sigmoid()`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::log_sigmoid_forward`].
     pub fn log_sigmoid(&self) -> Result<LazyTensor, Error> {
         Ok(self.log_sigmoid_forward()?.0)
     }
 
     /// `embedding(indices)`: rows of this weight
+    ///
+    /// # Errors
+    /// As [`LazyTensor::embedding`].
     pub fn embed(&self, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         self.embedding(indices)
     }
 
     /// `scaled_dot_product_attention(key, value)` of `[.., length, width]`; `causal` hides later positions.
+    ///
+    /// # Errors
+    /// As [`LazyTensor::matmul`]; also for fewer than two dimensions.
     pub fn attention(&self, key: &LazyTensor, value: &LazyTensor, causal: bool) -> Result<LazyTensor, Error> {
         let width = self.size(-1)?.max(1) as f64;
         let mut scores = self.mul(1.0 / width.sqrt())?.matmul(&key.transpose(-2, -1)?)?;
@@ -186,26 +234,41 @@ impl LazyTensor {
     }
 
     /// `where(condition, self, other)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::where_self`].
     pub fn where_<'o>(&'o self, condition: &LazyTensor, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         condition.where_self(self, other)
     }
 
     /// `zeros_like()`, row-major
+    ///
+    /// # Errors
+    /// As [`LazyTensor::zeros`].
     pub fn zeros_as(&self) -> Result<LazyTensor, Error> {
         LazyTensor::zeros(self.device(), self.sizes(), self.dtype())
     }
 
     /// `ones_like()`, row-major
+    ///
+    /// # Errors
+    /// As [`LazyTensor::ones`].
     pub fn ones_as(&self) -> Result<LazyTensor, Error> {
         LazyTensor::ones(self.device(), self.sizes(), self.dtype())
     }
 
     /// Every element set to a number.
+    ///
+    /// # Errors
+    /// As [`LazyTensor::assign`].
     pub fn fill_(&self, value: impl Into<Scalar>) -> Result<(), Error> {
         self.assign(&LazyTensor::full(self.device(), self.sizes(), value, self.dtype())?)
     }
 
     /// Every element set to zero.
+    ///
+    /// # Errors
+    /// As [`LazyTensor::assign`].
     pub fn zero_(&self) -> Result<(), Error> {
         self.fill_(0i64)
     }

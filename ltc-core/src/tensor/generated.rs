@@ -8,6 +8,9 @@ use crate::Error;
 /// Operators of the table, by libtorch's names.
 impl LazyTensor {
     /// `_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn adaptive_avg_pool2d(&self, output_size: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreAdaptiveAvgPool2d);
         call.tensor(self);
@@ -16,6 +19,9 @@ impl LazyTensor {
     }
 
     /// `_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn adaptive_avg_pool2d_backward(&self, this: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreAdaptiveAvgPool2dBackward);
         call.tensor(self);
@@ -24,6 +30,9 @@ impl LazyTensor {
     }
 
     /// `_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log_softmax_kernel(&self, dim: i64, half_to_float: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreLogSoftmax);
         call.tensor(self);
@@ -33,6 +42,9 @@ impl LazyTensor {
     }
 
     /// `_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn log_softmax_backward_data(&self, output: &LazyTensor, dim: i64, input_dtype: DType) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreLogSoftmaxBackwardData);
         call.tensor(self);
@@ -43,6 +55,9 @@ impl LazyTensor {
     }
 
     /// `_softmax(Tensor self, int dim, bool half_to_float) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn softmax_kernel(&self, dim: i64, half_to_float: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreSoftmax);
         call.tensor(self);
@@ -52,6 +67,9 @@ impl LazyTensor {
     }
 
     /// `_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn softmax_backward_data(&self, output: &LazyTensor, dim: i64, input_dtype: DType) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnderscoreSoftmaxBackwardData);
         call.tensor(self);
@@ -62,6 +80,9 @@ impl LazyTensor {
     }
 
     /// `abs(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn abs(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Abs);
         call.tensor(self);
@@ -69,11 +90,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::abs`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::abs`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn abs_(&self) -> Result<(), Error> {
         self.store(&self.abs()?)
     }
 
     /// `acos(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn acos(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Acos);
         call.tensor(self);
@@ -81,11 +109,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::acos`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::acos`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn acos_(&self) -> Result<(), Error> {
         self.store(&self.acos()?)
     }
 
     /// `acosh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn acosh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Acosh);
         call.tensor(self);
@@ -93,11 +128,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::acosh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::acosh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn acosh_(&self) -> Result<(), Error> {
         self.store(&self.acosh()?)
     }
 
     /// `adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn adaptive_max_pool2d(&self, output_size: &[i64]) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::AdaptiveMaxPool2d);
         call.tensor(self);
@@ -106,6 +148,9 @@ impl LazyTensor {
     }
 
     /// `adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn adaptive_max_pool2d_backward(&self, this: &LazyTensor, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AdaptiveMaxPool2dBackward);
         call.tensor(self);
@@ -115,6 +160,9 @@ impl LazyTensor {
     }
 
     /// `adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn adaptive_max_pool3d(&self, output_size: &[i64]) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::AdaptiveMaxPool3d);
         call.tensor(self);
@@ -123,6 +171,9 @@ impl LazyTensor {
     }
 
     /// `adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn adaptive_max_pool3d_backward(&self, this: &LazyTensor, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AdaptiveMaxPool3dBackward);
         call.tensor(self);
@@ -132,11 +183,17 @@ impl LazyTensor {
     }
 
     /// `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::add_with`].
     pub fn add<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.add_with(other, AddOptions::default())
     }
 
     /// `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn add_with<'o>(&self, other: impl Into<Operand<'o>>, options: AddOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AddTensor);
         call.tensor(self);
@@ -146,16 +203,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::add`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::add`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn add_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.add(other)?)
     }
 
     /// `addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addbmm_with`].
     pub fn addbmm(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<LazyTensor, Error> {
         self.addbmm_with(batch1, batch2, AddbmmOptions::default())
     }
 
     /// `addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addbmm_with(&self, batch1: &LazyTensor, batch2: &LazyTensor, options: AddbmmOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addbmm);
         call.tensor(self);
@@ -167,16 +234,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addbmm`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addbmm`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addbmm_(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<(), Error> {
         self.store(&self.addbmm(batch1, batch2)?)
     }
 
     /// `addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addcdiv_with`].
     pub fn addcdiv<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.addcdiv_with(tensor1, tensor2, AddcdivOptions::default())
     }
 
     /// `addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addcdiv_with<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>, options: AddcdivOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addcdiv);
         call.tensor(self);
@@ -187,16 +264,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addcdiv`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addcdiv`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addcdiv_<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.addcdiv(tensor1, tensor2)?)
     }
 
     /// `addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addcmul_with`].
     pub fn addcmul<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.addcmul_with(tensor1, tensor2, AddcmulOptions::default())
     }
 
     /// `addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addcmul_with<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>, options: AddcmulOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addcmul);
         call.tensor(self);
@@ -207,16 +294,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addcmul`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addcmul`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addcmul_<'o>(&self, tensor1: impl Into<Operand<'o>>, tensor2: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.addcmul(tensor1, tensor2)?)
     }
 
     /// `addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addmm_with`].
     pub fn addmm(&self, mat1: &LazyTensor, mat2: &LazyTensor) -> Result<LazyTensor, Error> {
         self.addmm_with(mat1, mat2, AddmmOptions::default())
     }
 
     /// `addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addmm_with(&self, mat1: &LazyTensor, mat2: &LazyTensor, options: AddmmOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addmm);
         call.tensor(self);
@@ -228,16 +325,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addmm`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addmm`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addmm_(&self, mat1: &LazyTensor, mat2: &LazyTensor) -> Result<(), Error> {
         self.store(&self.addmm(mat1, mat2)?)
     }
 
     /// `addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addmv_with`].
     pub fn addmv(&self, mat: &LazyTensor, vec: &LazyTensor) -> Result<LazyTensor, Error> {
         self.addmv_with(mat, vec, AddmvOptions::default())
     }
 
     /// `addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addmv_with(&self, mat: &LazyTensor, vec: &LazyTensor, options: AddmvOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addmv);
         call.tensor(self);
@@ -249,16 +356,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addmv`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addmv`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addmv_(&self, mat: &LazyTensor, vec: &LazyTensor) -> Result<(), Error> {
         self.store(&self.addmv(mat, vec)?)
     }
 
     /// `addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addr_with`].
     pub fn addr(&self, vec1: &LazyTensor, vec2: &LazyTensor) -> Result<LazyTensor, Error> {
         self.addr_with(vec1, vec2, AddrOptions::default())
     }
 
     /// `addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn addr_with(&self, vec1: &LazyTensor, vec2: &LazyTensor, options: AddrOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Addr);
         call.tensor(self);
@@ -270,11 +387,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::addr`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::addr`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn addr_(&self, vec1: &LazyTensor, vec2: &LazyTensor) -> Result<(), Error> {
         self.store(&self.addr(vec1, vec2)?)
     }
 
     /// `alias_copy(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn alias_copy(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AliasCopy);
         call.tensor(self);
@@ -282,6 +406,9 @@ impl LazyTensor {
     }
 
     /// `all(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn all(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::All);
         call.tensor(self);
@@ -289,11 +416,17 @@ impl LazyTensor {
     }
 
     /// `all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::all_dim_with`].
     pub fn all_dim(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.all_dim_with(dim, AllDimOptions::default())
     }
 
     /// `all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn all_dim_with(&self, dim: i64, options: AllDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AllDim);
         call.tensor(self);
@@ -303,11 +436,17 @@ impl LazyTensor {
     }
 
     /// `all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::all_dims_with`].
     pub fn all_dims(&self) -> Result<LazyTensor, Error> {
         self.all_dims_with(AllDimsOptions::default())
     }
 
     /// `all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn all_dims_with(&self, options: AllDimsOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AllDims);
         call.tensor(self);
@@ -317,11 +456,17 @@ impl LazyTensor {
     }
 
     /// `amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::amax_with`].
     pub fn amax(&self) -> Result<LazyTensor, Error> {
         self.amax_with(AmaxOptions::default())
     }
 
     /// `amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn amax_with(&self, options: AmaxOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Amax);
         call.tensor(self);
@@ -331,11 +476,17 @@ impl LazyTensor {
     }
 
     /// `amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::amin_with`].
     pub fn amin(&self) -> Result<LazyTensor, Error> {
         self.amin_with(AminOptions::default())
     }
 
     /// `amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn amin_with(&self, options: AminOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Amin);
         call.tensor(self);
@@ -345,11 +496,17 @@ impl LazyTensor {
     }
 
     /// `aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::aminmax_with`].
     pub fn aminmax(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.aminmax_with(AminmaxOptions::default())
     }
 
     /// `aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn aminmax_with(&self, options: AminmaxOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Aminmax);
         call.tensor(self);
@@ -359,6 +516,9 @@ impl LazyTensor {
     }
 
     /// `any(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn any(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Any);
         call.tensor(self);
@@ -366,11 +526,17 @@ impl LazyTensor {
     }
 
     /// `any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::any_dim_with`].
     pub fn any_dim(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.any_dim_with(dim, AnyDimOptions::default())
     }
 
     /// `any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn any_dim_with(&self, dim: i64, options: AnyDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AnyDim);
         call.tensor(self);
@@ -380,11 +546,17 @@ impl LazyTensor {
     }
 
     /// `any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::any_dims_with`].
     pub fn any_dims(&self) -> Result<LazyTensor, Error> {
         self.any_dims_with(AnyDimsOptions::default())
     }
 
     /// `any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn any_dims_with(&self, options: AnyDimsOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AnyDims);
         call.tensor(self);
@@ -394,11 +566,17 @@ impl LazyTensor {
     }
 
     /// `argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::argmax_with`].
     pub fn argmax(&self) -> Result<LazyTensor, Error> {
         self.argmax_with(ArgmaxOptions::default())
     }
 
     /// `argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn argmax_with(&self, options: ArgmaxOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Argmax);
         call.tensor(self);
@@ -408,11 +586,17 @@ impl LazyTensor {
     }
 
     /// `argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::argmin_with`].
     pub fn argmin(&self) -> Result<LazyTensor, Error> {
         self.argmin_with(ArgminOptions::default())
     }
 
     /// `argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn argmin_with(&self, options: ArgminOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Argmin);
         call.tensor(self);
@@ -422,11 +606,17 @@ impl LazyTensor {
     }
 
     /// `as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::as_strided_copy_with`].
     pub fn as_strided_copy(&self, size: &[i64], stride: &[i64]) -> Result<LazyTensor, Error> {
         self.as_strided_copy_with(size, stride, AsStridedCopyOptions::default())
     }
 
     /// `as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn as_strided_copy_with(&self, size: &[i64], stride: &[i64], options: AsStridedCopyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AsStridedCopy);
         call.tensor(self);
@@ -437,11 +627,17 @@ impl LazyTensor {
     }
 
     /// `as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::as_strided_scatter_with`].
     pub fn as_strided_scatter(&self, src: &LazyTensor, size: &[i64], stride: &[i64]) -> Result<LazyTensor, Error> {
         self.as_strided_scatter_with(src, size, stride, AsStridedScatterOptions::default())
     }
 
     /// `as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn as_strided_scatter_with(&self, src: &LazyTensor, size: &[i64], stride: &[i64], options: AsStridedScatterOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AsStridedScatter);
         call.tensor(self);
@@ -453,6 +649,9 @@ impl LazyTensor {
     }
 
     /// `asin(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn asin(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Asin);
         call.tensor(self);
@@ -460,11 +659,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::asin`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::asin`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn asin_(&self) -> Result<(), Error> {
         self.store(&self.asin()?)
     }
 
     /// `asinh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn asinh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Asinh);
         call.tensor(self);
@@ -472,11 +678,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::asinh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::asinh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn asinh_(&self) -> Result<(), Error> {
         self.store(&self.asinh()?)
     }
 
     /// `atan(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn atan(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Atan);
         call.tensor(self);
@@ -484,11 +697,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::atan`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::atan`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn atan_(&self) -> Result<(), Error> {
         self.store(&self.atan()?)
     }
 
     /// `atan2(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn atan2<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Atan2);
         call.tensor(self);
@@ -497,11 +717,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::atan2`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::atan2`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn atan2_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.atan2(other)?)
     }
 
     /// `atanh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn atanh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Atanh);
         call.tensor(self);
@@ -509,16 +736,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::atanh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::atanh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn atanh_(&self) -> Result<(), Error> {
         self.store(&self.atanh()?)
     }
 
     /// `avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::avg_pool2d_with`].
     pub fn avg_pool2d(&self, kernel_size: &[i64]) -> Result<LazyTensor, Error> {
         self.avg_pool2d_with(kernel_size, AvgPool2dOptions::default())
     }
 
     /// `avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn avg_pool2d_with(&self, kernel_size: &[i64], options: AvgPool2dOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AvgPool2d);
         call.tensor(self);
@@ -532,6 +769,9 @@ impl LazyTensor {
     }
 
     /// `avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn avg_pool2d_backward(&self, this: &LazyTensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AvgPool2dBackward);
         call.tensor(self);
@@ -546,11 +786,17 @@ impl LazyTensor {
     }
 
     /// `avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::avg_pool3d_with`].
     pub fn avg_pool3d(&self, kernel_size: &[i64]) -> Result<LazyTensor, Error> {
         self.avg_pool3d_with(kernel_size, AvgPool3dOptions::default())
     }
 
     /// `avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn avg_pool3d_with(&self, kernel_size: &[i64], options: AvgPool3dOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AvgPool3d);
         call.tensor(self);
@@ -564,6 +810,9 @@ impl LazyTensor {
     }
 
     /// `avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn avg_pool3d_backward(&self, this: &LazyTensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::AvgPool3dBackward);
         call.tensor(self);
@@ -578,11 +827,17 @@ impl LazyTensor {
     }
 
     /// `baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::baddbmm_with`].
     pub fn baddbmm(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<LazyTensor, Error> {
         self.baddbmm_with(batch1, batch2, BaddbmmOptions::default())
     }
 
     /// `baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn baddbmm_with(&self, batch1: &LazyTensor, batch2: &LazyTensor, options: BaddbmmOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Baddbmm);
         call.tensor(self);
@@ -594,11 +849,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::baddbmm`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::baddbmm`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn baddbmm_(&self, batch1: &LazyTensor, batch2: &LazyTensor) -> Result<(), Error> {
         self.store(&self.baddbmm(batch1, batch2)?)
     }
 
     /// `bernoulli(Tensor self, *, Generator? generator=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn bernoulli(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Bernoulli);
         call.tensor(self);
@@ -607,6 +869,9 @@ impl LazyTensor {
     }
 
     /// `bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn bernoulli_p(&self, p: f64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BernoulliP);
         call.tensor(self);
@@ -616,16 +881,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bernoulli_p`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bernoulli_p`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bernoulli_p_(&self, p: f64) -> Result<(), Error> {
         self.store(&self.bernoulli_p(p)?)
     }
 
     /// `binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::binary_cross_entropy_with`].
     pub fn binary_cross_entropy(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.binary_cross_entropy_with(target, BinaryCrossEntropyOptions::default())
     }
 
     /// `binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn binary_cross_entropy_with(&self, target: &LazyTensor, options: BinaryCrossEntropyOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BinaryCrossEntropy);
         call.tensor(self);
@@ -636,11 +911,17 @@ impl LazyTensor {
     }
 
     /// `binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::binary_cross_entropy_backward_with`].
     pub fn binary_cross_entropy_backward(&self, this: &LazyTensor, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.binary_cross_entropy_backward_with(this, target, BinaryCrossEntropyBackwardOptions::default())
     }
 
     /// `binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn binary_cross_entropy_backward_with(&self, this: &LazyTensor, target: &LazyTensor, options: BinaryCrossEntropyBackwardOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BinaryCrossEntropyBackward);
         call.tensor(self);
@@ -652,11 +933,17 @@ impl LazyTensor {
     }
 
     /// `binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::binary_cross_entropy_with_logits_with`].
     pub fn binary_cross_entropy_with_logits(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.binary_cross_entropy_with_logits_with(target, BinaryCrossEntropyWithLogitsOptions::default())
     }
 
     /// `binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn binary_cross_entropy_with_logits_with(&self, target: &LazyTensor, options: BinaryCrossEntropyWithLogitsOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BinaryCrossEntropyWithLogits);
         call.tensor(self);
@@ -668,6 +955,9 @@ impl LazyTensor {
     }
 
     /// `bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bitwise_and<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseAndTensor);
         call.tensor(self);
@@ -676,11 +966,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_and`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_and`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_and_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.bitwise_and(other)?)
     }
 
     /// `bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bitwise_left_shift<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseLeftShiftTensor);
         call.tensor(self);
@@ -689,11 +986,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_left_shift`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_left_shift`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_left_shift_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.bitwise_left_shift(other)?)
     }
 
     /// `bitwise_not(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn bitwise_not(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseNot);
         call.tensor(self);
@@ -701,11 +1005,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_not`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_not`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_not_(&self) -> Result<(), Error> {
         self.store(&self.bitwise_not()?)
     }
 
     /// `bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bitwise_or<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseOrTensor);
         call.tensor(self);
@@ -714,11 +1025,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_or`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_or`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_or_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.bitwise_or(other)?)
     }
 
     /// `bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bitwise_right_shift<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseRightShiftTensor);
         call.tensor(self);
@@ -727,11 +1045,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_right_shift`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_right_shift`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_right_shift_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.bitwise_right_shift(other)?)
     }
 
     /// `bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bitwise_xor<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BitwiseXorTensor);
         call.tensor(self);
@@ -740,11 +1065,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::bitwise_xor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bitwise_xor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn bitwise_xor_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.bitwise_xor(other)?)
     }
 
     /// `block_diag(Tensor[] tensors) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, for tensors of several devices, and for none.
     pub fn block_diag(tensors: &[&LazyTensor]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BlockDiag);
         call.tensors(tensors);
@@ -752,6 +1084,9 @@ impl LazyTensor {
     }
 
     /// `bmm(Tensor self, Tensor mat2) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bmm(&self, mat2: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Bmm);
         call.tensor(self);
@@ -760,11 +1095,17 @@ impl LazyTensor {
     }
 
     /// `bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::bucketize_with`].
     pub fn bucketize(&self, boundaries: &LazyTensor) -> Result<LazyTensor, Error> {
         self.bucketize_with(boundaries, BucketizeOptions::default())
     }
 
     /// `bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn bucketize_with(&self, boundaries: &LazyTensor, options: BucketizeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::BucketizeTensor);
         call.tensor(self);
@@ -775,11 +1116,17 @@ impl LazyTensor {
     }
 
     /// `cat(Tensor[] tensors, int dim=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cat_with`].
     pub fn cat(tensors: &[&LazyTensor]) -> Result<LazyTensor, Error> {
         Self::cat_with(tensors, CatOptions::default())
     }
 
     /// `cat(Tensor[] tensors, int dim=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, for tensors of several devices, and for none.
     pub fn cat_with(tensors: &[&LazyTensor], options: CatOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cat);
         call.tensors(tensors);
@@ -788,6 +1135,9 @@ impl LazyTensor {
     }
 
     /// `ceil(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn ceil(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Ceil);
         call.tensor(self);
@@ -795,16 +1145,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::ceil`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::ceil`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn ceil_(&self) -> Result<(), Error> {
         self.store(&self.ceil()?)
     }
 
     /// `celu(Tensor self, Scalar alpha=1.0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::celu_with`].
     pub fn celu(&self) -> Result<LazyTensor, Error> {
         self.celu_with(CeluOptions::default())
     }
 
     /// `celu(Tensor self, Scalar alpha=1.0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn celu_with(&self, options: CeluOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Celu);
         call.tensor(self);
@@ -813,11 +1173,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::celu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::celu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn celu_(&self) -> Result<(), Error> {
         self.store(&self.celu()?)
     }
 
     /// `channel_shuffle(Tensor self, SymInt groups) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn channel_shuffle(&self, groups: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ChannelShuffle);
         call.tensor(self);
@@ -826,11 +1193,17 @@ impl LazyTensor {
     }
 
     /// `cholesky(Tensor self, bool upper=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cholesky_with`].
     pub fn cholesky(&self) -> Result<LazyTensor, Error> {
         self.cholesky_with(CholeskyOptions::default())
     }
 
     /// `cholesky(Tensor self, bool upper=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cholesky_with(&self, options: CholeskyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cholesky);
         call.tensor(self);
@@ -839,11 +1212,17 @@ impl LazyTensor {
     }
 
     /// `clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_with`].
     pub fn clamp(&self) -> Result<LazyTensor, Error> {
         self.clamp_with(ClampOptions::default())
     }
 
     /// `clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn clamp_with(&self, options: ClampOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Clamp);
         call.tensor(self);
@@ -853,16 +1232,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_(&self) -> Result<(), Error> {
         self.store(&self.clamp()?)
     }
 
     /// `clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_tensor_with`].
     pub fn clamp_tensor(&self) -> Result<LazyTensor, Error> {
         self.clamp_tensor_with(ClampTensorOptions::default())
     }
 
     /// `clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn clamp_tensor_with(&self, options: ClampTensorOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ClampTensor);
         call.tensor(self);
@@ -872,11 +1261,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp_tensor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_tensor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_tensor_(&self) -> Result<(), Error> {
         self.store(&self.clamp_tensor()?)
     }
 
     /// `clamp_max(Tensor self, Scalar max) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn clamp_max(&self, max: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ClampMax);
         call.tensor(self);
@@ -885,11 +1281,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp_max`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_max`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_max_(&self, max: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.clamp_max(max)?)
     }
 
     /// `clamp_max.Tensor(Tensor self, Tensor max) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn clamp_max_tensor<'o>(&self, max: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ClampMaxTensor);
         call.tensor(self);
@@ -898,11 +1301,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp_max_tensor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_max_tensor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_max_tensor_<'o>(&self, max: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.clamp_max_tensor(max)?)
     }
 
     /// `clamp_min(Tensor self, Scalar min) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn clamp_min(&self, min: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ClampMin);
         call.tensor(self);
@@ -911,11 +1321,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp_min`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_min`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_min_(&self, min: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.clamp_min(min)?)
     }
 
     /// `clamp_min.Tensor(Tensor self, Tensor min) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn clamp_min_tensor<'o>(&self, min: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ClampMinTensor);
         call.tensor(self);
@@ -924,11 +1341,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::clamp_min_tensor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::clamp_min_tensor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn clamp_min_tensor_<'o>(&self, min: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.clamp_min_tensor(min)?)
     }
 
     /// `col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn col2im(&self, output_size: &[i64], kernel_size: &[i64], dilation: &[i64], padding: &[i64], stride: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Col2im);
         call.tensor(self);
@@ -941,11 +1365,17 @@ impl LazyTensor {
     }
 
     /// `constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::constant_pad_nd_with`].
     pub fn constant_pad_nd(&self, pad: &[i64]) -> Result<LazyTensor, Error> {
         self.constant_pad_nd_with(pad, ConstantPadNdOptions::default())
     }
 
     /// `constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn constant_pad_nd_with(&self, pad: &[i64], options: ConstantPadNdOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ConstantPadNd);
         call.tensor(self);
@@ -955,6 +1385,9 @@ impl LazyTensor {
     }
 
     /// `convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn convolution(&self, weight: &LazyTensor, bias: Option<&LazyTensor>, stride: &[i64], padding: &[i64], dilation: &[i64], transposed: bool, output_padding: &[i64], groups: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Convolution);
         call.tensor(self);
@@ -970,6 +1403,9 @@ impl LazyTensor {
     }
 
     /// `convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn convolution_backward(&self, input: &LazyTensor, weight: &LazyTensor, bias_sizes: Option<&[i64]>, stride: &[i64], padding: &[i64], dilation: &[i64], transposed: bool, output_padding: &[i64], groups: i64, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::ConvolutionBackward);
         call.tensor(self);
@@ -987,6 +1423,9 @@ impl LazyTensor {
     }
 
     /// `copysign.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn copysign<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::CopysignTensor);
         call.tensor(self);
@@ -995,11 +1434,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::copysign`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::copysign`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn copysign_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.copysign(other)?)
     }
 
     /// `cos(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cos(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cos);
         call.tensor(self);
@@ -1007,11 +1453,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::cos`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cos`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn cos_(&self) -> Result<(), Error> {
         self.store(&self.cos()?)
     }
 
     /// `cosh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cosh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cosh);
         call.tensor(self);
@@ -1019,11 +1472,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::cosh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cosh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn cosh_(&self) -> Result<(), Error> {
         self.store(&self.cosh()?)
     }
 
     /// `count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn count_nonzero(&self, dim: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::CountNonzeroDimIntList);
         call.tensor(self);
@@ -1032,6 +1492,9 @@ impl LazyTensor {
     }
 
     /// `cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cummax(&self, dim: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Cummax);
         call.tensor(self);
@@ -1040,6 +1503,9 @@ impl LazyTensor {
     }
 
     /// `cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cummin(&self, dim: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Cummin);
         call.tensor(self);
@@ -1048,11 +1514,17 @@ impl LazyTensor {
     }
 
     /// `cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cumprod_with`].
     pub fn cumprod(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.cumprod_with(dim, CumprodOptions::default())
     }
 
     /// `cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cumprod_with(&self, dim: i64, options: CumprodOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cumprod);
         call.tensor(self);
@@ -1062,16 +1534,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::cumprod`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cumprod`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn cumprod_(&self, dim: i64) -> Result<(), Error> {
         self.store(&self.cumprod(dim)?)
     }
 
     /// `cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cumsum_with`].
     pub fn cumsum(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.cumsum_with(dim, CumsumOptions::default())
     }
 
     /// `cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn cumsum_with(&self, dim: i64, options: CumsumOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Cumsum);
         call.tensor(self);
@@ -1081,11 +1563,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::cumsum`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::cumsum`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn cumsum_(&self, dim: i64) -> Result<(), Error> {
         self.store(&self.cumsum(dim)?)
     }
 
     /// `deg2rad(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn deg2rad(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Deg2rad);
         call.tensor(self);
@@ -1093,11 +1582,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::deg2rad`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::deg2rad`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn deg2rad_(&self) -> Result<(), Error> {
         self.store(&self.deg2rad()?)
     }
 
     /// `detach_copy(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn detach_copy(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DetachCopy);
         call.tensor(self);
@@ -1105,11 +1601,17 @@ impl LazyTensor {
     }
 
     /// `diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::diag_embed_with`].
     pub fn diag_embed(&self) -> Result<LazyTensor, Error> {
         self.diag_embed_with(DiagEmbedOptions::default())
     }
 
     /// `diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn diag_embed_with(&self, options: DiagEmbedOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DiagEmbed);
         call.tensor(self);
@@ -1120,6 +1622,9 @@ impl LazyTensor {
     }
 
     /// `diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn diagonal_backward(&self, input_sizes: &[i64], offset: i64, dim1: i64, dim2: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DiagonalBackward);
         call.tensor(self);
@@ -1131,11 +1636,17 @@ impl LazyTensor {
     }
 
     /// `diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::diagonal_copy_with`].
     pub fn diagonal_copy(&self) -> Result<LazyTensor, Error> {
         self.diagonal_copy_with(DiagonalCopyOptions::default())
     }
 
     /// `diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn diagonal_copy_with(&self, options: DiagonalCopyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DiagonalCopy);
         call.tensor(self);
@@ -1146,11 +1657,17 @@ impl LazyTensor {
     }
 
     /// `diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::diagonal_scatter_with`].
     pub fn diagonal_scatter(&self, src: &LazyTensor) -> Result<LazyTensor, Error> {
         self.diagonal_scatter_with(src, DiagonalScatterOptions::default())
     }
 
     /// `diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn diagonal_scatter_with(&self, src: &LazyTensor, options: DiagonalScatterOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DiagonalScatter);
         call.tensor(self);
@@ -1162,6 +1679,9 @@ impl LazyTensor {
     }
 
     /// `digamma(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn digamma(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Digamma);
         call.tensor(self);
@@ -1169,11 +1689,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::digamma`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::digamma`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn digamma_(&self) -> Result<(), Error> {
         self.store(&self.digamma()?)
     }
 
     /// `div.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn div<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DivTensor);
         call.tensor(self);
@@ -1182,11 +1709,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::div`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::div`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn div_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.div(other)?)
     }
 
     /// `div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn div_mode<'o>(&self, other: impl Into<Operand<'o>>, rounding_mode: Option<&str>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::DivTensorMode);
         call.tensor(self);
@@ -1196,11 +1730,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::div_mode`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::div_mode`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn div_mode_<'o>(&self, other: impl Into<Operand<'o>>, rounding_mode: Option<&str>) -> Result<(), Error> {
         self.store(&self.div_mode(other, rounding_mode)?)
     }
 
     /// `dot(Tensor self, Tensor tensor) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn dot(&self, tensor: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Dot);
         call.tensor(self);
@@ -1209,11 +1750,17 @@ impl LazyTensor {
     }
 
     /// `elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::elu_with`].
     pub fn elu(&self) -> Result<LazyTensor, Error> {
         self.elu_with(EluOptions::default())
     }
 
     /// `elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn elu_with(&self, options: EluOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Elu);
         call.tensor(self);
@@ -1224,11 +1771,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::elu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::elu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn elu_(&self) -> Result<(), Error> {
         self.store(&self.elu()?)
     }
 
     /// `elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn elu_backward<'o>(&self, alpha: impl Into<Scalar>, scale: impl Into<Scalar>, input_scale: impl Into<Scalar>, is_result: bool, self_or_result: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::EluBackward);
         call.tensor(self);
@@ -1241,11 +1795,17 @@ impl LazyTensor {
     }
 
     /// `embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::embedding_with`].
     pub fn embedding(&self, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         self.embedding_with(indices, EmbeddingOptions::default())
     }
 
     /// `embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn embedding_with(&self, indices: &LazyTensor, options: EmbeddingOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Embedding);
         call.tensor(self);
@@ -1257,6 +1817,9 @@ impl LazyTensor {
     }
 
     /// `embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn embedding_dense_backward(&self, indices: &LazyTensor, num_weights: i64, padding_idx: i64, scale_grad_by_freq: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::EmbeddingDenseBackward);
         call.tensor(self);
@@ -1268,11 +1831,17 @@ impl LazyTensor {
     }
 
     /// `empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::empty_like_with`].
     pub fn empty_like(&self) -> Result<LazyTensor, Error> {
         self.empty_like_with(EmptyLikeOptions::default())
     }
 
     /// `empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn empty_like_with(&self, options: EmptyLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::EmptyLike);
         call.tensor(self);
@@ -1285,6 +1854,9 @@ impl LazyTensor {
     }
 
     /// `eq.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn eq<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::EqTensor);
         call.tensor(self);
@@ -1293,11 +1865,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::eq`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::eq`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn eq_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.eq(other)?)
     }
 
     /// `erf(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn erf(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Erf);
         call.tensor(self);
@@ -1305,11 +1884,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::erf`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::erf`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn erf_(&self) -> Result<(), Error> {
         self.store(&self.erf()?)
     }
 
     /// `erfc(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn erfc(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Erfc);
         call.tensor(self);
@@ -1317,11 +1903,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::erfc`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::erfc`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn erfc_(&self) -> Result<(), Error> {
         self.store(&self.erfc()?)
     }
 
     /// `erfinv(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn erfinv(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Erfinv);
         call.tensor(self);
@@ -1329,11 +1922,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::erfinv`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::erfinv`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn erfinv_(&self) -> Result<(), Error> {
         self.store(&self.erfinv()?)
     }
 
     /// `exp(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn exp(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Exp);
         call.tensor(self);
@@ -1341,11 +1941,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::exp`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::exp`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn exp_(&self) -> Result<(), Error> {
         self.store(&self.exp()?)
     }
 
     /// `exp2(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn exp2(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Exp2);
         call.tensor(self);
@@ -1353,16 +1960,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::exp2`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::exp2`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn exp2_(&self) -> Result<(), Error> {
         self.store(&self.exp2()?)
     }
 
     /// `expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::expand_copy_with`].
     pub fn expand_copy(&self, size: &[i64]) -> Result<LazyTensor, Error> {
         self.expand_copy_with(size, ExpandCopyOptions::default())
     }
 
     /// `expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn expand_copy_with(&self, size: &[i64], options: ExpandCopyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ExpandCopy);
         call.tensor(self);
@@ -1372,6 +1989,9 @@ impl LazyTensor {
     }
 
     /// `expm1(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn expm1(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Expm1);
         call.tensor(self);
@@ -1379,11 +1999,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::expm1`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::expm1`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn expm1_(&self) -> Result<(), Error> {
         self.store(&self.expm1()?)
     }
 
     /// `flip(Tensor self, int[] dims) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn flip(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Flip);
         call.tensor(self);
@@ -1392,6 +2019,9 @@ impl LazyTensor {
     }
 
     /// `floor(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn floor(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Floor);
         call.tensor(self);
@@ -1399,11 +2029,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::floor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::floor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn floor_(&self) -> Result<(), Error> {
         self.store(&self.floor()?)
     }
 
     /// `floor_divide(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn floor_divide<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::FloorDivide);
         call.tensor(self);
@@ -1412,11 +2049,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::floor_divide`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::floor_divide`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn floor_divide_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.floor_divide(other)?)
     }
 
     /// `fmax(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn fmax<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Fmax);
         call.tensor(self);
@@ -1425,6 +2069,9 @@ impl LazyTensor {
     }
 
     /// `fmin(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn fmin<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Fmin);
         call.tensor(self);
@@ -1433,6 +2080,9 @@ impl LazyTensor {
     }
 
     /// `fmod.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn fmod<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::FmodTensor);
         call.tensor(self);
@@ -1441,11 +2091,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::fmod`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::fmod`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn fmod_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.fmod(other)?)
     }
 
     /// `frac(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn frac(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Frac);
         call.tensor(self);
@@ -1453,16 +2110,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::frac`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::frac`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn frac_(&self) -> Result<(), Error> {
         self.store(&self.frac()?)
     }
 
     /// `full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::full_like_with`].
     pub fn full_like(&self, fill_value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         self.full_like_with(fill_value, FullLikeOptions::default())
     }
 
     /// `full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn full_like_with(&self, fill_value: impl Into<Scalar>, options: FullLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::FullLike);
         call.tensor(self);
@@ -1476,11 +2143,17 @@ impl LazyTensor {
     }
 
     /// `gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gather_with`].
     pub fn gather(&self, dim: i64, index: &LazyTensor) -> Result<LazyTensor, Error> {
         self.gather_with(dim, index, GatherOptions::default())
     }
 
     /// `gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn gather_with(&self, dim: i64, index: &LazyTensor, options: GatherOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Gather);
         call.tensor(self);
@@ -1491,6 +2164,9 @@ impl LazyTensor {
     }
 
     /// `gcd(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn gcd<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Gcd);
         call.tensor(self);
@@ -1499,11 +2175,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::gcd`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gcd`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn gcd_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.gcd(other)?)
     }
 
     /// `ge.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn ge<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GeTensor);
         call.tensor(self);
@@ -1512,16 +2195,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::ge`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::ge`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn ge_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.ge(other)?)
     }
 
     /// `gelu(Tensor self, *, str approximate='none') -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gelu_with`].
     pub fn gelu(&self) -> Result<LazyTensor, Error> {
         self.gelu_with(GeluOptions::default())
     }
 
     /// `gelu(Tensor self, *, str approximate='none') -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn gelu_with(&self, options: GeluOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Gelu);
         call.tensor(self);
@@ -1530,16 +2223,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::gelu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gelu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn gelu_(&self) -> Result<(), Error> {
         self.store(&self.gelu()?)
     }
 
     /// `gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gelu_backward_with`].
     pub fn gelu_backward<'o>(&self, this: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.gelu_backward_with(this, GeluBackwardOptions::default())
     }
 
     /// `gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn gelu_backward_with<'o>(&self, this: impl Into<Operand<'o>>, options: GeluBackwardOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GeluBackward);
         call.tensor(self);
@@ -1549,11 +2252,17 @@ impl LazyTensor {
     }
 
     /// `glu(Tensor self, int dim=-1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::glu_with`].
     pub fn glu(&self) -> Result<LazyTensor, Error> {
         self.glu_with(GluOptions::default())
     }
 
     /// `glu(Tensor self, int dim=-1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn glu_with(&self, options: GluOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Glu);
         call.tensor(self);
@@ -1562,6 +2271,9 @@ impl LazyTensor {
     }
 
     /// `glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn glu_backward(&self, this: &LazyTensor, dim: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GluBackward);
         call.tensor(self);
@@ -1571,6 +2283,9 @@ impl LazyTensor {
     }
 
     /// `glu_jvp(Tensor glu, Tensor x, Tensor dx, int dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn glu_jvp(&self, x: &LazyTensor, dx: &LazyTensor, dim: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GluJvp);
         call.tensor(self);
@@ -1581,6 +2296,9 @@ impl LazyTensor {
     }
 
     /// `grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn grid_sampler_2d(&self, grid: &LazyTensor, interpolation_mode: i64, padding_mode: i64, align_corners: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GridSampler2d);
         call.tensor(self);
@@ -1592,6 +2310,9 @@ impl LazyTensor {
     }
 
     /// `grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn grid_sampler_2d_backward(&self, input: &LazyTensor, grid: &LazyTensor, interpolation_mode: i64, padding_mode: i64, align_corners: bool, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::GridSampler2dBackward);
         call.tensor(self);
@@ -1605,6 +2326,9 @@ impl LazyTensor {
     }
 
     /// `grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn grid_sampler_3d(&self, grid: &LazyTensor, interpolation_mode: i64, padding_mode: i64, align_corners: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GridSampler3d);
         call.tensor(self);
@@ -1616,6 +2340,9 @@ impl LazyTensor {
     }
 
     /// `grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn grid_sampler_3d_backward(&self, input: &LazyTensor, grid: &LazyTensor, interpolation_mode: i64, padding_mode: i64, align_corners: bool, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::GridSampler3dBackward);
         call.tensor(self);
@@ -1629,6 +2356,9 @@ impl LazyTensor {
     }
 
     /// `gt.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn gt<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::GtTensor);
         call.tensor(self);
@@ -1637,16 +2367,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::gt`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::gt`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn gt_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.gt(other)?)
     }
 
     /// `hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hardshrink_with`].
     pub fn hardshrink(&self) -> Result<LazyTensor, Error> {
         self.hardshrink_with(HardshrinkOptions::default())
     }
 
     /// `hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn hardshrink_with(&self, options: HardshrinkOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Hardshrink);
         call.tensor(self);
@@ -1655,6 +2395,9 @@ impl LazyTensor {
     }
 
     /// `hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn hardshrink_backward<'o>(&self, this: impl Into<Operand<'o>>, lambd: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HardshrinkBackward);
         call.tensor(self);
@@ -1664,6 +2407,9 @@ impl LazyTensor {
     }
 
     /// `hardsigmoid(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn hardsigmoid(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Hardsigmoid);
         call.tensor(self);
@@ -1671,11 +2417,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::hardsigmoid`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hardsigmoid`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn hardsigmoid_(&self) -> Result<(), Error> {
         self.store(&self.hardsigmoid()?)
     }
 
     /// `hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn hardsigmoid_backward<'o>(&self, this: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HardsigmoidBackward);
         call.tensor(self);
@@ -1684,6 +2437,9 @@ impl LazyTensor {
     }
 
     /// `hardswish(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn hardswish(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Hardswish);
         call.tensor(self);
@@ -1691,11 +2447,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::hardswish`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hardswish`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn hardswish_(&self) -> Result<(), Error> {
         self.store(&self.hardswish()?)
     }
 
     /// `hardswish_backward(Tensor grad_output, Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn hardswish_backward<'o>(&self, this: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HardswishBackward);
         call.tensor(self);
@@ -1704,11 +2467,17 @@ impl LazyTensor {
     }
 
     /// `hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hardtanh_with`].
     pub fn hardtanh(&self) -> Result<LazyTensor, Error> {
         self.hardtanh_with(HardtanhOptions::default())
     }
 
     /// `hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn hardtanh_with(&self, options: HardtanhOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Hardtanh);
         call.tensor(self);
@@ -1718,11 +2487,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::hardtanh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hardtanh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn hardtanh_(&self) -> Result<(), Error> {
         self.store(&self.hardtanh()?)
     }
 
     /// `hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn hardtanh_backward<'o>(&self, this: impl Into<Operand<'o>>, min_val: impl Into<Scalar>, max_val: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HardtanhBackward);
         call.tensor(self);
@@ -1733,6 +2509,9 @@ impl LazyTensor {
     }
 
     /// `heaviside(Tensor self, Tensor values) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn heaviside<'o>(&self, values: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Heaviside);
         call.tensor(self);
@@ -1741,16 +2520,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::heaviside`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::heaviside`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn heaviside_<'o>(&self, values: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.heaviside(values)?)
     }
 
     /// `histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::histc_with`].
     pub fn histc(&self) -> Result<LazyTensor, Error> {
         self.histc_with(HistcOptions::default())
     }
 
     /// `histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn histc_with(&self, options: HistcOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Histc);
         call.tensor(self);
@@ -1761,11 +2550,17 @@ impl LazyTensor {
     }
 
     /// `huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::huber_loss_with`].
     pub fn huber_loss(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.huber_loss_with(target, HuberLossOptions::default())
     }
 
     /// `huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn huber_loss_with(&self, target: &LazyTensor, options: HuberLossOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HuberLoss);
         call.tensor(self);
@@ -1776,6 +2571,9 @@ impl LazyTensor {
     }
 
     /// `huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn huber_loss_backward(&self, this: &LazyTensor, target: &LazyTensor, reduction: i64, delta: f64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::HuberLossBackward);
         call.tensor(self);
@@ -1787,6 +2585,9 @@ impl LazyTensor {
     }
 
     /// `hypot(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn hypot<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Hypot);
         call.tensor(self);
@@ -1795,11 +2596,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::hypot`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::hypot`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn hypot_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.hypot(other)?)
     }
 
     /// `i0(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn i0(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::I0);
         call.tensor(self);
@@ -1807,11 +2615,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::i0`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::i0`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn i0_(&self) -> Result<(), Error> {
         self.store(&self.i0()?)
     }
 
     /// `im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn im2col(&self, kernel_size: &[i64], dilation: &[i64], padding: &[i64], stride: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Im2col);
         call.tensor(self);
@@ -1823,6 +2638,9 @@ impl LazyTensor {
     }
 
     /// `index.Tensor(Tensor self, Tensor?[] indices) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index(&self, indices: &[Option<&LazyTensor>]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexTensor);
         call.tensor(self);
@@ -1831,11 +2649,17 @@ impl LazyTensor {
     }
 
     /// `index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_add_with`].
     pub fn index_add(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<LazyTensor, Error> {
         self.index_add_with(dim, index, source, IndexAddOptions::default())
     }
 
     /// `index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index_add_with(&self, dim: i64, index: &LazyTensor, source: &LazyTensor, options: IndexAddOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexAdd);
         call.tensor(self);
@@ -1847,11 +2671,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::index_add`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_add`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn index_add_(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
         self.store(&self.index_add(dim, index, source)?)
     }
 
     /// `index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index_copy(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexCopy);
         call.tensor(self);
@@ -1862,11 +2693,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::index_copy`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_copy`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn index_copy_(&self, dim: i64, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
         self.store(&self.index_copy(dim, index, source)?)
     }
 
     /// `index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index_fill(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexFillIntScalar);
         call.tensor(self);
@@ -1877,16 +2715,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::index_fill`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_fill`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn index_fill_(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.index_fill(dim, index, value)?)
     }
 
     /// `index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_put_with`].
     pub fn index_put(&self, indices: &[Option<&LazyTensor>], values: &LazyTensor) -> Result<LazyTensor, Error> {
         self.index_put_with(indices, values, IndexPutOptions::default())
     }
 
     /// `index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index_put_with(&self, indices: &[Option<&LazyTensor>], values: &LazyTensor, options: IndexPutOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexPut);
         call.tensor(self);
@@ -1897,11 +2745,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::index_put`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::index_put`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn index_put_(&self, indices: &[Option<&LazyTensor>], values: &LazyTensor) -> Result<(), Error> {
         self.store(&self.index_put(indices, values)?)
     }
 
     /// `index_select(Tensor self, int dim, Tensor index) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn index_select(&self, dim: i64, index: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::IndexSelect);
         call.tensor(self);
@@ -1911,6 +2766,9 @@ impl LazyTensor {
     }
 
     /// `inverse(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn inverse(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Inverse);
         call.tensor(self);
@@ -1918,6 +2776,9 @@ impl LazyTensor {
     }
 
     /// `isinf(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn isinf(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Isinf);
         call.tensor(self);
@@ -1925,6 +2786,9 @@ impl LazyTensor {
     }
 
     /// `isnan(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn isnan(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Isnan);
         call.tensor(self);
@@ -1932,6 +2796,9 @@ impl LazyTensor {
     }
 
     /// `isneginf(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn isneginf(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Isneginf);
         call.tensor(self);
@@ -1939,6 +2806,9 @@ impl LazyTensor {
     }
 
     /// `isposinf(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn isposinf(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Isposinf);
         call.tensor(self);
@@ -1946,11 +2816,17 @@ impl LazyTensor {
     }
 
     /// `kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::kthvalue_with`].
     pub fn kthvalue(&self, k: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         self.kthvalue_with(k, KthvalueOptions::default())
     }
 
     /// `kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn kthvalue_with(&self, k: i64, options: KthvalueOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Kthvalue);
         call.tensor(self);
@@ -1961,6 +2837,9 @@ impl LazyTensor {
     }
 
     /// `lcm(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn lcm<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Lcm);
         call.tensor(self);
@@ -1969,11 +2848,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::lcm`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::lcm`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn lcm_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.lcm(other)?)
     }
 
     /// `le.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn le<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LeTensor);
         call.tensor(self);
@@ -1982,16 +2868,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::le`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::le`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn le_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.le(other)?)
     }
 
     /// `leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::leaky_relu_with`].
     pub fn leaky_relu(&self) -> Result<LazyTensor, Error> {
         self.leaky_relu_with(LeakyReluOptions::default())
     }
 
     /// `leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn leaky_relu_with(&self, options: LeakyReluOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LeakyRelu);
         call.tensor(self);
@@ -2000,11 +2896,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::leaky_relu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::leaky_relu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn leaky_relu_(&self) -> Result<(), Error> {
         self.store(&self.leaky_relu()?)
     }
 
     /// `leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn leaky_relu_backward<'o>(&self, this: impl Into<Operand<'o>>, negative_slope: impl Into<Scalar>, self_is_result: bool) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LeakyReluBackward);
         call.tensor(self);
@@ -2015,6 +2918,9 @@ impl LazyTensor {
     }
 
     /// `lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn lerp_scalar<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LerpScalar);
         call.tensor(self);
@@ -2024,11 +2930,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::lerp_scalar`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::lerp_scalar`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn lerp_scalar_<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.lerp_scalar(end, weight)?)
     }
 
     /// `lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn lerp<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LerpTensor);
         call.tensor(self);
@@ -2038,11 +2951,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::lerp`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::lerp`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn lerp_<'o>(&self, end: impl Into<Operand<'o>>, weight: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.lerp(end, weight)?)
     }
 
     /// `lgamma(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn lgamma(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Lgamma);
         call.tensor(self);
@@ -2050,16 +2970,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::lgamma`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::lgamma`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn lgamma_(&self) -> Result<(), Error> {
         self.store(&self.lgamma()?)
     }
 
     /// `linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_cholesky_ex_with`].
     pub fn linalg_cholesky_ex(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.linalg_cholesky_ex_with(LinalgCholeskyExOptions::default())
     }
 
     /// `linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn linalg_cholesky_ex_with(&self, options: LinalgCholeskyExOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::LinalgCholeskyEx);
         call.tensor(self);
@@ -2069,11 +2999,17 @@ impl LazyTensor {
     }
 
     /// `linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_cross_with`].
     pub fn linalg_cross(&self, other: &LazyTensor) -> Result<LazyTensor, Error> {
         self.linalg_cross_with(other, LinalgCrossOptions::default())
     }
 
     /// `linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn linalg_cross_with(&self, other: &LazyTensor, options: LinalgCrossOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LinalgCross);
         call.tensor(self);
@@ -2083,11 +3019,17 @@ impl LazyTensor {
     }
 
     /// `linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_inv_ex_with`].
     pub fn linalg_inv_ex(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.linalg_inv_ex_with(LinalgInvExOptions::default())
     }
 
     /// `linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn linalg_inv_ex_with(&self, options: LinalgInvExOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::LinalgInvEx);
         call.tensor(self);
@@ -2096,11 +3038,17 @@ impl LazyTensor {
     }
 
     /// `linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_lu_factor_ex_with`].
     pub fn linalg_lu_factor_ex(&self) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         self.linalg_lu_factor_ex_with(LinalgLuFactorExOptions::default())
     }
 
     /// `linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn linalg_lu_factor_ex_with(&self, options: LinalgLuFactorExOptions) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::LinalgLuFactorEx);
         call.tensor(self);
@@ -2110,11 +3058,17 @@ impl LazyTensor {
     }
 
     /// `linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_pinv_with`].
     pub fn linalg_pinv(&self) -> Result<LazyTensor, Error> {
         self.linalg_pinv_with(LinalgPinvOptions::default())
     }
 
     /// `linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn linalg_pinv_with(&self, options: LinalgPinvOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LinalgPinvAtolRtolTensor);
         call.tensor(self);
@@ -2125,11 +3079,17 @@ impl LazyTensor {
     }
 
     /// `linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_qr_with`].
     pub fn linalg_qr(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.linalg_qr_with(LinalgQrOptions::default())
     }
 
     /// `linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn linalg_qr_with(&self, options: LinalgQrOptions<'_>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::LinalgQr);
         call.tensor(self);
@@ -2138,11 +3098,17 @@ impl LazyTensor {
     }
 
     /// `linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_solve_triangular_with`].
     pub fn linalg_solve_triangular(&self, b: &LazyTensor, upper: bool) -> Result<LazyTensor, Error> {
         self.linalg_solve_triangular_with(b, upper, LinalgSolveTriangularOptions::default())
     }
 
     /// `linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn linalg_solve_triangular_with(&self, b: &LazyTensor, upper: bool, options: LinalgSolveTriangularOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LinalgSolveTriangular);
         call.tensor(self);
@@ -2154,11 +3120,17 @@ impl LazyTensor {
     }
 
     /// `linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::linalg_vector_norm_with`].
     pub fn linalg_vector_norm(&self) -> Result<LazyTensor, Error> {
         self.linalg_vector_norm_with(LinalgVectorNormOptions::default())
     }
 
     /// `linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn linalg_vector_norm_with(&self, options: LinalgVectorNormOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LinalgVectorNorm);
         call.tensor(self);
@@ -2170,6 +3142,9 @@ impl LazyTensor {
     }
 
     /// `log(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Log);
         call.tensor(self);
@@ -2177,11 +3152,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::log`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::log`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn log_(&self) -> Result<(), Error> {
         self.store(&self.log()?)
     }
 
     /// `log10(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log10(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Log10);
         call.tensor(self);
@@ -2189,11 +3171,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::log10`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::log10`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn log10_(&self) -> Result<(), Error> {
         self.store(&self.log10()?)
     }
 
     /// `log1p(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log1p(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Log1p);
         call.tensor(self);
@@ -2201,11 +3190,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::log1p`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::log1p`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn log1p_(&self) -> Result<(), Error> {
         self.store(&self.log1p()?)
     }
 
     /// `log2(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log2(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Log2);
         call.tensor(self);
@@ -2213,11 +3209,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::log2`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::log2`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn log2_(&self) -> Result<(), Error> {
         self.store(&self.log2()?)
     }
 
     /// `log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn log_sigmoid_forward(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::LogSigmoidForward);
         call.tensor(self);
@@ -2225,6 +3228,9 @@ impl LazyTensor {
     }
 
     /// `logaddexp(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logaddexp<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logaddexp);
         call.tensor(self);
@@ -2233,6 +3239,9 @@ impl LazyTensor {
     }
 
     /// `logaddexp2(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logaddexp2<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logaddexp2);
         call.tensor(self);
@@ -2241,6 +3250,9 @@ impl LazyTensor {
     }
 
     /// `logcumsumexp(Tensor self, int dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn logcumsumexp(&self, dim: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logcumsumexp);
         call.tensor(self);
@@ -2249,6 +3261,9 @@ impl LazyTensor {
     }
 
     /// `logdet(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn logdet(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logdet);
         call.tensor(self);
@@ -2256,6 +3271,9 @@ impl LazyTensor {
     }
 
     /// `logical_and(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logical_and<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LogicalAnd);
         call.tensor(self);
@@ -2264,11 +3282,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::logical_and`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logical_and`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn logical_and_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.logical_and(other)?)
     }
 
     /// `logical_not(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn logical_not(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LogicalNot);
         call.tensor(self);
@@ -2276,11 +3301,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::logical_not`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logical_not`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn logical_not_(&self) -> Result<(), Error> {
         self.store(&self.logical_not()?)
     }
 
     /// `logical_or(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logical_or<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LogicalOr);
         call.tensor(self);
@@ -2289,11 +3321,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::logical_or`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logical_or`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn logical_or_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.logical_or(other)?)
     }
 
     /// `logical_xor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logical_xor<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LogicalXor);
         call.tensor(self);
@@ -2302,16 +3341,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::logical_xor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logical_xor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn logical_xor_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.logical_xor(other)?)
     }
 
     /// `logit(Tensor self, float? eps=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logit_with`].
     pub fn logit(&self) -> Result<LazyTensor, Error> {
         self.logit_with(LogitOptions::default())
     }
 
     /// `logit(Tensor self, float? eps=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn logit_with(&self, options: LogitOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logit);
         call.tensor(self);
@@ -2320,16 +3369,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::logit`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logit`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn logit_(&self) -> Result<(), Error> {
         self.store(&self.logit()?)
     }
 
     /// `logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logit_backward_with`].
     pub fn logit_backward<'o>(&self, this: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.logit_backward_with(this, LogitBackwardOptions::default())
     }
 
     /// `logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn logit_backward_with<'o>(&self, this: impl Into<Operand<'o>>, options: LogitBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LogitBackward);
         call.tensor(self);
@@ -2339,11 +3398,17 @@ impl LazyTensor {
     }
 
     /// `logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::logsumexp_with`].
     pub fn logsumexp(&self, dim: &[i64]) -> Result<LazyTensor, Error> {
         self.logsumexp_with(dim, LogsumexpOptions::default())
     }
 
     /// `logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn logsumexp_with(&self, dim: &[i64], options: LogsumexpOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Logsumexp);
         call.tensor(self);
@@ -2353,6 +3418,9 @@ impl LazyTensor {
     }
 
     /// `lt.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn lt<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::LtTensor);
         call.tensor(self);
@@ -2361,11 +3429,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::lt`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::lt`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn lt_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.lt(other)?)
     }
 
     /// `masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn masked_fill<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaskedFillScalar);
         call.tensor(self);
@@ -2375,11 +3450,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::masked_fill`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::masked_fill`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn masked_fill_<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.masked_fill(mask, value)?)
     }
 
     /// `masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn masked_fill_tensor<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaskedFillTensor);
         call.tensor(self);
@@ -2389,11 +3471,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::masked_fill_tensor`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::masked_fill_tensor`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn masked_fill_tensor_<'o>(&self, mask: impl Into<Operand<'o>>, value: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.masked_fill_tensor(mask, value)?)
     }
 
     /// `masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn masked_scatter(&self, mask: &LazyTensor, source: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaskedScatter);
         call.tensor(self);
@@ -2403,11 +3492,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::masked_scatter`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::masked_scatter`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn masked_scatter_(&self, mask: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
         self.store(&self.masked_scatter(mask, source)?)
     }
 
     /// `max(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn max(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Max);
         call.tensor(self);
@@ -2415,11 +3511,17 @@ impl LazyTensor {
     }
 
     /// `max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::max_dim_with`].
     pub fn max_dim(&self, dim: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         self.max_dim_with(dim, MaxDimOptions::default())
     }
 
     /// `max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn max_dim_with(&self, dim: i64, options: MaxDimOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::MaxDim);
         call.tensor(self);
@@ -2429,11 +3531,17 @@ impl LazyTensor {
     }
 
     /// `max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::max_pool2d_with_indices_with`].
     pub fn max_pool2d_with_indices(&self, kernel_size: &[i64]) -> Result<(LazyTensor, LazyTensor), Error> {
         self.max_pool2d_with_indices_with(kernel_size, MaxPool2dWithIndicesOptions::default())
     }
 
     /// `max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn max_pool2d_with_indices_with(&self, kernel_size: &[i64], options: MaxPool2dWithIndicesOptions<'_>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::MaxPool2dWithIndices);
         call.tensor(self);
@@ -2446,6 +3554,9 @@ impl LazyTensor {
     }
 
     /// `max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn max_pool2d_with_indices_backward(&self, this: &LazyTensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaxPool2dWithIndicesBackward);
         call.tensor(self);
@@ -2460,11 +3571,17 @@ impl LazyTensor {
     }
 
     /// `max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::max_pool3d_with`].
     pub fn max_pool3d(&self, kernel_size: &[i64]) -> Result<LazyTensor, Error> {
         self.max_pool3d_with(kernel_size, MaxPool3dOptions::default())
     }
 
     /// `max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn max_pool3d_with(&self, kernel_size: &[i64], options: MaxPool3dOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaxPool3d);
         call.tensor(self);
@@ -2477,11 +3594,17 @@ impl LazyTensor {
     }
 
     /// `max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::max_pool3d_with_indices_with`].
     pub fn max_pool3d_with_indices(&self, kernel_size: &[i64]) -> Result<(LazyTensor, LazyTensor), Error> {
         self.max_pool3d_with_indices_with(kernel_size, MaxPool3dWithIndicesOptions::default())
     }
 
     /// `max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn max_pool3d_with_indices_with(&self, kernel_size: &[i64], options: MaxPool3dWithIndicesOptions<'_>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::MaxPool3dWithIndices);
         call.tensor(self);
@@ -2494,6 +3617,9 @@ impl LazyTensor {
     }
 
     /// `max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn max_pool3d_with_indices_backward(&self, this: &LazyTensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool, indices: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MaxPool3dWithIndicesBackward);
         call.tensor(self);
@@ -2508,6 +3634,9 @@ impl LazyTensor {
     }
 
     /// `maximum(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn maximum<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Maximum);
         call.tensor(self);
@@ -2516,11 +3645,17 @@ impl LazyTensor {
     }
 
     /// `mean(Tensor self, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mean_with`].
     pub fn mean(&self) -> Result<LazyTensor, Error> {
         self.mean_with(MeanOptions::default())
     }
 
     /// `mean(Tensor self, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn mean_with(&self, options: MeanOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Mean);
         call.tensor(self);
@@ -2529,11 +3664,17 @@ impl LazyTensor {
     }
 
     /// `mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mean_dim_with`].
     pub fn mean_dim(&self, dim: Option<&[i64]>) -> Result<LazyTensor, Error> {
         self.mean_dim_with(dim, MeanDimOptions::default())
     }
 
     /// `mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn mean_dim_with(&self, dim: Option<&[i64]>, options: MeanDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MeanDim);
         call.tensor(self);
@@ -2544,6 +3685,9 @@ impl LazyTensor {
     }
 
     /// `median(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn median(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Median);
         call.tensor(self);
@@ -2551,11 +3695,17 @@ impl LazyTensor {
     }
 
     /// `median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::median_dim_with`].
     pub fn median_dim(&self, dim: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         self.median_dim_with(dim, MedianDimOptions::default())
     }
 
     /// `median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn median_dim_with(&self, dim: i64, options: MedianDimOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::MedianDim);
         call.tensor(self);
@@ -2565,6 +3715,9 @@ impl LazyTensor {
     }
 
     /// `min(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn min(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Min);
         call.tensor(self);
@@ -2572,11 +3725,17 @@ impl LazyTensor {
     }
 
     /// `min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::min_dim_with`].
     pub fn min_dim(&self, dim: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         self.min_dim_with(dim, MinDimOptions::default())
     }
 
     /// `min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn min_dim_with(&self, dim: i64, options: MinDimOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::MinDim);
         call.tensor(self);
@@ -2586,6 +3745,9 @@ impl LazyTensor {
     }
 
     /// `minimum(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn minimum<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Minimum);
         call.tensor(self);
@@ -2594,6 +3756,9 @@ impl LazyTensor {
     }
 
     /// `mish(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn mish(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Mish);
         call.tensor(self);
@@ -2601,11 +3766,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::mish`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mish`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn mish_(&self) -> Result<(), Error> {
         self.store(&self.mish()?)
     }
 
     /// `mm(Tensor self, Tensor mat2) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn mm(&self, mat2: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Mm);
         call.tensor(self);
@@ -2614,11 +3786,17 @@ impl LazyTensor {
     }
 
     /// `mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mode_with`].
     pub fn mode(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.mode_with(ModeOptions::default())
     }
 
     /// `mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn mode_with(&self, options: ModeOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Mode);
         call.tensor(self);
@@ -2628,11 +3806,17 @@ impl LazyTensor {
     }
 
     /// `mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mse_loss_with`].
     pub fn mse_loss(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.mse_loss_with(target, MseLossOptions::default())
     }
 
     /// `mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn mse_loss_with(&self, target: &LazyTensor, options: MseLossOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MseLoss);
         call.tensor(self);
@@ -2642,6 +3826,9 @@ impl LazyTensor {
     }
 
     /// `mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn mse_loss_backward(&self, this: &LazyTensor, target: &LazyTensor, reduction: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MseLossBackward);
         call.tensor(self);
@@ -2652,6 +3839,9 @@ impl LazyTensor {
     }
 
     /// `mul.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn mul<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::MulTensor);
         call.tensor(self);
@@ -2660,16 +3850,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::mul`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::mul`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn mul_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.mul(other)?)
     }
 
     /// `multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::multinomial_with`].
     pub fn multinomial(&self, num_samples: i64) -> Result<LazyTensor, Error> {
         self.multinomial_with(num_samples, MultinomialOptions::default())
     }
 
     /// `multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn multinomial_with(&self, num_samples: i64, options: MultinomialOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Multinomial);
         call.tensor(self);
@@ -2680,6 +3880,9 @@ impl LazyTensor {
     }
 
     /// `mv(Tensor self, Tensor vec) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn mv(&self, vec: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Mv);
         call.tensor(self);
@@ -2688,11 +3891,17 @@ impl LazyTensor {
     }
 
     /// `nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::nansum_with`].
     pub fn nansum(&self) -> Result<LazyTensor, Error> {
         self.nansum_with(NansumOptions::default())
     }
 
     /// `nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn nansum_with(&self, options: NansumOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Nansum);
         call.tensor(self);
@@ -2703,6 +3912,9 @@ impl LazyTensor {
     }
 
     /// `narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn narrow_copy(&self, dim: i64, start: i64, length: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NarrowCopy);
         call.tensor(self);
@@ -2713,6 +3925,9 @@ impl LazyTensor {
     }
 
     /// `native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_batch_norm(&self, weight: Option<&LazyTensor>, bias: Option<&LazyTensor>, running_mean: Option<&LazyTensor>, running_var: Option<&LazyTensor>, training: bool, momentum: f64, eps: f64) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NativeBatchNorm);
         call.tensor(self);
@@ -2727,6 +3942,9 @@ impl LazyTensor {
     }
 
     /// `native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_batch_norm_backward(&self, input: &LazyTensor, weight: Option<&LazyTensor>, running_mean: Option<&LazyTensor>, running_var: Option<&LazyTensor>, save_mean: Option<&LazyTensor>, save_invstd: Option<&LazyTensor>, train: bool, eps: f64, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::NativeBatchNormBackward);
         call.tensor(self);
@@ -2743,6 +3961,9 @@ impl LazyTensor {
     }
 
     /// `native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn native_dropout(&self, p: f64, train: Option<bool>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NativeDropout);
         call.tensor(self);
@@ -2752,6 +3973,9 @@ impl LazyTensor {
     }
 
     /// `native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_dropout_backward<'o>(&self, mask: impl Into<Operand<'o>>, scale: f64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NativeDropoutBackward);
         call.tensor(self);
@@ -2761,6 +3985,9 @@ impl LazyTensor {
     }
 
     /// `native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_group_norm(&self, weight: Option<&LazyTensor>, bias: Option<&LazyTensor>, n: i64, c: i64, hxw: i64, group: i64, eps: f64) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NativeGroupNorm);
         call.tensor(self);
@@ -2775,6 +4002,9 @@ impl LazyTensor {
     }
 
     /// `native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_group_norm_backward(&self, input: &LazyTensor, mean: &LazyTensor, rstd: &LazyTensor, weight: Option<&LazyTensor>, n: i64, c: i64, hxw: i64, group: i64, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::NativeGroupNormBackward);
         call.tensor(self);
@@ -2791,6 +4021,9 @@ impl LazyTensor {
     }
 
     /// `native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_layer_norm(&self, normalized_shape: &[i64], weight: Option<&LazyTensor>, bias: Option<&LazyTensor>, eps: f64) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NativeLayerNorm);
         call.tensor(self);
@@ -2802,6 +4035,9 @@ impl LazyTensor {
     }
 
     /// `native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn native_layer_norm_backward(&self, input: &LazyTensor, normalized_shape: &[i64], mean: &LazyTensor, rstd: &LazyTensor, weight: Option<&LazyTensor>, bias: Option<&LazyTensor>, output_mask: &[bool]) -> Result<Vec<Option<LazyTensor>>, Error> {
         let mut call = Recording::new(OpCode::NativeLayerNormBackward);
         call.tensor(self);
@@ -2816,6 +4052,9 @@ impl LazyTensor {
     }
 
     /// `ne.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn ne<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NeTensor);
         call.tensor(self);
@@ -2824,11 +4063,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::ne`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::ne`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn ne_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.ne(other)?)
     }
 
     /// `neg(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn neg(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Neg);
         call.tensor(self);
@@ -2836,16 +4082,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::neg`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::neg`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn neg_(&self) -> Result<(), Error> {
         self.store(&self.neg()?)
     }
 
     /// `new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::new_empty_with`].
     pub fn new_empty(&self, size: &[i64]) -> Result<LazyTensor, Error> {
         self.new_empty_with(size, NewEmptyOptions::default())
     }
 
     /// `new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn new_empty_with(&self, size: &[i64], options: NewEmptyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NewEmpty);
         call.tensor(self);
@@ -2858,11 +4114,17 @@ impl LazyTensor {
     }
 
     /// `new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::new_empty_strided_with`].
     pub fn new_empty_strided(&self, size: &[i64], stride: &[i64]) -> Result<LazyTensor, Error> {
         self.new_empty_strided_with(size, stride, NewEmptyStridedOptions::default())
     }
 
     /// `new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn new_empty_strided_with(&self, size: &[i64], stride: &[i64], options: NewEmptyStridedOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NewEmptyStrided);
         call.tensor(self);
@@ -2876,11 +4138,17 @@ impl LazyTensor {
     }
 
     /// `new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::new_full_with`].
     pub fn new_full(&self, size: &[i64], fill_value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         self.new_full_with(size, fill_value, NewFullOptions::default())
     }
 
     /// `new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn new_full_with(&self, size: &[i64], fill_value: impl Into<Scalar>, options: NewFullOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NewFull);
         call.tensor(self);
@@ -2894,11 +4162,17 @@ impl LazyTensor {
     }
 
     /// `new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::new_ones_with`].
     pub fn new_ones(&self, size: &[i64]) -> Result<LazyTensor, Error> {
         self.new_ones_with(size, NewOnesOptions::default())
     }
 
     /// `new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn new_ones_with(&self, size: &[i64], options: NewOnesOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NewOnes);
         call.tensor(self);
@@ -2911,11 +4185,17 @@ impl LazyTensor {
     }
 
     /// `new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::new_zeros_with`].
     pub fn new_zeros(&self, size: &[i64]) -> Result<LazyTensor, Error> {
         self.new_zeros_with(size, NewZerosOptions::default())
     }
 
     /// `new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn new_zeros_with(&self, size: &[i64], options: NewZerosOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NewZeros);
         call.tensor(self);
@@ -2928,6 +4208,9 @@ impl LazyTensor {
     }
 
     /// `nextafter(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn nextafter<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Nextafter);
         call.tensor(self);
@@ -2936,11 +4219,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::nextafter`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::nextafter`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn nextafter_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.nextafter(other)?)
     }
 
     /// `nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn nll_loss2d_backward(&self, this: &LazyTensor, target: &LazyTensor, weight: Option<&LazyTensor>, reduction: i64, ignore_index: i64, total_weight: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NllLoss2dBackward);
         call.tensor(self);
@@ -2954,6 +4244,9 @@ impl LazyTensor {
     }
 
     /// `nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn nll_loss2d_forward(&self, target: &LazyTensor, weight: Option<&LazyTensor>, reduction: i64, ignore_index: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NllLoss2dForward);
         call.tensor(self);
@@ -2965,6 +4258,9 @@ impl LazyTensor {
     }
 
     /// `nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn nll_loss_backward(&self, this: &LazyTensor, target: &LazyTensor, weight: Option<&LazyTensor>, reduction: i64, ignore_index: i64, total_weight: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NllLossBackward);
         call.tensor(self);
@@ -2978,6 +4274,9 @@ impl LazyTensor {
     }
 
     /// `nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn nll_loss_forward(&self, target: &LazyTensor, weight: Option<&LazyTensor>, reduction: i64, ignore_index: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::NllLossForward);
         call.tensor(self);
@@ -2989,11 +4288,17 @@ impl LazyTensor {
     }
 
     /// `norm.Scalar(Tensor self, Scalar p=2) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::norm_with`].
     pub fn norm(&self) -> Result<LazyTensor, Error> {
         self.norm_with(NormOptions::default())
     }
 
     /// `norm.Scalar(Tensor self, Scalar p=2) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn norm_with(&self, options: NormOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NormScalar);
         call.tensor(self);
@@ -3002,11 +4307,17 @@ impl LazyTensor {
     }
 
     /// `norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::norm_dim_with`].
     pub fn norm_dim(&self, p: Option<Scalar>, dim: &[i64]) -> Result<LazyTensor, Error> {
         self.norm_dim_with(p, dim, NormDimOptions::default())
     }
 
     /// `norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn norm_dim_with(&self, p: Option<Scalar>, dim: &[i64], options: NormDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::NormScalarOptDim);
         call.tensor(self);
@@ -3017,11 +4328,17 @@ impl LazyTensor {
     }
 
     /// `ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::ones_like_with`].
     pub fn ones_like(&self) -> Result<LazyTensor, Error> {
         self.ones_like_with(OnesLikeOptions::default())
     }
 
     /// `ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn ones_like_with(&self, options: OnesLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::OnesLike);
         call.tensor(self);
@@ -3034,6 +4351,9 @@ impl LazyTensor {
     }
 
     /// `permute_copy(Tensor self, int[] dims) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn permute_copy(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::PermuteCopy);
         call.tensor(self);
@@ -3042,6 +4362,9 @@ impl LazyTensor {
     }
 
     /// `pixel_shuffle(Tensor self, int upscale_factor) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn pixel_shuffle(&self, upscale_factor: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::PixelShuffle);
         call.tensor(self);
@@ -3050,6 +4373,9 @@ impl LazyTensor {
     }
 
     /// `pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn pixel_unshuffle(&self, downscale_factor: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::PixelUnshuffle);
         call.tensor(self);
@@ -3058,6 +4384,9 @@ impl LazyTensor {
     }
 
     /// `poisson(Tensor self, Generator? generator=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn poisson(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Poisson);
         call.tensor(self);
@@ -3066,6 +4395,9 @@ impl LazyTensor {
     }
 
     /// `pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn pow<'o>(&self, exponent: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::PowTensorTensor);
         call.tensor(self);
@@ -3074,16 +4406,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::pow`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::pow`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn pow_<'o>(&self, exponent: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.pow(exponent)?)
     }
 
     /// `prod(Tensor self, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::prod_with`].
     pub fn prod(&self) -> Result<LazyTensor, Error> {
         self.prod_with(ProdOptions::default())
     }
 
     /// `prod(Tensor self, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn prod_with(&self, options: ProdOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Prod);
         call.tensor(self);
@@ -3092,11 +4434,17 @@ impl LazyTensor {
     }
 
     /// `prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::prod_dim_with`].
     pub fn prod_dim(&self, dim: i64) -> Result<LazyTensor, Error> {
         self.prod_dim_with(dim, ProdDimOptions::default())
     }
 
     /// `prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn prod_dim_with(&self, dim: i64, options: ProdDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ProdDimInt);
         call.tensor(self);
@@ -3107,11 +4455,17 @@ impl LazyTensor {
     }
 
     /// `put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::put_with`].
     pub fn put(&self, index: &LazyTensor, source: &LazyTensor) -> Result<LazyTensor, Error> {
         self.put_with(index, source, PutOptions::default())
     }
 
     /// `put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn put_with(&self, index: &LazyTensor, source: &LazyTensor, options: PutOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Put);
         call.tensor(self);
@@ -3122,11 +4476,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::put`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::put`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn put_(&self, index: &LazyTensor, source: &LazyTensor) -> Result<(), Error> {
         self.store(&self.put(index, source)?)
     }
 
     /// `rad2deg(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn rad2deg(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Rad2deg);
         call.tensor(self);
@@ -3134,16 +4495,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::rad2deg`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::rad2deg`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn rad2deg_(&self) -> Result<(), Error> {
         self.store(&self.rad2deg()?)
     }
 
     /// `rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::rand_like_with`].
     pub fn rand_like(&self) -> Result<LazyTensor, Error> {
         self.rand_like_with(RandLikeOptions::default())
     }
 
     /// `rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn rand_like_with(&self, options: RandLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RandLike);
         call.tensor(self);
@@ -3156,11 +4527,17 @@ impl LazyTensor {
     }
 
     /// `randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::randint_like_with`].
     pub fn randint_like(&self, high: i64) -> Result<LazyTensor, Error> {
         self.randint_like_with(high, RandintLikeOptions::default())
     }
 
     /// `randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randint_like_with(&self, high: i64, options: RandintLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RandintLike);
         call.tensor(self);
@@ -3174,11 +4551,17 @@ impl LazyTensor {
     }
 
     /// `randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::randint_like_low_with`].
     pub fn randint_like_low(&self, low: i64, high: i64) -> Result<LazyTensor, Error> {
         self.randint_like_low_with(low, high, RandintLikeLowOptions::default())
     }
 
     /// `randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randint_like_low_with(&self, low: i64, high: i64, options: RandintLikeLowOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RandintLikeLowDtype);
         call.tensor(self);
@@ -3193,11 +4576,17 @@ impl LazyTensor {
     }
 
     /// `randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::randn_like_with`].
     pub fn randn_like(&self) -> Result<LazyTensor, Error> {
         self.randn_like_with(RandnLikeOptions::default())
     }
 
     /// `randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn randn_like_with(&self, options: RandnLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RandnLike);
         call.tensor(self);
@@ -3210,6 +4599,9 @@ impl LazyTensor {
     }
 
     /// `reciprocal(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn reciprocal(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Reciprocal);
         call.tensor(self);
@@ -3217,11 +4609,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::reciprocal`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::reciprocal`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn reciprocal_(&self) -> Result<(), Error> {
         self.store(&self.reciprocal()?)
     }
 
     /// `reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn reflection_pad1d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReflectionPad1d);
         call.tensor(self);
@@ -3230,6 +4629,9 @@ impl LazyTensor {
     }
 
     /// `reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn reflection_pad2d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReflectionPad2d);
         call.tensor(self);
@@ -3238,6 +4640,9 @@ impl LazyTensor {
     }
 
     /// `reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn reflection_pad3d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReflectionPad3d);
         call.tensor(self);
@@ -3246,6 +4651,9 @@ impl LazyTensor {
     }
 
     /// `relu(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn relu(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Relu);
         call.tensor(self);
@@ -3253,11 +4661,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::relu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::relu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn relu_(&self) -> Result<(), Error> {
         self.store(&self.relu()?)
     }
 
     /// `remainder.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn remainder<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RemainderTensor);
         call.tensor(self);
@@ -3266,11 +4681,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::remainder`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::remainder`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn remainder_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.remainder(other)?)
     }
 
     /// `renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn renorm(&self, p: impl Into<Scalar>, dim: i64, maxnorm: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Renorm);
         call.tensor(self);
@@ -3281,11 +4703,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::renorm`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::renorm`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn renorm_(&self, p: impl Into<Scalar>, dim: i64, maxnorm: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.renorm(p, dim, maxnorm)?)
     }
 
     /// `repeat(Tensor self, SymInt[] repeats) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn repeat(&self, repeats: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Repeat);
         call.tensor(self);
@@ -3294,6 +4723,9 @@ impl LazyTensor {
     }
 
     /// `replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn replication_pad1d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReplicationPad1d);
         call.tensor(self);
@@ -3302,6 +4734,9 @@ impl LazyTensor {
     }
 
     /// `replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn replication_pad2d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReplicationPad2d);
         call.tensor(self);
@@ -3310,6 +4745,9 @@ impl LazyTensor {
     }
 
     /// `replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn replication_pad3d(&self, padding: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ReplicationPad3d);
         call.tensor(self);
@@ -3318,11 +4756,17 @@ impl LazyTensor {
     }
 
     /// `roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::roll_with`].
     pub fn roll(&self, shifts: &[i64]) -> Result<LazyTensor, Error> {
         self.roll_with(shifts, RollOptions::default())
     }
 
     /// `roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn roll_with(&self, shifts: &[i64], options: RollOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Roll);
         call.tensor(self);
@@ -3332,6 +4776,9 @@ impl LazyTensor {
     }
 
     /// `round(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn round(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Round);
         call.tensor(self);
@@ -3339,11 +4786,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::round`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::round`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn round_(&self) -> Result<(), Error> {
         self.store(&self.round()?)
     }
 
     /// `round.decimals(Tensor self, *, int decimals) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn round_decimals(&self, decimals: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RoundDecimals);
         call.tensor(self);
@@ -3352,11 +4806,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::round_decimals`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::round_decimals`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn round_decimals_(&self, decimals: i64) -> Result<(), Error> {
         self.store(&self.round_decimals(decimals)?)
     }
 
     /// `rsqrt(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn rsqrt(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Rsqrt);
         call.tensor(self);
@@ -3364,16 +4825,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::rsqrt`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::rsqrt`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn rsqrt_(&self) -> Result<(), Error> {
         self.store(&self.rsqrt()?)
     }
 
     /// `rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::rsub_with`].
     pub fn rsub<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.rsub_with(other, RsubOptions::default())
     }
 
     /// `rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn rsub_with<'o>(&self, other: impl Into<Operand<'o>>, options: RsubOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::RsubTensor);
         call.tensor(self);
@@ -3383,6 +4854,9 @@ impl LazyTensor {
     }
 
     /// `scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn scatter(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ScatterSrc);
         call.tensor(self);
@@ -3393,11 +4867,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::scatter`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::scatter`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn scatter_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<(), Error> {
         self.store(&self.scatter(dim, index, src)?)
     }
 
     /// `scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn scatter_value(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ScatterValue);
         call.tensor(self);
@@ -3408,11 +4889,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::scatter_value`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::scatter_value`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn scatter_value_(&self, dim: i64, index: &LazyTensor, value: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.scatter_value(dim, index, value)?)
     }
 
     /// `scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn scatter_add(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ScatterAdd);
         call.tensor(self);
@@ -3423,16 +4911,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::scatter_add`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::scatter_add`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn scatter_add_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor) -> Result<(), Error> {
         self.store(&self.scatter_add(dim, index, src)?)
     }
 
     /// `scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::scatter_reduce_with`].
     pub fn scatter_reduce(&self, dim: i64, index: &LazyTensor, src: &LazyTensor, reduce: &str) -> Result<LazyTensor, Error> {
         self.scatter_reduce_with(dim, index, src, reduce, ScatterReduceOptions::default())
     }
 
     /// `scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn scatter_reduce_with(&self, dim: i64, index: &LazyTensor, src: &LazyTensor, reduce: &str, options: ScatterReduceOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ScatterReduceTwo);
         call.tensor(self);
@@ -3445,11 +4943,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::scatter_reduce`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::scatter_reduce`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn scatter_reduce_(&self, dim: i64, index: &LazyTensor, src: &LazyTensor, reduce: &str) -> Result<(), Error> {
         self.store(&self.scatter_reduce(dim, index, src, reduce)?)
     }
 
     /// `select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn select_backward(&self, input_sizes: &[i64], dim: i64, index: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SelectBackward);
         call.tensor(self);
@@ -3460,6 +4965,9 @@ impl LazyTensor {
     }
 
     /// `select_copy.int(Tensor self, int dim, SymInt index) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn select_copy(&self, dim: i64, index: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SelectCopyInt);
         call.tensor(self);
@@ -3469,6 +4977,9 @@ impl LazyTensor {
     }
 
     /// `select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn select_scatter(&self, src: &LazyTensor, dim: i64, index: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SelectScatter);
         call.tensor(self);
@@ -3479,6 +4990,9 @@ impl LazyTensor {
     }
 
     /// `selu(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn selu(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Selu);
         call.tensor(self);
@@ -3486,11 +5000,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::selu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::selu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn selu_(&self) -> Result<(), Error> {
         self.store(&self.selu()?)
     }
 
     /// `sgn(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sgn(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sgn);
         call.tensor(self);
@@ -3498,11 +5019,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sgn`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sgn`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sgn_(&self) -> Result<(), Error> {
         self.store(&self.sgn()?)
     }
 
     /// `sigmoid(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sigmoid(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sigmoid);
         call.tensor(self);
@@ -3510,11 +5038,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sigmoid`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sigmoid`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sigmoid_(&self) -> Result<(), Error> {
         self.store(&self.sigmoid()?)
     }
 
     /// `sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn sigmoid_backward<'o>(&self, output: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SigmoidBackward);
         call.tensor(self);
@@ -3523,6 +5058,9 @@ impl LazyTensor {
     }
 
     /// `sign(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sign(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sign);
         call.tensor(self);
@@ -3530,11 +5068,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sign`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sign`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sign_(&self) -> Result<(), Error> {
         self.store(&self.sign()?)
     }
 
     /// `signbit(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn signbit(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Signbit);
         call.tensor(self);
@@ -3542,6 +5087,9 @@ impl LazyTensor {
     }
 
     /// `silu(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn silu(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Silu);
         call.tensor(self);
@@ -3549,11 +5097,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::silu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::silu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn silu_(&self) -> Result<(), Error> {
         self.store(&self.silu()?)
     }
 
     /// `silu_backward(Tensor grad_output, Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn silu_backward<'o>(&self, this: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SiluBackward);
         call.tensor(self);
@@ -3562,6 +5117,9 @@ impl LazyTensor {
     }
 
     /// `sin(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sin(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sin);
         call.tensor(self);
@@ -3569,11 +5127,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sin`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sin`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sin_(&self) -> Result<(), Error> {
         self.store(&self.sin()?)
     }
 
     /// `sinc(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sinc(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sinc);
         call.tensor(self);
@@ -3581,11 +5146,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sinc`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sinc`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sinc_(&self) -> Result<(), Error> {
         self.store(&self.sinc()?)
     }
 
     /// `sinh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sinh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sinh);
         call.tensor(self);
@@ -3593,11 +5165,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sinh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sinh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sinh_(&self) -> Result<(), Error> {
         self.store(&self.sinh()?)
     }
 
     /// `slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn slice_backward(&self, input_sizes: &[i64], dim: i64, start: i64, end: i64, step: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SliceBackward);
         call.tensor(self);
@@ -3610,11 +5189,17 @@ impl LazyTensor {
     }
 
     /// `slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::slice_copy_with`].
     pub fn slice_copy(&self) -> Result<LazyTensor, Error> {
         self.slice_copy_with(SliceCopyOptions::default())
     }
 
     /// `slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn slice_copy_with(&self, options: SliceCopyOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SliceCopyTensor);
         call.tensor(self);
@@ -3626,11 +5211,17 @@ impl LazyTensor {
     }
 
     /// `slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::slice_scatter_with`].
     pub fn slice_scatter(&self, src: &LazyTensor) -> Result<LazyTensor, Error> {
         self.slice_scatter_with(src, SliceScatterOptions::default())
     }
 
     /// `slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn slice_scatter_with(&self, src: &LazyTensor, options: SliceScatterOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SliceScatter);
         call.tensor(self);
@@ -3643,6 +5234,9 @@ impl LazyTensor {
     }
 
     /// `slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn slogdet(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Slogdet);
         call.tensor(self);
@@ -3650,11 +5244,17 @@ impl LazyTensor {
     }
 
     /// `smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::smooth_l1_loss_with`].
     pub fn smooth_l1_loss(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.smooth_l1_loss_with(target, SmoothL1LossOptions::default())
     }
 
     /// `smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn smooth_l1_loss_with(&self, target: &LazyTensor, options: SmoothL1LossOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SmoothL1Loss);
         call.tensor(self);
@@ -3665,6 +5265,9 @@ impl LazyTensor {
     }
 
     /// `smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn smooth_l1_loss_backward(&self, this: &LazyTensor, target: &LazyTensor, reduction: i64, beta: f64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SmoothL1LossBackward);
         call.tensor(self);
@@ -3676,11 +5279,17 @@ impl LazyTensor {
     }
 
     /// `soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::soft_margin_loss_with`].
     pub fn soft_margin_loss(&self, target: &LazyTensor) -> Result<LazyTensor, Error> {
         self.soft_margin_loss_with(target, SoftMarginLossOptions::default())
     }
 
     /// `soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn soft_margin_loss_with(&self, target: &LazyTensor, options: SoftMarginLossOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SoftMarginLoss);
         call.tensor(self);
@@ -3690,11 +5299,17 @@ impl LazyTensor {
     }
 
     /// `softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::softplus_with`].
     pub fn softplus(&self) -> Result<LazyTensor, Error> {
         self.softplus_with(SoftplusOptions::default())
     }
 
     /// `softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn softplus_with(&self, options: SoftplusOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Softplus);
         call.tensor(self);
@@ -3704,6 +5319,9 @@ impl LazyTensor {
     }
 
     /// `softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn softplus_backward<'o>(&self, this: impl Into<Operand<'o>>, beta: impl Into<Scalar>, threshold: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SoftplusBackward);
         call.tensor(self);
@@ -3714,11 +5332,17 @@ impl LazyTensor {
     }
 
     /// `softshrink(Tensor self, Scalar lambd=0.5) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::softshrink_with`].
     pub fn softshrink(&self) -> Result<LazyTensor, Error> {
         self.softshrink_with(SoftshrinkOptions::default())
     }
 
     /// `softshrink(Tensor self, Scalar lambd=0.5) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn softshrink_with(&self, options: SoftshrinkOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Softshrink);
         call.tensor(self);
@@ -3727,6 +5351,9 @@ impl LazyTensor {
     }
 
     /// `softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn softshrink_backward<'o>(&self, this: impl Into<Operand<'o>>, lambd: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SoftshrinkBackward);
         call.tensor(self);
@@ -3736,11 +5363,17 @@ impl LazyTensor {
     }
 
     /// `sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sort_with`].
     pub fn sort(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.sort_with(SortOptions::default())
     }
 
     /// `sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sort_with(&self, options: SortOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Sort);
         call.tensor(self);
@@ -3750,11 +5383,17 @@ impl LazyTensor {
     }
 
     /// `sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sort_stable_with`].
     pub fn sort_stable(&self, stable: Option<bool>) -> Result<(LazyTensor, LazyTensor), Error> {
         self.sort_stable_with(stable, SortStableOptions::default())
     }
 
     /// `sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sort_stable_with(&self, stable: Option<bool>, options: SortStableOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::SortStable);
         call.tensor(self);
@@ -3765,6 +5404,9 @@ impl LazyTensor {
     }
 
     /// `special_entr(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn special_entr(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SpecialEntr);
         call.tensor(self);
@@ -3772,11 +5414,17 @@ impl LazyTensor {
     }
 
     /// `split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::split_copy_with`].
     pub fn split_copy(&self, split_size: i64) -> Result<Vec<LazyTensor>, Error> {
         self.split_copy_with(split_size, SplitCopyOptions::default())
     }
 
     /// `split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn split_copy_with(&self, split_size: i64, options: SplitCopyOptions) -> Result<Vec<LazyTensor>, Error> {
         let mut call = Recording::new(OpCode::SplitCopyTensor);
         call.tensor(self);
@@ -3786,11 +5434,17 @@ impl LazyTensor {
     }
 
     /// `split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::split_with_sizes_copy_with`].
     pub fn split_with_sizes_copy(&self, split_sizes: &[i64]) -> Result<Vec<LazyTensor>, Error> {
         self.split_with_sizes_copy_with(split_sizes, SplitWithSizesCopyOptions::default())
     }
 
     /// `split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn split_with_sizes_copy_with(&self, split_sizes: &[i64], options: SplitWithSizesCopyOptions) -> Result<Vec<LazyTensor>, Error> {
         let mut call = Recording::new(OpCode::SplitWithSizesCopy);
         call.tensor(self);
@@ -3800,6 +5454,9 @@ impl LazyTensor {
     }
 
     /// `sqrt(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sqrt(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sqrt);
         call.tensor(self);
@@ -3807,11 +5464,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sqrt`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sqrt`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sqrt_(&self) -> Result<(), Error> {
         self.store(&self.sqrt()?)
     }
 
     /// `square(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn square(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Square);
         call.tensor(self);
@@ -3819,11 +5483,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::square`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::square`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn square_(&self) -> Result<(), Error> {
         self.store(&self.square()?)
     }
 
     /// `squeeze_copy(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn squeeze_copy(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SqueezeCopy);
         call.tensor(self);
@@ -3831,6 +5502,9 @@ impl LazyTensor {
     }
 
     /// `squeeze_copy.dim(Tensor self, int dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn squeeze_copy_dim(&self, dim: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SqueezeCopyDim);
         call.tensor(self);
@@ -3839,6 +5513,9 @@ impl LazyTensor {
     }
 
     /// `squeeze_copy.dims(Tensor self, int[] dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn squeeze_copy_dims(&self, dim: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SqueezeCopyDims);
         call.tensor(self);
@@ -3847,11 +5524,17 @@ impl LazyTensor {
     }
 
     /// `stack(Tensor[] tensors, int dim=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::stack_with`].
     pub fn stack(tensors: &[&LazyTensor]) -> Result<LazyTensor, Error> {
         Self::stack_with(tensors, StackOptions::default())
     }
 
     /// `stack(Tensor[] tensors, int dim=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, for tensors of several devices, and for none.
     pub fn stack_with(tensors: &[&LazyTensor], options: StackOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Stack);
         call.tensors(tensors);
@@ -3860,11 +5543,17 @@ impl LazyTensor {
     }
 
     /// `std(Tensor self, bool unbiased=True) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::std_with`].
     pub fn std(&self) -> Result<LazyTensor, Error> {
         self.std_with(StdOptions::default())
     }
 
     /// `std(Tensor self, bool unbiased=True) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn std_with(&self, options: StdOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Std);
         call.tensor(self);
@@ -3873,11 +5562,17 @@ impl LazyTensor {
     }
 
     /// `std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::std_correction_with`].
     pub fn std_correction(&self) -> Result<LazyTensor, Error> {
         self.std_correction_with(StdCorrectionOptions::default())
     }
 
     /// `std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn std_correction_with(&self, options: StdCorrectionOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::StdCorrection);
         call.tensor(self);
@@ -3888,11 +5583,17 @@ impl LazyTensor {
     }
 
     /// `std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::std_dim_with`].
     pub fn std_dim(&self, dim: Option<&[i64]>) -> Result<LazyTensor, Error> {
         self.std_dim_with(dim, StdDimOptions::default())
     }
 
     /// `std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn std_dim_with(&self, dim: Option<&[i64]>, options: StdDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::StdDim);
         call.tensor(self);
@@ -3903,11 +5604,17 @@ impl LazyTensor {
     }
 
     /// `std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::std_mean_with`].
     pub fn std_mean(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.std_mean_with(StdMeanOptions::default())
     }
 
     /// `std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn std_mean_with(&self, options: StdMeanOptions<'_>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::StdMeanCorrection);
         call.tensor(self);
@@ -3918,11 +5625,17 @@ impl LazyTensor {
     }
 
     /// `sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sub_with`].
     pub fn sub<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         self.sub_with(other, SubOptions::default())
     }
 
     /// `sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn sub_with<'o>(&self, other: impl Into<Operand<'o>>, options: SubOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SubTensor);
         call.tensor(self);
@@ -3932,16 +5645,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::sub`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sub`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn sub_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.sub(other)?)
     }
 
     /// `sum(Tensor self, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sum_with`].
     pub fn sum(&self) -> Result<LazyTensor, Error> {
         self.sum_with(SumOptions::default())
     }
 
     /// `sum(Tensor self, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sum_with(&self, options: SumOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Sum);
         call.tensor(self);
@@ -3950,11 +5673,17 @@ impl LazyTensor {
     }
 
     /// `sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::sum_dim_with`].
     pub fn sum_dim(&self, dim: Option<&[i64]>) -> Result<LazyTensor, Error> {
         self.sum_dim_with(dim, SumDimOptions::default())
     }
 
     /// `sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn sum_dim_with(&self, dim: Option<&[i64]>, options: SumDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::SumDimIntList);
         call.tensor(self);
@@ -3965,11 +5694,17 @@ impl LazyTensor {
     }
 
     /// `svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::svd_with`].
     pub fn svd(&self) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         self.svd_with(SvdOptions::default())
     }
 
     /// `svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn svd_with(&self, options: SvdOptions) -> Result<(LazyTensor, LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Svd);
         call.tensor(self);
@@ -3979,6 +5714,9 @@ impl LazyTensor {
     }
 
     /// `t_copy(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn t_copy(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::TCopy);
         call.tensor(self);
@@ -3986,6 +5724,9 @@ impl LazyTensor {
     }
 
     /// `take(Tensor self, Tensor index) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn take(&self, index: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Take);
         call.tensor(self);
@@ -3994,6 +5735,9 @@ impl LazyTensor {
     }
 
     /// `tan(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn tan(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Tan);
         call.tensor(self);
@@ -4001,11 +5745,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::tan`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::tan`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn tan_(&self) -> Result<(), Error> {
         self.store(&self.tan()?)
     }
 
     /// `tanh(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn tanh(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Tanh);
         call.tensor(self);
@@ -4013,11 +5764,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::tanh`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::tanh`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn tanh_(&self) -> Result<(), Error> {
         self.store(&self.tanh()?)
     }
 
     /// `tanh_backward(Tensor grad_output, Tensor output) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn tanh_backward<'o>(&self, output: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::TanhBackward);
         call.tensor(self);
@@ -4026,6 +5784,9 @@ impl LazyTensor {
     }
 
     /// `threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn threshold(&self, threshold: impl Into<Scalar>, value: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Threshold);
         call.tensor(self);
@@ -4035,11 +5796,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::threshold`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::threshold`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn threshold_(&self, threshold: impl Into<Scalar>, value: impl Into<Scalar>) -> Result<(), Error> {
         self.store(&self.threshold(threshold, value)?)
     }
 
     /// `threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn threshold_backward<'o>(&self, this: impl Into<Operand<'o>>, threshold: impl Into<Scalar>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ThresholdBackward);
         call.tensor(self);
@@ -4049,11 +5817,17 @@ impl LazyTensor {
     }
 
     /// `topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::topk_with`].
     pub fn topk(&self, k: i64) -> Result<(LazyTensor, LazyTensor), Error> {
         self.topk_with(k, TopkOptions::default())
     }
 
     /// `topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn topk_with(&self, k: i64, options: TopkOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::Topk);
         call.tensor(self);
@@ -4065,6 +5839,9 @@ impl LazyTensor {
     }
 
     /// `trace(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn trace(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Trace);
         call.tensor(self);
@@ -4072,6 +5849,9 @@ impl LazyTensor {
     }
 
     /// `transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn transpose_copy(&self, dim0: i64, dim1: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::TransposeCopyInt);
         call.tensor(self);
@@ -4081,11 +5861,17 @@ impl LazyTensor {
     }
 
     /// `triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::triangular_solve_with`].
     pub fn triangular_solve(&self, a: &LazyTensor) -> Result<(LazyTensor, LazyTensor), Error> {
         self.triangular_solve_with(a, TriangularSolveOptions::default())
     }
 
     /// `triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn triangular_solve_with(&self, a: &LazyTensor, options: TriangularSolveOptions) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::TriangularSolve);
         call.tensor(self);
@@ -4097,11 +5883,17 @@ impl LazyTensor {
     }
 
     /// `tril(Tensor self, SymInt diagonal=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::tril_with`].
     pub fn tril(&self) -> Result<LazyTensor, Error> {
         self.tril_with(TrilOptions::default())
     }
 
     /// `tril(Tensor self, SymInt diagonal=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn tril_with(&self, options: TrilOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Tril);
         call.tensor(self);
@@ -4110,16 +5902,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::tril`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::tril`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn tril_(&self) -> Result<(), Error> {
         self.store(&self.tril()?)
     }
 
     /// `triu(Tensor self, SymInt diagonal=0) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::triu_with`].
     pub fn triu(&self) -> Result<LazyTensor, Error> {
         self.triu_with(TriuOptions::default())
     }
 
     /// `triu(Tensor self, SymInt diagonal=0) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn triu_with(&self, options: TriuOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Triu);
         call.tensor(self);
@@ -4128,11 +5930,18 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::triu`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::triu`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn triu_(&self) -> Result<(), Error> {
         self.store(&self.triu()?)
     }
 
     /// `trunc(Tensor self) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn trunc(&self) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Trunc);
         call.tensor(self);
@@ -4140,16 +5949,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::trunc`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::trunc`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn trunc_(&self) -> Result<(), Error> {
         self.store(&self.trunc()?)
     }
 
     /// `unbind_copy.int(Tensor self, int dim=0) -> Tensor[]`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::unbind_copy_with`].
     pub fn unbind_copy(&self) -> Result<Vec<LazyTensor>, Error> {
         self.unbind_copy_with(UnbindCopyOptions::default())
     }
 
     /// `unbind_copy.int(Tensor self, int dim=0) -> Tensor[]`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn unbind_copy_with(&self, options: UnbindCopyOptions) -> Result<Vec<LazyTensor>, Error> {
         let mut call = Recording::new(OpCode::UnbindCopyInt);
         call.tensor(self);
@@ -4158,6 +5977,9 @@ impl LazyTensor {
     }
 
     /// `unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn unfold_backward(&self, input_sizes: &[i64], dim: i64, size: i64, step: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnfoldBackward);
         call.tensor(self);
@@ -4169,6 +5991,9 @@ impl LazyTensor {
     }
 
     /// `unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn unfold_copy(&self, dimension: i64, size: i64, step: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnfoldCopy);
         call.tensor(self);
@@ -4179,6 +6004,9 @@ impl LazyTensor {
     }
 
     /// `unsqueeze_copy(Tensor self, int dim) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn unsqueeze_copy(&self, dim: i64) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UnsqueezeCopy);
         call.tensor(self);
@@ -4187,11 +6015,17 @@ impl LazyTensor {
     }
 
     /// `upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_bicubic2d_with`].
     pub fn upsample_bicubic2d(&self, output_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_bicubic2d_with(output_size, align_corners, UpsampleBicubic2dOptions::default())
     }
 
     /// `upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_bicubic2d_with(&self, output_size: &[i64], align_corners: bool, options: UpsampleBicubic2dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleBicubic2d);
         call.tensor(self);
@@ -4203,11 +6037,17 @@ impl LazyTensor {
     }
 
     /// `upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_bicubic2d_backward_with`].
     pub fn upsample_bicubic2d_backward(&self, output_size: &[i64], input_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_bicubic2d_backward_with(output_size, input_size, align_corners, UpsampleBicubic2dBackwardOptions::default())
     }
 
     /// `upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_bicubic2d_backward_with(&self, output_size: &[i64], input_size: &[i64], align_corners: bool, options: UpsampleBicubic2dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleBicubic2dBackward);
         call.tensor(self);
@@ -4220,11 +6060,17 @@ impl LazyTensor {
     }
 
     /// `upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_bilinear2d_with`].
     pub fn upsample_bilinear2d(&self, output_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_bilinear2d_with(output_size, align_corners, UpsampleBilinear2dOptions::default())
     }
 
     /// `upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_bilinear2d_with(&self, output_size: &[i64], align_corners: bool, options: UpsampleBilinear2dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleBilinear2d);
         call.tensor(self);
@@ -4236,11 +6082,17 @@ impl LazyTensor {
     }
 
     /// `upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_bilinear2d_backward_with`].
     pub fn upsample_bilinear2d_backward(&self, output_size: &[i64], input_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_bilinear2d_backward_with(output_size, input_size, align_corners, UpsampleBilinear2dBackwardOptions::default())
     }
 
     /// `upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_bilinear2d_backward_with(&self, output_size: &[i64], input_size: &[i64], align_corners: bool, options: UpsampleBilinear2dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleBilinear2dBackward);
         call.tensor(self);
@@ -4253,11 +6105,17 @@ impl LazyTensor {
     }
 
     /// `upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_linear1d_with`].
     pub fn upsample_linear1d(&self, output_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_linear1d_with(output_size, align_corners, UpsampleLinear1dOptions::default())
     }
 
     /// `upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_linear1d_with(&self, output_size: &[i64], align_corners: bool, options: UpsampleLinear1dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleLinear1d);
         call.tensor(self);
@@ -4268,11 +6126,17 @@ impl LazyTensor {
     }
 
     /// `upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_linear1d_backward_with`].
     pub fn upsample_linear1d_backward(&self, output_size: &[i64], input_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_linear1d_backward_with(output_size, input_size, align_corners, UpsampleLinear1dBackwardOptions::default())
     }
 
     /// `upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_linear1d_backward_with(&self, output_size: &[i64], input_size: &[i64], align_corners: bool, options: UpsampleLinear1dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleLinear1dBackward);
         call.tensor(self);
@@ -4284,11 +6148,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest1d_with`].
     pub fn upsample_nearest1d(&self, output_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest1d_with(output_size, UpsampleNearest1dOptions::default())
     }
 
     /// `upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest1d_with(&self, output_size: &[i64], options: UpsampleNearest1dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest1d);
         call.tensor(self);
@@ -4298,11 +6168,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest1d_backward_with`].
     pub fn upsample_nearest1d_backward(&self, output_size: &[i64], input_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest1d_backward_with(output_size, input_size, UpsampleNearest1dBackwardOptions::default())
     }
 
     /// `upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest1d_backward_with(&self, output_size: &[i64], input_size: &[i64], options: UpsampleNearest1dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest1dBackward);
         call.tensor(self);
@@ -4313,11 +6189,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest2d_with`].
     pub fn upsample_nearest2d(&self, output_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest2d_with(output_size, UpsampleNearest2dOptions::default())
     }
 
     /// `upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest2d_with(&self, output_size: &[i64], options: UpsampleNearest2dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest2d);
         call.tensor(self);
@@ -4328,11 +6210,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest2d_backward_with`].
     pub fn upsample_nearest2d_backward(&self, output_size: &[i64], input_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest2d_backward_with(output_size, input_size, UpsampleNearest2dBackwardOptions::default())
     }
 
     /// `upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest2d_backward_with(&self, output_size: &[i64], input_size: &[i64], options: UpsampleNearest2dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest2dBackward);
         call.tensor(self);
@@ -4344,11 +6232,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest3d_with`].
     pub fn upsample_nearest3d(&self, output_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest3d_with(output_size, UpsampleNearest3dOptions::default())
     }
 
     /// `upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest3d_with(&self, output_size: &[i64], options: UpsampleNearest3dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest3d);
         call.tensor(self);
@@ -4360,11 +6254,17 @@ impl LazyTensor {
     }
 
     /// `upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_nearest3d_backward_with`].
     pub fn upsample_nearest3d_backward(&self, output_size: &[i64], input_size: &[i64]) -> Result<LazyTensor, Error> {
         self.upsample_nearest3d_backward_with(output_size, input_size, UpsampleNearest3dBackwardOptions::default())
     }
 
     /// `upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_nearest3d_backward_with(&self, output_size: &[i64], input_size: &[i64], options: UpsampleNearest3dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleNearest3dBackward);
         call.tensor(self);
@@ -4377,11 +6277,17 @@ impl LazyTensor {
     }
 
     /// `upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_trilinear3d_with`].
     pub fn upsample_trilinear3d(&self, output_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_trilinear3d_with(output_size, align_corners, UpsampleTrilinear3dOptions::default())
     }
 
     /// `upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_trilinear3d_with(&self, output_size: &[i64], align_corners: bool, options: UpsampleTrilinear3dOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleTrilinear3d);
         call.tensor(self);
@@ -4394,11 +6300,17 @@ impl LazyTensor {
     }
 
     /// `upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::upsample_trilinear3d_backward_with`].
     pub fn upsample_trilinear3d_backward(&self, output_size: &[i64], input_size: &[i64], align_corners: bool) -> Result<LazyTensor, Error> {
         self.upsample_trilinear3d_backward_with(output_size, input_size, align_corners, UpsampleTrilinear3dBackwardOptions::default())
     }
 
     /// `upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn upsample_trilinear3d_backward_with(&self, output_size: &[i64], input_size: &[i64], align_corners: bool, options: UpsampleTrilinear3dBackwardOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::UpsampleTrilinear3dBackward);
         call.tensor(self);
@@ -4412,11 +6324,17 @@ impl LazyTensor {
     }
 
     /// `var(Tensor self, bool unbiased=True) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::var_with`].
     pub fn var(&self) -> Result<LazyTensor, Error> {
         self.var_with(VarOptions::default())
     }
 
     /// `var(Tensor self, bool unbiased=True) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn var_with(&self, options: VarOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Var);
         call.tensor(self);
@@ -4425,11 +6343,17 @@ impl LazyTensor {
     }
 
     /// `var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::var_correction_with`].
     pub fn var_correction(&self) -> Result<LazyTensor, Error> {
         self.var_correction_with(VarCorrectionOptions::default())
     }
 
     /// `var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn var_correction_with(&self, options: VarCorrectionOptions<'_>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::VarCorrection);
         call.tensor(self);
@@ -4440,11 +6364,17 @@ impl LazyTensor {
     }
 
     /// `var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::var_dim_with`].
     pub fn var_dim(&self, dim: Option<&[i64]>) -> Result<LazyTensor, Error> {
         self.var_dim_with(dim, VarDimOptions::default())
     }
 
     /// `var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn var_dim_with(&self, dim: Option<&[i64]>, options: VarDimOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::VarDim);
         call.tensor(self);
@@ -4455,11 +6385,17 @@ impl LazyTensor {
     }
 
     /// `var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::var_mean_with`].
     pub fn var_mean(&self) -> Result<(LazyTensor, LazyTensor), Error> {
         self.var_mean_with(VarMeanOptions::default())
     }
 
     /// `var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn var_mean_with(&self, options: VarMeanOptions<'_>) -> Result<(LazyTensor, LazyTensor), Error> {
         let mut call = Recording::new(OpCode::VarMeanCorrection);
         call.tensor(self);
@@ -4470,6 +6406,9 @@ impl LazyTensor {
     }
 
     /// `vdot(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn vdot(&self, other: &LazyTensor) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::Vdot);
         call.tensor(self);
@@ -4478,6 +6417,9 @@ impl LazyTensor {
     }
 
     /// `view_copy(Tensor self, SymInt[] size) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn view_copy(&self, size: &[i64]) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ViewCopy);
         call.tensor(self);
@@ -4486,6 +6428,9 @@ impl LazyTensor {
     }
 
     /// `where.self(Tensor condition, Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn where_self<'o>(&self, this: impl Into<Operand<'o>>, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::WhereSelf);
         call.tensor(self);
@@ -4495,6 +6440,9 @@ impl LazyTensor {
     }
 
     /// `xlogy.Tensor(Tensor self, Tensor other) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.
     pub fn xlogy<'o>(&self, other: impl Into<Operand<'o>>) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::XlogyTensor);
         call.tensor(self);
@@ -4503,16 +6451,26 @@ impl LazyTensor {
     }
 
     /// [`LazyTensor::xlogy`], written into this tensor
+    ///
+    /// # Errors
+    /// As [`LazyTensor::xlogy`]; also where the result has other sizes or a higher kind of number,
+    /// and as [`LazyTensor::assign`].
     pub fn xlogy_<'o>(&self, other: impl Into<Operand<'o>>) -> Result<(), Error> {
         self.store(&self.xlogy(other)?)
     }
 
     /// `zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`, with defaults
+    ///
+    /// # Errors
+    /// As [`LazyTensor::zeros_like_with`].
     pub fn zeros_like(&self) -> Result<LazyTensor, Error> {
         self.zeros_like_with(ZerosLikeOptions::default())
     }
 
     /// `zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor`
+    ///
+    /// # Errors
+    /// Fails for arguments that libtorch refuses, in its words.
     pub fn zeros_like_with(&self, options: ZerosLikeOptions) -> Result<LazyTensor, Error> {
         let mut call = Recording::new(OpCode::ZerosLike);
         call.tensor(self);

@@ -356,6 +356,10 @@ fn find_anew(
     let call = Call::decode(row.name, words, &layouts, args.numbers());
     let call = call.ok_or_else(|| ShapeError::runtime(format!("{}: malformed arguments", row.name)))?;
     let new = (row.rule)(&call)?;
+    if let Some(huge) = new.iter().flatten().find(|l| l.storage_bytes() > isize::MAX as usize) {
+        let message = format!("Storage size calculation overflowed with sizes={:?}", huge.sizes());
+        return Err(ShapeError::runtime(format!("{}: {message}", row.name)).into());
+    }
     let generators = layouts.iter().filter(|l| l.dtype() == DType::RngState).count();
     let present = new.iter().map(Option::is_some).collect();
     let state = || LayoutRef::from(Layout::contiguous(DType::RngState, &[]));

@@ -28,7 +28,10 @@ impl LazyTensor {
         views.remove(0)
     }
 
-    /// `view(size)`: one size may be -1. Fails where strides do not allow it.
+    /// `view(size)`: one size may be -1.
+    ///
+    /// # Errors
+    /// Fails where strides do not allow it, and for sizes that do not fit the number of elements.
     pub fn view(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
         let part = self.whole().view(sizes)?;
         Ok(self.viewed(OpCode::View, part, |w| {
@@ -37,6 +40,9 @@ impl LazyTensor {
     }
 
     /// `reshape(size)`: a view where there is one, a copy otherwise.
+    ///
+    /// # Errors
+    /// Fails for sizes that do not fit the number of elements.
     pub fn reshape(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
         match self.whole().view(sizes) {
             Ok(part) => Ok(self.viewed(OpCode::View, part, |w| {
@@ -48,6 +54,9 @@ impl LazyTensor {
     }
 
     /// `flatten(start_dim, end_dim)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not, and where the first comes after the last.
     pub fn flatten(&self, start_dim: i64, end_dim: i64) -> Result<LazyTensor, Error> {
         let rank = self.dim();
         let (start, end) = (ltc_ir::rules::wrap_dim(start_dim, rank)?, ltc_ir::rules::wrap_dim(end_dim, rank)?);
@@ -70,6 +79,9 @@ impl LazyTensor {
     }
 
     /// `expand(size)`: -1 keeps a size.
+    ///
+    /// # Errors
+    /// As [`OwnedView::expand`].
     pub fn expand(&self, sizes: &[i64]) -> Result<LazyTensor, Error> {
         let part = self.whole().expand(sizes)?;
         Ok(self.viewed(OpCode::Expand, part, |w| {
@@ -78,6 +90,9 @@ impl LazyTensor {
     }
 
     /// `permute(dims)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::permute`].
     pub fn permute(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
         let part = self.whole().permute(dims)?;
         Ok(self.viewed(OpCode::Permute, part, |w| {
@@ -86,6 +101,9 @@ impl LazyTensor {
     }
 
     /// `transpose(dim0, dim1)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::transpose`].
     pub fn transpose(&self, dim0: i64, dim1: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().transpose(dim0, dim1)?;
         Ok(self.viewed(OpCode::TransposeInt, part, |w| {
@@ -94,6 +112,9 @@ impl LazyTensor {
     }
 
     /// `t()` of at most two dimensions.
+    ///
+    /// # Errors
+    /// As [`OwnedView::t`].
     pub fn t(&self) -> Result<LazyTensor, Error> {
         let part = self.whole().t()?;
         Ok(self.viewed(OpCode::T, part, |_| ()))
@@ -105,6 +126,9 @@ impl LazyTensor {
     }
 
     /// `squeeze(dims)`: without those of these dimensions whose size is 1.
+    ///
+    /// # Errors
+    /// As [`OwnedView::squeeze_dims`].
     pub fn squeeze_dims(&self, dims: &[i64]) -> Result<LazyTensor, Error> {
         let part = self.whole().squeeze_dims(dims)?;
         Ok(self.viewed(OpCode::SqueezeDims, part, |w| {
@@ -113,6 +137,9 @@ impl LazyTensor {
     }
 
     /// `unsqueeze(dim)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::unsqueeze`].
     pub fn unsqueeze(&self, dim: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().unsqueeze(dim)?;
         Ok(self.viewed(OpCode::Unsqueeze, part, |w| {
@@ -121,6 +148,9 @@ impl LazyTensor {
     }
 
     /// `select(dim, index)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::select`].
     pub fn select(&self, dim: i64, index: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().select(dim, index)?;
         Ok(self.viewed(OpCode::SelectInt, part, |w| {
@@ -129,6 +159,9 @@ impl LazyTensor {
     }
 
     /// `slice(dim, start, end, step)`: bounds clamp, negative ones count from the end.
+    ///
+    /// # Errors
+    /// As [`OwnedView::slice`].
     pub fn slice(&self, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().slice(dim, start, end, step)?;
         Ok(self.viewed(OpCode::SliceTensor, part, |w| {
@@ -137,6 +170,9 @@ impl LazyTensor {
     }
 
     /// `narrow(dim, start, length)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::narrow`].
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().narrow(dim, start, length)?;
         let from = if start < 0 { start + self.size(dim)? } else { start };
@@ -146,6 +182,9 @@ impl LazyTensor {
     }
 
     /// `diagonal(offset, dim1, dim2)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::diagonal`].
     pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().diagonal(offset, dim1, dim2)?;
         Ok(self.viewed(OpCode::Diagonal, part, |w| {
@@ -154,6 +193,9 @@ impl LazyTensor {
     }
 
     /// `unfold(dimension, size, step)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::unfold`].
     pub fn unfold(&self, dim: i64, size: i64, step: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().unfold(dim, size, step)?;
         Ok(self.viewed(OpCode::Unfold, part, |w| {
@@ -162,10 +204,17 @@ impl LazyTensor {
     }
 
     /// `as_strided(size, stride, offset)`: any layout within the storage. Gradients do not see through it.
+    ///
+    /// # Errors
+    /// As [`OwnedView::as_strided`]; also where the view would leave the storage.
     pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Result<LazyTensor, Error> {
         let part = self.whole().as_strided(sizes, strides, offset)?;
-        let end = (ltc_ir::layout::storage_elements(sizes, strides) + offset) as usize * self.dtype().size_of();
-        if offset < 0 || end > self.memory.nbytes() {
+        if offset < 0 {
+            return Err(ltc_ir::ShapeError::runtime(format!("Tensor: invalid storage offset {offset}")).into());
+        }
+        let end = ltc_ir::layout::storage_elements(sizes, strides).saturating_add(offset) as usize;
+        let end = end.saturating_mul(self.dtype().size_of());
+        if end > self.memory.nbytes() {
             let message = format!(
                 "setStorage: sizes {sizes:?}, strides {strides:?}, storage offset {offset} require a storage size of \
                  {end} which is out of bounds for storage of size {}",
@@ -177,18 +226,26 @@ impl LazyTensor {
     }
 
     /// `split(split_size, dim)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::split_with_sizes`]; also for a size that is not positive.
     pub fn split(&self, split_size: i64, dim: i64) -> Result<Vec<LazyTensor>, Error> {
         if split_size <= 0 {
             let message = format!("split expects split_size be non-negative, but got split_size={split_size}");
             return Err(ltc_ir::ShapeError::runtime(message).into());
         }
         let whole = self.size(dim)?;
+        // A split of more than there is is one of all.
+        let split_size = split_size.min(whole.max(1));
         let sizes: Vec<i64> =
             (0..(whole + split_size - 1) / split_size).map(|i| split_size.min(whole - i * split_size)).collect();
         self.split_with_sizes(&sizes, dim)
     }
 
     /// `chunk(chunks, dim)`
+    ///
+    /// # Errors
+    /// As [`LazyTensor::split_with_sizes`]; also for a number that is not positive.
     pub fn chunk(&self, chunks: i64, dim: i64) -> Result<Vec<LazyTensor>, Error> {
         if chunks <= 0 {
             return Err(ltc_ir::ShapeError::runtime(format!(
@@ -196,10 +253,14 @@ impl LazyTensor {
             ))
             .into());
         }
-        self.split(((self.size(dim)? + chunks - 1) / chunks).max(1), dim)
+        let whole = self.size(dim)?;
+        self.split((whole.saturating_add(chunks - 1) / chunks).max(1), dim)
     }
 
     /// `split_with_sizes(split_sizes, dim)`
+    ///
+    /// # Errors
+    /// As [`OwnedView::split`].
     pub fn split_with_sizes(&self, sizes: &[i64], dim: i64) -> Result<Vec<LazyTensor>, Error> {
         self.whole().split(sizes, dim)?;
         let mut start = 0;
@@ -211,6 +272,9 @@ impl LazyTensor {
     }
 
     /// `unbind(dim)`
+    ///
+    /// # Errors
+    /// Fails for no dimensions, and for one that there is not.
     pub fn unbind(&self, dim: i64) -> Result<Vec<LazyTensor>, Error> {
         (0..self.size(dim)?).map(|i| self.select(dim, i)).collect()
     }

@@ -193,6 +193,12 @@ impl Geometry {
 }
 
 /// `convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)`.
+///
+/// # Errors
+/// Fails where input and weight differ in rank, dtype or channels, or have no spatial dimension; for booleans; for a
+/// stride, padding, dilation, output padding or number of groups that is too small or of the wrong length; where the
+/// kernel is larger than the padded input, or a result's size negative or too large; and for a bias of another size or
+/// dtype.
 pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (input, weight) = (call.need(0)?, call.need(1)?);
     let g = Geometry::of(call, 3);
@@ -222,6 +228,10 @@ pub fn convolution(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 
 /// `convolution_backward(grad, input, weight, bias_sizes?, stride, padding, dilation, transposed, output_padding,
 /// groups, output_mask)`.
+///
+/// # Errors
+/// As [`convolution`], the bias apart; also for integers, for a gradient of another size or dtype than the result, and
+/// for an `output_mask` of other than three entries.
 pub fn convolution_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, input, weight) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let g = Geometry::of(call, 4);

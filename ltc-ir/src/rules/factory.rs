@@ -8,6 +8,9 @@ use crate::{
 };
 
 /// No size is negative.
+///
+/// # Errors
+/// Fails where one is.
 pub fn check_sizes(sizes: &[i64]) -> Result<(), ShapeError> {
     super::checks::not_negative(sizes)
 }
@@ -18,6 +21,9 @@ fn make(sizes: &[i64], dtype: Option<DType>) -> Result<NewResults, ShapeError> {
 }
 
 /// `zeros(size, *, dtype, ...)`, `ones`, `empty`, `rand`, `randn`.
+///
+/// # Errors
+/// Fails for a negative size.
 pub fn zeros(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     make(&call.ints(0).unwrap_or_default(), call.dtype(1))
 }
@@ -32,17 +38,26 @@ fn number_dtype(n: Option<Scalar>) -> DType {
 }
 
 /// `full(size, fill_value, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size.
 pub fn full(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.dtype(2).unwrap_or_else(|| number_dtype(call.number(1)));
     make(&call.ints(0).unwrap_or_default(), Some(dtype))
 }
 
 /// `scalar_tensor(s, *, dtype, ...)`.
+///
+/// # Errors
+/// Never: there is no size to refuse.
 pub fn scalar_tensor(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     make(&[], call.dtype(1))
 }
 
 /// `empty_strided(size, stride, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size or stride, and where there are not as many of one as of the other.
 pub fn empty_strided(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     strided(&call.ints(0).unwrap_or_default(), &call.ints(1).unwrap_or_default(), call.dtype(2).unwrap_or(DType::F32))
 }
@@ -65,27 +80,42 @@ fn strided(sizes: &[i64], strides: &[i64], dtype: DType) -> Result<NewResults, S
 }
 
 /// `new_empty_strided(self, size, stride, *, dtype, ...)`.
+///
+/// # Errors
+/// As [`empty_strided`]; also where `self` is no tensor.
 pub fn new_empty_strided(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.dtype(3).unwrap_or(call.need(0)?.dtype());
     strided(&call.ints(1).unwrap_or_default(), &call.ints(2).unwrap_or_default(), dtype)
 }
 
 /// `new_zeros(self, size, *, dtype, ...)`, `new_ones`, `new_empty`.
+///
+/// # Errors
+/// Fails for a negative size, and where `self` is no tensor.
 pub fn new_zeros(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     make(&call.ints(1).unwrap_or_default(), Some(call.dtype(2).unwrap_or(call.need(0)?.dtype())))
 }
 
 /// `new_full(self, size, fill_value, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size, and where `self` is no tensor.
 pub fn new_full(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     make(&call.ints(1).unwrap_or_default(), Some(call.dtype(3).unwrap_or(call.need(0)?.dtype())))
 }
 
 /// `zeros_like(self, *, dtype, layout, device, pin_memory, memory_format)`, `ones_like`, `empty_like`, `rand_like`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn zeros_like(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     like(call, 1)
 }
 
 /// `full_like(self, fill_value, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn full_like(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     like(call, 2)
 }
@@ -96,12 +126,18 @@ pub(super) fn like(call: &Call<'_>, dtype_at: usize) -> Result<NewResults, Shape
 }
 
 /// `eye(n, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size.
 pub fn eye(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let n = call.int(0, 0);
     square(n, n, call.dtype(1))
 }
 
 /// `eye.m(n, m, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size.
 pub fn eye_m(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     square(call.int(0, 0), call.int(1, 0), call.dtype(2))
 }
@@ -149,21 +185,34 @@ fn number(call: &Call<'_>, i: usize) -> Result<Scalar, ShapeError> {
 }
 
 /// `arange(end, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails where `end` is no finite number, negative, or too large.
 pub fn arange(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     range([Scalar::Int(0), number(call, 0)?, Scalar::Int(1)], call.dtype(1))
 }
 
 /// `arange.start(start, end, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails where a bound is no finite number, `end` is below `start`, or there are too many elements.
 pub fn arange_start(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     range([number(call, 0)?, number(call, 1)?, Scalar::Int(1)], call.dtype(2))
 }
 
 /// `arange.start_step(start, end, step, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails where an argument is no number, a bound is not finite, the step is zero or leads away from `end`, or there are
+/// too many elements.
 pub fn arange_step(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     range([number(call, 0)?, number(call, 1)?, number(call, 2)?], call.dtype(3))
 }
 
 /// `linspace(start, end, steps, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for negative `steps`.
 pub fn linspace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let steps = call.int(2, 0);
     if steps < 0 {
@@ -173,6 +222,9 @@ pub fn linspace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `logspace(start, end, steps, base, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for negative `steps`.
 pub fn logspace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let steps = call.int(2, 0);
     if steps < 0 {
@@ -191,11 +243,17 @@ fn triangle(rows: i128, columns: i128, offset: i128) -> i128 {
 }
 
 /// `tril_indices(row, col, offset, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size, and where there are too many elements.
 pub fn tril_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     triangle_indices(call, triangle)
 }
 
 /// `triu_indices(row, col, offset, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative size, and where there are too many elements.
 pub fn triu_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     triangle_indices(call, |n, m, k| n * m - triangle(n, m, k - 1))
 }

@@ -11,6 +11,10 @@ use crate::{
 };
 
 /// `index_select(self, dim, index)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not; for an index that is no vector of 32- or 64-bit integers; where a dimension
+/// without elements is indexed; and where a number is, by other than one index.
 pub fn index_select(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index) = (call.need(0)?, call.need(2)?);
     let dim = wrap_dim(call.int(1, 0), x.rank())?;
@@ -36,6 +40,10 @@ pub fn index_select(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)`.
+///
+/// # Errors
+/// Fails for indices that are no 32- or 64-bit integers, for a gradient that has not a row for each of them, and for a
+/// number of weights that is negative or too large.
 pub fn embedding_dense_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, indices) = (call.need(0)?, call.need(1)?);
     let width = grad.sizes().last().copied().unwrap_or(1);
@@ -96,6 +104,10 @@ fn index_fits(call: &Call<'_>, index: &Layout, dim: usize, within: &[(&Layout, b
 }
 
 /// `gather(self, dim, index)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, for an index that is not of integers or not of the rank of `self`, and for
+/// one that is larger than `self` in another dimension.
 pub fn gather(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index) = (call.need(0)?, call.need(2)?);
     let dim = wrap_dim(call.int(1, 0), x.rank())?;
@@ -105,6 +117,9 @@ pub fn gather(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `scatter(self, dim, index, src)`, with a number, with a reduction; `scatter_add`, `scatter_reduce`.
+///
+/// # Errors
+/// As [`gather`]; also where `src` has another dtype than `self`, or is smaller than the index.
 pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index) = (call.need(0)?, call.need(2)?);
     let dim = wrap_dim(call.int(1, 0), x.rank())?;
@@ -124,6 +139,10 @@ pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `index_add(self, dim, index, source, alpha)`, `index_copy`, `index_reduce`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, for an index that is no vector of integers, and for a source that is of
+/// another dtype or has not a slice of `self`'s sizes for each index.
 pub fn index_add(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index, source) = (call.need(0)?, call.need(2)?, call.need(3)?);
     let op = call.short_op();
@@ -161,6 +180,9 @@ pub fn index_add(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `index_fill(self, dim, index, value)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, and for an index that is no vector of 64-bit integers.
 pub fn index_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index) = (call.need(0)?, call.need(2)?);
     wrap_dim(call.int(1, 0), x.rank())?;
@@ -174,6 +196,10 @@ pub fn index_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `index(self, indices)` with integer indices; masks make the shape depend on values.
+///
+/// # Errors
+/// Fails for more indices than dimensions, for indices that do not broadcast together or are neither integers nor
+/// masks, and for masks: of other sizes than what they index, or because the result's shape depends on their values.
 pub fn index(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let (sizes, strides) = indexed(call, x)?;
@@ -266,6 +292,10 @@ fn masks(call: &Call<'_>, x: &Layout) -> Result<(), ShapeError> {
 }
 
 /// `index_put(self, indices, values, accumulate)`.
+///
+/// # Errors
+/// Fails where dtypes differ, unless one value fills a mask; for a mask of other sizes than what it indexes; and, of
+/// indices, as [`index`] and where the values do not broadcast to its result.
 pub fn index_put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, values) = (call.need(0)?, call.need(2)?);
     // One value where a mask says so is filled in, and converted.
@@ -295,6 +325,9 @@ pub fn index_put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `masked_scatter(self, mask, source)`.
+///
+/// # Errors
+/// Fails where dtypes differ, for a mask that is not of booleans, and where it does not broadcast with `self`.
 pub fn masked_scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, mask, source) = (call.need(0)?, call.need(1)?, call.need(2)?);
     if x.dtype() != source.dtype() {
@@ -314,6 +347,9 @@ pub fn masked_scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `take(self, index)`.
+///
+/// # Errors
+/// Fails for an index that is not of 64-bit integers, and where `self` has no element to take.
 pub fn take(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index) = (call.need(0)?, call.need(1)?);
     if index.dtype() != DType::I64 {
@@ -330,6 +366,10 @@ pub fn take(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `put(self, index, source, accumulate)`.
+///
+/// # Errors
+/// Fails for an index that is not of 64-bit integers, for a source of another dtype or number of elements, and where
+/// `self` has no element to put them into.
 pub fn put(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, index, source) = (call.need(0)?, call.need(1)?, call.need(2)?);
     if x.numel() == 0 && index.numel() != 0 {

@@ -12,6 +12,9 @@ use crate::{
 };
 
 /// The layout of a new result of dtype `dtype` over these operands.
+///
+/// # Errors
+/// As [`broadcast`].
 pub fn broadcast_layout(operands: &[&Layout], dtype: DType) -> Result<Layout, ShapeError> {
     let shapes: SmallVec<[&[i64]; 4]> = operands.iter().map(|o| o.sizes()).collect();
     let sizes = broadcast(&shapes)?;

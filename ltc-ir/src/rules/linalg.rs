@@ -71,12 +71,18 @@ fn info(x: &Layout) -> Layout {
 }
 
 /// `linalg_cholesky_ex(self, *, upper, check_errors)`: the factor and LAPACK's info.
+///
+/// # Errors
+/// Fails for fewer than two dimensions, for matrices that are not square, and for integers or booleans.
 pub fn linalg_cholesky_ex(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     some([column_major(x.dtype(), x.sizes()), info(x)])
 }
 
 /// `cholesky(self, upper)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`], unless there are no elements.
 pub fn cholesky(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     if x.numel() == 0 {
@@ -87,30 +93,45 @@ pub fn cholesky(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_inv_ex(A, *, check_errors)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn linalg_inv_ex(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     some([column_major(x.dtype(), x.sizes()), info(x)])
 }
 
 /// `inverse(self)`, `linalg_inv`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn inverse(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     one(column_major(x.dtype(), x.sizes()))
 }
 
 /// `logdet(self)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn logdet(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     one(Layout::contiguous(x.dtype(), batch(x)))
 }
 
 /// `(sign, logabsdet)` of `slogdet(self)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn slogdet(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     some([Layout::contiguous(x.dtype(), batch(x)), Layout::contiguous(super::real_of(x.dtype()), batch(x))])
 }
 
 /// `_linalg_slogdet(A)`: sign, logarithm, and the factors for the gradient.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn linalg_slogdet(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     let n = x.sizes()[x.rank() - 1];
@@ -123,6 +144,9 @@ pub fn linalg_slogdet(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_linalg_det(A)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn linalg_det(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     let n = x.sizes()[x.rank() - 1];
@@ -134,6 +158,9 @@ pub fn linalg_det(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_lu_factor_ex(A, *, pivot, check_errors)`.
+///
+/// # Errors
+/// Fails for fewer than two dimensions, and for integers or booleans.
 pub fn linalg_lu_factor_ex(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let k = x.sizes()[x.rank() - 1].min(x.sizes()[x.rank() - 2]);
@@ -141,6 +168,9 @@ pub fn linalg_lu_factor_ex(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_qr(A, mode)`.
+///
+/// # Errors
+/// As [`linalg_lu_factor_ex`].
 pub fn linalg_qr(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
@@ -153,6 +183,9 @@ pub fn linalg_qr(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_linalg_svd(A, full_matrices, compute_uv)`: `U`, `S` and `Vh`.
+///
+/// # Errors
+/// As [`linalg_lu_factor_ex`].
 pub fn linalg_svd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
@@ -171,6 +204,9 @@ pub fn linalg_svd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `svd(self, some, compute_uv)`: `U`, `S` and `V`, which is a transposed view of `Vh`.
+///
+/// # Errors
+/// As [`linalg_lu_factor_ex`].
 pub fn svd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
@@ -186,6 +222,9 @@ pub fn svd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_pinv(self, ...)`.
+///
+/// # Errors
+/// As [`linalg_lu_factor_ex`].
 pub fn linalg_pinv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, false)?;
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
@@ -194,6 +233,9 @@ pub fn linalg_pinv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_linalg_eigh(A, UPLO, compute_v)`.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`].
 pub fn linalg_eigh(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = matrices(call, 0, true)?;
     let values = Layout::contiguous(super::real_of(x.dtype()), &vectors(x, x.sizes()[x.rank() - 1]));
@@ -203,6 +245,10 @@ pub fn linalg_eigh(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_solve_triangular(self, B, *, upper, left, unitriangular)`: in the matrix's dtype, whatever the other's.
+///
+/// # Errors
+/// As [`linalg_cholesky_ex`] for `self`; also where `B` has fewer than two dimensions, another size on the side that is
+/// solved for, or a batch that does not broadcast.
 pub fn linalg_solve_triangular(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (matrices(call, 0, true)?, shaped(call, 1, false)?);
     let left = call.args.get(3).is_none_or(|x| !matches!(x, crate::args::Arg::Bool(false)));
@@ -220,6 +266,10 @@ pub fn linalg_solve_triangular(call: &Call<'_>) -> Result<NewResults, ShapeError
 }
 
 /// `triangular_solve(self, A, upper, transpose, unitriangular)`: the solution and a copy of `A`.
+///
+/// # Errors
+/// As [`linalg_lu_factor_ex`] for `self` and [`linalg_cholesky_ex`] for `A`; also where their rows or dtypes differ, or
+/// their batches do not broadcast.
 pub fn triangular_solve(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (b, a) = (matrices(call, 0, false)?, matrices(call, 1, true)?);
     if b.sizes()[b.rank() - 2] != a.sizes()[a.rank() - 1] {
@@ -239,6 +289,10 @@ pub fn triangular_solve(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `linalg_cross(self, other, *, dim)`.
+///
+/// # Errors
+/// Fails where ranks or dtypes differ, for booleans, for a dimension that there is not or whose size is not 3, and
+/// where sizes do not broadcast.
 pub fn linalg_cross(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     if a.rank() != b.rank() {
@@ -258,6 +312,10 @@ pub fn linalg_cross(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_cdist_forward(x1, x2, p, compute_mode)`.
+///
+/// # Errors
+/// Fails for fewer than two dimensions, for columns or dtypes that differ, for other than floating point numbers, and
+/// where batches do not broadcast.
 pub fn cdist_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     let (Some((&ca, la)), Some((&cb, lb))) = (a.sizes().split_last(), b.sizes().split_last()) else {

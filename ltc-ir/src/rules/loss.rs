@@ -24,6 +24,10 @@ fn promoted(call: &Call<'_>, operands: &[&Layout]) -> Result<DType, ShapeError> 
 }
 
 /// A loss of `(self, target, reduction, ...)`.
+///
+/// # Errors
+/// Fails where dtypes do not promote, or promote to integers; where sizes do not broadcast; and for a reduction that
+/// there is not.
 pub fn elementwise(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     let dtype = promoted(call, &[x, target])?;
@@ -33,6 +37,9 @@ pub fn elementwise(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `huber_loss(self, target, reduction, delta)`: computed in a tensor of the input's dtype.
+///
+/// # Errors
+/// Fails for an input of integers, and where sizes do not broadcast.
 pub fn huber_loss(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     floats(x.dtype())?;
@@ -40,6 +47,10 @@ pub fn huber_loss(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// The gradient `(grad, self, target, reduction, ...)` of such a loss: row-major where the kernel allocates first.
+///
+/// # Errors
+/// Fails for an input of integers, where sizes do not broadcast, and where dtypes differ, unless it is
+/// `mse_loss_backward` or `smooth_l1_loss_backward`.
 pub fn elementwise_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(1)?, call.need(2)?);
     let whole = super::broadcast(&[x.sizes(), target.sizes(), call.need(0)?.sizes()])?;
@@ -67,6 +78,10 @@ fn reduction(by: i64) -> Result<(), ShapeError> {
 }
 
 /// `binary_cross_entropy(self, target, weight, reduction)`.
+///
+/// # Errors
+/// Fails where dtypes differ, and where sizes do not broadcast: of input and target, those of 1 left out, together, and
+/// to the input's where nothing is reduced; of the weight to the input's.
 pub fn binary_cross_entropy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     super::checks::one_dtype(call, &[0, 1])?;
@@ -86,6 +101,10 @@ fn squeezed(l: &Layout) -> Dims {
 }
 
 /// `binary_cross_entropy_backward(grad, self, target, weight, reduction)`.
+///
+/// # Errors
+/// Fails where dtypes differ, and where sizes do not broadcast: of gradient, input and target, those of 1 left out,
+/// together; of the weight to the input's.
 pub fn binary_cross_entropy_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x, target) = (call.need(0)?, call.need(1)?, call.need(2)?);
     super::checks::one_dtype(call, &[1, 0, 2])?;
@@ -97,6 +116,10 @@ pub fn binary_cross_entropy_backward(call: &Call<'_>) -> Result<NewResults, Shap
 }
 
 /// `binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)`.
+///
+/// # Errors
+/// Fails for integers, for a `pos_weight` of booleans, and where input or `weight` does not broadcast to the target, or
+/// `pos_weight` with the target to the input.
 pub fn binary_cross_entropy_with_logits(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     if x.dtype().is_integral(true) {
@@ -149,6 +172,10 @@ fn nll_weight(call: &Call<'_>, at: usize, classes: i64) -> Result<(), ShapeError
 }
 
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`: the loss and the total weight.
+///
+/// # Errors
+/// Fails for an input of other than one or two dimensions, or not of floating point numbers; for a target that is not a
+/// class number for each row; and for a weight that is not a number of the input's dtype for each class.
 pub fn nll_loss_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     if x.rank() == 0 || x.rank() > 2 {
@@ -182,6 +209,10 @@ pub fn nll_loss_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight)`.
+///
+/// # Errors
+/// As [`nll_loss_forward`]; also for a gradient of other sizes than the loss or another dtype than the input, and for a
+/// total weight of other than one element.
 pub fn nll_loss_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x, target) = (call.need(0)?, call.need(1)?, call.need(2)?);
     if x.rank() == 0 || x.rank() > 2 {
@@ -210,6 +241,10 @@ pub fn nll_loss_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `nll_loss2d_forward(self, target, weight, reduction, ignore_index)`.
+///
+/// # Errors
+/// Fails for an input of other than four dimensions, or not of floating point numbers; for a target that is not a class
+/// number for each point; and for a weight that is not a number of the input's dtype for each class.
 pub fn nll_loss2d_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     if target.rank() != 3 {
@@ -236,6 +271,10 @@ pub fn nll_loss2d_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `nll_loss2d_backward(grad, self, target, ...)`.
+///
+/// # Errors
+/// As [`nll_loss2d_forward`]; also for a gradient of other sizes than the loss or another dtype than the input, and for
+/// a total weight of other than one element.
 pub fn nll_loss2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x, target) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let [n, c, h, w] = *x.sizes() else {
@@ -255,6 +294,9 @@ pub fn nll_loss2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `soft_margin_loss(self, target, reduction)`: computed in a tensor made from the input; any other reduction is a sum.
+///
+/// # Errors
+/// Fails for an input of integers, and where the target does not broadcast to it.
 pub fn soft_margin_loss(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, target) = (call.need(0)?, call.need(1)?);
     super::checks::expands(target, x.sizes())?;

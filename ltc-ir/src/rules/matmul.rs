@@ -35,6 +35,9 @@ fn product(a: &Layout, b: &Layout) -> Result<[i64; 2], ShapeError> {
 }
 
 /// `mm(self, mat2)`.
+///
+/// # Errors
+/// Fails where an argument is no matrix, or inner sizes or dtypes differ.
 pub fn mm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     let sizes = product(a, b)?;
@@ -55,6 +58,9 @@ fn expands(x: &Layout, sizes: &[i64]) -> Result<(), ShapeError> {
 }
 
 /// `addmm(self, mat1, mat2, beta, alpha)`.
+///
+/// # Errors
+/// As [`mm`]; also where `self` does not broadcast to the product, or has another dtype.
 pub fn addmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let sizes = product(a, b)?;
@@ -87,6 +93,10 @@ fn batched(a: &Layout, b: &Layout) -> Result<[i64; 3], ShapeError> {
 }
 
 /// `bmm(self, mat2)`.
+///
+/// # Errors
+/// Fails where an argument is no batch of matrices, where batches or inner sizes differ, and, unless the product is
+/// empty, for booleans and where dtypes differ.
 pub fn bmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     let sizes = batched(a, b)?;
@@ -106,6 +116,10 @@ fn asked(a: &Layout, b: &Layout) -> Result<(), ShapeError> {
 }
 
 /// `baddbmm(self, batch1, batch2, beta, alpha)`.
+///
+/// # Errors
+/// Fails where a factor is no batch of matrices; where batches, inner sizes or dtypes differ; and where `self` does not
+/// broadcast to the product.
 pub fn baddbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
     asked(a, b)?;
@@ -124,6 +138,9 @@ pub fn baddbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `addbmm(self, batch1, batch2, beta, alpha)`: products are summed over the batch.
+///
+/// # Errors
+/// As [`baddbmm`]: `self` broadcasts to the sum of the products.
 pub fn addbmm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
     asked(a, b)?;
@@ -165,6 +182,10 @@ fn addmv_dtypes(x: &Layout, a: &Layout, v: &Layout) -> Result<(), ShapeError> {
 }
 
 /// `mv(self, vec)`.
+///
+/// # Errors
+/// Fails where the arguments are no matrix and vector, where inner sizes or dtypes differ, and, unless there are no
+/// rows, for booleans.
 pub fn mv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, v) = (call.need(0)?, call.need(1)?);
     let n = matrix_vector(a, v)?;
@@ -176,6 +197,9 @@ pub fn mv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `addmv(self, mat, vec, beta, alpha)`.
+///
+/// # Errors
+/// As [`mv`]; also where `self` does not broadcast to the product, or has another dtype.
 pub fn addmv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, v) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let n = matrix_vector(a, v)?;
@@ -188,6 +212,9 @@ pub fn addmv(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `addr(self, vec1, vec2, beta, alpha)`.
+///
+/// # Errors
+/// Fails where a factor is no vector, or `self` does not broadcast to the product.
 pub fn addr(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, a, b) = (call.need(0)?, call.need(1)?, call.need(2)?);
     if a.rank() != 1 || b.rank() != 1 {
@@ -205,6 +232,9 @@ pub fn addr(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `dot(self, tensor)`, `vdot`.
+///
+/// # Errors
+/// Fails where an argument is no vector, or sizes or dtypes differ.
 pub fn dot(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (a, b) = (call.need(0)?, call.need(1)?);
     if a.rank() != 1 || b.rank() != 1 {

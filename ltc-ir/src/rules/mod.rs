@@ -5,7 +5,7 @@
 //!
 //! # Errors
 //! Every rule fails with a [`ShapeError`] for arguments that libtorch refuses: its words, and the class of its
-//! exception.
+//! exception. It also fails where an argument that has to be a tensor is none; the rules do not each say so again.
 
 mod checks;
 pub mod conv;
@@ -132,6 +132,9 @@ impl<'a> Call<'a> {
     }
 
     /// The layout of a tensor argument that must be there.
+    ///
+    /// # Errors
+    /// Fails where there is none: it is absent, a host number, or memory that is to be made.
     pub fn need(&self, i: usize) -> Result<&'a Layout, ShapeError> {
         self.tensor(i).ok_or_else(|| ShapeError::runtime(format!("{}: argument {i} must be a tensor", self.op)))
     }
@@ -221,16 +224,25 @@ pub(crate) fn one(layout: Layout) -> Result<NewResults, ShapeError> {
 }
 
 /// One result shaped like the first argument, as `empty_like` makes it.
+///
+/// # Errors
+/// Fails where the first argument is no tensor.
 pub fn like_first(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(empty_like(call.need(0)?, None))
 }
 
 /// One result shaped like the second argument: gradients of pointwise operators that take `(grad, self)`.
+///
+/// # Errors
+/// Fails where the second argument is no tensor.
 pub fn like_second(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(empty_like(call.need(1)?, None))
 }
 
 /// One row-major result of the first argument's sizes.
+///
+/// # Errors
+/// Fails where the first argument is no tensor.
 pub fn contiguous_like_first(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     one(Layout::contiguous(x.dtype(), x.sizes()))
@@ -332,6 +344,9 @@ pub fn in_format(dtype: DType, sizes: &[i64], format: MemoryFormat) -> Layout {
 }
 
 /// Resolves a possibly negative dimension of a tensor of this rank, with libtorch's `IndexError`.
+///
+/// # Errors
+/// Fails for a dimension out of range.
 pub fn wrap_dim(dim: i64, rank: usize) -> Result<usize, ShapeError> {
     let n = rank.max(1) as i64;
     if dim < -n || dim >= n {
@@ -344,6 +359,9 @@ pub fn wrap_dim(dim: i64, rank: usize) -> Result<usize, ShapeError> {
 }
 
 /// Sizes that all operands broadcast to, with libtorch's error.
+///
+/// # Errors
+/// Fails where two sizes of one dimension differ and neither is 1.
 pub fn broadcast(operands: &[&[i64]]) -> Result<crate::layout::Dims, ShapeError> {
     let mut out = crate::layout::Dims::new();
     for sizes in operands {

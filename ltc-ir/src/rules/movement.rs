@@ -18,6 +18,10 @@ fn joined_dtype(tensors: &[&Layout]) -> Result<DType, ShapeError> {
 }
 
 /// `cat(tensors, dim)`.
+///
+/// # Errors
+/// Fails for no tensors, for one without dimensions, for a dimension that there is not, and where other sizes differ or
+/// dtypes do not promote.
 pub fn cat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
     if tensors.is_empty() {
@@ -57,7 +61,7 @@ pub fn cat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
                 )));
             }
         }
-        sizes[dim] += t.sizes()[dim];
+        sizes[dim] = sizes[dim].saturating_add(t.sizes()[dim]);
     }
     let format = suggest_memory_format(tensors[0]);
     let all = tensors.iter().all(|t| suggest_memory_format(t) == format);
@@ -65,6 +69,9 @@ pub fn cat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `stack(tensors, dim)`.
+///
+/// # Errors
+/// Fails for no tensors, for a dimension that the result has not, and where sizes differ or dtypes do not promote.
 pub fn stack(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
     let Some(first) = tensors.first() else {
@@ -84,6 +91,9 @@ pub fn stack(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `flip(self, dims)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, or that is listed twice.
 pub fn flip(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let mut seen: SmallVec<[usize; 6]> = SmallVec::new();
@@ -98,6 +108,10 @@ pub fn flip(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `roll(self, shifts, dims)`.
+///
+/// # Errors
+/// Fails for no shifts, for a dimension that there is not, and where there are not as many shifts as dimensions, unless
+/// there is one shift and no dimension.
 pub fn roll(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let (shifts, dims) = (call.ints(1).unwrap_or_default(), call.ints(2).unwrap_or_default());
@@ -124,6 +138,9 @@ pub fn roll(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `repeat(self, repeats)`.
+///
+/// # Errors
+/// Fails for fewer repeats than dimensions, and for a negative one.
 pub fn repeat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let repeats = call.ints(1).unwrap_or_default();
@@ -138,12 +155,15 @@ pub fn repeat(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             &repeats[..]
         )));
     }
-    let size = |(i, &r): (usize, &i64)| if i < lead { r } else { r * x.sizes()[i - lead] };
+    let size = |(i, &r): (usize, &i64)| if i < lead { r } else { r.saturating_mul(x.sizes()[i - lead]) };
     let sizes: Dims = repeats.iter().enumerate().map(size).collect();
     one(Layout::contiguous(x.dtype(), &sizes))
 }
 
 /// `tril(self, diagonal)`, `triu`.
+///
+/// # Errors
+/// Fails for fewer than two dimensions.
 pub fn tril(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     if x.rank() < 2 {
@@ -153,6 +173,9 @@ pub fn tril(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `(values, indices)` of `sort(self, dim, descending)`; stable sorts name the dimension later.
+///
+/// # Errors
+/// Fails for a dimension that there is not.
 pub fn sort(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     // `sort.stable(self, *, stable, dim, descending)`.
@@ -162,6 +185,9 @@ pub fn sort(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `topk(self, k, dim, largest, sorted)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, and for a `k` that is negative or larger than its size.
 pub fn topk(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dim = wrap_dim(call.int(2, -1), x.rank())?;
@@ -179,6 +205,9 @@ pub fn topk(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `embedding(weight, indices, ...)`.
+///
+/// # Errors
+/// Fails where the weight is no matrix, or the indices are no 32- or 64-bit integers.
 pub fn embedding(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (weight, indices) = (call.need(0)?, call.need(1)?);
     if weight.rank() != 2 {
@@ -197,6 +226,9 @@ pub fn embedding(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `constant_pad_nd(self, pad, value)`.
+///
+/// # Errors
+/// Fails for an odd number of pads, for more than two per dimension, and where a size would become negative.
 pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let pad = call.ints(1).unwrap_or_default();
@@ -211,8 +243,8 @@ pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let mut sizes: Dims = x.sizes().into();
     for (i, pair) in pad.chunks(2).enumerate() {
         let d = x.rank() - 1 - i;
-        let kept = sizes[d] + pair[0].min(0) + pair[1].min(0);
-        sizes[d] += pair[0] + pair[1];
+        let kept = sizes[d].saturating_add(pair[0].min(0)).saturating_add(pair[1].min(0));
+        sizes[d] = sizes[d].saturating_add(pair[0]).saturating_add(pair[1]);
         if sizes[d].min(kept) < 0 {
             return Err(ShapeError::runtime(format!(
                 "The input size {}, plus negative padding {} and {} resulted in a negative output size, which is \
@@ -230,6 +262,9 @@ pub fn constant_pad_nd(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `clone(self, memory_format)`, `copy`: memory formats by libtorch's codes.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn clone(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     one(formatted(x, x.dtype(), call.int(1, PRESERVE)))
@@ -247,6 +282,9 @@ pub(super) fn formatted(x: &Layout, dtype: DType, format: i64) -> Layout {
 }
 
 /// `_to_copy(self, *, dtype, layout, device, pin_memory, non_blocking, memory_format)`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn to_copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dtype = call.dtype(1).unwrap_or(x.dtype());
@@ -255,6 +293,9 @@ pub fn to_copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `copy(self, src, non_blocking)`, `_copy_from(self, dst, non_blocking)`: the destination's sizes.
+///
+/// # Errors
+/// Fails where `src` does not broadcast to `self`.
 pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, src) = (call.need(0)?, call.need(1)?);
     let whole = super::broadcast(&[x.sizes(), src.sizes()])?;
@@ -269,11 +310,18 @@ pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_copy_from(self, dst, non_blocking)`.
+///
+/// # Errors
+/// Fails where `dst` is no tensor.
 pub fn copy_from(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::like_second(call)
 }
 
 /// Whatever the operator, it writes in place: there is no new result.
+///
+/// # Errors
+/// Fails where the first argument is no tensor, where the others do not broadcast to it, and, except in `copy_`, where
+/// their common dtype cannot be cast to its.
 pub fn nothing_new(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     // Other operands broadcast to what is written, numbers and dtypes apart.
     let x = call.need(0)?;
@@ -295,6 +343,9 @@ pub fn nothing_new(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `block_diag(tensors)`.
+///
+/// # Errors
+/// Fails for a tensor of more than two dimensions, and where dtypes do not promote.
 pub fn block_diag(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let tensors: SmallVec<[&Layout; 8]> = call.tensors(0).into_iter().flatten().collect();
     let (mut rows, mut columns) = (0, 0);
@@ -320,6 +371,9 @@ pub fn block_diag(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `diag_embed(self, offset, dim1, dim2)`.
+///
+/// # Errors
+/// Fails for a tensor without dimensions, for a dimension that the result has not, and where both are the same.
 pub fn diag_embed(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let n = x.rank() + 1;
@@ -334,13 +388,16 @@ pub fn diag_embed(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let Some((&last, rest)) = x.sizes().split_last() else {
         return Err(ShapeError::index("Dimension out of range (expected to be in range of [-1, 0], but got -1)"));
     };
-    let size = last + call.int(1, 0).abs();
+    let size = last.saturating_add(call.int(1, 0).saturating_abs());
     let mut rest = rest.iter();
     let sizes: Dims = (0..n).map(|d| if d == a || d == b { size } else { rest.next().copied().unwrap_or(1) }).collect();
     one(Layout::contiguous(x.dtype(), &sizes))
 }
 
 /// `searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter)`.
+///
+/// # Errors
+/// Fails where the sequence is neither a vector nor, the last dimension apart, of the values' sizes.
 pub fn searchsorted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (sorted, x) = (call.need(0)?, call.need(1)?);
     if sorted.rank() == 0
@@ -358,6 +415,9 @@ pub fn searchsorted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `bucketize(self, boundaries, *, out_int32, right)`.
+///
+/// # Errors
+/// Fails where the boundaries are no vector.
 pub fn bucketize(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, boundaries) = (call.need(0)?, call.need(1)?);
     if boundaries.rank() != 1 {
@@ -370,6 +430,10 @@ pub fn bucketize(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim)`.
+///
+/// # Errors
+/// Fails for a dimension that the product has not, or that is listed twice; and, unless there are no elements, where
+/// sizes do not broadcast or dtypes differ, and for booleans.
 pub fn trilinear(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let operands = [call.need(0)?, call.need(1)?, call.need(2)?];
     let rank = operands[0].rank() + call.ints(3).map_or(0, |e| e.len());
@@ -404,6 +468,9 @@ pub fn trilinear(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `one_hot` and others whose shape depends on values.
+///
+/// # Errors
+/// Always: such a call is not recorded.
 pub fn dynamic(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::reduction::dynamic(call)
 }

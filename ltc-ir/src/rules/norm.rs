@@ -17,6 +17,9 @@ fn statistics_dtype(input: &Layout, parameter: Option<&Layout>) -> DType {
 }
 
 /// `native_batch_norm(input, weight?, bias?, running_mean?, running_var?, training, momentum, eps)`.
+///
+/// # Errors
+/// Fails for an input without channels, and for a parameter or statistic that has not one number for each.
 pub fn batch_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(0)?;
     if input.rank() == 0 {
@@ -41,6 +44,9 @@ pub fn batch_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `native_batch_norm_backward(grad, input, weight?, ..., train, eps, output_mask)`.
+///
+/// # Errors
+/// Fails where the input is no tensor, and for an `output_mask` of other than three entries.
 pub fn batch_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
     let mask = super::checks::mask::<3>(call, 9)?;
@@ -52,6 +58,10 @@ pub fn batch_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `native_layer_norm(input, normalized_shape, weight?, bias?, eps)`.
+///
+/// # Errors
+/// Fails where `normalized_shape` is empty or not what the input's sizes end with; and for a parameter of other sizes
+/// or another dtype, unless that is `f32` and the input's a half.
 pub fn layer_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(0)?;
     let shape = call.ints(1).unwrap_or_default();
@@ -85,6 +95,9 @@ pub fn layer_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight?, bias?, output_mask)`.
+///
+/// # Errors
+/// Fails where the input is no tensor, and for an `output_mask` of other than three entries.
 pub fn layer_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
     let mask = super::checks::mask::<3>(call, 7)?;
@@ -97,6 +110,10 @@ pub fn layer_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `native_group_norm(input, weight?, bias?, N, C, HxW, group, eps)`.
+///
+/// # Errors
+/// Fails where the groups do not divide the channels, where the numbers do not fit the input's size, and for a
+/// parameter that has not one number for each channel, or a dtype that [`layer_norm`] refuses.
 pub fn group_norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(0)?;
     let (n, c, groups) = (call.int(3, 0), call.int(4, 0), call.int(6, 1));
@@ -141,6 +158,10 @@ fn mixed(call: &Call<'_>, input: &Layout, parameters: &[usize]) -> Result<(), Sh
 }
 
 /// `native_group_norm_backward(grad, input, mean, rstd, weight?, N, C, HxW, group, output_mask)`.
+///
+/// # Errors
+/// As [`group_norm`]; also for a gradient of another number of elements or another dtype, for statistics that are not
+/// one for each group, and for an `output_mask` of other than three entries.
 pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
     let mask = super::checks::mask::<3>(call, 9)?;
@@ -161,6 +182,9 @@ pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_softmax(self, dim, half_to_float)`, `_log_softmax`: row-major.
+///
+/// # Errors
+/// Fails for a dimension that there is not, and where `half_to_float` is asked for.
 pub fn softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     super::wrap_dim(call.int(1, 0), x.rank())?;
@@ -174,6 +198,9 @@ pub fn softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_safe_softmax(self, dim, dtype)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not.
 pub fn safe_softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     super::wrap_dim(call.int(1, 0), x.rank())?;
@@ -181,6 +208,9 @@ pub fn safe_softmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `_softmax_backward_data(grad, output, dim, input_dtype)`, `_log_softmax_backward_data`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, where sizes or dtypes differ, and for other than floating point numbers.
 pub fn softmax_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, output) = (call.need(0)?, call.need(1)?);
     let same = || super::checks::sizes_are("grad", grad, output.sizes());

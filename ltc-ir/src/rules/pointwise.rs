@@ -78,6 +78,9 @@ fn floating(dtype: DType) -> DType {
 }
 
 /// The common dtype of all tensor operands.
+///
+/// # Errors
+/// Fails where dtypes do not promote, or sizes do not broadcast.
 pub fn promoted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
     let dtype = o.common(call)?;
@@ -85,6 +88,9 @@ pub fn promoted(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// The common dtype of tensor operands and numbers.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn promoted_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     let dtype = o.common(call)?;
@@ -92,6 +98,9 @@ pub fn promoted_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// The common dtype, or the default float where that is an integer.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn float(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
     let dtype = floating(o.common(call)?);
@@ -99,6 +108,9 @@ pub fn float(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// As [`float`], with numbers.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn float_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     let dtype = floating(o.common(call)?);
@@ -106,23 +118,35 @@ pub fn float_numbers(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// Booleans over operands whose dtypes promote.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn boolean(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     o.result_of_casts(o.common(call)?, DType::Bool)
 }
 
 /// Booleans of each operand by itself.
+///
+/// # Errors
+/// Fails where sizes do not broadcast.
 pub fn logical(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     Operands::of(call, false).result(DType::Bool)
 }
 
 /// The first operand's dtype.
+///
+/// # Errors
+/// Fails where sizes do not broadcast, or the first argument is no tensor.
 pub fn like_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
     o.result(call.need(0)?.dtype())
 }
 
 /// As [`float`], of one operand that must not be complex where the kernel has no such case.
+///
+/// # Errors
+/// As [`promoted`]; also for integers and booleans.
 pub fn float_only(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
     let dtype = o.common(call)?;
@@ -133,6 +157,9 @@ pub fn float_only(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// The common dtype, which must not be boolean.
+///
+/// # Errors
+/// As [`promoted`]; also for booleans.
 pub fn no_bool(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     let dtype = o.common(call)?;
@@ -143,12 +170,18 @@ pub fn no_bool(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `threshold(self, threshold, value)`: the numbers do not promote.
+///
+/// # Errors
+/// As [`no_bool`].
 pub fn threshold(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     no_bool(call)?;
     like_self(call)
 }
 
 /// The common dtype, which must be an integer.
+///
+/// # Errors
+/// As [`promoted`]; also for other than integers and booleans.
 pub fn integral(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     let dtype = o.common(call)?;
@@ -163,12 +196,18 @@ fn not_implemented(call: &Call<'_>, dtype: DType) -> ShapeError {
 }
 
 /// Magnitudes: of complex numbers they are real.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn real(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, false);
     o.result(super::real_of(o.common(call)?))
 }
 
 /// `sub`: booleans have none.
+///
+/// # Errors
+/// As [`promoted`]; also where one of both is of booleans.
 pub fn sub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let o = Operands::of(call, true);
     let is_bool = |d: &(DType, Category)| d.0 == DType::Bool;
@@ -189,6 +228,9 @@ pub fn sub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `rsub(self, other, alpha)`: the numbers do not promote.
+///
+/// # Errors
+/// As [`sub`].
 pub fn rsub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     sub(call)?;
     let mut o = Operands::of(call, true);
@@ -199,6 +241,9 @@ pub fn rsub(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `rsub(self, other)` of tensors: laid out like the tensor that is subtracted from.
+///
+/// # Errors
+/// As [`sub`].
 pub fn rsub_tensor(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = sub(call)?.into_iter().flatten().next().map_or(DEFAULT, |l| l.dtype());
     let mut o = Operands::of(call, false);
@@ -207,6 +252,9 @@ pub fn rsub_tensor(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `heaviside(self, values)`: both of one dtype.
+///
+/// # Errors
+/// As [`promoted`]; also where dtypes differ.
 pub fn heaviside(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.need(0)?.dtype() != call.need(1)?.dtype() {
         return Err(ShapeError::runtime("heaviside is not yet implemented for tensors with different dtypes."));
@@ -215,6 +263,9 @@ pub fn heaviside(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `neg`: booleans have none.
+///
+/// # Errors
+/// As [`promoted`]; also for booleans.
 pub fn neg(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.need(0)?.dtype() == DType::Bool {
         return Err(ShapeError::runtime(
@@ -226,6 +277,9 @@ pub fn neg(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `relu(self)`, which is a maximum with a number to libtorch.
+///
+/// # Errors
+/// As [`promoted`]; also for booleans.
 pub fn relu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.need(0)?.dtype() == DType::Bool {
         return Err(ShapeError::runtime("Boolean inputs not supported for relu"));
@@ -234,12 +288,18 @@ pub fn relu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `div(self, other, rounding_mode)`: rounded quotients keep integers.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn div_mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let rounds = matches!(call.args.get(2), Some(Arg::Str { .. }));
     if rounds { promoted_numbers(call) } else { float_numbers(call) }
 }
 
 /// `where(condition, self, other)`: the condition has no say in the dtype, but in the layout.
+///
+/// # Errors
+/// As [`promoted`]; also for a condition that is not of booleans or bytes.
 pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let mut o = Operands::of(call, true);
     let Some(&(condition, _)) = o.dtypes.first() else {
@@ -257,6 +317,9 @@ pub fn where_self(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `lerp(self, end, weight)`: all of one dtype.
+///
+/// # Errors
+/// As [`promoted`]; also where dtypes differ, that of a weight without dimensions apart.
 pub fn lerp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, end) = (call.need(0)?, call.need(1)?);
     // A weight without dimensions promotes.
@@ -274,6 +337,10 @@ pub fn lerp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `masked_fill(self, mask, value)`: row-major, of the first operand's dtype.
+///
+/// # Errors
+/// Fails for a mask that is not of booleans, for a value with dimensions, and where the mask does not broadcast with
+/// `self`.
 pub fn masked_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, mask) = (call.need(0)?, call.need(1)?);
     if mask.dtype() != DType::Bool {
@@ -292,6 +359,9 @@ pub fn masked_fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `fill(self, value)`: with a number, or a tensor without dimensions.
+///
+/// # Errors
+/// As [`like_self`]; also for a value with dimensions.
 pub fn fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     match call.tensor(1).map(Layout::rank) {
         Some(rank @ 1..) => Err(ShapeError::runtime(format!(
@@ -302,6 +372,9 @@ pub fn fill(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `clamp(self, min, max)`: one of them must be there.
+///
+/// # Errors
+/// As [`promoted`]; also where there is neither bound.
 pub fn clamp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.args.iter().skip(1).all(|a| matches!(a, Arg::None)) {
         return Err(ShapeError::runtime("torch.clamp: At least one of 'min' or 'max' must not be None"));
@@ -310,11 +383,17 @@ pub fn clamp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `bitwise` operators take integers and booleans.
+///
+/// # Errors
+/// As [`integral`].
 pub fn bitwise(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     integral(call)
 }
 
 /// `log_sigmoid_forward(self)`: the result and a buffer its gradient reads.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn log_sigmoid_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let like = Layout::contiguous(x.dtype(), x.sizes());
@@ -322,17 +401,26 @@ pub fn log_sigmoid_forward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// Results like the second operand (`(grad, self, ...)`), row-major when it is.
+///
+/// # Errors
+/// As [`promoted`].
 pub fn gradient(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     promoted(call)
 }
 
 /// As [`gradient`], of operands of one dtype.
+///
+/// # Errors
+/// As [`promoted`]; also where dtypes differ.
 pub fn gradient_of_one_dtype(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::checks::one_dtype(call, &[0, 1, 2])?;
     promoted(call)
 }
 
 /// `gelu_backward(grad, self, approximate)`: oneDNN's kernel neither promotes nor broadcasts.
+///
+/// # Errors
+/// As [`promoted`]; also, of what oneDNN's kernel takes, where sizes or dtypes differ.
 pub fn gelu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x) = (call.need(0)?, call.need(1)?);
     if call.text(2).as_deref() == Some("none") && x.dtype() == DType::F32 && x.is_contiguous() && x.numel() > 1 {
@@ -343,6 +431,9 @@ pub fn gelu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `square(self)`: of booleans, integers.
+///
+/// # Errors
+/// As [`like_self`].
 pub fn square(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.need(0)?.dtype();
     Operands::of(call, false).result(if dtype == DType::Bool { DType::I64 } else { dtype })

@@ -72,10 +72,12 @@ impl Window {
 
     fn output(&self, size: i64, i: usize) -> i64 {
         let (k, s, p, d) = (self.kernel[i], self.stride[i], self.padding[i], self.dilation[i]);
-        let room = size + 2 * p - d * (k - 1) - 1 + if self.ceil { s - 1 } else { 0 };
-        let mut out = room.div_euclid(s) + 1;
+        let padded = size.saturating_add(p.saturating_mul(2));
+        let room = padded.saturating_sub(d.saturating_mul(k - 1)).saturating_sub(1);
+        let room = room.saturating_add(if self.ceil { s - 1 } else { 0 });
+        let mut out = room.div_euclid(s).saturating_add(1);
         // The last window must begin inside the input or its left padding.
-        if self.ceil && (out - 1) * s >= size + p {
+        if self.ceil && (out - 1).saturating_mul(s) >= size.saturating_add(p) {
             out -= 1;
         }
         out
@@ -124,11 +126,18 @@ fn avg(call: &Call<'_>, n: usize) -> Result<NewResults, ShapeError> {
 }
 
 /// `avg_pool2d(self, kernel_size, stride, padding, ceil_mode, ...)`.
+///
+/// # Errors
+/// Fails for an input that is no plane with channels, nor a batch of them, or has no channels or points; for a kernel,
+/// stride or padding that is too small, too large or of the wrong length; for a divisor of 0; and where no window fits.
 pub fn avg_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     avg(call, 2)
 }
 
 /// `avg_pool3d(self, kernel_size, stride, padding, ceil_mode, ...)`.
+///
+/// # Errors
+/// As [`avg_pool2d`], of volumes.
 pub fn avg_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     avg(call, 3)
 }
@@ -148,12 +157,18 @@ fn checked_grad(call: &Call<'_>, n: usize, w: &Window) -> Result<Layout, ShapeEr
 }
 
 /// `avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, ...)`.
+///
+/// # Errors
+/// As [`avg_pool2d`], the divisor apart; also for a gradient of other sizes than the result.
 pub fn avg_pool2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 2, 2, None, 5)?;
     one(checked_grad(call, 2, &w)?)
 }
 
 /// `avg_pool3d_backward`.
+///
+/// # Errors
+/// As [`avg_pool2d_backward`], of volumes; also for booleans, and for a gradient of another dtype.
 pub fn avg_pool3d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 3, 2, None, 5)?;
     let result = checked_grad(call, 3, &w)?;
@@ -170,23 +185,36 @@ fn max(call: &Call<'_>, n: usize) -> Result<(Layout, Layout), ShapeError> {
 }
 
 /// `max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)`.
+///
+/// # Errors
+/// As [`avg_pool2d`], with a dilation in place of the divisor.
 pub fn max_pool2d_with_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (values, indices) = max(call, 2)?;
     Ok(SmallVec::from_iter([Some(values), Some(indices)]))
 }
 
 /// `max_pool3d_with_indices`.
+///
+/// # Errors
+/// As [`max_pool2d_with_indices`], of volumes.
 pub fn max_pool3d_with_indices(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (values, indices) = max(call, 3)?;
     Ok(SmallVec::from_iter([Some(values), Some(indices)]))
 }
 
 /// `max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode)`.
+///
+/// # Errors
+/// As [`max_pool3d_with_indices`].
 pub fn max_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(max(call, 3)?.0)
 }
 
 /// `max_pool2d_with_indices_backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices)`.
+///
+/// # Errors
+/// As [`max_pool2d_with_indices`]; also for a gradient of other sizes than the result or another dtype, and for indices
+/// that are not of its sizes or no 64-bit integers.
 pub fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 2, 2, Some(5), 6)?;
     let (result, indices) = (checked_grad(call, 2, &w)?, call.need(7)?);
@@ -199,6 +227,9 @@ pub fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, S
 }
 
 /// `max_pool3d_with_indices_backward`.
+///
+/// # Errors
+/// As [`max_pool3d_with_indices`]; also for a gradient of other sizes than the result.
 pub fn max_pool3d_with_indices_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let w = Window::read(call, 3, 2, Some(5), 6)?;
     one(checked_grad(call, 3, &w)?)
@@ -237,16 +268,26 @@ fn adaptive_max(call: &Call<'_>, n: usize) -> Result<NewResults, ShapeError> {
 }
 
 /// `adaptive_max_pool2d(self, output_size)`.
+///
+/// # Errors
+/// Fails for an input that is no plane with channels, nor a batch of them, or has no points; and for output sizes that
+/// are not two or are negative.
 pub fn adaptive_max_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     adaptive_max(call, 2)
 }
 
 /// `adaptive_max_pool3d(self, output_size)`.
+///
+/// # Errors
+/// As [`adaptive_max_pool2d`], of volumes and three sizes.
 pub fn adaptive_max_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     adaptive_max(call, 3)
 }
 
 /// `adaptive_max_pool2d_backward(grad, self, indices)`, `adaptive_max_pool3d_backward`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn adaptive_max_pool_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(1)?;
     let format = if x.rank() == 4 { suggest_memory_format(x) } else { MemoryFormat::Contiguous };

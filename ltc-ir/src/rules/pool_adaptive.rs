@@ -41,22 +41,35 @@ fn adaptive(call: &Call<'_>, spatial: usize) -> Result<NewResults, ShapeError> {
 }
 
 /// `_adaptive_avg_pool2d(input, output_size)`.
+///
+/// # Errors
+/// Fails for an input that is no plane with channels, nor a batch of them, or has no points; and for output sizes that
+/// are not two or are negative.
 pub fn adaptive_avg_pool2d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     adaptive(call, 2)
 }
 
 /// `_adaptive_avg_pool3d(input, output_size)`.
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`], of volumes and three sizes.
 pub fn adaptive_avg_pool3d(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     adaptive(call, 3)
 }
 
 /// `_adaptive_avg_pool2d_backward(grad, input)`: the input's sizes in its memory format.
+///
+/// # Errors
+/// Fails where the input is no tensor.
 pub fn adaptive_avg_pool2d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let input = call.need(1)?;
     one(in_format(input.dtype(), input.sizes(), suggest_memory_format(input)))
 }
 
 /// `_adaptive_avg_pool3d_backward(grad, input)`.
+///
+/// # Errors
+/// Fails where the input is no tensor.
 pub fn adaptive_avg_pool3d_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::like_second(call)
 }

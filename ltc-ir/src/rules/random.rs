@@ -10,11 +10,18 @@ use crate::{
 };
 
 /// `bernoulli(self)`, `bernoulli(self, p)`: row-major.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn bernoulli(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::contiguous_like_first(call)
 }
 
 /// `uniform(self, ...)` and other functional forms of draws in place.
+///
+/// # Errors
+/// Fails for integers where the distribution is of floating point numbers, for a range of integers that is empty, and
+/// where the probabilities do not broadcast to `self`.
 pub fn drawn(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let kernel = match call.short_op() {
@@ -47,6 +54,9 @@ pub fn drawn(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `native_dropout(input, p, train)`: the result and the mask.
+///
+/// # Errors
+/// Fails for integers and booleans where it trains, unless there are no elements.
 pub fn native_dropout(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let trains = call.args.get(2).is_none_or(|a| !matches!(a, Arg::Bool(false)));
@@ -63,11 +73,17 @@ pub fn native_dropout(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `rand(size, *, dtype, ...)`, `randn`.
+///
+/// # Errors
+/// As [`factory::zeros`].
 pub fn rand(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     factory::zeros(call)
 }
 
 /// `rand_like(self, *, dtype, ...)`, `randn_like`.
+///
+/// # Errors
+/// As [`factory::zeros_like`].
 pub fn rand_like(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     factory::like(call, 1)
 }
@@ -93,28 +109,43 @@ fn integers(call: &Call<'_>, sizes_at: usize) -> Result<NewResults, ShapeError> 
 }
 
 /// `randint(high, size, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a range that is empty, and for a negative size.
 pub fn randint(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     integers(call, 1)
 }
 
 /// `randint.low(low, high, size, *, dtype, ...)`.
+///
+/// # Errors
+/// As [`randint`].
 pub fn randint_low(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     integers(call, 2)
 }
 
 /// `randint_like(self, high, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a range that is empty, and where `self` is no tensor.
 pub fn randint_like(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     less(0, call.int(1, 1))?;
     factory::like(call, 2)
 }
 
 /// `randint_like.low_dtype(self, low, high, *, dtype, ...)`.
+///
+/// # Errors
+/// As [`randint_like`].
 pub fn randint_like_low(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     less(call.int(1, 0), call.int(2, 1))?;
     factory::like(call, 3)
 }
 
 /// `randperm(n, *, dtype, ...)`.
+///
+/// # Errors
+/// Fails for a negative `n`.
 pub fn randperm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let n = call.int(0, 0);
     if n < 0 {
@@ -124,6 +155,10 @@ pub fn randperm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `multinomial(self, num_samples, replacement)`.
+///
+/// # Errors
+/// Fails for other than one or two dimensions, for other than floating point numbers, for no samples or no categories,
+/// and for more samples than categories where none is replaced.
 pub fn multinomial(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let n = call.int(1, 0);
@@ -150,17 +185,26 @@ pub fn multinomial(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `poisson(self)`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn poisson(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     super::contiguous_like_first(call)
 }
 
 /// `normal(mean, std)` of tensors.
+///
+/// # Errors
+/// Fails where sizes do not broadcast, or an argument is no tensor.
 pub fn normal_tensors(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (mean, std) = (call.need(0)?, call.need(1)?);
     one(Layout::contiguous(mean.dtype(), &broadcast(&[mean.sizes(), std.sizes()])?))
 }
 
 /// `normal(mean, std)` with one of them a number: the tensor's sizes, row-major.
+///
+/// # Errors
+/// Fails where both are numbers.
 pub fn normal(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.tensor(0).or(call.tensor(1));
     let x = x.ok_or_else(|| ShapeError::runtime("normal: mean or std must be a tensor"))?;

@@ -46,12 +46,18 @@ fn sum_dtype(x: DType) -> DType {
 }
 
 /// `sum(self, dtype)`, `prod(self, dtype)`, `nansum`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn sum(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.dtype(1).unwrap_or(sum_dtype(call.need(0)?.dtype()));
     reduced(call, None, false, dtype)
 }
 
 /// `sum(self, dim, keepdim, dtype)`, `prod(self, dim, keepdim, dtype)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, or that is listed twice.
 pub fn sum_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = call.dtype(3).unwrap_or(sum_dtype(call.need(0)?.dtype()));
     reduced(call, call.ints(1).as_deref(), call.bool(2), dtype)
@@ -71,12 +77,18 @@ fn mean_dtype(call: &Call<'_>, given: Option<DType>) -> Result<DType, ShapeError
 }
 
 /// `mean(self, dtype)`.
+///
+/// # Errors
+/// Fails where the result would be of integers.
 pub fn mean(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = mean_dtype(call, call.dtype(1))?;
     reduced(call, None, false, dtype)
 }
 
 /// `mean(self, dim, keepdim, dtype)`.
+///
+/// # Errors
+/// As [`sum_dim`]; also where the result would be of integers.
 pub fn mean_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = mean_dtype(call, call.dtype(3))?;
     reduced(call, call.ints(1).as_deref(), call.bool(2), dtype)
@@ -104,6 +116,9 @@ fn no_identity(call: &Call<'_>, x: &Layout, dims: Option<&[i64]>) -> Result<(), 
 }
 
 /// `max(self)`, `min(self)`, `median(self)`.
+///
+/// # Errors
+/// Fails where there are no elements.
 pub fn extremum(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     no_identity(call, x, None).map_err(|e| ShapeError { class: ErrorClass::Runtime, ..e })?;
@@ -111,11 +126,17 @@ pub fn extremum(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `median(self)`: NaN of no elements.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn median(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     reduced(call, None, false, call.need(0)?.dtype())
 }
 
 /// `(values, indices)` of `max(self, dim, keepdim)` and its like.
+///
+/// # Errors
+/// Fails for a dimension that there is not, or that has no elements.
 pub fn extremum_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     indexed(call, call.int(1, -1), call.bool(2), x)
@@ -130,6 +151,9 @@ fn indexed(call: &Call<'_>, dim: i64, keep: bool, x: &Layout) -> Result<NewResul
 }
 
 /// `kthvalue(self, k, dim, keepdim)`.
+///
+/// # Errors
+/// As [`extremum_dim`]; also for a `k` below 1 or above the dimension's size.
 pub fn kthvalue(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dim = call.int(2, -1);
@@ -143,11 +167,17 @@ pub fn kthvalue(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `mode(self, dim, keepdim)`.
+///
+/// # Errors
+/// As [`extremum_dim`].
 pub fn mode(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     extremum_dim(call)
 }
 
 /// `amax(self, dim, keepdim)`, `amin`.
+///
+/// # Errors
+/// As [`sum_dim`]; also for a dimension without elements, and where there are no elements at all and none is listed.
 pub fn amax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dims = call.ints(1);
@@ -158,6 +188,9 @@ pub fn amax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `aminmax(self, *, dim, keepdim)`.
+///
+/// # Errors
+/// As [`extremum_dim`]; also where there are no elements at all and no dimension is given.
 pub fn aminmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dims = call.ints(1);
@@ -168,6 +201,9 @@ pub fn aminmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `argmax(self, dim, keepdim)`, `argmin`.
+///
+/// # Errors
+/// As [`aminmax`].
 pub fn argmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dims = call.ints(1);
@@ -185,22 +221,34 @@ fn truth(x: DType) -> DType {
 }
 
 /// `any(self)`, `all(self)`.
+///
+/// # Errors
+/// Fails where `self` is no tensor.
 pub fn any(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     reduced(call, None, false, truth(call.need(0)?.dtype()))
 }
 
 /// `any(self, dim, keepdim)`, also of several dimensions.
+///
+/// # Errors
+/// As [`sum_dim`].
 pub fn any_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     reduced(call, call.ints(1).as_deref(), call.bool(2), truth(call.need(0)?.dtype()))
 }
 
 /// `norm(self, p)`.
+///
+/// # Errors
+/// Fails for integers and booleans.
 pub fn norm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = norm_dtype(call, None)?;
     reduced(call, None, false, dtype)
 }
 
 /// `norm(self, p, dim, keepdim, dtype)`, `linalg_vector_norm(self, ord, dim, keepdim, dtype)`.
+///
+/// # Errors
+/// As [`sum_dim`]; also for integers and booleans.
 pub fn norm_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = norm_dtype(call, call.dtype(4))?;
     reduced(call, call.ints(2).as_deref(), call.bool(3), dtype)
@@ -218,6 +266,9 @@ fn norm_dtype(call: &Call<'_>, given: Option<DType>) -> Result<DType, ShapeError
 }
 
 /// `std(self, unbiased)`, `var(self, unbiased)`.
+///
+/// # Errors
+/// Fails for integers and booleans.
 pub fn std(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = std_dtype(call)?;
     reduced(call, None, false, dtype)
@@ -232,17 +283,26 @@ fn std_dtype(call: &Call<'_>) -> Result<DType, ShapeError> {
 }
 
 /// `std(self, dim, unbiased, keepdim)`.
+///
+/// # Errors
+/// As [`sum_dim`]; also for integers and booleans.
 pub fn std_dim(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let dtype = std_dtype(call)?;
     reduced(call, call.ints(1).as_deref(), call.bool(3), dtype)
 }
 
 /// `std(self, dim, *, correction, keepdim)`.
+///
+/// # Errors
+/// As [`std_dim`].
 pub fn std_correction(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     std_dim(call)
 }
 
 /// `(std, mean)` of `std_mean(self, dim, *, correction, keepdim)`.
+///
+/// # Errors
+/// As [`std_dim`].
 pub fn std_mean_correction(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let spread = std_dim(call)?;
     let mean = reduced(call, call.ints(1).as_deref(), call.bool(3), call.need(0)?.dtype())?;
@@ -250,6 +310,9 @@ pub fn std_mean_correction(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `logsumexp(self, dim, keepdim)`.
+///
+/// # Errors
+/// As [`sum_dim`]; also where an empty list of dimensions is not to be kept, unless `self` has none.
 pub fn logsumexp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let (dims, keep) = (call.ints(1), call.bool(2));
@@ -265,11 +328,17 @@ pub fn logsumexp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `count_nonzero(self, dim)`.
+///
+/// # Errors
+/// As [`sum_dim`].
 pub fn count_nonzero(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     reduced(call, call.ints(1).as_deref(), false, DType::I64)
 }
 
 /// `trace(self)`.
+///
+/// # Errors
+/// Fails where `self` is no matrix.
 pub fn trace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     if x.rank() != 2 {
@@ -279,6 +348,9 @@ pub fn trace(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `cumsum(self, dim, dtype)`, `cumprod`.
+///
+/// # Errors
+/// Fails for a dimension that there is not.
 pub fn cumsum(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     wrap_dim(call.int(1, 0), x.rank())?;
@@ -287,6 +359,9 @@ pub fn cumsum(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `logcumsumexp(self, dim)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not.
 pub fn logcumsumexp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     wrap_dim(call.int(1, 0), x.rank())?;
@@ -294,6 +369,9 @@ pub fn logcumsumexp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `(values, indices)` of `cummax(self, dim)`, `cummin`.
+///
+/// # Errors
+/// Fails for a dimension that there is not.
 pub fn cummax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     wrap_dim(call.int(1, 0), x.rank())?;
@@ -302,6 +380,9 @@ pub fn cummax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `renorm(self, p, dim, maxnorm)`.
+///
+/// # Errors
+/// Fails for fewer than two dimensions, for one that there is not, and for integers and booleans.
 pub fn renorm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     if x.rank() < 2 {
@@ -321,6 +402,9 @@ pub fn renorm(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `histc(self, bins, min, max)`.
+///
+/// # Errors
+/// Fails for `bins` that are not positive, and where `self` is no tensor.
 pub fn histc(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let bins = call.int(1, 100);
     if bins <= 0 {
@@ -330,6 +414,9 @@ pub fn histc(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// Operators whose result's shape depends on values.
+///
+/// # Errors
+/// Always: such a call is not recorded.
 pub fn dynamic(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     Err(ShapeError {
         class: ErrorClass::NotImplemented,

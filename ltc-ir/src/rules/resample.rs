@@ -20,6 +20,10 @@ fn spatial(call: &Call<'_>) -> usize {
 }
 
 /// `upsample_*(self, output_size, ...)`.
+///
+/// # Errors
+/// Fails where input and output sizes are not as many as the operator has dimensions, where one of them is not
+/// positive, and for an input without channels.
 pub fn upsample(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let (n, out) = (spatial(call), call.ints(1).unwrap_or_default());
@@ -56,6 +60,10 @@ pub fn upsample(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `upsample_*_backward(grad_output, output_size, input_size, ...)`.
+///
+/// # Errors
+/// Fails where the input's sizes are not as many as the operator has dimensions, or are not positive, and for a
+/// gradient of other sizes than the output.
 pub fn upsample_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let grad = call.need(0)?;
     let sizes = call.ints(2).unwrap_or_default();
@@ -68,6 +76,13 @@ pub fn upsample_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
         )));
     }
     let out = call.ints(1).unwrap_or_default();
+    if sizes[2..].iter().any(|&s| s <= 0) {
+        return Err(ShapeError::runtime(format!(
+            "Input and output sizes should be greater than 0, but got input {:?} output {:?}",
+            &sizes[2..],
+            &out[..]
+        )));
+    }
     if grad.sizes()[..2] != sizes[..2] || grad.sizes()[2..] != out[..] {
         return Err(ShapeError::runtime(format!(
             "Expected grad_output to have the same shape as output; output.size is {:?} but got grad_output.size {:?}",
@@ -79,6 +94,10 @@ pub fn upsample_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `reflection_pad*(self, padding)`, `replication_pad*`.
+///
+/// # Errors
+/// Fails for other than two pads per spatial dimension, for an input of other dimensions or without points, for a
+/// reflection of more than there is, and where a size would not be positive.
 pub fn pad(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let (n, pad) = (spatial(call), call.ints(1).unwrap_or_default());
@@ -124,6 +143,10 @@ pub fn pad(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `pixel_shuffle(self, upscale_factor)`.
+///
+/// # Errors
+/// Fails for fewer than three dimensions, for a factor that is not positive, and where its square does not divide the
+/// channels.
 pub fn pixel_shuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, r) = (call.need(0)?, call.int(1, 1));
     let [lead @ .., c, h, w] = x.sizes() else {
@@ -135,18 +158,25 @@ pub fn pixel_shuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if r <= 0 {
         return Err(ShapeError::runtime(format!("pixel_shuffle expects a positive upscale_factor, but got {r}")));
     }
-    if c % (r * r) != 0 {
+    let Some(square) = r.checked_mul(r) else {
+        let message = format!("upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={r}");
+        return Err(ShapeError { class: ErrorClass::Value, message });
+    };
+    if c % square != 0 {
         return Err(ShapeError::runtime(format!(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, \
-             but input.size(-3)={c} is not divisible by {}",
-            r * r
+             but input.size(-3)={c} is not divisible by {square}"
         )));
     }
-    let sizes: Dims = lead.iter().copied().chain([c / (r * r), h * r, w * r]).collect();
+    let sizes: Dims = lead.iter().copied().chain([c / square, h.saturating_mul(r), w.saturating_mul(r)]).collect();
     one(in_format(x.dtype(), &sizes, suggest_memory_format(x)))
 }
 
 /// `pixel_unshuffle(self, downscale_factor)`.
+///
+/// # Errors
+/// Fails for fewer than three dimensions, for a factor that is not positive, and where it does not divide height and
+/// width.
 pub fn pixel_unshuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, r) = (call.need(0)?, call.int(1, 1));
     let [lead @ .., c, h, w] = x.sizes() else {
@@ -168,11 +198,14 @@ pub fn pixel_unshuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if x.numel() == 0 {
         return one(super::empty_like(x, None));
     }
-    let sizes: Dims = lead.iter().copied().chain([c * r * r, h / r, w / r]).collect();
+    let sizes: Dims = lead.iter().copied().chain([c.saturating_mul(r).saturating_mul(r), h / r, w / r]).collect();
     one(in_format(x.dtype(), &sizes, suggest_memory_format(x)))
 }
 
 /// `channel_shuffle(self, groups)`.
+///
+/// # Errors
+/// Fails for fewer than three dimensions, and for groups that are not positive or do not divide the channels.
 pub fn channel_shuffle(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (x, groups) = (call.need(0)?, call.int(1, 1));
     if x.rank() < 3 || groups <= 0 || x.sizes()[1] % groups != 0 {
@@ -204,6 +237,10 @@ fn grid_check<'a>(call: &Call<'a>, n: usize) -> Result<(&'a Layout, &'a Layout),
 }
 
 /// `grid_sampler_2d(input, grid, ...)`, `grid_sampler_3d`.
+///
+/// # Errors
+/// Fails for other than floating point numbers of one dtype, for an input or grid of other dimensions, where their
+/// batches differ, for a grid that has not a coordinate per dimension, and for an input without points.
 pub fn grid_sampler(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let n = spatial(call);
     let (x, grid) = grid_check(call, n)?;
@@ -212,6 +249,10 @@ pub fn grid_sampler(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `grid_sampler_2d_backward(grad, input, grid, interpolation, padding, align_corners, output_mask)`.
+///
+/// # Errors
+/// As [`grid_sampler`]; also for a gradient of other sizes than the result or another dtype, and for an `output_mask`
+/// of other than two entries.
 pub fn grid_sampler_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x, grid) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let n = spatial(call);
@@ -225,10 +266,19 @@ pub fn grid_sampler_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> 
 }
 
 fn patches(size: i64, kernel: i64, dilation: i64, padding: i64, stride: i64) -> i64 {
-    (size + 2 * padding - dilation * (kernel - 1) - 1).div_euclid(stride) + 1
+    let reach = dilation.saturating_mul(kernel - 1);
+    size.saturating_add(padding.saturating_mul(2))
+        .saturating_sub(reach)
+        .saturating_sub(1)
+        .div_euclid(stride)
+        .saturating_add(1)
 }
 
 /// `im2col(self, kernel_size, dilation, padding, stride)`.
+///
+/// # Errors
+/// Fails for a kernel, dilation, padding or stride that is too small or not two numbers, for an input that is no plane
+/// with channels, nor a batch of them, and where no window fits.
 pub fn im2col(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let lists = [1, 2, 3, 4].map(|i| call.ints(i).unwrap_or_default());
@@ -252,7 +302,10 @@ pub fn im2col(call: &Call<'_>) -> Result<NewResults, ShapeError> {
              {along}), but its components must be at least one."
         )));
     }
-    let sizes: Dims = lead.into_iter().chain([c * kernel[0] * kernel[1], across * along]).collect();
+    let sizes: Dims = lead
+        .into_iter()
+        .chain([c.saturating_mul(kernel[0]).saturating_mul(kernel[1]), across.saturating_mul(along)])
+        .collect();
     one(Layout::contiguous(x.dtype(), &sizes))
 }
 
@@ -273,6 +326,10 @@ fn check_patches(lists: &[SmallVec<[i64; 6]>; 4]) -> Result<(), ShapeError> {
 }
 
 /// `col2im(self, output_size, kernel_size, dilation, padding, stride)`.
+///
+/// # Errors
+/// Fails for a kernel, dilation, padding or stride that is too small or not two numbers, for other than two output
+/// sizes, and for an input that has not a column for each window, nor is a batch of such.
 pub fn col2im(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let out = call.ints(1).unwrap_or_default();
@@ -294,12 +351,12 @@ pub fn col2im(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     };
     let across = patches(out[0], kernel[0], dilation[0], padding[0], stride[0]);
     let along = patches(out[1], kernel[1], dilation[1], padding[1], stride[1]);
-    let window = kernel[0] * kernel[1];
-    if columns % window != 0 || across * along != blocks {
+    let window = kernel[0].saturating_mul(kernel[1]);
+    if columns % window != 0 || across.saturating_mul(along) != blocks {
         return Err(ShapeError::runtime(format!(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, and dimension 2 to \
              match the calculated number of sliding blocks {across} * {along} = {}, but got input {:?}",
-            across * along,
+            across.saturating_mul(along),
             x.sizes()
         )));
     }
@@ -308,6 +365,9 @@ pub fn col2im(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `glu(self, dim)`: half the size, laid out like the halves.
+///
+/// # Errors
+/// Fails for a tensor without dimensions, for a dimension that there is not, and for one of odd size.
 pub fn glu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     if x.rank() == 0 {
@@ -330,6 +390,9 @@ pub fn glu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `glu_backward(grad, self, dim)`: the input's sizes, row-major.
+///
+/// # Errors
+/// As [`glu`]; also for a gradient of another dtype, or that does not broadcast to the halves.
 pub fn glu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(1)?;
     let half = glu(&Call { op: "aten::glu", args: SmallVec::from_slice(&[call.args[1], call.args[2]]), ..*call })?;
@@ -341,6 +404,9 @@ pub fn glu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `glu_jvp(glu, x, dx, dim)`.
+///
+/// # Errors
+/// Fails for a dimension that there is not, for halves that do not broadcast to the result, and where dtypes differ.
 pub fn glu_jvp(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (g, x, dx) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let d = super::wrap_dim(call.int(3, -1), x.rank())? as i64;

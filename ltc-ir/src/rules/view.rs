@@ -27,6 +27,9 @@ impl OwnedView {
     }
 
     /// `view(size)`: one size may be -1.
+    ///
+    /// # Errors
+    /// Fails where sizes do not fit the number of elements, or strides do not allow it.
     pub fn view(&self, sizes: &[i64]) -> Viewed {
         let sizes = infer_size(sizes, self.sizes.iter().product())?;
         let strides = view_strides(&self.sizes, &self.strides, &sizes).ok_or_else(|| {
@@ -39,6 +42,9 @@ impl OwnedView {
     }
 
     /// `expand(size)`: -1 keeps a size.
+    ///
+    /// # Errors
+    /// Fails for too few or negative sizes, for -1 where there is none to keep, and where one other than 1 changes.
     pub fn expand(&self, sizes: &[i64]) -> Viewed {
         let (n, rank) = (sizes.len(), self.rank());
         if n < rank {
@@ -84,6 +90,9 @@ impl OwnedView {
     }
 
     /// `permute(dims)`
+    ///
+    /// # Errors
+    /// Fails where not each dimension is listed once.
     pub fn permute(&self, dims: &[i64]) -> Viewed {
         if dims.len() != self.rank() {
             return Err(ShapeError::runtime(format!(
@@ -107,6 +116,9 @@ impl OwnedView {
     }
 
     /// `transpose(dim0, dim1)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not.
     pub fn transpose(&self, dim0: i64, dim1: i64) -> Viewed {
         let (a, b) = (wrap_dim(dim0, self.rank())?, wrap_dim(dim1, self.rank())?);
         let mut out = self.clone();
@@ -118,6 +130,9 @@ impl OwnedView {
     }
 
     /// `t()`
+    ///
+    /// # Errors
+    /// Fails for more than two dimensions.
     pub fn t(&self) -> Viewed {
         match self.rank() {
             0 | 1 => Ok(self.clone()),
@@ -138,6 +153,9 @@ impl OwnedView {
     }
 
     /// `squeeze(dims)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not, or that is listed twice.
     pub fn squeeze_dims(&self, dims: &[i64]) -> Viewed {
         let mut gone: SmallVec<[usize; 6]> = SmallVec::new();
         for &d in dims {
@@ -151,6 +169,9 @@ impl OwnedView {
     }
 
     /// `unsqueeze(dim)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that the result has not.
     pub fn unsqueeze(&self, dim: i64) -> Viewed {
         let d = wrap_dim(dim, self.rank() + 1)?;
         let mut out = self.clone();
@@ -161,6 +182,9 @@ impl OwnedView {
     }
 
     /// `select(dim, index)`
+    ///
+    /// # Errors
+    /// Fails for no dimensions, for one that there is not, and for an index out of range.
     pub fn select(&self, dim: i64, index: i64) -> Viewed {
         let d = self.dim(dim, "select")?;
         let size = self.sizes[d];
@@ -176,6 +200,9 @@ impl OwnedView {
     }
 
     /// `slice(dim, start, end, step)`
+    ///
+    /// # Errors
+    /// Fails for no dimensions, for one that there is not, and for a step that is not positive.
     pub fn slice(&self, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Viewed {
         if self.sizes.is_empty() {
             return Err(ShapeError::index("slice() cannot be applied to a 0-dim tensor."));
@@ -190,12 +217,15 @@ impl OwnedView {
         let end = place(end.unwrap_or(i64::MAX)).clamp(start, size);
         let mut out = self.clone();
         out.offset += start * self.strides[d];
-        out.sizes[d] = (end - start + step - 1) / step;
+        out.sizes[d] = (end - start).saturating_add(step - 1) / step;
         out.strides[d] = self.strides[d].wrapping_mul(step);
         Ok(out)
     }
 
     /// `narrow(dim, start, length)`
+    ///
+    /// # Errors
+    /// Fails for no dimensions, for one that there is not, for a negative length, and for what lies outside.
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Viewed {
         if self.sizes.is_empty() {
             return Err(ShapeError::runtime("narrow() cannot be applied to a 0-dim tensor."));
@@ -221,6 +251,9 @@ impl OwnedView {
     }
 
     /// `diagonal(offset, dim1, dim2)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not, and where both are the same.
     pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Viewed {
         let (a, b) = (wrap_dim(dim1, self.rank())?, wrap_dim(dim2, self.rank())?);
         if a == b {
@@ -238,6 +271,9 @@ impl OwnedView {
     }
 
     /// `unfold(dimension, size, step)`
+    ///
+    /// # Errors
+    /// Fails for a dimension that there is not, for a size that it has not, and for a step that is not positive.
     pub fn unfold(&self, dim: i64, size: i64, step: i64) -> Viewed {
         let d = wrap_dim(dim, self.rank())?;
         if step <= 0 {
@@ -263,10 +299,13 @@ impl OwnedView {
     }
 
     /// `split(sizes, dim)`, one view each.
+    ///
+    /// # Errors
+    /// Fails for no dimensions, for one that there is not, and for sizes that are negative or not its sum.
     pub fn split(&self, sizes: &[i64], dim: i64) -> Result<Vec<OwnedView>, ShapeError> {
         let d = self.dim(dim, "split")?;
         let whole = self.sizes[d];
-        if sizes.iter().any(|&s| s < 0) || sizes.iter().sum::<i64>() != whole {
+        if sizes.iter().any(|&s| s < 0) || sizes.iter().fold(0i64, |sum, &s| sum.saturating_add(s)) != whole {
             return Err(ShapeError::runtime(format!(
                 "split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension \
                  {d}), but got split_sizes={sizes:?}"
@@ -281,6 +320,9 @@ impl OwnedView {
     }
 
     /// `as_strided(size, stride, offset)`
+    ///
+    /// # Errors
+    /// Fails for negative sizes or strides, and where there are not as many of one as of the other.
     pub fn as_strided(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Viewed {
         if sizes.len() != strides.len() {
             return Err(ShapeError::runtime("mismatch in length of strides and shape"));
@@ -295,6 +337,9 @@ impl OwnedView {
 }
 
 /// Sizes with one -1 resolved for this many elements.
+///
+/// # Errors
+/// Fails for sizes that do not fit `numel` or are negative, for several -1, and for one that could be anything.
 pub fn infer_size(sizes: &[i64], numel: i64) -> Result<Dims, ShapeError> {
     let mut out: Dims = sizes.into();
     let mut unknown = None;
@@ -393,11 +438,17 @@ fn viewed_of(call: &Call<'_>, whole: OwnedView, base: &str, from: usize) -> View
 }
 
 /// A view, by the operator's name; its offset does not show in its layout.
+///
+/// # Errors
+/// Fails where the operator is no view, the first argument no tensor, and as the [`OwnedView`]'s method does.
 pub fn view(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     one(viewed(call, call.short_op(), 1)?.layout())
 }
 
 /// `positive(self)`: booleans have no sign.
+///
+/// # Errors
+/// As [`view`]; also for booleans.
 pub fn positive(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     if call.need(0)?.dtype() == crate::dtype::DType::Bool {
         return Err(ShapeError::runtime("The `+` operator, on a bool tensor is not supported."));
@@ -406,6 +457,9 @@ pub fn positive(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// A row-major copy of a view: `view_copy`, `slice_copy` and their like.
+///
+/// # Errors
+/// As [`view`]; also for a dimension of `narrow_copy` that there is not.
 pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let op = call.short_op();
     if op == "narrow_copy" && call.int(1, 0) >= call.need(0)?.rank() as i64 {
@@ -418,6 +472,9 @@ pub fn copy(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `slice_scatter(self, src, ...)` and its like: `self` with the view replaced by `src`, which has the view's sizes.
+///
+/// # Errors
+/// As [`view`]; also where `src` is not of the view's sizes, and for a negative offset of `as_strided_scatter`.
 pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let op = call.short_op();
     let shown = viewed(call, op.strip_suffix("_scatter").unwrap_or(op), 2)?;
@@ -436,6 +493,9 @@ pub fn scatter(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `select_backward(grad, input_sizes, ...)` and its like: row-major zeros with the view replaced.
+///
+/// # Errors
+/// As [`view`], of these sizes; also for a negative one, and where the gradient does not broadcast to the view.
 pub fn backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let sizes = call.ints(1).unwrap_or_default();
     if sizes.iter().any(|&s| s < 0) {
@@ -466,6 +526,9 @@ fn parts(parts: Vec<OwnedView>, copied: bool) -> NewResults {
 }
 
 /// `split(self, split_size, dim)`, also `_copy`.
+///
+/// # Errors
+/// As [`OwnedView::split`]; also for a `split_size` that is negative, or 0 where there is something to split.
 pub fn split(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let whole = all_of_self(call)?;
     let dim = call.int(2, 0);
@@ -475,12 +538,15 @@ pub fn split(call: &Call<'_>) -> Result<NewResults, ShapeError> {
             "split expects split_size be non-negative, but got split_size={size}"
         )));
     }
-    let count = if size == 0 { 1 } else { (length + size - 1).div_euclid(size).max(1) };
+    let count = if size == 0 { 1 } else { length.saturating_add(size - 1).div_euclid(size).max(1) };
     let sizes: Vec<i64> = (0..count).map(|i| if size == 0 { 0 } else { size.min(length - i * size) }).collect();
     Ok(parts(whole.split(&sizes, dim)?, call.short_op().ends_with("_copy")))
 }
 
 /// `split_with_sizes(self, split_sizes, dim)`, also `_copy`.
+///
+/// # Errors
+/// As [`OwnedView::split`].
 pub fn split_with_sizes(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let whole = all_of_self(call)?;
     let sizes = call.ints(1).unwrap_or_default();
@@ -488,6 +554,9 @@ pub fn split_with_sizes(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 }
 
 /// `unbind(self, dim)`, also `_copy`.
+///
+/// # Errors
+/// Fails for no dimensions, and for one that there is not.
 pub fn unbind(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let whole = all_of_self(call)?;
     if whole.sizes.is_empty() {

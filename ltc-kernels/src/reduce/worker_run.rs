@@ -424,12 +424,14 @@ impl RowKernel {
     }
 
     /// Runs the kernel. `parallel(n, grain, f)` must call `f` for ranges that cover `0..n` once, on any threads; ranges
-    /// of less than `grain` are not worth a thread. Says by what it ran; fails if the form for unusual numbers cannot
-    /// be made.
+    /// of less than `grain` are not worth a thread. Says by what it ran.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
     /// Outputs overlap nothing. `numbers` has all words the IR speaks of.
+    ///
+    /// # Errors
+    /// Fails if the form for unusual numbers cannot be made.
     pub unsafe fn run(
         &self,
         outputs: &[*mut u8],

@@ -225,12 +225,14 @@ impl Kernel {
     }
 
     /// Runs the kernel; says by what. `parallel(n, f)` must call `f` for ranges that cover `0..n` once, on any threads.
-    /// Fails if the form for unusual numbers cannot be made.
     ///
     /// # Safety
     /// Inputs are readable and outputs writable in all the space's elements, at the layouts the kernel was made for.
     /// Outputs and inputs used where they lie are aligned for their dtypes. Outputs overlap nothing, except that a
     /// staged one may be exactly an input with equal strides. `numbers` has all words the IR speaks of.
+    ///
+    /// # Errors
+    /// Fails if the form for unusual numbers cannot be made.
     pub unsafe fn run(
         &self,
         outputs: &[*mut u8],

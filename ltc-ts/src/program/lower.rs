@@ -48,6 +48,7 @@ impl RewrittenGraph {
 impl Program {
     /// Lowers a graph for the CPU, as the configuration says.
     ///
+    /// # Errors
     /// Fails with [`BackendError::CannotLower`] when libtorch does not know an operator or its arguments do not fit.
     pub fn lower(graph: &Arc<Graph>, config: &TsConfig) -> Result<Program, BackendError> {
         Program::lower_for(graph, &Target::new(config, Place::Cpu))

@@ -24,8 +24,11 @@ enum Return {
 }
 
 impl Program {
-    /// The program as TorchScript IR. `Err` says what of it TorchScript cannot express: views that change the element
-    /// type, absent results, draws from a default generator, generator states used twice.
+    /// The program as TorchScript IR.
+    ///
+    /// # Errors
+    /// Says what of it TorchScript cannot express: views that change the element type, absent results, draws from a
+    /// default generator, generator states used twice.
     pub fn torchscript(&self) -> Result<String, String> {
         let mut p = Printer {
             program: self,

@@ -141,6 +141,9 @@ fn code_of(kind: Kind) -> Option<i32> {
 }
 
 /// What the rule answers.
+///
+/// # Errors
+/// The rule's own; of class `OutOfMemory` where it panicked.
 pub fn by_rule(row: &Row, made: &Made) -> Result<Vec<Layout>, ShapeError> {
     let layouts: Vec<Layout> = made.operands.iter().map(layout).collect();
     let refs: Vec<&Layout> = layouts.iter().collect();
@@ -152,6 +155,9 @@ pub fn by_rule(row: &Row, made: &Made) -> Result<Vec<Layout>, ShapeError> {
 }
 
 /// What the kernel answers.
+///
+/// # Errors
+/// The kernel's own.
 pub fn by_kernel(row: &Row, made: &Made) -> Result<Vec<Tensor>, TorchError> {
     let refs: Vec<&Tensor> = made.operands.iter().collect();
     let made = ltc_torch_sys::probe(row.name, &made.words, &refs, &made.numbers)?;
@@ -173,6 +179,9 @@ pub fn same_layout(rule: &Layout, kernel: &Layout) -> bool {
 }
 
 /// Compares rule and kernel on one call; `Err` says how they differ.
+///
+/// # Errors
+/// Says how they differ.
 pub fn compare(row: &Row, made: &Made, spoilt: bool) -> Result<(), String> {
     match (by_rule(row, made), by_kernel(row, made)) {
         (Ok(rule), Ok(kernel)) => {

@@ -87,6 +87,9 @@ impl Tested {
     }
 
     /// Arguments of a sample, defaults filled in.
+    ///
+    /// # Errors
+    /// Says what of the sample does not fit the operator's schema.
     pub fn arguments(&self, sample: &str) -> Result<Vec<Value>, String> {
         sample::parse(sample, self.row.arguments).map_err(|e| format!("{} ({sample}): {e}", self.row.name))
     }

@@ -80,6 +80,9 @@ fn split(text: &str, separator: char) -> Vec<&str> {
 }
 
 /// The arguments of a sample, as many as the schema has.
+///
+/// # Errors
+/// Says which argument is none of its kind, or that there are too many.
 pub fn parse(text: &str, arguments: &[ArgSpec]) -> Result<Vec<Value>, String> {
     let given = split(text, ',');
     if given.len() > arguments.len() {

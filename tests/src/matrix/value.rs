@@ -30,6 +30,9 @@ impl OutputSink for Outputs {
 }
 
 /// Runs a call as a graph of one node; `None` when the backend cannot lower it.
+///
+/// # Errors
+/// Says what the rule refuses, or what failed in the backend.
 pub fn on_backend(backend: &dyn Backend, row: &Row, made: &Made) -> Result<Option<Vec<HostTensor>>, String> {
     let device = DeviceIndex(0);
     let new = call::by_rule(row, made).map_err(|e| e.to_string())?;
@@ -83,6 +86,9 @@ fn numbers(t: &Tensor) -> Vec<f64> {
 }
 
 /// Compares the reference backend's values with the kernel's; `tolerance` is relative, for floats.
+///
+/// # Errors
+/// Says which element differs, and as [`on_backend`].
 pub fn compare(backend: &dyn Backend, row: &Row, made: &Made, tolerance: Option<f64>) -> Result<Outcome, String> {
     let Ok(kernel) = call::by_kernel(row, made) else { return Ok(Outcome::Lacking) };
     let Some(ours) = on_backend(backend, row, made)? else { return Ok(Outcome::Lacking) };

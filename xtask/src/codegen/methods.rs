@@ -199,15 +199,29 @@ impl<'a> Method<'a> {
         let _ = writeln!(out, "        }}\n    }}\n}}\n");
     }
 
+    /// When it fails; one line.
+    fn errors(&self) -> &'static str {
+        let is_tensor = |p: &Parameter| p.ty.contains("LazyTensor") || p.ty.contains("Operand");
+        match self.required.iter().chain(&self.defaulted).any(is_tensor) {
+            _ if self.is_list => {
+                "Fails for arguments that libtorch refuses, in its words, for tensors of several devices, and for none."
+            }
+            true => "Fails for arguments that libtorch refuses, in its words, and for tensors of several devices.",
+            false => "Fails for arguments that libtorch refuses, in its words.",
+        }
+    }
+
     fn emit(&self, out: &mut String) {
         let (ty, end) = results(self.row);
         let (name, schema) = (self.name, &self.row.schema);
         let generics = self.generics();
+        let heading = "    ///\n    /// # Errors\n    ///";
+        let errors = format!("{heading} {}", self.errors());
         let document = format!("    /// `{schema}`");
         if self.defaulted.is_empty() {
             let _ = writeln!(
                 out,
-                "{document}\n    pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{",
+                "{document}\n{errors}\n    pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{",
                 self.receiver(),
                 self.parameters()
             );
@@ -216,7 +230,8 @@ impl<'a> Method<'a> {
             let options = format!("{}Options", camel(name));
             let _ = writeln!(
                 out,
-                "{document}, with defaults\n    pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{\n        \
+                "{document}, with defaults\n{heading} As [`LazyTensor::{name}_with`].\n    \
+                 pub fn {name}{generics}({}{}) -> Result<{ty}, Error> {{\n        \
                  {}{name}_with({}{options}::default())\n    }}\n",
                 self.receiver(),
                 self.parameters(),
@@ -225,7 +240,8 @@ impl<'a> Method<'a> {
             );
             let _ = writeln!(
                 out,
-                "{document}\n    pub fn {name}_with{generics}({}{}options: {options}{life}) -> Result<{ty}, Error> {{",
+                "{document}\n{errors}\n    pub fn {name}_with{generics}({}{}options: {options}{life}) -> \
+                 Result<{ty}, Error> {{",
                 self.receiver(),
                 self.parameters()
             );
@@ -238,8 +254,9 @@ impl<'a> Method<'a> {
         if end == "one" && !self.is_list && self.row.in_place {
             let _ = writeln!(
                 out,
-                "    /// [`LazyTensor::{name}`], written into this tensor\n    \
-                 pub fn {name}_{generics}(&self, {}) -> Result<(), Error> {{\n        \
+                "    /// [`LazyTensor::{name}`], written into this tensor\n{heading} As [`LazyTensor::{name}`]; \
+                 also where the result has other sizes or a higher kind of number,\n    /// and as \
+                 [`LazyTensor::assign`].\n    pub fn {name}_{generics}(&self, {}) -> Result<(), Error> {{\n        \
                  self.store(&self.{name}({})?)\n    }}\n",
                 self.parameters(),
                 self.names()
