@@ -15,7 +15,7 @@
 # make fuzz-parse  damaged texts, argument words and calls: CASES of each (a found input is printed, shrunk, and kept in proptest-regressions);
 #                  and SECONDS of each guided by coverage, where there are a nightly compiler and cargo-fuzz
 # make sanitize  the C++ at the border to libtorch under AddressSanitizer and UndefinedBehaviorSanitizer: Rust and Python tests that cross it
-# make races     the executor, placeholders and waits under ThreadSanitizer, where there is a nightly compiler
+# make races     the executor, placeholders and waits, and the C++ at the border, under ThreadSanitizer, where there is a nightly compiler
 # make test-dry  CUDA without a GPU: libtorch's host code, and ltc on it, over a stand-in of the CUDA runtime (docs/cuda.md)
 # make miri      the crates without libtorch under Miri, where it is installed
 
@@ -142,13 +142,19 @@ sanitize: setup
 
 # Tests that decide by clocks are left out: ThreadSanitizer makes all of them slow.
 RACES ?= reused_nodes program_order failed_calls native_tensors faults a_session_over_a_backend_without_numerics
+# Then Rust and the C++ at the border together. Kernels of libtorch and `tch` are not instrumented, so they get no
+# threads of their own; call sites are not looked up, since ThreadSanitizer's reports wait for whoever looks at the stack.
+RACES_BORDER ?= devices_and_threads replayed_steps failed_calls random_programs executor_thread
+RACING = RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR="$(CURDIR)/target/races" \
+	TSAN_OPTIONS="suppressions=$(CURDIR)/ltc-core/tests/races.supp history_size=7"
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 
-races:
+races: setup
 	@cargo +nightly --version >/dev/null 2>&1 || \
 		{ echo "make races: there is no nightly compiler (rustup toolchain install nightly)" >&2; exit 1; }
-	RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" CARGO_TARGET_DIR="$(CURDIR)/target/races" \
-		TSAN_OPTIONS="suppressions=$(CURDIR)/ltc-core/tests/races.supp history_size=7" \
-		cargo +nightly test -p ltc-core --features races --target "$$(rustc -vV | sed -n 's/^host: //p')" $(RACES:%=--test %)
+	$(RACING) cargo +nightly test -p ltc-core --features races --target $(TRIPLE) $(RACES:%=--test %)
+	$(RACING) LTC_SANITIZE=thread LTC_SITES=0 OMP_NUM_THREADS=1 LTC_TEST_CASES=150 TORCH_CPP_LOG_LEVEL=ERROR \
+		cargo +nightly test -p ltc-tests --features ltc-core/races --target $(TRIPLE) $(RACES_BORDER:%=--test %) -- --test-threads=1
 
 # Tests that start processes, take minutes or look at files are left out; of kernels, machine code and vector instructions.
 miri:

@@ -5,6 +5,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <atomic>
 #include <mutex>
 
 #include "shim.h"
@@ -117,7 +118,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 // A generator holds its state as an SSA value in a slot: seeding and drawing are recorded, reading the state syncs.
 struct Generator final : c10::GeneratorImpl {
   LtcSlot slot;
-  uint64_t last_seed = c10::default_rng_seed_val;
+  // Seeds come from any thread, and not all callers take the generator's mutex.
+  std::atomic<uint64_t> last_seed = c10::default_rng_seed_val;
   explicit Generator(c10::DeviceIndex d)
       : c10::GeneratorImpl(lazy_device(d), DispatchKeySet(DispatchKey::PrivateUse1)) {
     V.storage_bytes(V.ctx, 0, d, &slot);
@@ -171,7 +173,7 @@ struct Generator final : c10::GeneratorImpl {
     auto* g = new Generator(device().index());
     LtcOperand view{&slot, {nullptr, nullptr, 0, 255}, 0, 1, 0};
     V.storage_share(V.ctx, &g->slot, &slot, &view, device().index());
-    g->last_seed = last_seed;
+    g->last_seed = last_seed.load();
     return g;
   }
 };
