@@ -17,7 +17,7 @@ pub(crate) struct BenchOptions {
     /// Replace the table in `docs/performance.md` too; it goes to `target/bench.md` in any case.
     #[arg(long)]
     write: bool,
-    /// Leave out the criterion benches.
+    /// Leave out the criterion benches: `--write` keeps their table as it is.
     #[arg(long)]
     no_criterion: bool,
     /// Seconds for each row of the paired runs.
@@ -35,6 +35,8 @@ pub(crate) struct BenchOptions {
 
 const BEGIN: &str = "<!-- cargo xtask bench: begin -->\n";
 const END: &str = "<!-- cargo xtask bench: end -->\n";
+/// Begins the second table.
+const CRITERION: &str = "Criterion benches:";
 /// Ways of `ltc-python/benches/paired.py`, as columns.
 const WAYS: [(&str, &str); 6] = [
     ("ltc", "`ltc`"),
@@ -74,9 +76,12 @@ pub(crate) fn run(root: &Path, options: &BenchOptions) -> Result<()> {
     arguments.extend(options.cases.iter().map(String::as_str));
     execute(root, ".venv/bin/python", &arguments)?;
     let paired: Paired = serde_json::from_str(&fs::read_to_string(&json)?).context("target/paired.json")?;
-    let mut text = format!("{}\n{}", machine(root, &paired), models(&paired));
+    let machine = machine(root);
+    let (threads, load) = (paired.threads, paired.load);
+    let mut text = format!("{machine};\n{threads} thread(s) each; load before {load:.1}\n\n{}", models(&paired));
     if !options.no_criterion {
-        text += &criterion(&root.join("target/criterion"), start)?;
+        let medians = criterion(&root.join("target/criterion"), start)?;
+        let _ = write!(text, "\n{CRITERION}\n{machine}\n\n{medians}");
     }
     fs::write(root.join("target/bench.md"), &text)?;
     println!("{text}\nwritten to target/bench.md");
@@ -96,14 +101,18 @@ fn execute(root: &Path, program: &str, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The page with another table between its marks.
-fn replaced(page: &str, table: &str) -> Result<String> {
+/// The page with other tables between its marks; the criterion benches of before where there are no new ones.
+fn replaced(page: &str, tables: &str) -> Result<String> {
     let (before, rest) = page.split_once(BEGIN).context("docs/performance.md has no begin mark")?;
-    let (_, after) = rest.split_once(END).context("docs/performance.md has no end mark")?;
-    Ok(format!("{before}{BEGIN}{table}{END}{after}"))
+    let (old, after) = rest.split_once(END).context("docs/performance.md has no end mark")?;
+    let kept = match old.split_once(CRITERION) {
+        Some((_, criterion)) if !tables.contains(CRITERION) => format!("\n{CRITERION}{criterion}"),
+        _ => String::new(),
+    };
+    Ok(format!("{before}{BEGIN}{tables}{kept}{END}{after}"))
 }
 
-fn machine(root: &Path, paired: &Paired) -> String {
+fn machine(root: &Path) -> String {
     let answer = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).current_dir(root).output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|s| !s.is_empty())
@@ -115,10 +124,7 @@ fn machine(root: &Path, paired: &Paired) -> String {
     let rust = answer("rustc", &["--version"]).unwrap_or_else(unknown);
     let torch = answer(".venv/bin/python", &["-c", "import torch; print(torch.__version__)"]).unwrap_or_else(unknown);
     let commit = answer("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(unknown);
-    format!(
-        "{model}, {cores} cores; {rust}; torch {torch}; commit {commit}; {} thread(s) each; load before {:.1}\n",
-        paired.threads, paired.load
-    )
+    format!("{model}, {cores} cores; {rust}; torch {torch}; commit {commit}")
 }
 
 /// Steady state, eager time over each way's, and first steps as multiples of eager's first.
@@ -197,7 +203,7 @@ fn criterion(folder: &Path, start: SystemTime) -> Result<String> {
             rows.insert(name.full_id, estimates.median.point_estimate);
         }
     }
-    let mut text = String::from("\n| criterion bench | median |\n|---|---|\n");
+    let mut text = String::from("| criterion bench | median |\n|---|---|\n");
     for (name, nanoseconds) in rows {
         let (value, unit) = match nanoseconds {
             n if n < 1e3 => (n, "ns"),
@@ -224,6 +230,15 @@ mod tests {
         assert!(text.contains("| b | 0.50 | | | | | | 0.5 | |\n"), "{text}");
         assert!(text.contains("| geometric mean | 1.00 | | | | | | | |\n"), "{text}");
         assert!(text.contains("- PyTorch LTC, a: RuntimeError: no \\| kernel\n"), "{text}");
+    }
+
+    #[test]
+    fn criterion_benches_stay_where_they_are_not_measured() {
+        let page = format!("a\n{BEGIN}old\n\n{CRITERION}\nthere\n\n| x | 1 |\n{END}z\n");
+        let kept = replaced(&page, "new\n").expect("marks");
+        assert_eq!(kept, format!("a\n{BEGIN}new\n\n{CRITERION}\nthere\n\n| x | 1 |\n{END}z\n"));
+        let both = format!("new\n\n{CRITERION}\nhere\n\n| y | 2 |\n");
+        assert_eq!(replaced(&page, &both).expect("marks"), format!("a\n{BEGIN}{both}{END}z\n"));
     }
 
     #[test]
