@@ -5,6 +5,7 @@ value is compared with what it must be, which each rank computes alone; nothing 
 import argparse
 import datetime
 import faulthandler
+import gc
 import os
 import random
 import time
@@ -157,6 +158,7 @@ def main():
     faulthandler.cancel_dump_traceback_later()
     after, took = resident(), time.monotonic() - start
     dist.destroy_process_group()
+    gc.collect()  # what else holds the group: gloo's threads must not outlive the interpreter
     print(
         f"rank {ranks.rank}: {options.steps} steps in {took:.0f} s, {ranks.checked} values right, "
         f"{after:.0f} MiB resident, {after - before:.1f} more than behind the first fifth",

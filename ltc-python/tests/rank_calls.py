@@ -301,4 +301,4 @@ def mistakes() -> None:
 
 
 if __name__ == "__main__":
-    run(globals())
+    run(globals(), destroys=True)

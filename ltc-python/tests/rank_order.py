@@ -177,4 +177,4 @@ def mistaken() -> None:
 
 
 if __name__ == "__main__":
-    run(globals())
+    run(globals(), destroys=False)

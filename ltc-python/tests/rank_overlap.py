@@ -114,4 +114,4 @@ def unneeded() -> None:
 
 
 if __name__ == "__main__":
-    run(globals())
+    run(globals(), destroys=True)

@@ -103,4 +103,4 @@ def restarted() -> None:
 
 if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
-    run(globals())
+    run(globals(), destroys=True)

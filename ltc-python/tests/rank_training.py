@@ -261,4 +261,4 @@ def launched() -> None:
 
 
 if __name__ == "__main__":
-    run(globals())
+    run(globals(), destroys=True)

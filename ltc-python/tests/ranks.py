@@ -4,6 +4,7 @@ Most cases do the same on the CPU, by gloo, and on the device, and compare. A ra
 """
 
 import datetime
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -72,6 +73,11 @@ def ones(value: float = 1.0) -> torch.Tensor:
     return torch.full((3,), float(value), device="ltc")
 
 
-def run(cases: dict[str, Callable[[], None]]) -> None:
+def run(cases: dict[str, Callable[[], None]], destroys: bool) -> None:
+    """Runs this process's case. Where CPU tensors take part, `destroys` its group, as any program on the CPU must: a
+    thread of gloo that lets go of one only while the interpreter ends takes the process with it (SIGABRT)."""
     cases[sys.argv[1]]()
+    if destroys and dist.is_initialized():
+        dist.destroy_process_group()
+        gc.collect()  # what else holds the group
     print("content")
