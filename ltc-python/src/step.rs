@@ -52,9 +52,28 @@ struct Ready {
 /// What came of running a capture.
 enum Ran {
     Done(Vec<Tensor>),
-    /// The host would have read something else: as if nothing was done.
-    ReadOther,
+    /// The host would have read something else, or gone another way: as if nothing was done.
+    OtherWay,
     /// It does not fit any more.
+    Fell,
+}
+
+/// Whether a replay could be made of a capture.
+enum Fits {
+    Yes,
+    /// The host would go another way.
+    OtherWay,
+    /// It does not fit any more.
+    Fell,
+}
+
+/// What the host part of a capture computes now.
+enum Host {
+    /// Numbers, by their bits, and tensors that went to the device: more inputs.
+    Done(Vec<u64>, Tensors),
+    /// It would go another way than when it was captured: as if nothing was done.
+    OtherWay,
+    /// It raises, as the step itself may: it is recorded instead.
     Fell,
 }
 
@@ -208,6 +227,13 @@ pub(crate) fn is_capturing() -> bool {
     ltc_torch::is_capturing()
 }
 
+/// What this thread uses is not noted by the capture in progress from here on, or is again: what is made meanwhile can
+/// be an input of the captured step.
+#[pyfunction]
+pub(crate) fn pause_capture(pauses: bool) {
+    ltc_torch::capture_pause(pauses);
+}
+
 #[pymethods]
 impl Replays {
     #[new]
@@ -246,7 +272,7 @@ impl Replays {
                     self.store.lock().replays += 1;
                     return Ok(Some((ready.record.clone_ref(py), list(py, &results)?)));
                 }
-                Ran::ReadOther => (),
+                Ran::OtherWay => (),
                 Ran::Fell => break,
             }
         }
@@ -265,12 +291,9 @@ impl Replays {
                 continue;
             }
             match self.fits(py, class, &ready, &given)? {
-                Some(true) => fitting.push((ready.watch.clone_ref(py), ready.record.clone_ref(py))),
-                Some(false) => {
-                    self.falls(class, &ready);
-                    break;
-                }
-                None => break,
+                Fits::Yes => fitting.push((ready.watch.clone_ref(py), ready.record.clone_ref(py))),
+                Fits::OtherWay => (),
+                Fits::Fell => break,
             }
         }
         Ok(fitting)
@@ -364,11 +387,11 @@ impl Replays {
         step.confirm(&earlier).err().map(|why| why.0).unwrap_or_default()
     }
 
-    /// Whether the host read the same values in two captures.
-    fn reads_like(&self, step: u64, earlier: u64) -> bool {
+    /// Whether the host did and read the same in two captures.
+    fn goes_like(&self, step: u64, earlier: u64) -> bool {
         let store = self.store.lock();
         let both = store.steps.get(&step).zip(store.steps.get(&earlier));
-        both.is_some_and(|(step, earlier)| step.reads_like(earlier))
+        both.is_some_and(|(step, earlier)| step.goes_like(earlier))
     }
 
     /// Whether a capture reads and changes nothing besides its inputs.
@@ -444,7 +467,14 @@ impl Replays {
 
     /// Does what the step of a capture would do.
     fn run(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, inputs: &mut Tensors) -> PyResult<Ran> {
-        let Some(host) = self.host_numbers(py, class, ready)? else { return Ok(Ran::Fell) };
+        let (host, uploaded) = match self.run_host(py, class, ready)? {
+            Host::Done(numbers, tensors) => (numbers, tensors),
+            Host::OtherWay => {
+                self.misses(class, ready);
+                return Ok(Ran::OtherWay);
+            }
+            Host::Fell => return Ok(Ran::Fell),
+        };
         let undo = || match &ready.host {
             Some(program) => program.call_method0(py, intern!(py, "undo")).map(drop),
             None => Ok(()),
@@ -456,7 +486,7 @@ impl Replays {
         };
         let count = inputs.len();
         let mut all = std::mem::take(inputs);
-        all.extend(gradients);
+        all.extend(gradients.into_iter().chain(uploaded));
         let step = ready.step.clone();
         let (ran, all) = py.detach(move || (step.run(&all, &host), all));
         *inputs = all;
@@ -469,10 +499,8 @@ impl Replays {
                     self.falls(class, ready);
                     return Ok(Ran::Fell);
                 }
-                if ready.misses.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_MISSES {
-                    self.take(class, ready);
-                }
-                return Ok(Ran::ReadOther);
+                self.misses(class, ready);
+                return Ok(Ran::OtherWay);
             }
             Err(e) => {
                 undo()?;
@@ -486,33 +514,54 @@ impl Replays {
         Ok(Ran::Done(results))
     }
 
-    /// Whether a replay would find tensors to hold what the capture takes for granted; `None` where the host would go
-    /// another way, or a gradient is missing.
-    fn fits(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, given: &Tensors) -> PyResult<Option<bool>> {
-        let Some(host) = self.host_numbers(py, class, ready)? else { return Ok(None) };
+    /// Whether a replay would find tensors to hold what the capture takes for granted.
+    fn fits(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, given: &Tensors) -> PyResult<Fits> {
+        let (host, uploaded) = match self.run_host(py, class, ready)? {
+            Host::Done(numbers, tensors) => (numbers, tensors),
+            Host::OtherWay => return Ok(Fits::OtherWay),
+            Host::Fell => return Ok(Fits::Fell),
+        };
         let gradients = ready.gradients(given);
         let step = ready.step.clone();
         let fits = gradients.map(|more| {
-            let all: Tensors = given.iter().map(Tensor::shallow_clone).chain(more).collect();
+            let all: Tensors = given.iter().map(Tensor::shallow_clone).chain(more).chain(uploaded).collect();
             py.detach(move || step.fits(&all, &host))
         });
         if let Some(program) = &ready.host {
             program.call_method0(py, intern!(py, "undo"))?;
         }
-        fits.transpose().map_err(raise)
+        Ok(match fits.transpose().map_err(raise)? {
+            Some(true) => Fits::Yes,
+            Some(false) => {
+                self.falls(class, ready);
+                Fits::Fell
+            }
+            None => Fits::Fell,
+        })
     }
 
-    /// What the host part of a step computes now; `None` where it would go another way than when it was captured.
-    fn host_numbers(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>) -> PyResult<Option<Vec<u64>>> {
-        let Some(program) = &ready.host else { return Ok(Some(Vec::new())) };
-        // Whatever it raises: the step is recorded instead, and then raises it itself.
-        match program.call_method0(py, intern!(py, "run")).and_then(|numbers| numbers.extract::<Vec<f64>>(py)) {
-            Ok(numbers) => Ok(Some(bits(&numbers))),
-            Err(_) => {
-                program.call_method0(py, intern!(py, "undo"))?;
-                self.take(class, ready);
-                Ok(None)
-            }
+    /// Runs the host part of a step.
+    fn run_host(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>) -> PyResult<Host> {
+        let Some(program) = &ready.host else { return Ok(Host::Done(Vec::new(), Tensors::new())) };
+        let ran = program.call_method0(py, intern!(py, "run"));
+        let done = ran.and_then(|done| done.extract::<Option<(Vec<f64>, Bound<'_, PyList>)>>(py));
+        let done =
+            done.and_then(|done| done.map(|(numbers, tensors)| Ok((bits(&numbers), some(py, &tensors)?))).transpose());
+        if let Ok(Some((numbers, tensors))) = done {
+            return Ok(Host::Done(numbers, tensors));
+        }
+        program.call_method0(py, intern!(py, "undo"))?;
+        if done.is_ok() {
+            return Ok(Host::OtherWay);
+        }
+        self.take(class, ready);
+        Ok(Host::Fell)
+    }
+
+    /// A capture was run and taken back; one that always is is forgotten.
+    fn misses(&self, class: u64, ready: &Arc<Ready>) {
+        if ready.misses.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_MISSES {
+            self.take(class, ready);
         }
     }
 

@@ -232,11 +232,47 @@ def test_masks_that_stay_select_the_same(given):
     assert step.counts[0] >= 12
 
 
-def test_a_mask_that_the_step_computes_is_recorded():
+def test_a_mask_that_is_another_one_each_time_is_recorded():
     step = torch_ltc.compile(lambda x: x[x > 0].sum())
     for x in ROWS[:8]:
         torch.testing.assert_close(step(x.to("ltc")).cpu(), x[x > 0].sum())
     assert step.counts[0] == 0 and re.search(r"index.*test_step_reads.py:\d+.*where", step.refusal), step.explain()
+
+
+SELECTS = {
+    "rows": lambda x, m: x[m],
+    "columns": lambda x, m: x[:, m[:4]],
+    "both": lambda x, m: x[m, 0],
+    "beside a new dimension": lambda x, m: x[None, m, ..., 1:],
+    "elements": lambda x, m: x[x.sign() * m[:, None] > 0],
+    "masked_select": lambda x, m: x.masked_select(m[:, None].expand(6, 4)),
+    "nonzero": lambda x, m: x[m.nonzero().squeeze(1)],
+    "nonzero of numbers": lambda x, m: x[(m * 2).nonzero(as_tuple=True)[0]],
+    "where": lambda x, m: x[torch.where(m)[0]],
+    "argwhere": lambda x, m: torch.argwhere(m).add_(1).float(),
+    "none": lambda x, m: x[m & ~m],
+}
+
+
+@pytest.mark.parametrize("name", SELECTS)
+def test_masks_that_the_step_computes(name):
+    """Two batches take turns, whose masks differ: each has a capture of its own."""
+    choose = SELECTS[name]
+    weight = {d: torch.ones(4, device=d, requires_grad=True) for d in ("cpu", "ltc")}
+
+    def body(x):
+        w = weight[x.device.type]
+        chosen = choose(x * w, x[:, 0] > 0)
+        w.grad = None
+        if chosen.requires_grad:
+            chosen.square().sum().backward()
+        return chosen.detach(), w.grad
+
+    step = torch_ltc.compile(body)
+    for i in range(16):
+        expected, found = body(ROWS[i % 2]), step(ROWS[i % 2].to("ltc"))
+        torch.testing.assert_close([x.cpu() for x in found if x is not None], [x for x in expected if x is not None])
+    assert step.counts[0] >= 5, step.explain()
 
 
 # ---- packages that ask whether they are compiled ----

@@ -244,6 +244,8 @@ int ltc_tensor_alias(const void* base, const LtcDims* view, int64_t offset, void
 
 // Captures: which storages and generators this thread uses, in order of first use.
 void ltc_capture_begin(void);
+// What this thread uses is not noted from here on, or is again.
+void ltc_capture_pause(int pauses);
 uint32_t ltc_capture_end(LtcHold** holds /* null: only count and forget */, uint32_t room);
 uint32_t ltc_capture_count(void);
 const LtcSlot* ltc_hold_slot(const LtcHold* hold);

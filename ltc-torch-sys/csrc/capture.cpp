@@ -17,6 +17,7 @@ struct Capture {
 std::atomic<int> g_captures{0};
 namespace {
 thread_local Capture* t_capture = nullptr;
+thread_local bool t_paused = false;
 void end() {
   if (!t_capture) return;
   delete std::exchange(t_capture, nullptr);
@@ -25,13 +26,13 @@ void end() {
 }  // namespace
 
 void note_use(c10::StorageImpl* s, const LtcSlot* slot) {
-  if (!t_capture || !t_capture->seen.insert(slot).second) return;
+  if (!t_capture || t_paused || !t_capture->seen.insert(slot).second) return;
   V.touched(V.ctx, slot);
   t_capture->holds.push_back(
       {c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(s)), at::Generator(), slot});
 }
 void note_use(const at::Generator& g, const LtcSlot* slot) {
-  if (!t_capture || !t_capture->seen.insert(slot).second) return;
+  if (!t_capture || t_paused || !t_capture->seen.insert(slot).second) return;
   V.touched(V.ctx, slot);
   t_capture->holds.push_back({c10::Storage(), g, slot});
 }
@@ -40,8 +41,10 @@ void note_use(const at::Generator& g, const LtcSlot* slot) {
 using namespace ltc;
 
 extern "C" {
+void ltc_capture_pause(int pauses) { t_paused = pauses; }
 void ltc_capture_begin(void) {
   end();
+  t_paused = false;
   t_capture = new Capture;
   g_captures++;
 }

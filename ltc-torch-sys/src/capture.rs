@@ -73,6 +73,13 @@ pub fn capture_begin() {
     unsafe { ffi::ltc_capture_begin() }
 }
 
+/// From here on this thread's use of storages is not noted, or is again. What is made meanwhile can be an input of what
+/// is captured: it is first used later, with what it holds by then.
+pub fn capture_pause(pauses: bool) {
+    // SAFETY: no preconditions.
+    unsafe { ffi::ltc_capture_pause(pauses.into()) }
+}
+
 /// Ends this thread's capture: the storages and generators it used, in order of first use. `S` must be the registered
 /// recorder's storage type.
 ///

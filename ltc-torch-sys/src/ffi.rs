@@ -194,6 +194,7 @@ unsafe extern "C" {
         err: *mut LtcError,
     ) -> c_int;
     pub(crate) fn ltc_capture_begin();
+    pub(crate) fn ltc_capture_pause(pauses: c_int);
     pub(crate) fn ltc_capture_count() -> u32;
     pub(crate) fn ltc_capture_end(holds: *mut *mut LtcHold, room: u32) -> u32;
     pub(crate) fn ltc_hold_slot(hold: *const LtcHold) -> *const LtcSlot;

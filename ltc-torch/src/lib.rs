@@ -66,6 +66,7 @@ use ltc_eager_fallback::Forced;
 pub use ltc_eager_fallback::advice;
 use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
+pub use ltc_torch_sys::capture_pause;
 pub use ltc_torch_sys::{
     Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
     set_grad, set_spent, state_of,

@@ -243,10 +243,14 @@ struct Bindings {
 }
 
 impl CompiledStep {
-    /// Whether the host read the same values in two captures, as far as both read any: else they may have gone two ways
-    /// of one step.
+    /// Whether the host read the same values in two captures, as far as both read any.
     pub fn reads_like(&self, other: &CompiledStep) -> bool {
         self.other_read(other).is_none()
+    }
+
+    /// Whether the host also did the same: else they may have gone two ways of one step.
+    pub fn goes_like(&self, other: &CompiledStep) -> bool {
+        self.host.program == other.host.program && self.reads_like(other)
     }
 
     /// The first value that the host read as another one.

@@ -2,32 +2,29 @@
 
 While a step is captured, :class:`HostRecorder` sees each call on CPU tensors and writes it down as a line of Python.
 Numbers read off them are :class:`Traced` floats, whose arithmetic is written down too. Where such a number is handed to
-an operator of the device it is one of the program's results: a replay puts the number of then in its place. Control
-flow that depends on one becomes a check, and a replay for which it fails is recorded instead.
+an operator of the device it is one of the program's results: a replay puts the number of then in its place; tensors
+that go to the device are results as well. Control flow that depends on a number becomes a check, as does anything else
+that operators of the device may read on the host; a replay for which one fails is recorded instead.
 """
 
-import functools
-import operator
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from torch_ltc import _ltc
 from torch_ltc._again import Saved
+from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
+from torch_ltc._host_program import HostProgram
+from torch_ltc._host_values import computed, content, leaves_of, replaced, rewritten, same, to_device, with_tensor
 from torch_ltc._masks import Masks
 from torch_ltc._names import here
 from torch_ltc._runtime import on_device
-
-_NUMBERS = (bool, int, float)
-#: Compared by what they print where captures are compared (a getter prints whose it is); all else by identity.
-_BY_VALUE = (
-    *(*_NUMBERS, complex, str, bytes, type(None), slice, types.EllipsisType, types.MethodWrapperType),
-    *(torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format),
-)
+from torch_ltc._traced import NUMBERS, Traced, plain
 
 #: Methods that tell about a tensor without reading it.
 _METADATA = frozenset(
@@ -42,14 +39,12 @@ _SHOWN = frozenset(
     " detach clone float double half bfloat16 long int bool __getitem__".split()
 )
 
-#: Numbers in a list that a tensor is computed from rather than copied.
-_MANY = 64
+#: What takes CPU tensors to the device, and what uses them there.
+_MOVES, _USES = frozenset(("to", "ltc", "as_tensor")), frozenset(("to", "copy_", "__setitem__", "__getitem__"))
+#: What asks for no more than a tensor's shape or type.
+_LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_same_size"))
 
-_VALUES, _CONSTANTS = re.compile(r"\bv\d+\b"), re.compile(r"\bc\d+\b")
-
-
-class Changed(Exception):
-    """The host would go another way than when the step was captured."""
+_VALUES = re.compile(r"\bv\d+\b")
 
 
 class _Line(NamedTuple):
@@ -58,149 +53,22 @@ class _Line(NamedTuple):
     effect: bool
 
 
-def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
-    def method(self: "Traced", *others: Any) -> Any:
-        plain = [_plain(x) for x in (self, *others)]
-        if not all(type(x) in _NUMBERS for x in plain):
-            return NotImplemented
-        value = function(*reversed(plain)) if reverse else function(*plain)
-        return self.recorder.number(value, text, self, *others) if type(value) is float else value
-
-    return method
-
-
-def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
-    def method(self: "Traced", *others: Any) -> Any:
-        value = function(*[_plain(x) for x in (self, *others)])
-        self.recorder.expect(value, text, self, *others)
-        return value
-
-    return method
-
-
-class Traced(float):
-    """A float of the host that remembers how it was computed."""
-
-    recorder: "HostRecorder"
-    name: str
-
-    __add__ = _symbolic(operator.add, "{} + {}")
-    __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
-    __sub__ = _symbolic(operator.sub, "{} - {}")
-    __rsub__ = _symbolic(operator.sub, "{1} - {0}", reverse=True)
-    __mul__ = _symbolic(operator.mul, "{} * {}")
-    __rmul__ = _symbolic(operator.mul, "{1} * {0}", reverse=True)
-    __truediv__ = _symbolic(operator.truediv, "{} / {}")
-    __rtruediv__ = _symbolic(operator.truediv, "{1} / {0}", reverse=True)
-    __floordiv__ = _symbolic(operator.floordiv, "{} // {}")
-    __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
-    __mod__ = _symbolic(operator.mod, "{} % {}")
-    __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
-    __pow__ = _symbolic(operator.pow, "{} ** {}")
-    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
-    __neg__ = _symbolic(operator.neg, "-{}")
-    __pos__ = _symbolic(operator.pos, "+{}")
-    __abs__ = _symbolic(abs, "abs({})")
-    __lt__ = _decision(operator.lt, "{} < {}")
-    __le__ = _decision(operator.le, "{} <= {}")
-    __gt__ = _decision(operator.gt, "{} > {}")
-    __ge__ = _decision(operator.ge, "{} >= {}")
-    __eq__ = _decision(operator.eq, "{} == {}")
-    __ne__ = _decision(operator.ne, "{} != {}")
-    __bool__ = _decision(bool, "bool({})")
-    __int__ = _decision(int, "int({})")
-    __trunc__ = _decision(float.__trunc__, "float.__trunc__({})")
-    __floor__ = _decision(float.__floor__, "float.__floor__({})")
-    __ceil__ = _decision(float.__ceil__, "float.__ceil__({})")
-    __round__ = _decision(round, "round({})")
-    __float__ = _decision(float, "float({})")
-    is_integer = _decision(float.is_integer, "float.is_integer({})")
-
-    def __copy__(self) -> "Traced":
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
-        return self
-
-    __hash__ = _decision(hash, "hash({})")
-
-
-def _plain(x: Any) -> Any:
-    return float.__float__(x) if type(x) is Traced else x
-
-
-@functools.lru_cache(256)
-def _number(value: int, dtype: torch.dtype) -> torch.Tensor:
-    """The one tensor for a number: captures are compared by it."""
-    return torch.tensor(value, dtype=dtype)
-
-
-def _with_tensor(func: Any, args: Any) -> Any:
-    """``t += 1`` with a tensor for the number: libtorch makes one at each call, which takes twice as long as the
-    sum."""
-    if func is not torch.Tensor.add_ or len(args) != 2 or type(args[1]) is not int or abs(args[1]) >= 1 << 24:
-        return args
-    t, number = args
-    # Exact in these, so that it is the same whenever it is converted.
-    return (t, _number(number, t.dtype)) if t.dtype in (torch.float32, torch.float64) else args
-
-
-def _computed(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
-    """A tensor of numbers that the program has in plain sight, computed on the device instead of copied there."""
-    data: Any = args[0] if len(args) == 1 else None
-    numbers: list[Any] = data if type(data) in (list, tuple) else [data]
-    if not 0 < len(numbers) <= _MANY or not all(type(x) in (*_NUMBERS, complex) for x in numbers):
-        return None
-    out: torch.Tensor = func(*args, **kwargs)
-    if out.device.type != "ltc" or out.requires_grad:
-        return None
-    filled = [torch.full((), x, dtype=out.dtype, device=out.device) for x in numbers]
-    return filled[0] if numbers is not data else torch.stack(filled)
-
-
 def _is_tensor(x: Any) -> bool:
     return isinstance(x, torch.Tensor)
-
-
-def _is_mask(x: Any) -> bool:
-    return on_device(x) and x.dtype is torch.bool and x.dim() > 0
 
 
 def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
 
-class HostProgram:
-    """Lines that ran on the host, ready to run again. Undone, CPU tensors and schedules are as if it had not run."""
-
-    def __init__(
-        self, body: Sequence[str], constants: dict[str, Any], changed: list[torch.Tensor], schedules: list[Any]
-    ) -> None:
-        used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
-        source = f"def bind(Changed, {', '.join(used)}):\n  def run():\n    " + "\n    ".join(body) + "\n  return run"
-        scope: dict[str, Any] = {}
-        exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
-        self._run: Callable[[], list[float]] = scope["bind"](Changed, **used)
-        self._changed, self._before = changed, [t.clone() for t in changed]
-        self._saved = Saved(schedules) if schedules else None
-        #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
-        self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
-
-    def run(self) -> list[float]:
-        """Runs; returns the numbers it hands to the device. Raises :class:`Changed`, which leaves it to be undone."""
-        if self._changed:
-            torch._foreach_copy_(self._before, self._changed)
-        if self._saved is not None:
-            self._saved.take()
-        with torch.no_grad():
-            return self._run()
-
-    def undo(self) -> None:
-        """Takes back what the last run did to CPU tensors."""
-        if self._changed:
-            torch._foreach_copy_(self._changed, self._before)
-        if self._saved is not None:
-            self._saved.restore()
+def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
+    """The device of ours that a call names, if it does."""
+    for x in (*args[1:], *kwargs.values()):
+        if type(x) is str and x.partition(":")[0] == "ltc":
+            return torch.device(x)
+        if isinstance(x, torch.device) and x.type == "ltc":
+            return x
+    return None
 
 
 class HostRecorder(TorchFunctionMode):
@@ -228,14 +96,21 @@ class HostRecorder(TorchFunctionMode):
         self._older: dict[int, torch.UntypedStorage] = {}
         self._changed: dict[int, torch.Tensor] = {}
         self._handed: list[tuple[str, float]] = []
+        #: What went to the device: the lines that made it, and it.
+        self._uploaded: list[tuple[str, torch.Tensor]] = []
+        #: Whether a tensor was there before the step.
+        self.is_older: Callable[[torch.Tensor], bool] = lambda _: True
+        #: Generators of the CPU, each with its state if all that draws from it is written down; those that lines move.
+        self._draws: dict[int, tuple[torch.Generator, bytes]] = {}
+        self._moved: dict[int, torch.Generator] = {}
         self._open = True
-        #: What is known of masks, and whether a tensor is no result of the step's own.
+        #: What is known of masks.
         self.masks: Masks | None = None
-        self.stays: Callable[[torch.Tensor], bool] = lambda _: False
         #: While a call runs that replays make again.
         self._paused = False
 
     def __enter__(self) -> Self:
+        self._drawn(())
         self._lend()
         super().__enter__()
         return self
@@ -244,6 +119,24 @@ class HostRecorder(TorchFunctionMode):
         super().__exit__(*exception)
         self._take_back()
         self._open = False
+        self._draws_as_written([generator for generator, _ in self._draws.values()])
+
+    def _drawn(self, leaves: Iterable[Any]) -> dict[int, torch.Generator]:
+        """The CPU's generators, of all calls and of one with these arguments, that were drawn from since this was
+        asked."""
+        moved = {}
+        for generator in (torch.default_generator, *leaves):
+            if isinstance(generator, torch.Generator) and generator.device.type == "cpu":
+                known, now = self._draws.get(id(generator)), state_of(generator)
+                self._draws[id(generator)] = (generator, now)
+                if known is not None and known[1] != now:
+                    moved[id(generator)] = generator
+        return moved
+
+    def _draws_as_written(self, leaves: Iterable[Any]) -> None:
+        """All draws up to here are written down, or a replay would not repeat them."""
+        if self._drawn(leaves):
+            self.obstacle = self.obstacle or f"it draws numbers on the host where that cannot be repeated{here()}"
 
     def _lend(self) -> None:
         """Numbers that may change remember what becomes of them from here on."""
@@ -255,14 +148,14 @@ class HostRecorder(TorchFunctionMode):
 
     def _take_back(self) -> None:
         """The numbers are plain ones again."""
-        for holder, name, plain, traced in self._lent:
+        for holder, name, was, traced in self._lent:
             now = holder.get(name)
             if now is not traced:
                 what = "the learning rate" if name == "lr" else name
                 self.obstacle = self.obstacle or f"it changes {what} itself"
                 holder[name] = float(now) if type(now) is Traced else now
             else:
-                holder[name] = plain
+                holder[name] = was
         self._lent = []
 
     def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
@@ -282,7 +175,7 @@ class HostRecorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        leaves = [x for a in (*args, *kwargs.values()) for x in (a if isinstance(a, (list, tuple)) else (a,))]
+        leaves = list(leaves_of((args, kwargs)))
         if self._paused:
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
@@ -293,30 +186,92 @@ class HostRecorder(TorchFunctionMode):
         if self._given and any(id(x) in self._given for x in leaves):
             return self._of_given(func, args, kwargs, leaves)
         if func is torch.tensor or func is torch.as_tensor:
-            made = _computed(func, args, kwargs)
+            made = computed(func, args, kwargs)
             if made is not None:
                 return made
-        if func is torch.Tensor.__getitem__ and self.masks is not None and _is_mask(args[1]):
-            indices = self.masks.indices(args[1]) if self.stays(args[1]) else None
-            return func(args[0], indices) if indices else func(*args)
-        if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
-            self._hand_over(leaves)
-            return func(*args, **kwargs)
+        if (made := rewritten(self._call, func, args, kwargs)) is not None:
+            return made
+        if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
+            return selected[0]
+        self._draws_as_written(leaves)
         hosts = [x for x in leaves if _is_host(x)]
+        if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
+            return self._device_call(func, args, kwargs, leaves, hosts)
+        word = getattr(func, "__name__", "")
+        tells = word in _METADATA or word == "__get__"
         if any(t.requires_grad or t.is_inference() for t in hosts):
-            self.obstacle = (
-                self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
-            )
+            if not tells:
+                self.obstacle = (
+                    self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
+                )
             return func(*args, **kwargs)
         if any(t.layout is not torch.strided for t in hosts):
-            word = getattr(func, "__name__", "")
-            if word not in _METADATA and word not in ("__get__", "__set__"):
+            if not tells and word != "__set__":
                 self.obstacle = self.obstacle or f"it uses sparse CPU tensors in {word}{here()}"
             return func(*args, **kwargs)
+        device = _goes_to(args, kwargs) if word in _MOVES and _is_host(args[0]) else None
+        if device is not None or word == "ltc" and hosts:
+            return func(self._upload(args[0], device or torch.device("ltc")), *args[1:], **kwargs)
         versions = [t._version for t in hosts]
         out = func(*args, **kwargs)
         changed = [t for t, v in zip(hosts, versions, strict=True) if t._version != v]
-        return self._host_call(func, args, kwargs, hosts, changed, out)
+        drawn = self._drawn(leaves)
+        self._moved.update(drawn)
+        return self._host_call(func, args, kwargs, hosts, changed, out, bool(drawn))
+
+    def _call(self, func: Any, *args: Any) -> Any:
+        """A call that the recorder makes itself, as if the step had made it."""
+        return self.__torch_function__(func, (), args)
+
+    def _device_call(self, func: Any, args: Any, kwargs: Any, leaves: list[Any], hosts: list[torch.Tensor]) -> Any:
+        """A call with tensors on the device, among which there may be some of the CPU."""
+        word = getattr(func, "__name__", "")
+        goes = [t for t in hosts if (t is args[0]) == (word == "to")]
+        if goes and word in _USES and (word == "to" or on_device(args[0])) and all(map(self._may_go, goes)):
+            device = next(x.device for x in leaves if on_device(x))
+            copies = {id(t): self._upload(t, device) for t in goes}
+            args, kwargs = replaced(args, copies), replaced(kwargs, copies)
+            leaves = list(leaves_of((args, kwargs)))
+            hosts = [x for x in leaves if _is_host(x)]
+        self._hand_over(leaves, word)
+        versions = [t._version for t in hosts]
+        out = func(*args, **kwargs)
+        self._draws_as_written(leaves)
+        for t, version in zip(hosts, versions, strict=True):
+            if t._version != version:
+                self._note_older(t)
+                self._line(f"{self._constant(torch.Tensor.copy_)}({self._name(t)}, {self._value(t)})", effect=True)
+                self._note_changed(t)
+        for t in leaves_of(out) if isinstance(out, (list, tuple, torch.Tensor)) else ():
+            if _is_host(t) and id(t) not in self._made and not any(t is x for x in hosts):
+                self._made[id(t)] = (self._line(f"{self._constant(torch.Tensor.clone)}({self._value(t)})"), t)
+        return out
+
+    def _may_go(self, t: torch.Tensor) -> bool:
+        """Whether a CPU tensor can be taken to the device as it is; masks select, which is another matter."""
+        plain_bits = t.layout is torch.strided and not (t.is_conj() or t.is_neg() or t.requires_grad)
+        return plain_bits and not t.is_inference() and t.dtype not in (torch.bool, torch.uint8)
+
+    def _upload(self, t: torch.Tensor, device: torch.device) -> torch.Tensor:
+        """A CPU tensor's copy on the device, which each replay makes."""
+        self._note_older(t)
+        line = self._line(f"{self._constant(to_device)}({self._name(t)}, {self._constant(device)})")
+        _ltc.pause_capture(True)
+        try:
+            copy = to_device(t, device)
+        finally:
+            _ltc.pause_capture(False)
+        self._uploaded.append((line, copy))
+        return copy
+
+    def _value(self, t: torch.Tensor) -> str:
+        """What a CPU tensor holds, as a constant: it came from the device, and replays compare that."""
+        found = content(t)
+        if found is None:
+            self.obstacle = self.obstacle or (
+                f"it uses values of a tensor of shape {list(t.shape)} on the host that come from the device{here()}"
+            )
+        return self._constant(t if found is None else found)
 
     def _of_given(self, func: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
         """What becomes of a CPU tensor that the step was given: its copy is on the device already, and so is what is
@@ -344,32 +299,54 @@ class HostRecorder(TorchFunctionMode):
         self._given = {}
         return out
 
-    def _hand_over(self, leaves: list[Any]) -> None:
+    def _hand_over(self, leaves: list[Any], word: str) -> None:
         for x in leaves:
             if type(x) is Traced:
-                self._handed.append((x.name, _plain(x)))
-            elif _is_host(x) and x.dim() == 0 and x.dtype.is_floating_point:
-                self._handed.append((self._line(f"{self._name(x)}.item()"), x.item()))
+                self._handed.append((x.name, plain(x)))
+            elif _is_host(x) and x.layout is torch.strided and word not in _LIKE and word not in _METADATA:
+                self._note_older(x)
+                if x.dim() == 0 and x.dtype.is_floating_point:
+                    self._handed.append((self._line(f"{self._name(x)}.item()"), x.item()))
+                else:
+                    self._check(f"{self._constant(same)}({self._name(x)}, {self._value(x)})", True)
 
-    def _host_call(self, func: Any, args: Any, kwargs: Any, hosts: list[Any], changed: list[Any], out: Any) -> Any:
+    def _note_older(self, t: torch.Tensor) -> None:
+        """A CPU tensor that no line made was there before the step."""
+        if id(t) in self._made:
+            return
+        if not self.is_older(t):
+            self.obstacle = self.obstacle or f"it uses a CPU tensor that was made in a way that is not seen{here()}"
+        memory = t.untyped_storage()
+        self._older[memory._cdata] = memory
+
+    def _note_changed(self, t: torch.Tensor) -> None:
+        """A CPU tensor was written to: what is taken back writes its memory again."""
+        memory = t.untyped_storage()
+        if memory._cdata in self._older:
+            self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
+
+    def _host_call(
+        self, func: Any, args: Any, kwargs: Any, hosts: list[Any], changed: list[Any], out: Any, draws: bool
+    ) -> Any:
+        word = getattr(func, "__name__", "")
         for t in hosts:
-            if id(t) not in self._made:
-                memory = t.untyped_storage()
-                self._older[memory._cdata] = memory
+            if word not in _METADATA:
+                self._note_older(t)
         for t in changed:
-            memory = t.untyped_storage()
-            if memory._cdata in self._older:
-                self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
-        texts = [self._text(a) for a in _with_tensor(func, args)] + [f"{k}={self._text(a)}" for k, a in kwargs.items()]
+            self._note_changed(t)
+        texts = [self._text(a) for a in with_tensor(func, args)] + [f"{k}={self._text(a)}" for k, a in kwargs.items()]
         call = f"{self._constant(func)}({', '.join(texts)})"
         results = list(out) if isinstance(out, (list, tuple)) else [out]
+        if hosts and any(map(on_device, results)):
+            self._hand_over(hosts, word)
         if changed or any(map(_is_host, results)):
-            name = self._line(call, effect=bool(changed))
+            name = self._line(call, effect=bool(changed) or draws)
             for i, t in enumerate(results):
                 if _is_host(t) and id(t) not in self._made and not any(t is h for h in hosts):
                     self._made[id(t)] = (name if t is out else f"{name}[{i}]", t)
             return out
-        word = getattr(func, "__name__", "")
+        if draws:
+            self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
         if (
             not hosts
             or any(isinstance(x, torch.Tensor) for x in results)
@@ -379,7 +356,7 @@ class HostRecorder(TorchFunctionMode):
             return out
         if func is torch.Tensor.item and type(out) is float:
             return self._traced(out, self._line(call))
-        if isinstance(out, _NUMBERS):
+        if isinstance(out, NUMBERS):
             self._check(call, out)
         else:
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
@@ -439,9 +416,15 @@ class HostRecorder(TorchFunctionMode):
         """Numbers handed to the device, as they were."""
         return [value for _, value in self._handed]
 
+    def take_uploaded(self) -> list[torch.Tensor]:
+        """Tensors that went to the device, which are held no longer."""
+        uploaded = [t for _, t in self._uploaded]
+        self._uploaded = [(name, torch.empty(0)) for name, _ in self._uploaded]
+        return uploaded
+
     def program(self) -> HostProgram | None:
         """What a replay has to do on the host; ``None`` when that is nothing."""
-        needed = {name for name, _ in self._handed}
+        needed = {name for name, _ in [*self._handed, *self._uploaded]}
         kept = []
         for line in reversed(self._lines):
             if line.effect or line.target in needed:
@@ -449,5 +432,8 @@ class HostRecorder(TorchFunctionMode):
                 kept.append(line.text)
         if not kept:
             return None
-        body = [*reversed(kept), f"return [{', '.join(name for name, _ in self._handed)}]"]
-        return HostProgram(body, self._constants, list(self._changed.values()), self._schedules)
+        numbers, tensors = (", ".join(name for name, _ in some) for some in (self._handed, self._uploaded))
+        body = [*reversed(kept), f"return [{numbers}], [{tensors}]"]
+        return HostProgram(
+            body, self._constants, list(self._changed.values()), self._schedules, list(self._moved.values())
+        )

@@ -1,36 +1,48 @@
-"""Boolean masks that stay as they are from call to call (the training nodes of a graph), as indices.
+"""What is selected by values (boolean masks, `nonzero`), by indices that were worked out before.
 
-What a mask selects has as many elements as the mask has true ones, which no program can know. While a step is captured,
-a mask that is older than the step or given to it is read, and what it selects is taken by indices that were worked out
-for such a mask before. Replays compare the mask with what was read.
+How many elements a mask selects is in its values, which no program can know. While a step is captured, a mask is read,
+and what it selects is taken by indices that were worked out for such a mask before. Replays compare the mask with what
+was read: those that find another one are taken back.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torch_ltc._runtime import on_device
+
 #: Masks whose indices are kept per step.
-_MAX_MASKS = 16
+_MAX_MASKS = 64
+
+_Indices = tuple[torch.Tensor, ...]
 
 
 class Masks:
     """Indices by what masks hold."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[Any, bytes], tuple[torch.Tensor, ...]] = OrderedDict()
+        self._known: OrderedDict[tuple[Any, bytes], _Indices] = OrderedDict()
         self._wanted: dict[tuple[Any, bytes], torch.Tensor] = {}
         #: Whether the last call had a mask that was not known: no replay would have been made of it.
         self.missed = False
 
-    def indices(self, mask: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+    def select(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        """A call's result, where it selects by masks whose indices are known; those of others the next call knows."""
+        way, counts, names = _WAYS.get(func, (None, (), ()))
+        return way(self, func, args, **kwargs) if way and len(args) in counts and kwargs.keys() <= set(names) else None
+
+    def indices(self, mask: torch.Tensor) -> _Indices | None:
         """Indices of the true elements, where they are known already; else they will be for the next call."""
         with torch._C.DisableTorchFunction():
             host = mask.cpu()
             key = (tuple(host.shape), host.numpy().tobytes())
         if key not in self._known:
             self._wanted[key] = host
-        return self._known.get(key)
+            return None
+        self._known.move_to_end(key)
+        return self._known[key]
 
     def work_out(self) -> None:
         """Works out what was asked for; nothing is captured meanwhile."""
@@ -40,3 +52,57 @@ class Masks:
         self._wanted = {}
         while len(self._known) > _MAX_MASKS:
             self._known.popitem(last=False)
+
+    def _by_index(self, func: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+        """``x[mask]``, ``x[:, mask]``: a mask is as many indices as it has dimensions."""
+        index = args[1] if type(args[1]) is tuple else (args[1],)
+        if not any(map(_is_mask, index)) or not all(_is_mask(i) or type(i) in _OTHERS for i in index):
+            return None
+        places: list[Any] = []
+        for i in index:
+            found = self.indices(i) if _is_mask(i) else (i,)
+            if found is None:
+                return None
+            places += found
+        return (func(args[0], tuple(places)),)
+
+    def _by_mask(self, _: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+        x, mask = args
+        if not (on_device(x) and _is_mask(mask) and x.shape == mask.shape):
+            return None
+        found = self.indices(mask)
+        return None if found is None else (x[found],)
+
+    def _nonzero(self, _: Any, args: tuple[Any, ...], as_tuple: bool = False) -> tuple[Any] | None:
+        (x,) = args
+        if not (on_device(x) and x.dim() > 0):
+            return None
+        found = self.indices(x if x.dtype is torch.bool else x.detach() != 0)
+        if found is None:
+            return None
+        # The caller may write into what it gets.
+        return (tuple([i.clone() for i in found]) if as_tuple else torch.stack(found, 1),)
+
+    def _where(self, func: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+        return self._nonzero(func, args, as_tuple=True) if _is_mask(args[0]) else None
+
+
+#: What else may stand beside a mask in an index.
+_OTHERS = (slice, int, type(None), type(Ellipsis), torch.Tensor)
+
+
+def _is_mask(x: Any) -> bool:
+    return on_device(x) and x.dtype is torch.bool and x.dim() > 0
+
+
+#: How each function selects, with how many arguments, and by what names some are given.
+_WAYS: dict[Any, tuple[Callable[..., tuple[Any] | None], tuple[int, ...], tuple[str, ...]]] = {
+    torch.Tensor.__getitem__: (Masks._by_index, (2,), ()),
+    torch.masked_select: (Masks._by_mask, (2,), ()),
+    torch.Tensor.masked_select: (Masks._by_mask, (2,), ()),
+    torch.nonzero: (Masks._nonzero, (1,), ("as_tuple",)),
+    torch.Tensor.nonzero: (Masks._nonzero, (1,), ("as_tuple",)),
+    torch.argwhere: (Masks._nonzero, (1,), ()),
+    torch.Tensor.argwhere: (Masks._nonzero, (1,), ()),
+    torch.where: (Masks._where, (1,), ()),
+}

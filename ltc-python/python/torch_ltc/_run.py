@@ -14,11 +14,13 @@ from torch_ltc import _ltc
 from torch_ltc._arguments import TENSORS, Arguments
 from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Saving, Way
-from torch_ltc._host import HostProgram, HostRecorder, Traced
+from torch_ltc._host import HostRecorder
+from torch_ltc._host_program import HostProgram
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._runtime import on_device
 from torch_ltc._survey import Survey
+from torch_ltc._traced import Traced
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -254,7 +256,7 @@ class Run:
         ours = [*(call.given.objects if call.given is not None else ()), *givens]
         survey = Survey(ours, owner._renewed.values(), recorder.again)
         recorder.masks = owner._masks
-        recorder.stays = lambda x: any(x is y for y in self._inputs) or survey.is_older(x)
+        recorder.is_older = survey.is_older
         if captures:
             _forget_casts()
         try:
@@ -357,10 +359,12 @@ class Run:
         identity = self.program.identity if self.program else ""
         # The survey holds nothing any more that the step dropped.
         self._results = results
+        givens = (*givens, *recorder.take_uploaded())
         self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
+        del givens
         if self.step:
-            # What the host read decides which way it went.
-            alike = [m for m in self._making if not m.step or owner._replays.reads_like(self.step, m.step)]
+            # What the host read and decided says which way it went.
+            alike = [m for m in self._making if not m.step or owner._replays.goes_like(self.step, m.step)]
             self.like = alike[0] if alike else None
         why = why or self._effects(versions)
         if why:

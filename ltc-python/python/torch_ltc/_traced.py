@@ -1,0 +1,82 @@
+"""Numbers of the host that remember how they were computed."""
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch_ltc._host import HostRecorder
+
+NUMBERS = (bool, int, float)
+
+
+def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
+    def method(self: "Traced", *others: Any) -> Any:
+        operands = [plain(x) for x in (self, *others)]
+        if not all(type(x) in NUMBERS for x in operands):
+            return NotImplemented
+        value = function(*reversed(operands)) if reverse else function(*operands)
+        return self.recorder.number(value, text, self, *others) if type(value) is float else value
+
+    return method
+
+
+def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
+    def method(self: "Traced", *others: Any) -> Any:
+        value = function(*[plain(x) for x in (self, *others)])
+        self.recorder.expect(value, text, self, *others)
+        return value
+
+    return method
+
+
+class Traced(float):
+    """A float of the host that remembers how it was computed."""
+
+    recorder: "HostRecorder"
+    name: str
+
+    __add__ = _symbolic(operator.add, "{} + {}")
+    __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
+    __sub__ = _symbolic(operator.sub, "{} - {}")
+    __rsub__ = _symbolic(operator.sub, "{1} - {0}", reverse=True)
+    __mul__ = _symbolic(operator.mul, "{} * {}")
+    __rmul__ = _symbolic(operator.mul, "{1} * {0}", reverse=True)
+    __truediv__ = _symbolic(operator.truediv, "{} / {}")
+    __rtruediv__ = _symbolic(operator.truediv, "{1} / {0}", reverse=True)
+    __floordiv__ = _symbolic(operator.floordiv, "{} // {}")
+    __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
+    __mod__ = _symbolic(operator.mod, "{} % {}")
+    __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
+    __pow__ = _symbolic(operator.pow, "{} ** {}")
+    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
+    __neg__ = _symbolic(operator.neg, "-{}")
+    __pos__ = _symbolic(operator.pos, "+{}")
+    __abs__ = _symbolic(abs, "abs({})")
+    __lt__ = _decision(operator.lt, "{} < {}")
+    __le__ = _decision(operator.le, "{} <= {}")
+    __gt__ = _decision(operator.gt, "{} > {}")
+    __ge__ = _decision(operator.ge, "{} >= {}")
+    __eq__ = _decision(operator.eq, "{} == {}")
+    __ne__ = _decision(operator.ne, "{} != {}")
+    __bool__ = _decision(bool, "bool({})")
+    __int__ = _decision(int, "int({})")
+    __trunc__ = _decision(float.__trunc__, "float.__trunc__({})")
+    __floor__ = _decision(float.__floor__, "float.__floor__({})")
+    __ceil__ = _decision(float.__ceil__, "float.__ceil__({})")
+    __round__ = _decision(round, "round({})")
+    __float__ = _decision(float, "float({})")
+    is_integer = _decision(float.is_integer, "float.is_integer({})")
+
+    def __copy__(self) -> "Traced":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
+        return self
+
+    __hash__ = _decision(hash, "hash({})")
+
+
+def plain(x: Any) -> Any:
+    """A number without its memory; anything else as it is."""
+    return float.__float__(x) if type(x) is Traced else x

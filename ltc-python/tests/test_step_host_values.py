@@ -1,0 +1,290 @@
+"""Compiled steps that draw, count and decide on the host, and take tensors from there to the device. What a replay does
+to the host is what the step does, and what is taken back is as if it had not been."""
+
+import types
+
+import pytest
+import torch
+import torch_ltc
+from torch.nn import functional
+
+STEPS = 14
+DEVICES = ("cpu", "recorded", "compiled")
+
+
+def outcomes(body, given):
+    """What a step returns and leaves on the host, on the CPU, recorded, and compiled; and the compiled step."""
+    outs, step = [], None
+    for way in DEVICES:
+        torch.manual_seed(0)
+        world = types.SimpleNamespace(
+            draws=torch.Generator().manual_seed(3),
+            device="cpu" if way == "cpu" else "ltc",
+            count=torch.zeros((), dtype=torch.int64),
+            real=torch.zeros(()),
+            row=torch.zeros(3),
+            made=None,
+        )
+        call = lambda x, world=world: body(world, x)
+        if way == "compiled":
+            call = step = torch_ltc.compile(call)
+        outs.append([call(x.to(world.device)).cpu() for x in given])
+        outs[-1] += [world.count, world.real, world.row, torch.rand(2), torch.rand(2, generator=world.draws)]
+    return outs, step
+
+
+def agree(body, least, given=None):
+    """All three ways agree, and so many calls are replayed; returns the compiled step."""
+    (cpu, *others), step = outcomes(body, [torch.ones(3) + i % 2 for i in range(STEPS)] if given is None else given)
+    for way, outs in zip(DEVICES[1:], others, strict=True):
+        for i, (expected, found) in enumerate(zip(cpu, outs, strict=True)):
+            torch.testing.assert_close(found, expected, msg=lambda m, at=f"{way}, call {i}": f"{at}: {m}")
+    assert step.counts[0] >= least, step.explain()
+    return step
+
+
+# ---- draws ----
+
+
+def unused(world, x):
+    torch.rand(3)
+    torch.rand(3, generator=world.draws)
+    return x * 2
+
+
+def drops_a_layer(_, x):
+    return x * 2 if torch.rand([]) < 0.5 else x
+
+
+def drops_by_its_own_generator(world, x):
+    return x * 2 if torch.rand([], generator=world.draws) < 0.5 else x
+
+
+def decides_by_a_draw_and_a_read(_, x):
+    return x + 1 if torch.rand([]) < 0.5 and x.sum() > 4 else x
+
+
+def permutes(_, x):
+    return x + torch.randperm(3)[0].item()
+
+
+def draws_within_another_function(_, x):
+    return x * float(functional.dropout(torch.ones(4)).sum())
+
+
+def fills_what_is_older(world, x):
+    world.row.bernoulli_(0.5, generator=world.draws)
+    return x * world.row.sum()
+
+
+def adds_noise(world, x):
+    return x + torch.randn(3, generator=world.draws).to(x.device)
+
+
+@pytest.mark.parametrize("body", [unused, adds_noise, fills_what_is_older], ids=lambda f: f.__name__)
+def test_draws_are_repeated(body):
+    agree(body, 10)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(drops_a_layer, drops_by_its_own_generator, decides_by_a_draw_and_a_read, permutes),
+        draws_within_another_function,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_replay_that_draws_another_way_is_taken_back(body):
+    agree(body, 3)
+
+
+def test_draws_that_no_replay_can_repeat_are_recorded():
+    def body(_, x):
+        with torch._C.DisableTorchFunction():
+            torch.rand(3)
+        return x * 2
+
+    step = agree(body, 0)
+    assert step.counts[0] == 0 and "it draws numbers on the host" in step.refusal, step.explain()
+
+
+# ---- what the host knows, where the device uses it ----
+
+
+def counted(dtype, use):
+    """A count in a type, and what is made of it."""
+
+    def body(world, x):
+        world.count += 1
+        return use(world, x, (world.count // 6).to(dtype))
+
+    return body
+
+
+USES = {
+    "product": lambda _, x, n: x * n,
+    "where": lambda _, x, n: torch.where(n > 0, x, 2 * x),
+    "index": lambda _, x, n: x[n.long()],
+    "factory": lambda world, x, n: torch.full((3,), n, device=world.device) + x,
+    "slice": lambda _, x, n: x[int(n) :].sum() + x,
+    "sizes": lambda _, x, n: functional.one_hot(x.long() % 3, int(n) + 3).sum(1) + x,
+    "split": lambda _, x, n: torch.tensor_split(x, n.long().reshape(1))[1].sum() + x,
+    "item": lambda _, x, n: x + n.item(),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("use", USES)
+def test_a_count_on_the_host_is_not_a_constant(use, dtype):
+    agree(counted(dtype, USES[use]), 3)
+
+
+def test_a_complex_count_is_not_a_constant():
+    agree(lambda world, x: (x * (world.count.add_(1) // 6 + 1j)).abs(), 4)
+
+
+# ---- what the device knows, where the host uses it ----
+
+READS = {
+    "copied into a new one": lambda world, x: x * torch.zeros(3).copy_(x // 6 + 1)[0],
+    "copied into a part": lambda world, x: x * torch.zeros(3)[1:].copy_(x[1:] // 6 + 1)[0],
+    "copied into an older one": lambda world, x: x * world.row.copy_(x // 6 + 1)[0],
+    "changed behind": lambda world, x: x * (x // 6).cpu().add_(1)[0],
+    "a view changed behind": lambda world, x: x * (x // 6).cpu().view(-1).add_(1)[0],
+    "written to": lambda world, x: x * world.row.add_((x // 6).cpu() + 1)[0],
+    "an output": lambda world, x: x * torch.add((x // 6).cpu(), 1, out=world.row)[0],
+    "summed": lambda world, x: x * ((x // 6).cpu().sum() + 1),
+    "one element": lambda world, x: x * (world.real.copy_((x // 6).sum()) + 1),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_comes_from_the_device_is_compared(name):
+    given = [torch.full((3,), float(i)) for i in range(STEPS)]
+    step = agree(READS[name], 4, given)
+    assert step.counts[0] < STEPS - 3, "another value goes another way"
+
+
+def test_an_older_tensor_gets_what_the_device_held_at_each_replay():
+    def body(world, x):
+        world.row.copy_(x)
+        return x + world.row.sum()
+
+    worlds = {}
+    for device in ("cpu", "ltc"):
+        world = worlds[device] = types.SimpleNamespace(row=torch.zeros(3))
+        call = lambda x, world=world: body(world, x)
+        call = step = torch_ltc.compile(call) if device == "ltc" else call
+        for _ in range(8):
+            call(torch.ones(3, device=device))
+            assert world.row.tolist() == [1, 1, 1]
+            world.row.zero_()
+    assert step.counts[0] >= 4, step.explain()
+
+
+# ---- tensors that go to the device ----
+
+
+def rows(world):
+    world.row += 1
+    return world.row
+
+
+UPLOADS = {
+    "to": lambda world, x: x + rows(world).to(x.device),
+    "to, by name": lambda world, x: x + rows(world).to(device=world.device, dtype=torch.float64),
+    "to the device of another": lambda world, x: x + rows(world).to(x),
+    "as a tensor": lambda world, x: x + torch.as_tensor(rows(world), device=world.device),
+    "a part, transposed": lambda world, x: x + torch.stack([rows(world)] * 2).t()[:, 1].to(x.device),
+    "repeated": lambda world, x: x + rows(world)[:1].expand(3).to(x.device),
+    "copied": lambda world, x: x.clone().copy_(rows(world)) + x,
+    "copied as integers": lambda world, x: x.long().copy_(rows(world)) + x,
+    "put": lambda world, x: x.clone().index_fill_(0, torch.tensor([0]).to(x.device), 1) + put(x, rows(world)),
+    "indices": lambda world, x: x[(rows(world) % 3).long()] + x,
+    "zeros": lambda world, x: x + ~torch.zeros(3).to(device=x.device, dtype=torch.bool),
+    "written to": lambda world, x: rows(world).to(x.device, copy=True).mul_(x) + x,
+    "kept": lambda world, x: rows(world).to(x.device, copy=True),
+    "a view of it": lambda world, x: rows(world).to(x.device, copy=True)[:2],
+    "twice": lambda world, x: torch.cat([rows(world).to(x.device, copy=True).add_(1), world.row.to(x.device)]),
+    "none": lambda world, x: x + rows(world)[:0].to(x.device).sum(),
+}
+
+
+def put(x, row):
+    out = x.clone()
+    out[1:] = row[1:]
+    return out
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+def test_tensors_that_the_step_takes_to_the_device(name):
+    agree(UPLOADS[name], 10)
+
+
+def test_a_result_that_was_taken_to_the_device_is_a_new_one_each_time():
+    row = torch.ones(3)
+    step = torch_ltc.compile(lambda: row.to("ltc"))
+    outs = [step() for _ in range(8)]
+    outs[-1].add_(1)
+    assert outs[-2].tolist() == row.tolist() == [1, 1, 1] and len({x.data_ptr() for x in outs}) == 8
+
+
+def test_gradients_flow_past_what_goes_to_the_device():
+    results = []
+    for device in ("cpu", "ltc"):
+        torch.manual_seed(0)
+        weight = torch.ones(3, device=device, requires_grad=True)
+        optimiser = torch.optim.Adam([weight], lr=0.1)
+        noise = torch.Generator().manual_seed(1)
+
+        def body(x, weight=weight, optimiser=optimiser, noise=noise):
+            optimiser.zero_grad()
+            loss = (x * weight + torch.randn(3, generator=noise).to(x.device)).square().sum()
+            loss.backward()
+            optimiser.step()
+            return loss.detach()
+
+        step = torch_ltc.compile(body) if device == "ltc" else body
+        results.append([step(torch.ones(3, device=device)).cpu() for _ in range(12)] + [weight.detach().cpu()])
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected)
+    assert step.counts[0] >= 8, step.explain()
+
+
+def test_a_tensor_that_no_line_makes_is_not_taken_for_an_older_one():
+    def body(_, x):
+        return x * torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8)[1]
+
+    step = agree(body, 0)
+    assert step.counts[0] == 0 and "in a way that is not seen" in step.refusal, step.explain()
+
+
+# ---- lengths of sequences ----
+
+
+@pytest.mark.parametrize("lengths", ["numbers", "host", "device", "made"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ctc_loss(reduction, lengths):
+    def body(world, x):
+        scores = (x.sum() * torch.linspace(-1, 1, 6 * 2 * 4, device=x.device)).view(6, 2, 4).log_softmax(-1)
+        words = torch.tensor([1, 2, 3, 1, 2, 1], device=x.device).view(2, 3)
+        if lengths == "numbers":
+            many = (6, 5), (3, 2)
+        elif lengths == "made":
+            many = torch.full((2,), len(scores)), torch.full((2,), 2)
+        else:
+            many = world.made = world.made or tuple(
+                torch.tensor(n).to("cpu" if lengths == "host" else x.device) for n in ([6, 5], [3, 0])
+            )
+        return functional.ctc_loss(scores, words, *many, reduction=reduction, zero_infinity=True)
+
+    agree(body, 8)
+
+
+def test_a_wrong_call_of_ctc_loss_says_what_libtorch_says():
+    def body(_, x):
+        with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+            functional.ctc_loss(x, x)
+        return x
+
+    agree(body, 0)
