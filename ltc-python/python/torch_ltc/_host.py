@@ -8,6 +8,7 @@ that operators of the device may read on the host; a replay for which one fails 
 """
 
 import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -106,6 +107,8 @@ class HostRecorder(TorchFunctionMode):
         self._open = True
         #: What is known of masks.
         self.masks: Masks | None = None
+        #: Who looks at the step (`sys.setprofile`), while the recorder is at work.
+        self._watches: Any = None
         #: While a call runs that replays make again.
         self._paused = False
 
@@ -174,15 +177,38 @@ class HostRecorder(TorchFunctionMode):
         return returns
 
     def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        # What the recorder itself does is nobody's to look at; each event would cost more than what it is about.
+        watches = sys.getprofile()
+        if watches is None:
+            return self._see(func, args, kwargs or {})
+        self._watches = watches
+        sys.setprofile(None)
+        try:
+            return self._see(func, args, kwargs or {})
+        finally:
+            sys.setprofile(self._watches)
+            self._watches = None
+
+    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The call that the step makes, seen by whoever looks at the step."""
+        if self._watches is None:
+            return func(*args, **kwargs)
+        sys.setprofile(self._watches)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self._watches = sys.getprofile()
+            sys.setprofile(None)
+
+    def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         leaves = list(leaves_of((args, kwargs)))
         if self._paused:
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
-            return func(*args, **kwargs)
+            return self._run(func, args, kwargs)
         if any(hasattr(x, "_ltc_draws") for x in leaves):
             self.obstacle = self.obstacle or f"it looks at the state of a generator{here()}"
-            return func(*map(seen_draws, args), **kwargs)
+            return self._run(func, tuple(map(seen_draws, args)), kwargs)
         if self._given and any(id(x) in self._given for x in leaves):
             return self._of_given(func, args, kwargs, leaves)
         if func is torch.tensor or func is torch.as_tensor:
@@ -193,10 +219,10 @@ class HostRecorder(TorchFunctionMode):
             return made
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
-        self._draws_as_written(leaves)
         hosts = [x for x in leaves if _is_host(x)]
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
+        self._draws_as_written(leaves)
         word = getattr(func, "__name__", "")
         tells = word in _METADATA or word == "__get__"
         if any(t.requires_grad or t.is_inference() for t in hosts):
@@ -204,16 +230,16 @@ class HostRecorder(TorchFunctionMode):
                 self.obstacle = (
                     self.obstacle or "it uses CPU tensors that take part in differentiation, or inference tensors"
                 )
-            return func(*args, **kwargs)
+            return self._run(func, args, kwargs)
         if any(t.layout is not torch.strided for t in hosts):
             if not tells and word != "__set__":
                 self.obstacle = self.obstacle or f"it uses sparse CPU tensors in {word}{here()}"
-            return func(*args, **kwargs)
+            return self._run(func, args, kwargs)
         device = _goes_to(args, kwargs) if word in _MOVES and _is_host(args[0]) else None
         if device is not None or word == "ltc" and hosts:
-            return func(self._upload(args[0], device or torch.device("ltc")), *args[1:], **kwargs)
+            return self._run(func, (self._upload(args[0], device or torch.device("ltc")), *args[1:]), kwargs)
         versions = [t._version for t in hosts]
-        out = func(*args, **kwargs)
+        out = self._run(func, args, kwargs)
         changed = [t for t, v in zip(hosts, versions, strict=True) if t._version != v]
         drawn = self._drawn(leaves)
         self._moved.update(drawn)
@@ -221,7 +247,7 @@ class HostRecorder(TorchFunctionMode):
 
     def _call(self, func: Any, *args: Any) -> Any:
         """A call that the recorder makes itself, as if the step had made it."""
-        return self.__torch_function__(func, (), args)
+        return self._see(func, args, {})
 
     def _device_call(self, func: Any, args: Any, kwargs: Any, leaves: list[Any], hosts: list[torch.Tensor]) -> Any:
         """A call with tensors on the device, among which there may be some of the CPU."""
@@ -234,9 +260,13 @@ class HostRecorder(TorchFunctionMode):
             leaves = list(leaves_of((args, kwargs)))
             hosts = [x for x in leaves if _is_host(x)]
         self._hand_over(leaves, word)
+        generators = [x for x in leaves if isinstance(x, torch.Generator)]
+        if generators:
+            self._draws_as_written(generators)
         versions = [t._version for t in hosts]
-        out = func(*args, **kwargs)
-        self._draws_as_written(leaves)
+        out = self._run(func, args, kwargs)
+        if generators:
+            self._draws_as_written(generators)
         for t, version in zip(hosts, versions, strict=True):
             if t._version != version:
                 self._note_older(t)
@@ -280,14 +310,14 @@ class HostRecorder(TorchFunctionMode):
         word = getattr(func, "__name__", "")
         tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
         if word == "copy_" and len(tensors) == 2 and on_device(args[0]):
-            return func(*map(copy, args), **kwargs)
+            return self._run(func, tuple(map(copy, args)), kwargs)
         versions = [t._version for t in tensors]
-        out = func(*args, **kwargs)
+        out = self._run(func, args, kwargs)
         is_own = len(tensors) == 1 and versions == [t._version for t in tensors]
         if word in _METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
             return out
         if is_own and _is_tensor(out) and word in _SHOWN and (on_device(out) or word not in ("as_tensor", "ltc")):
-            shown = func(*map(copy, args), **kwargs)
+            shown = self._run(func, tuple(map(copy, args)), kwargs)
             if on_device(out):
                 # What is copied twice are two tensors.
                 return shown.clone() if any(shown is x for _, x in self._given.values()) else shown
