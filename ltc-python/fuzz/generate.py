@@ -81,6 +81,8 @@ class Maker:
             for k in ("new", "ambient", "barrier", "observe", "fail", "del", "seed", "generator", "optimiser", "hook"):
                 del kinds[k]
             kinds["draw"] = 2
+            if self.mode == "compiled":
+                kinds["host"] = 2
         if self.mode in THREADS:
             for k in ("draw", "fail", "seed"):
                 kinds.pop(k, None)
@@ -194,6 +196,9 @@ class Maker:
         written = [a] if text.startswith(a) and "_(" in text else []
         head = "" if written else f"{self.fresh()} = "
         return self.put(head + text, written)
+
+    def _host(self):
+        return self._from(table.HOST, [self.pick()])
 
     def _backward(self):
         return self._from(table.BACKWARD, [self.pick(lambda t: t.grad_fn is not None)], assigns=False)

@@ -139,3 +139,20 @@ OPTIMISERS = """SGD({0},lr=0.1) SGD({0},lr=0.1,momentum=0.9)
 SGD({0},lr=0.1,momentum=0.9,nesterov=True,weight_decay=0.01) Adam({0},lr=0.01) Adam({0},lr=0.01,amsgrad=True)
 AdamW({0},lr=0.01) RMSprop({0},lr=0.01) RMSprop({0},lr=0.01,centered=True,momentum=0.5) Adagrad({0},lr=0.1)
 Adadelta({0}) Adamax({0}) NAdam({0}) RAdam({0}) Rprop({0}) ASGD({0})""".split()
+
+#: What a step has from the host: counts, draws, tensors that go to the device, and what is selected by values.
+HOST = [
+    "{0} * H.count.add_(1)",
+    "{0} * (H.count.add_(1) // 7)",
+    "{0} + int(H.count.add_(1) // 5)",
+    "{0} * (H.real.add_(1) // 9).item()",
+    "{0} * math.sqrt((H.real.add_(1) // 9).item())",
+    "{0} * float(f'{{(H.real.add_(1) // 9).item():.1f}}')",
+    "torch.full((2,), (H.real.add_(1) // 8).item(), device=dev) * {0}.reshape(-1)[:1]",
+    "{0} + (H.row.add_(1) // 5).to(dev)[:1]",
+    "{0} * (H.row.add_(1) > 12).nonzero().shape[0]",
+    "{0} + torch.randint(0, 4, (1,), generator=H.draws).to(dev)",
+    "{0} * 2 if torch.rand([], generator=H.draws) < 0.3 else {0} * 3",
+    "{0}.reshape(-1)[{0}.reshape(-1) > 0].sum()",
+    "{0}.reshape(-1).nonzero().sum()",
+]

@@ -5,6 +5,7 @@ import contextvars
 import math
 import random
 import re
+import types
 import warnings
 
 import torch
@@ -162,6 +163,16 @@ def _meet(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.numel() and b.numel()
 
 
+def _host():
+    """What a program has on the CPU, whatever its device: a count, a number, a row, and a generator."""
+    return types.SimpleNamespace(
+        count=torch.zeros((), dtype=torch.int64),
+        real=torch.zeros(()),
+        row=torch.zeros(3),
+        draws=torch.Generator().manual_seed(5),
+    )
+
+
 class World:
     """A program's names on one device."""
 
@@ -178,7 +189,7 @@ class World:
         self.names = {
             "torch": torch, "F": F, "dev": device, "new": self._new, "idx": self._index, "obs": self._observe,
             "bar": self._barrier, "fail": self._fail, "enter": self._enter, "leave": self._leave, "call": 0,
-            "leaf": self._leaf, "math": __import__("math"),
+            "leaf": self._leaf, "math": __import__("math"), "H": _host(),
         }  # fmt: skip
         self.hidden = set(self.names) | {"__builtins__"}
 

@@ -1,6 +1,9 @@
 """Compiled steps that draw, count and decide on the host, and take tensors from there to the device. What a replay does
 to the host is what the step does, and what is taken back is as if it had not been."""
 
+import copy
+import math
+import operator
 import types
 
 import pytest
@@ -141,6 +144,106 @@ def test_a_count_on_the_host_is_not_a_constant(use, dtype):
 
 def test_a_complex_count_is_not_a_constant():
     agree(lambda world, x: (x * (world.count.add_(1) // 6 + 1j)).abs(), 4)
+
+
+def real(world, by=6):
+    """A number that stays as it is for some calls, and then is another one."""
+    world.real += 1
+    return (world.real // by).item()
+
+
+#: What becomes of a float on the host, by ways of which many do not tell that they were given it.
+NUMBERS = {
+    "root": lambda world, x: x * math.sqrt(real(world)),
+    "exact sum": lambda world, x: x * math.fsum([real(world), 1.0]),
+    "close": lambda world, x: x * (1.0 if math.isclose(real(world, 1), 12.0) else 2.0),
+    "operator": lambda world, x: x * operator.add(real(world), 1.0),
+    "quotient": lambda world, x: x * divmod(real(world), 1.0)[0],
+    "real part": lambda world, x: x * real(world).real,
+    "conjugate": lambda world, x: x * real(world).conjugate(),
+    "complex": lambda world, x: x * abs(complex(real(world))),
+    "largest": lambda world, x: x * max([0.0, real(world)]),
+    "sorted": lambda world, x: x * sorted([real(world), 0.5])[0],  # noqa: FURB192
+    "sum": lambda world, x: x * sum([real(world), 1.0]),
+    "string": lambda world, x: x * float(str(real(world))),
+    "formatted": lambda world, x: x * float(f"{real(world, 1):.1e}"[:1]),
+    "formatted by a method": lambda world, x: x * float("{:.1e}".format(real(world, 1))[:1]),  # noqa: UP032
+    "formatted by an operator": lambda world, x: x * float(("%.1e" % real(world, 1))[:1]),  # noqa: UP031
+    "hexadecimal": lambda world, x: x * len(real(world).hex()),
+    "ratio": lambda world, x: x * real(world).as_integer_ratio()[0],
+    "pickled": lambda world, x: x * copy.copy(real(world)),
+    "index": lambda world, x: x * [1.0, 2.0, 3.0, 4.0][int(real(world))],
+    "key": lambda world, x: x * {0.0: 1.0, 1.0: 2.0, 2.0: 3.0}[real(world)],
+    "among": lambda world, x: x * (2.0 if real(world) in (0.0, 0.5) else 3.0),
+    "full": lambda world, x: x + torch.full((3,), real(world), device=world.device),
+    "new full": lambda world, x: x + x.new_full((3,), real(world)),
+    "a range": lambda world, x: x + torch.arange(real(world) + 2, device=world.device).sum(),
+    "a row": lambda world, x: x + torch.linspace(0, real(world), 3, device=world.device),
+    "a scalar": lambda world, x: x + torch.scalar_tensor(real(world), device=world.device),
+    "a bound": lambda world, x: x.clamp(max=real(world)),
+    "filled": lambda world, x: x.clone().fill_(real(world)),
+    "one element": lambda world, x: x + put(x, torch.full((3,), real(world))),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_on_the_host_is_not_a_constant(name):
+    agree(NUMBERS[name], 0 if "formatted" in name or name == "close" else 3)
+
+
+SIZES = {
+    "nonzero": lambda world, x: x * (rows(world) > 6).nonzero().shape[0],
+    "length": lambda world, x: x * len(rows(world)[world.row > 6]),
+    "strides": lambda world, x: x * torch.stack([rows(world)[world.row > 6]] * 2).stride()[0],
+    "parts": lambda world, x: x * len(rows(world)[world.row > 6].unbind()),
+    "a loop": lambda world, x: x * sum(1 for _ in rows(world)[world.row > 6]),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_that_follows_from_values_is_not_a_constant(name):
+    agree(SIZES[name], 3)
+
+
+def changing_rates(use):
+    """What SGD leaves whose rate is another one now and then, and then at each call; and the compiled step."""
+    outs = []
+    for device in ("cpu", "ltc"):
+        weight = torch.ones(3, device=device, requires_grad=True)
+        optimiser = torch.optim.SGD([weight], lr=0.5)
+
+        def body(x, weight=weight, optimiser=optimiser):
+            optimiser.zero_grad()
+            (x * weight).sum().backward()
+            optimiser.step()
+            return use(optimiser.param_groups[0]["lr"], x)
+
+        step = torch_ltc.compile(body) if device == "ltc" else body
+        outs.append([])
+        for i in range(24):
+            optimiser.param_groups[0]["lr"] = 0.5 / (1 + i // 5) if i < 15 else 0.5 / i
+            outs[-1] += [step(torch.ones(3, device=device)).cpu(), weight.detach().cpu().clone()]
+    for expected, found in zip(*outs, strict=True):
+        torch.testing.assert_close(found, expected)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("use", "least"),
+    [
+        (lambda lr, x: x * lr, 20),
+        (lambda lr, x: x * (lr // 0.1), 16),
+        (lambda lr, x: x * (2.0 if lr < 0.3 else 1.0), 14),
+        (lambda lr, x: x * float(f"{lr:.1f}"), 10),
+        (lambda lr, x: x * math.sqrt(lr), 4),
+        (lambda lr, x: x * float("%.1f" % lr), 4),  # noqa: UP031
+        (lambda lr, x: x * (2.0 if math.isclose(lr, 0.25) else 1.0), 4),
+    ],
+    ids=["product", "quotient", "decision", "format", "root", "percent", "close"],
+)
+def test_a_rate_that_the_step_looks_at(use, least):
+    step = changing_rates(use)
+    assert step.counts[0] >= least, step.explain()
 
 
 # ---- what the device knows, where the host uses it ----

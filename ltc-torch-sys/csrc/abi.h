@@ -274,6 +274,8 @@ typedef struct LtcAmbient {
   uint64_t default_dtype, determinism, numerics, threads;
 } LtcAmbient;
 void ltc_ambient(LtcAmbient* out);
+// A fingerprint of the state of the CPU's default generator.
+int ltc_host_draws(uint64_t* out, LtcError* err);
 // What kernels of programs warned of since it was last asked.
 void ltc_take_warnings(void* ctx, void (*each)(void* ctx, const char* text, size_t len));
 

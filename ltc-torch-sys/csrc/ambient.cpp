@@ -1,4 +1,5 @@
 // Ambient state: what no argument says and what a call, or a step of many calls, may depend on all the same.
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -12,6 +13,8 @@
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
+
+#include <cstring>
 
 #include "shim.h"
 
@@ -74,6 +77,24 @@ uint64_t layout_ambient(c10::Device place) {
       .word;
 }
 }  // namespace ltc
+
+extern "C" int ltc_host_draws(uint64_t* out, LtcError* err) {
+  return ltc::guarded(err, [&] {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    at::Tensor state;
+    {
+      std::lock_guard<std::mutex> lock(generator.mutex());
+      state = generator.get_state();
+    }
+    *out = 0;
+    const auto* bytes = state.const_data_ptr<uint8_t>();
+    for (int64_t i = 0; i + 8 <= state.numel(); i += 8) {
+      uint64_t word;
+      std::memcpy(&word, bytes + i, sizeof word);
+      ltc::mix(*out, word);
+    }
+  });
+}
 
 extern "C" void ltc_ambient(LtcAmbient* out) {
   using namespace ltc;

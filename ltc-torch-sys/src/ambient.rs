@@ -2,8 +2,23 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::{TorchError, error::ErrorSlot, ffi::LtcError};
+
 unsafe extern "C" {
     fn ltc_ambient(out: *mut Ambient);
+    fn ltc_host_draws(out: *mut u64, err: *mut LtcError) -> std::ffi::c_int;
+}
+
+/// A number for the state of the CPU's default generator, which draws move.
+///
+/// # Errors
+/// Fails where libtorch refuses to show it.
+pub fn host_draws() -> Result<u64, TorchError> {
+    let (err, mut out) = (ErrorSlot::new(), 0);
+    // SAFETY: both pointers are to values that live through the call.
+    let rc = unsafe { ltc_host_draws(&mut out, err.as_ptr()) };
+    err.check(rc)?;
+    Ok(out)
 }
 
 /// Ambient state of a thread and its process, to be compared with that of another time. Random generators are not in

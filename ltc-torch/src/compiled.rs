@@ -17,7 +17,8 @@ pub struct Compiled<F> {
 /// Everything else that the closure reads is that of the capture: Rust cannot see it. So whatever changes has to be
 /// handed in: as a tensor, as a number, or by another `compile`. What is part of the thread's state (grad mode,
 /// autocast, ...), which inputs require gradients, and whether gradients that the step left are still there, is
-/// compared at each call. Results with a history are recorded each time: return `detach()`.
+/// compared at each call. Results with a history are recorded each time: return `detach()`. So are steps that draw from
+/// the CPU's generator.
 ///
 /// ```
 /// # fn main() -> Result<(), ltc_torch::Error> {
@@ -66,11 +67,13 @@ impl<F: FnMut(&[Tensor], &[f64]) -> Vec<Tensor>> Compiled<F> {
         if let Some(results) = self.replayer.replay("", inputs, &host)? {
             return Ok(results.into_iter().map(Tensor::from).collect());
         }
-        let ambient = crate::ambient();
+        let (ambient, draws) = (crate::ambient(), ltc_torch_sys::host_draws()?);
         self.replayer.begin("", inputs)?;
         let results = (self.step)(inputs, numbers);
         if let Some(what) = ambient.difference(&crate::ambient()) {
             self.replayer.refuse(format!("it changes {what}"));
+        } else if draws != ltc_torch_sys::host_draws()? {
+            self.replayer.refuse("it draws numbers on the CPU: draw on the device, or hand in what was drawn".into());
         } else if results.iter().any(Tensor::requires_grad) {
             self.replayer
                 .refuse("it returns a tensor with history: return detach() where no gradient is wanted".into());

@@ -263,3 +263,22 @@ fn steps_of_several_threads_all_come_to_be_replayed() {
     });
     assert!(counts.iter().all(|&(replayed, _)| replayed == 100), "{counts:?}");
 }
+
+#[test]
+fn draws_from_the_cpus_generator_are_not_frozen() {
+    let _alone = alone();
+    let x = ones(3);
+    let mut step = ltc_torch::compile_frozen(|x: &[Tensor]| {
+        let drawn = Tensor::rand([1], (Kind::Float, Device::Cpu)).double_value(&[0]);
+        vec![&x[0] * drawn]
+    });
+    for seed in 0..6 {
+        tch::manual_seed(seed);
+        let drawn = Tensor::rand([1], (Kind::Float, Device::Cpu)).double_value(&[0]);
+        tch::manual_seed(seed);
+        let found = step.call(&[x.shallow_clone()], &[]).expect("a step");
+        assert_eq!(first(&found[0]), f64::from(drawn as f32));
+    }
+    let why = step.refusal().expect("it is recorded").to_string();
+    assert!(step.counts().0 == 0 && why.contains("draws numbers"), "{:?}: {why}", step.counts());
+}

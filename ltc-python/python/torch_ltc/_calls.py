@@ -5,6 +5,7 @@ import abc
 import functools
 import types
 import weakref
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from torch_ltc._known import (
     OF_THE_COLLECTOR,
     PURE_MODULES,
     STORES,
+    TAKE_NUMBERS,
     VIEWS,
     copies_as_objects_do,
     is_open,
@@ -49,6 +51,8 @@ class Calls:
     #: The state of the CPU's generator when the step began, and whether the step sets it.
     draws_from = b""
     goes_back = False
+    #: Called before a function that takes floats, and with true before code that may show any in a string.
+    numbers_leave: Callable[..., None] = staticmethod(lambda ahead=False: None)
     #: Whether gradients are read or made.
     uses_grads = False
 
@@ -84,6 +88,8 @@ class Calls:
             module = getattr(function, "__module__", None) or type(owner).__module__
             if owner is not None and not module.startswith("torch"):
                 return self._method(frame, function, owner, name)
+        if module in TAKE_NUMBERS:
+            self.numbers_leave()
         if module == "_abc":
             # Whether a class counts as another one, which anybody may say of any two.
             self.place("referent", abc.get_cache_token)
@@ -121,8 +127,10 @@ class Calls:
             if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif kind is str and name in ("format", "format_map"):
+            own = code_of(frame.f_code, frame.f_globals)
+            if not own.quiet:
+                self.numbers_leave()
             if names := names_in_format(owner):
-                own = code_of(frame.f_code, frame.f_globals)
                 info = own.naming(names)
                 for value in (*frame.f_locals.values(), *map(frame.f_globals.get, own.globals)):
                     self.look(value, info, frame)

@@ -10,6 +10,7 @@ that operators of the device may read on the host; a replay for which one fails 
 import re
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +24,7 @@ from torch_ltc._compiling import seen_draws
 from torch_ltc._host_program import HostProgram
 from torch_ltc._host_values import computed, content, leaves_of, replaced, rewritten, same, to_device, with_tensor
 from torch_ltc._masks import Masks
-from torch_ltc._names import here
+from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._runtime import on_device
 from torch_ltc._traced import NUMBERS, Traced, plain
 
@@ -45,6 +46,11 @@ _MOVES, _USES = frozenset(("to", "ltc", "as_tensor")), frozenset(("to", "copy_",
 #: What asks for no more than a tensor's shape or type.
 _LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_same_size"))
 
+#: What tells about a tensor's memory and history.
+_OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
+#: What tells where a tensor is.
+_PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
+
 _VALUES = re.compile(r"\bv\d+\b")
 
 
@@ -56,6 +62,10 @@ class _Line(NamedTuple):
 
 def _is_tensor(x: Any) -> bool:
     return isinstance(x, torch.Tensor)
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) is torch.Size or all(type(y) in (*PLAIN, torch.dtype) for y in (x if type(x) is tuple else (x,)))
 
 
 def _is_host(x: Any) -> bool:
@@ -101,10 +111,17 @@ class HostRecorder(TorchFunctionMode):
         self._uploaded: list[tuple[str, torch.Tensor]] = []
         #: Whether a tensor was there before the step.
         self.is_older: Callable[[torch.Tensor], bool] = lambda _: True
+        #: Whether a tensor is an argument of the step.
+        self.is_given: Callable[[torch.Tensor], bool] = lambda _: False
         #: Generators of the CPU, each with its state if all that draws from it is written down; those that lines move.
         self._draws: dict[int, tuple[torch.Generator, bytes]] = {}
         self._moved: dict[int, torch.Generator] = {}
         self._open = True
+        #: Numbers that are alive, how often those that are lent are held, and those that have to stay as they are.
+        self._numbers: list[weakref.ref[Traced]] = []
+        self._held: list[int] = []
+        self._expected: set[str] = set()
+        self._ahead = False
         #: What is known of masks.
         self.masks: Masks | None = None
         #: Who looks at the step (`sys.setprofile`), while the recorder is at work.
@@ -148,6 +165,8 @@ class HostRecorder(TorchFunctionMode):
                 traced = self.setting(holder, name)
                 self._lent.append((holder, name, holder[name], traced))
                 holder[name] = traced
+                del traced
+        self._held = [sys.getrefcount(traced) for *_, traced in self._lent]
 
     def _take_back(self) -> None:
         """The numbers are plain ones again."""
@@ -243,7 +262,7 @@ class HostRecorder(TorchFunctionMode):
         changed = [t for t, v in zip(hosts, versions, strict=True) if t._version != v]
         drawn = self._drawn(leaves)
         self._moved.update(drawn)
-        return self._host_call(func, args, kwargs, hosts, changed, out, bool(drawn))
+        return self._host_call(func, args, kwargs, leaves, changed, out, bool(drawn))
 
     def _call(self, func: Any, *args: Any) -> Any:
         """A call that the recorder makes itself, as if the step had made it."""
@@ -259,6 +278,8 @@ class HostRecorder(TorchFunctionMode):
             args, kwargs = replaced(args, copies), replaced(kwargs, copies)
             leaves = list(leaves_of((args, kwargs)))
             hosts = [x for x in leaves if _is_host(x)]
+        if word in _OF_MEMORY or word == "__get__" and getattr(func.__self__, "__name__", "") in _OF_MEMORY:
+            self._memory_is_seen(args[0])
         self._hand_over(leaves, word)
         generators = [x for x in leaves if isinstance(x, torch.Generator)]
         if generators:
@@ -276,6 +297,11 @@ class HostRecorder(TorchFunctionMode):
             if _is_host(t) and id(t) not in self._made and not any(t is x for x in hosts):
                 self._made[id(t)] = (self._line(f"{self._constant(torch.Tensor.clone)}({self._value(t)})"), t)
         return out
+
+    def _memory_is_seen(self, t: torch.Tensor) -> None:
+        """The program asks for what no replay compares of a tensor that it was given."""
+        if self.is_given(t) and not here_is_torch():
+            self.obstacle = self.obstacle or f"it looks at the memory or the version of an argument{here()}"
 
     def _may_go(self, t: torch.Tensor) -> bool:
         """Whether a CPU tensor can be taken to the device as it is; masks select, which is another matter."""
@@ -356,9 +382,10 @@ class HostRecorder(TorchFunctionMode):
             self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
 
     def _host_call(
-        self, func: Any, args: Any, kwargs: Any, hosts: list[Any], changed: list[Any], out: Any, draws: bool
+        self, func: Any, args: Any, kwargs: Any, leaves: list[Any], changed: list[Any], out: Any, draws: bool
     ) -> Any:
         word = getattr(func, "__name__", "")
+        hosts = [x for x in leaves if _is_host(x)]
         for t in hosts:
             if word not in _METADATA:
                 self._note_older(t)
@@ -367,25 +394,33 @@ class HostRecorder(TorchFunctionMode):
         texts = [self._text(a) for a in with_tensor(func, args)] + [f"{k}={self._text(a)}" for k, a in kwargs.items()]
         call = f"{self._constant(func)}({', '.join(texts)})"
         results = list(out) if isinstance(out, (list, tuple)) else [out]
-        if hosts and any(map(on_device, results)):
-            self._hand_over(hosts, word)
+        if any(map(on_device, results)):
+            self._hand_over(leaves, word)
         if changed or any(map(_is_host, results)):
             name = self._line(call, effect=bool(changed) or draws)
-            for i, t in enumerate(results):
-                if _is_host(t) and id(t) not in self._made and not any(t is h for h in hosts):
-                    self._made[id(t)] = (name if t is out else f"{name}[{i}]", t)
+            new = [(i, t) for i, t in enumerate(results) if _is_host(t) and id(t) not in self._made]
+            new = [(i, t) for i, t in new if not any(t is h for h in hosts)]
+            self._made.update({id(t): (name if t is out else f"{name}[{i}]", t) for i, t in new})
+            if new and new[0][1] is not out:
+                self._check(f"len({name})", len(results))
+            return out
+        if hosts and not results:
+            self._check(f"len({call})", 0)
             return out
         if draws:
             self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
-        if (
-            not hosts
-            or any(isinstance(x, torch.Tensor) for x in results)
-            or word in _METADATA
-            or word in ("__get__", "__set__")
-        ):
+        if not hosts or any(isinstance(x, torch.Tensor) for x in results):
+            return out
+        if word in _METADATA or word in ("__get__", "__set__"):
+            # How large a tensor is may follow from values.
+            if any(id(t) in self._made for t in hosts) and word not in _PLACES and _is_plain(out):
+                self._check(call, out)
             return out
         if func is torch.Tensor.item and type(out) is float:
-            return self._traced(out, self._line(call))
+            line = self._line(call)
+            # Handed over itself: where it is the same in two captures, what follows from it is not known.
+            self._handed.append((line, out))
+            return self._traced(out, line)
         if isinstance(out, NUMBERS):
             self._check(call, out)
         else:
@@ -411,10 +446,30 @@ class HostRecorder(TorchFunctionMode):
     def _traced(self, value: float, name: str) -> Traced:
         number = Traced(value)
         number.recorder, number.name = self, name
+        self._numbers.append(weakref.ref(number))
+        if self._ahead:
+            self._stays(number)
         return number
 
+    def leave(self, ahead: bool = False) -> None:
+        """A function that computes with floats is called, which does not tell what it is given: whatever number the
+        step holds may be it; and whatever it will hold, too, where that is `ahead`."""
+        lent = {id(traced): held for (*_, traced), held in zip(self._lent, self._held)}
+        alive = [number for ref in self._numbers if (number := ref()) is not None]
+        self._numbers = [weakref.ref(number) for number in alive]
+        while alive:
+            number = alive.pop()
+            if ahead or sys.getrefcount(number) > lent.get(id(number), 0):
+                self._stays(number)
+        self._ahead = self._ahead or ahead
+
+    def _stays(self, number: Traced) -> None:
+        if number.name not in self._expected:
+            self._expected.add(number.name)
+            self._check(number.name, plain(number))
+
     def _check(self, text: str, value: Any) -> None:
-        self._lines.append(_Line("", f"if ({text}) != {self._constant(value)}: raise Changed", True))
+        self._lines.append(_Line("", f"if ({text}) != {self._text(value)}: raise Changed", True))
 
     def _line(self, text: str, effect: bool = False) -> str:
         name = f"v{len(self._lines)}"
@@ -439,6 +494,8 @@ class HostRecorder(TorchFunctionMode):
             return f"[{', '.join(map(self._text, x))}]"
         if type(x) is tuple:
             return f"({''.join(self._text(y) + ', ' for y in x)})"
+        if type(x) is dict:
+            return f"{{{', '.join(f'{self._constant(k)}: {self._text(v)}' for k, v in x.items())}}}"
         return self._constant(x)
 
     @property

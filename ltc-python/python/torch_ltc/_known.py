@@ -50,6 +50,8 @@ PURE_MODULES = frozenset(
     """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
     _warnings _bisect _heapq _stat _codecs atexit""".split()
 )
+#: Those of them whose functions compute with floats.
+TAKE_NUMBERS = frozenset(("math", "cmath", "_struct"))
 #: Of the collector: what changes nothing that programs see.
 OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())

@@ -53,6 +53,19 @@ def here() -> str:
     return ""
 
 
+def here_is_torch() -> bool:
+    """Whether torch asks, and not the program."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__") or ""
+        package = module.partition(".")[0]
+        # Methods of tensors that are written in Python are what the program calls.
+        if package != "torch_ltc" and module not in ("torch.overrides", "torch._tensor"):
+            return package == "torch"
+        frame = frame.f_back
+    return False
+
+
 class Code(NamedTuple):
     """What a code object can read by name."""
 
@@ -65,6 +78,8 @@ class Code(NamedTuple):
     #: Computed names may lead on from what they found.
     goes_on: bool
     quiet: bool
+    #: Whether it shows values in strings by ``%``, which asks no value how it is shown.
+    by_percent: bool
     serial: int
 
     def opening(self) -> "Code":
@@ -103,7 +118,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         names: list[str] = []
         modules: list[str] = []
         strings: set[str] = set()
-        by_others = False
+        by_others = remainder = False
         for step in dis.get_instructions(code):
             if step.opname in _DEREFERENCED:
                 attributes.add(step.argval)
@@ -115,6 +130,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
                 )
             elif step.opname == "IMPORT_NAME":
                 modules.append(step.argval)
+            elif step.opname == "BINARY_OP":
+                remainder = remainder or step.argrepr.startswith("%")
         for constant in code.co_consts:
             strings.update(
                 x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier()
@@ -138,6 +155,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             whole,
             by_others or "attrgetter" in attributes.union(names),
             quiet,
+            remainder and any(type(x) is str and "%" in x for x in code.co_consts),
             len(_codes),
         )
     return known

@@ -257,6 +257,8 @@ class Run:
         survey = Survey(ours, owner._renewed.values(), recorder.again)
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
+        recorder.is_given = lambda x: any(x is y for y in self._inputs)
+        survey.numbers_leave = recorder.leave
         if captures:
             _forget_casts()
         try:

@@ -13,7 +13,6 @@ from torch_ltc._compiling import CHECK_EVERY, capturing
 from torch_ltc._history import INTERRUPTED
 from torch_ltc._masks import Masks
 from torch_ltc._run import Call, Making, Reads, Record, Run
-from torch_ltc._runtime import is_dense
 
 #: Captures that may differ from the one before until calls like these are left alone.
 #: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
@@ -75,6 +74,11 @@ class _Class:
         return bool(self.refusal)
 
 
+def _is_bare(x: Any) -> bool:
+    """Whether an argument is a dense tensor on the device, and nothing more."""
+    return isinstance(x, torch.Tensor) and x.device.type == "ltc" and x.layout is torch.strided and not x.__dict__
+
+
 class CompiledStep(Generic[_P, _R]):
     """A step function that is replayed where that is safe; see :func:`compile`."""
 
@@ -114,7 +118,7 @@ class CompiledStep(Generic[_P, _R]):
         inputs: tuple[Any, ...] = args
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
-        if key is None or not all(map(is_dense, args)):
+        if key is None or not all(map(_is_bare, args)):
             given = Arguments(args, kwargs)
             key = self._key_of(given)
             inputs = given.inputs() if not given.obstacle else ()

@@ -196,6 +196,8 @@ class Survey(Calls):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             self._repeats = (frame, self._again(*call))
             return
+        if info.by_percent:
+            self.numbers_leave(ahead=True)
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))

@@ -67,6 +67,24 @@ class Traced(float):
     __round__ = _decision(round, "round({})")
     __float__ = _decision(float, "float({})")
     is_integer = _decision(float.is_integer, "float.is_integer({})")
+    hex = _decision(float.hex, "float.hex({})")
+    as_integer_ratio = _decision(float.as_integer_ratio, "float.as_integer_ratio({})")
+    __complex__ = _decision(complex, "complex({})")
+    __divmod__ = _decision(divmod, "divmod({}, {})")
+    __rdivmod__ = _decision(lambda x, y: divmod(y, x), "divmod({1}, {0})")
+    __str__ = _decision(float.__repr__, "repr({})")
+    __repr__ = _decision(float.__repr__, "repr({})")
+    __format__ = _decision(float.__format__, "format({}, {})")
+    real = property(lambda self: self)
+    imag = property(lambda self: 0.0)
+
+    def __reduce_ex__(self, _: object) -> Any:
+        self.recorder.expect(plain(self), "{}", self)
+        return float, (plain(self),)
+
+    def conjugate(self) -> "Traced":
+        """Itself."""
+        return self
 
     def __copy__(self) -> "Traced":
         return self
