@@ -295,7 +295,10 @@ class HostRecorder(TorchFunctionMode):
                 self._note_changed(t)
         for t in leaves_of(out) if isinstance(out, (list, tuple, torch.Tensor)) else ():
             if _is_host(t) and id(t) not in self._made and not any(t is x for x in hosts):
-                self._made[id(t)] = (self._line(f"{self._constant(torch.Tensor.clone)}({self._value(t)})"), t)
+                # Another constant in each capture where it is large: then none is confirmed that uses it.
+                found = content(t)
+                line = f"{self._constant(torch.Tensor.clone)}({self._constant(t if found is None else found)})"
+                self._made[id(t)] = (self._line(line), t)
         return out
 
     def _memory_is_seen(self, t: torch.Tensor) -> None:
