@@ -155,12 +155,14 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             whole,
             by_others or "attrgetter" in attributes.union(names),
             quiet,
-            remainder and any(type(x) is str and "%" in x for x in code.co_consts),
+            remainder and any(type(x) is str and _AS_NUMBER.search(x) for x in code.co_consts),
             len(_codes),
         )
     return known
 
 
+#: What shows a value as a number without asking it how, as ``%s`` does.
+_AS_NUMBER = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgG]")
 #: The fields of a format string, up to how they are shown, and the attributes that one names.
 _FIELD = re.compile(r"\{([^{}!:]*)")
 _NAMED = re.compile(r"\.([^.\[]+)")

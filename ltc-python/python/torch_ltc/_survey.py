@@ -126,6 +126,7 @@ class Survey(Calls):
         """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
         surveys are part of."""
         self._older, self._again, self._is_closed = None, None, True
+        self.__dict__.pop("numbers_leave", None)
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """What to watch. What only the survey holds was made and dropped by the step."""
