@@ -126,9 +126,12 @@ class Arguments:
         self._places[id(x)] = len(self.tensors)
         self.tensors.append(x)
         self._key.append(x.device.type)
-        for name, y in x.__dict__.items():
-            self._key.append(name)
-            self._add(y)
+        if x.__dict__:
+            # What no other part of a key looks like: an argument by name would be taken for an attribute.
+            self._key.append(("attributes", len(x.__dict__)))
+            for name, y in x.__dict__.items():
+                self._key.append(name)
+                self._add(y)
         if x.layout is not torch.strided:
             self.obstacle = self.obstacle or f"it is given a tensor of layout {x.layout}, which replays cannot bind to"
             return

@@ -30,8 +30,8 @@ class Masks:
 
     def select(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         """A call's result, where it selects by masks whose indices are known; those of others the next call knows."""
-        way, counts, names = _WAYS.get(func, (None, (), ()))
-        return way(self, func, args, **kwargs) if way and len(args) in counts and kwargs.keys() <= set(names) else None
+        way, count, names = _WAYS.get(func, (None, 0, frozenset()))
+        return way(self, func, args, **kwargs) if way and len(args) == count and kwargs.keys() <= names else None
 
     def indices(self, mask: torch.Tensor) -> _Indices | None:
         """Indices of the true elements, where they are known already; else they will be for the next call."""
@@ -95,14 +95,14 @@ def _is_mask(x: Any) -> bool:
     return on_device(x) and x.dtype is torch.bool and x.dim() > 0
 
 
-#: How each function selects, with how many arguments, and by what names some are given.
-_WAYS: dict[Any, tuple[Callable[..., tuple[Any] | None], tuple[int, ...], tuple[str, ...]]] = {
-    torch.Tensor.__getitem__: (Masks._by_index, (2,), ()),
-    torch.masked_select: (Masks._by_mask, (2,), ()),
-    torch.Tensor.masked_select: (Masks._by_mask, (2,), ()),
-    torch.nonzero: (Masks._nonzero, (1,), ("as_tuple",)),
-    torch.Tensor.nonzero: (Masks._nonzero, (1,), ("as_tuple",)),
-    torch.argwhere: (Masks._nonzero, (1,), ()),
-    torch.Tensor.argwhere: (Masks._nonzero, (1,), ()),
-    torch.where: (Masks._where, (1,), ()),
+#: How each function selects, with how many arguments, and by what names it may be given more.
+_WAYS: dict[Any, tuple[Callable[..., tuple[Any] | None], int, frozenset[str]]] = {
+    torch.Tensor.__getitem__: (Masks._by_index, 2, frozenset()),
+    torch.masked_select: (Masks._by_mask, 2, frozenset()),
+    torch.Tensor.masked_select: (Masks._by_mask, 2, frozenset()),
+    torch.nonzero: (Masks._nonzero, 1, frozenset(("as_tuple",))),
+    torch.Tensor.nonzero: (Masks._nonzero, 1, frozenset(("as_tuple",))),
+    torch.argwhere: (Masks._nonzero, 1, frozenset()),
+    torch.Tensor.argwhere: (Masks._nonzero, 1, frozenset()),
+    torch.where: (Masks._where, 1, frozenset()),
 }

@@ -162,7 +162,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
 
 
 #: What shows a value as a number without asking it how, as ``%s`` does.
-_AS_NUMBER = re.compile(r"%[-+ #0-9.*]*[diouxXeEfFgG]")
+_AS_NUMBER = re.compile(r"%(\([^)]*\))?[-+ #0-9.*]*[diouxXeEfFgG]")
 #: The fields of a format string, up to how they are shown, and the attributes that one names.
 _FIELD = re.compile(r"\{([^{}!:]*)")
 _NAMED = re.compile(r"\.([^.\[]+)")
