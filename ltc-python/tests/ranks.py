@@ -80,4 +80,5 @@ def run(cases: dict[str, Callable[[], None]], destroys: bool) -> None:
     if destroys and dist.is_initialized():
         dist.destroy_process_group()
         gc.collect()  # what else holds the group
-    print("content")
+    # One write, as torchrun starts ranks with `-u`: `print` would write the end of the line apart.
+    sys.stdout.write("content\n")
