@@ -6,7 +6,7 @@ use tch::{Kind, Tensor};
 use crate::{
     compare::{same_meta, same_values},
     program::{Program, Step, place_like},
-    run::{Slots, attempt, make, undefined},
+    run::{Slots, attempt, fill_what_grew, given_out, make, undefined},
     subject::Subject,
 };
 
@@ -55,14 +55,17 @@ fn step(step: &Step, eager: &mut Slots, other: &mut Slots, subject: &dyn Subject
         Step::Mark => subject.mark(),
         Step::Read(_) | Step::Drop(_) | Step::Leaf(_) | Step::Backward(_) => {}
         _ if undefined(step, eager) => {}
-        _ => match (attempt(step, eager), attempt(step, other)) {
-            (Ok(a), Ok(b)) => {
-                eager.push(a);
-                other.push(b);
+        _ => {
+            let before = given_out(step, eager);
+            match (attempt(step, eager), attempt(step, other)) {
+                (Ok(a), Ok(b)) => {
+                    eager.push(a);
+                    other.push(b);
+                }
+                (Err(_), Err(_)) => fill_what_grew(step, before, [eager, other]),
+                (a, b) => return Err(format!("{step:?}: eager {:?}, lazy {:?}", a.map(drop), b.map(drop))),
             }
-            (Err(_), Err(_)) => {}
-            (a, b) => return Err(format!("{step:?}: eager {:?}, lazy {:?}", a.map(drop), b.map(drop))),
-        },
+        }
     }
     Ok(())
 }

@@ -185,6 +185,22 @@ pub(crate) fn undefined(step: &Step, s: &Slots) -> bool {
     grows || product || overlaps_itself(&s.get(written)) || reads.into_iter().any(|r| clash(&s.get(written), &s.get(r)))
 }
 
+/// Elements of a call's `out=`; 0 for other calls.
+pub(crate) fn given_out(step: &Step, s: &Slots) -> usize {
+    if let Step::Out(_, d, ..) = step { s.get(*d).numel() } else { 0 }
+}
+
+/// Writes over what a call that failed grew its `out=` by, from `before` elements: nobody else did.
+pub(crate) fn fill_what_grew(step: &Step, before: usize, both: [&Slots; 2]) {
+    if let Step::Out(_, d, ..) = step
+        && both[0].get(*d).numel() > before
+    {
+        for s in both {
+            let _ = s.get(*d).f_zero_();
+        }
+    }
+}
+
 fn first_line(e: &tch::TchError) -> String {
     e.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -259,6 +275,7 @@ pub fn agree_with_gradients(program: &Program, subject: &dyn Subject) -> Result<
                     seed += 1;
                     tch::manual_seed(seed as i64);
                 }
+                let before = given_out(step, &eager);
                 let expected = attempt(step, &eager);
                 if shares_generator && matches!(step, Step::Random(..)) {
                     tch::manual_seed(seed as i64);
@@ -271,7 +288,7 @@ pub fn agree_with_gradients(program: &Program, subject: &dyn Subject) -> Result<
                         eager.push(expected);
                         other.push(got);
                     }
-                    (Err(_), Err(_)) => {}
+                    (Err(_), Err(_)) => fill_what_grew(step, before, [&eager, &other]),
                     (Ok(_), Err(e)) => return Err(differ(format!("raised `{}`, eager does not", first_line(&e)))),
                     (Err(e), Ok(_)) => return Err(differ(format!("no error, eager raises `{}`", first_line(&e)))),
                 }
