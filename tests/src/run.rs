@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     compare::{same_meta, same_values},
-    program::{self, Program, Step},
+    program::{self, Program, Slot, Step},
     subject::Subject,
 };
 
@@ -136,15 +136,17 @@ fn quiet_panics() {
     });
 }
 
+/// Where the elements of a tensor lie: from its first byte to the one behind its last.
+fn addresses(t: &Tensor) -> (usize, usize) {
+    let start = t.data_ptr() as usize;
+    let last: i64 = t.size().iter().zip(t.stride()).map(|(n, s)| (n - 1).max(0) * s).sum();
+    (start, start + (last as usize + 1) * t.kind().elt_size_in_bytes())
+}
+
 /// Whether writing `a` while reading `b` depends on the order of elements: they share memory and are not the same view.
 /// libtorch finds most such calls and refuses them; what it does for the others is not defined.
 fn clash(a: &Tensor, b: &Tensor) -> bool {
-    let range = |t: &Tensor| {
-        let start = t.data_ptr() as usize;
-        let last: i64 = t.size().iter().zip(t.stride()).map(|(n, s)| (n - 1).max(0) * s).sum();
-        (start, start + (last as usize + 1) * t.kind().elt_size_in_bytes())
-    };
-    let ((a0, a1), (b0, b1)) = (range(a), range(b));
+    let ((a0, a1), (b0, b1)) = (addresses(a), addresses(b));
     let same = a0 == b0 && a.size() == b.size() && a.stride() == b.stride() && a.kind() == b.kind();
     a0 < b1 && b0 < a1 && !same
 }
@@ -177,11 +179,18 @@ pub(crate) fn undefined(step: &Step, s: &Slots) -> bool {
     };
     // An empty `out=` grows over whatever shares its storage, and its address says nothing.
     let grows = matches!(step, Step::Out(..)) && s.get(written).numel() == 0;
-    // A product reads its operands after it began to write, and an `out=` that changes its shape moves them.
+    // A product reads its operands after it began to write, and an `out=` that changes its shape comes to lie over what
+    // follows it in its storage.
     let d = s.get(written);
-    let shares = reads.iter().any(|&r| s.get(r).data_ptr() == d.data_ptr());
     let moves = matches!(step, Step::Out("mm_out", ..)) || reads.iter().any(|&r| s.get(r).size() != d.size());
-    let product = matches!(step, Step::Out(..)) && shares && moves;
+    let elements: usize = reads.iter().map(|&r| s.get(r).numel().max(1)).product();
+    let start = d.data_ptr() as usize;
+    let end = start + elements.max(d.numel()) * d.kind().elt_size_in_bytes();
+    let meets = |&r: &Slot| {
+        let (from, to) = addresses(&s.get(r));
+        from < end && start < to
+    };
+    let product = matches!(step, Step::Out(..)) && moves && reads.iter().any(meets);
     grows || product || overlaps_itself(&s.get(written)) || reads.into_iter().any(|r| clash(&s.get(written), &s.get(r)))
 }
 

@@ -51,8 +51,9 @@ class Calls:
     #: The state of the CPU's generator when the step began, and whether the step sets it.
     draws_from = b""
     goes_back = False
-    #: Called before a function that takes floats, and with true before code that may show any in a string.
+    #: Called before a function that takes floats, and with true where it may take any that the step has, or will have.
     numbers_leave: Callable[..., None] = staticmethod(lambda ahead=False: None)
+    _left_unseen = False
     #: Whether gradients are read or made.
     uses_grads = False
 
@@ -72,10 +73,18 @@ class Calls:
         """Looks at all attributes of an object and of those that the code names from there on."""
         raise NotImplementedError
 
-    def call_of_c(self, frame: types.FrameType, function: Any) -> None:
-        """A function is called that is written in C; with what is not told."""
+    def numbers_leave_unseen(self) -> None:
+        """C code that no event tells of may compute with any number of the step."""
+        if not self._left_unseen:
+            self._left_unseen = True
+            self.numbers_leave(ahead=True)
+
+    def call_of_c(self, frame: types.FrameType, function: Any, ahead: bool = False) -> None:
+        """A function is called that is written in C; with what is not told. One that is only found is `ahead`: C code
+        may come to call it, which nothing tells."""
         owner = getattr(function, "__self__", None)
         name = function.__name__
+        leave = self.numbers_leave_unseen if ahead else self.numbers_leave
         if type(owner) is types.ModuleType:
             module = owner.__name__
             if module == "builtins":
@@ -87,9 +96,9 @@ class Calls:
         else:
             module = getattr(function, "__module__", None) or type(owner).__module__
             if owner is not None and not module.startswith("torch"):
-                return self._method(frame, function, owner, name)
-        if module in TAKE_NUMBERS:
-            self.numbers_leave()
+                return self._method(frame, function, owner, name, leave)
+        if module in TAKE_NUMBERS or (module == "_operator" and "mod" in name):
+            leave()
         if module == "_abc":
             # Whether a class counts as another one, which anybody may say of any two.
             self.place("referent", abc.get_cache_token)
@@ -118,7 +127,7 @@ class Calls:
         self.goes_back = self.goes_back or is_default
         return is_default and self.draws_from == state_of(generator)
 
-    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str) -> None:
+    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str, leave: Callable[..., None]) -> None:
         kind = type(owner)
         if isinstance(owner, type):
             # A class's own constructor and class methods: of classes that hold nothing hidden.
@@ -129,7 +138,7 @@ class Calls:
         elif kind is str and name in ("format", "format_map"):
             own = code_of(frame.f_code, frame.f_globals)
             if not own.quiet:
-                self.numbers_leave()
+                leave()
             if names := names_in_format(owner):
                 info = own.naming(names)
                 for value in (*frame.f_locals.values(), *map(frame.f_globals.get, own.globals)):
@@ -148,7 +157,8 @@ class Calls:
             elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
         elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
-            pass
+            if kind.__module__ in TAKE_NUMBERS:
+                leave()
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
 

@@ -450,8 +450,7 @@ class HostRecorder(TorchFunctionMode):
             self._check(text.format(*map(self._text, operands)), value)
 
     def _traced(self, value: float, name: str) -> Traced:
-        number = Traced(value)
-        number.recorder, number.name = self, name
+        number: Traced = Traced(value, self, name)
         self._numbers.append(weakref.ref(number))
         if self._ahead:
             self._stays(number)

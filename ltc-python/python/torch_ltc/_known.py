@@ -52,6 +52,11 @@ PURE_MODULES = frozenset(
 )
 #: Those of them whose functions compute with floats.
 TAKE_NUMBERS = frozenset(("math", "cmath", "_struct"))
+#: Modules of classes written in C that ask numbers for what they are, or keep them.
+_ASKING_MODULES = frozenset(
+    """builtins itertools functools _functools collections _collections types weakref _weakref _thread contextvars
+    _contextvars re typing operator _operator enum abc pybind11_builtins""".split()
+)
 #: Of the collector: what changes nothing that programs see.
 OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
@@ -124,6 +129,21 @@ def namespace(x: Any) -> dict[str, Any] | None:
     except (AttributeError, TypeError):
         return None
     return found if type(found) is dict else None
+
+
+@functools.lru_cache(4096)
+def takes_numbers(kind: Any) -> bool:
+    """Whether calls of a class and operators with its objects, which no event tells of, may compute with floats in C.
+    (For complex numbers, :func:`torch_ltc._names.computes_unseen` knows.)"""
+    if issubclass(kind, (float, complex)):
+        return kind not in (float, complex)
+    return kind is memoryview or not all(
+        base in _OPEN_BASES
+        or base.__module__ in _ASKING_MODULES
+        or base.__module__.partition(".")[0] == "torch"
+        or _is_of_python(base)
+        for base in kind.__mro__
+    )
 
 
 @functools.lru_cache(4096)

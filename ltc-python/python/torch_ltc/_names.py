@@ -1,5 +1,6 @@
 """What a code object reads by name, and which Python reads nothing that programs change."""
 
+import datetime
 import dis
 import functools
 import re
@@ -11,11 +12,13 @@ _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPOR
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 #: Builtins that take the name of an attribute.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+#: What takes attributes, or calls methods, by a name that it was given.
+GETTERS = frozenset(("attrgetter", "methodcaller"))
 #: The methods of every object that do.
 OF_ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
 #: What else takes names of attributes, from within C or from Python that is quiet.
 _READS_BY_NAME = frozenset(
-    ("__dict__", "attrgetter", "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
+    ("__dict__", *GETTERS, "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
 )
 
 #: Python of the standard library and of torch that reads nothing a program changes, but caches of its own; of what it
@@ -78,8 +81,12 @@ class Code(NamedTuple):
     #: Computed names may lead on from what they found.
     goes_on: bool
     quiet: bool
-    #: Whether it shows values in strings by ``%``, which asks no value how it is shown.
-    by_percent: bool
+    #: Names that it loads for something else than a call there and then.
+    values: frozenset[str]
+    #: Whether it has a ``%``, which may show values in a string.
+    has_percent: bool
+    #: Whether its own constants and names let C compute with floats without being called by an event.
+    takes_numbers: bool
     serial: int
 
     def opening(self) -> "Code":
@@ -94,7 +101,7 @@ class Code(NamedTuple):
     def naming(self, names: frozenset[str]) -> "Code":
         """The same, which reads attributes of these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
-        return self._replace(attributes=self.attributes | names, serial=serial)
+        return self._replace(attributes=self.attributes | names, values=self.values | names, serial=serial)
 
 
 #: Serial numbers of code that reads more names than its own, or only its own.
@@ -118,20 +125,27 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         names: list[str] = []
         modules: list[str] = []
         strings: set[str] = set()
-        by_others = remainder = False
+        values: set[str] = set()
+        remainder = of_float = computes = False
+        before = ""
         for step in dis.get_instructions(code):
             if step.opname in _DEREFERENCED:
                 attributes.add(step.argval)
+                of_float = of_float or before == "float"
+                if not _is_for_a_call(step):
+                    values.add(step.argval)
             elif step.opname in _GLOBAL:
                 names.append(step.argval)
-                # Loaded for something else than a call here, which shows with which name.
-                by_others = by_others or (
-                    step.argval in BY_NAME and not (step.opname == "LOAD_GLOBAL" and (step.arg or 0) & 1)
-                )
+                if not _is_for_a_call(step):
+                    values.add(step.argval)
             elif step.opname == "IMPORT_NAME":
                 modules.append(step.argval)
             elif step.opname == "BINARY_OP":
                 remainder = remainder or step.argrepr.startswith("%")
+                computes = computes or step.argrepr.startswith(_ARITHMETIC)
+            before = step.argval if step.opname in _GLOBAL else ""
+        # Loaded for something else than a call here, which shows with which name.
+        by_others = not values.isdisjoint(BY_NAME.intersection(names))
         for constant in code.co_consts:
             strings.update(
                 x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier()
@@ -145,7 +159,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         # One that is called for an attribute is told which (`torch_ltc._survey`).
         told = {code.co_name} if code.co_name in OF_ATTRIBUTES else set[str]()
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
-        whole = by_others or "vars" in names or "attrgetter" in names or not named.isdisjoint(_READS_BY_NAME)
+        getters = not GETTERS.isdisjoint(names)
+        whole = by_others or "vars" in names or getters or not named.isdisjoint(_READS_BY_NAME)
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
             frozenset(attributes | guarded),
@@ -153,16 +168,51 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             tuple(modules),
             guarded,
             whole,
-            by_others or "attrgetter" in attributes.union(names),
+            by_others or getters or not GETTERS.isdisjoint(attributes),
             quiet,
-            remainder and any(type(x) is str and _AS_NUMBER.search(x) for x in code.co_consts),
+            frozenset(values | guarded),
+            remainder,
+            of_float
+            # By way of `super()` it is an object's, whose class tells what it is.
+            or ("super" not in names and not _SLOTS.isdisjoint(attributes | guarded))
+            or "memoryview" in names
+            or (computes and "complex" in names)
+            or any(computes_unseen(x, remainder) for x in code.co_consts),
             len(_codes),
         )
     return known
 
 
-#: What shows a value as a number without asking it how, as ``%s`` does.
-_AS_NUMBER = re.compile(r"%(\([^)]*\))?[-+ #0-9.*]*[diouxXeEfFgG]")
+def _is_for_a_call(step: dis.Instruction) -> bool:
+    """Whether what an instruction loads is called there, which an event tells."""
+    if step.opname == "LOAD_METHOD":
+        return True
+    return bool((step.arg or 0) & 1) and (
+        step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and sys.version_info >= (3, 12))
+    )
+
+
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+#: Slots of numbers and strings, by the names under which Python code can call them.
+_SLOTS = frozenset(
+    f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod divmod pow".split() for prefix in ("", "r")
+) | frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__".split())
+
+
+#: Where a format asks a value how it is shown; it reads those that it shows as numbers itself.
+_ASKED_HOW = re.compile(r"%(\([^)]*\))?[-+ #0-9.*]*[sra%]")
+
+
+def computes_unseen(x: Any, has_percent: bool) -> bool:
+    """Whether an operator with a plain value may read a float beside it in C: complex numbers and spans of time do, and
+    formats, where there is a ``%``."""
+    if type(x) in (complex, datetime.timedelta):
+        return True
+    if not has_percent or type(x) not in (str, bytes):
+        return False
+    return "%" in _ASKED_HOW.sub("", x if type(x) is str else x.decode("latin1"))
+
+
 #: The fields of a format string, up to how they are shown, and the attributes that one names.
 _FIELD = re.compile(r"\{([^{}!:]*)")
 _NAMED = re.compile(r"\.([^.\[]+)")

@@ -2,7 +2,9 @@
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from torch_ltc._known import takes_numbers
 
 if TYPE_CHECKING:
     from torch_ltc._host import HostRecorder
@@ -14,6 +16,8 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
     def method(self: "Traced", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
         if not all(type(x) in NUMBERS for x in operands):
+            if any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
+                self.recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
         return self.recorder.number(value, text, self, *others) if type(value) is float else value
@@ -35,6 +39,14 @@ class Traced(float):
 
     recorder: "HostRecorder"
     name: str
+
+    def __new__(cls, value: Any, recorder: "HostRecorder | None" = None, name: str = "") -> Any:
+        """A plain float to who calls the class of a number (`type(x)(...)`)."""
+        if recorder is None:
+            return float(value)
+        self = super().__new__(cls, value)
+        self.recorder, self.name = recorder, name
+        return self
 
     __add__ = _symbolic(operator.add, "{} + {}")
     __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
@@ -77,6 +89,8 @@ class Traced(float):
     __format__ = _decision(float.__format__, "format({}, {})")
     real = property(lambda self: self)
     imag = property(lambda self: 0.0)
+
+    __getnewargs__ = _decision(float.__getnewargs__, "float.__getnewargs__({})")
 
     def __reduce_ex__(self, _: object) -> Any:
         self.recorder.expect(plain(self), "{}", self)

@@ -1,0 +1,340 @@
+"""What a step reaches from an object by the names in its code, and which places of older objects it has to watch.
+:class:`torch_ltc._survey.Survey` says from where."""
+
+import enum
+import functools
+import gc
+import operator
+import threading
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any, cast
+
+import torch
+
+from torch_ltc._calls import Calls
+from torch_ltc._known import (
+    ATOMS,
+    CONTAINERS,
+    ITERATORS,
+    NOTHING,
+    SPECIAL,
+    TAKE_NUMBERS,
+    VIEWS,
+    is_open,
+    is_scripted,
+    lookup,
+    namespace,
+    takes_numbers,
+)
+from torch_ltc._names import BY_NAME, Code, computes_unseen
+from torch_ltc._places import owners
+
+
+def is_only_called(x: Any, name: str, info: Code) -> bool:
+    """Whether code only calls a function written in C by this name: events tell of it."""
+    return type(x) is types.BuiltinFunctionType and name not in info.values
+
+
+#: What modules have, and what computed names of theirs lead to without being looked at: frames and calls show it.
+_OF_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
+#: What reads versions of tensors to put them back.
+_PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
+#: Members of a container that are looked at; more refuse the step.
+_MANY = 100_000
+ATOMIC_BASES = (torch.Size, types.GenericAlias)
+
+
+class Reached(Calls):
+    """The part of a survey that goes from an object to what it holds."""
+
+    def __init__(self) -> None:
+        #: While all that an object has is looked at: most of it is not what the code takes from there.
+        self._opens = False
+        #: Iterators, and where they were met: who holds one in the end shows whose it is.
+        self._suspects: list[tuple[Any, str]] = []
+        #: Older tensors, by identity.
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._class_values: dict[tuple[type, int], list[Any]] = {}
+        self._on_class: dict[tuple[type, str], Any] = {}
+
+    def is_older(self, x: Any) -> bool:
+        """Whether an object that is alive was there before the step."""
+        raise NotImplementedError
+
+    def look_at_atom(self, x: Any, info: Code) -> None:
+        """What never changes may still compute with the step's numbers."""
+        if computes_unseen(x, info.has_percent):
+            self.numbers_leave_unseen()
+
+    def _reach(self, x: Any, kind: type, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        code = frame.f_code
+        if takes_numbers(kind):
+            self.numbers_leave_unseen()  # operators with it may
+        if isinstance(x, torch.Tensor):
+            return self._tensor(x, kind, info, code, old)
+        if isinstance(x, dict):
+            if old and not ("__name__" in x and "__builtins__" in x):
+                self.place("dict", x, None, code)
+            inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
+            return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
+        if isinstance(x, (list, tuple, set, frozenset, deque)):
+            if old and not isinstance(x, (tuple, frozenset)):
+                self.place("members", x, None, code)
+            inside = list(x) if self._is_small(x, frame) else []
+            return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
+        if kind is types.FunctionType:
+            return self._function(x, info, code, old)
+        if kind is types.MethodType:
+            return (x.__self__, x.__func__)
+        if kind.__name__ == "instancemethod":  # of pybind11's classes
+            return (x.__func__,)
+        if kind is types.CellType:
+            if old:
+                self.place("cell", x, None, code)
+            try:
+                return (x.cell_contents,)
+            except ValueError:
+                return ()
+        if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
+            return self._of_c(x, kind, frame)
+        if isinstance(x, types.ModuleType):
+            return self._attributes(x.__dict__, info, code, True)
+        if isinstance(x, type):
+            if x.__module__ in ("decimal", "_decimal"):
+                self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
+            elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":  # it looks them up
+                self.numbers_leave_unseen()
+            found = self._class_attributes(x, info, code)
+            return found if type(x) is type else [*found, *self._class_attributes(type(x), info, code)]
+        if isinstance(x, functools.partial):
+            return self._partial(x, info, frame, old)
+        if isinstance(x, weakref.ref):
+            if old:
+                self.place("referent", x, None, code)
+            return (x(),)
+        if kind is ContextVar:
+            self.place("variable", x, None, code)
+            return (x.get(None),)
+        if kind is super:
+            return (x.__self__,)
+        if kind in VIEWS or kind is types.MappingProxyType:
+            return gc.get_referents(x)
+        if kind in ITERATORS and not kind.__flags__ & 1 << 14:
+            # Whose it is shows who holds it afterwards.
+            self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
+            return ()
+        if kind in ITERATORS:
+            return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
+        if isinstance(x, threading.local):
+            self.place("thread", x, None, code)
+            return self._instance(x, kind, info, code, old)
+        if kind.__module__.startswith("numpy"):
+            return self._array(x, kind, old, frame)
+        if kind is functools._lru_cache_wrapper:
+            # What it keeps, its results among that; functions that are called for others run, and so are seen.
+            for kept in gc.get_referents(x) if old else ():
+                if type(kept) is dict and kept is not x.__dict__:
+                    self.place("kept", kept, None, code)
+            return ()
+        if kind is operator.attrgetter:
+            names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
+            for value in frame.f_locals.values():
+                self.look(value, info.naming(names), frame)
+            return ()
+        if is_scripted(x):
+            return self._hidden(x, old, frame)
+        if is_open(kind):
+            return self._instance(x, kind, info, code, old)
+        if kind.__module__.startswith("torch"):
+            # Handles of libtorch's own: what changes of them is part of the key, or is noted where tensors are.
+            return self._instance(x, kind, info, code, old)
+        return self._hidden(x, old, frame)
+
+    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
+        """Looks at all attributes of an object and of those that the code names from there on."""
+        everything, stack, done = info.opening(), [start], set[int]()
+        self._opens = True
+        while stack:
+            x = stack.pop()
+            kind = type(x)
+            if kind in ATOMS or id(x) in done or isinstance(x, _OF_FUNCTIONS) or not self.is_older(x):
+                continue
+            done.add(id(x))
+            space = namespace(x)
+            if isinstance(x, (types.ModuleType, type)):
+                if x.__name__ in TAKE_NUMBERS:
+                    self.numbers_leave_unseen()
+                inside = self._reach(x, kind, everything, frame, True)
+                if isinstance(x, types.ModuleType):
+                    self.place("dict", x.__dict__, None, frame.f_code)
+                    inside = [
+                        y for y in x.__dict__.values() if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
+                    ]
+                stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
+            elif space is None or isinstance(x, torch.Tensor):
+                continue
+            else:
+                inside = self._instance(x, kind, everything, frame.f_code, True)
+                stack += [space[n] for n in info.attributes if n in space]
+            for y in inside:
+                self.look(y, everything if info.goes_on else info, frame)
+        self._opens = False
+
+    def _is_small(self, x: Any, frame: types.FrameType) -> bool:
+        if len(x) > _MANY:
+            self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
+        return len(x) <= _MANY
+
+    def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        if old:
+            self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
+        return ()
+
+    def _array(self, x: Any, kind: type, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        if kind.__name__ == "ndarray" and old:
+            if x.nbytes > 1 << 16 or x.dtype.hasobject:
+                self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
+            else:
+                self.place("bytes", x, None, frame.f_code)
+        elif kind.__name__ not in ("ndarray", "ufunc", "dtype") and not hasattr(x, "itemsize"):
+            return self._hidden(x, old, frame)
+        return ()
+
+    def _of_c(self, x: Any, kind: type, frame: types.FrameType) -> Iterable[Any]:
+        """A function written in C that C code may come to call."""
+        owner = x.__self__
+        if type(owner).__module__ == "pybind11_builtins":
+            return ()
+        if kind is types.BuiltinFunctionType:
+            if not self._opens:
+                self.call_of_c(frame, x, ahead=True)
+        else:  # a slot: of a number, it reads the other
+            self.numbers_leave_unseen()
+        return () if type(owner) is types.ModuleType else (owner,)
+
+    def _partial(self, x: Any, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        if old:
+            for part in ("func", "args", "keywords"):
+                self.place("slot", x, vars(functools.partial)[part], frame.f_code)
+        if type(x.func) is types.BuiltinFunctionType:
+            self.call_of_c(frame, x.func, ahead=True)
+            if x.func.__name__ in BY_NAME:
+                for value in x.args:
+                    self.look(value, info.opening(), frame)
+        return (x.func, x.args, x.keywords)
+
+    def _tensor(self, x: torch.Tensor, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        if not old:
+            return ()
+        if "grad" in info.attributes:
+            self.uses_grads = True
+        if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
+            self.place("slot", x, torch._C.TensorBase._version, code)
+        self._tensors[id(x)] = x
+        # Attributes that Python code gave it, and hooks.
+        found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
+        hooks = x._backward_hooks if kind in (torch.Tensor, torch.nn.Parameter) else None
+        return found if hooks is None else [*found, hooks]
+
+    def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        if old:
+            self.place("function", x)
+        return self._attributes(x.__dict__, info, code, old) if x.__dict__ else ()
+
+    def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        found: list[Any] = []
+        old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
+        if old:
+            self.place("class", x, None, code)
+        space = namespace(x)
+        if old and isinstance(x, BaseException):
+            self.place("slot", x, vars(BaseException)["args"], code)
+        if old and isinstance(x, enum.Enum) and space is not None:
+            # What its class's properties, which are quiet, read.
+            for name in info.attributes & {"name", "value"}:
+                self.place("entry", space, f"_{name}_", code)
+        on_class = self._class_attributes(kind, info, code)
+        if space is not None:
+            if old:
+                owners[id(space)] = kind.__qualname__
+                if not isinstance(x, threading.local):
+                    self.place("namespace", x, None, code)
+            # Namespaces compare and show all that they have.
+            if info.all_attributes or isinstance(x, types.SimpleNamespace):
+                if old:
+                    self.place("dict", space, None, code)
+                for name in space:
+                    self._hides(kind, name, code)
+                found += space.values()
+            else:
+                found += self._attributes(space, info, code, old, kind)
+        for name in info.attributes:
+            slot = self._lookup(kind, name)
+            if type(slot) is types.MemberDescriptorType and hasattr(x, name):
+                if old:
+                    self.place("slot", x, slot, code)
+                found.append(getattr(x, name))
+        return [*found, *on_class]
+
+    def _attributes(
+        self, space: dict[str, Any], info: Code, code: types.CodeType, old: bool, kind: type | None = None
+    ) -> list[Any]:
+        found = []
+        for name in info.attributes:
+            if name in space:
+                if old:
+                    self.place("entry", space, name, code)
+                if kind is not None:
+                    self._hides(kind, name, code)
+                if not is_only_called(space[name], name, info):
+                    found.append(space[name])
+            elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
+                self.place("entry", space, name, code)
+        return found
+
+    def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
+        """An instance has an attribute of this name, which a property of its class would hide."""
+        if kind.__flags__ & 1 << 9:
+            self.place("lookup", kind, name, code)
+
+    def _is_asked(self, kind: type, name: str) -> bool:
+        """Whether a class answers for an attribute that an instance lacks: it has it, or code for what is lacking, as
+        all modules have (`torch_ltc._models`)."""
+        getter = self._lookup(kind, "__getattr__")
+        own = getter is not NOTHING and getter is not torch.nn.Module.__getattr__
+        return own or self._lookup(kind, name) is not NOTHING
+
+    def _lookup(self, kind: type, name: str) -> Any:
+        key = (kind, name)
+        if key not in self._on_class:
+            self._on_class[key] = lookup(kind, name)
+        return self._on_class[key]
+
+    def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+        key = (kind, info.serial)
+        if key not in self._class_values:
+            self._class_values[key] = self._look_at_class(kind, info, code)
+        return self._class_values[key]
+
+    def _look_at_class(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+        if not kind.__flags__ & 1 << 9:  # classes written in C do not change
+            return []
+        found = []
+        for name in SPECIAL:
+            self.place("lookup", kind, name, code)
+        all_of_it = info.all_attributes
+        of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
+        names = {name for base in of_python for name in vars(base) if not name.startswith(("__", "_abc_"))}
+        for name in names | info.attributes:
+            value = self._lookup(kind, name)
+            if all_of_it or name in info.may_lack or self._is_asked(kind, name):
+                self.place("lookup", kind, name, code)
+            # What a descriptor written in Python reads, its frames show.
+            if value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_called(value, name, info):
+                found.append(value)
+        return found
