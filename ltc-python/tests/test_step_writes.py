@@ -196,3 +196,67 @@ def test_a_write_is_seen_however_it_is_made(case):
             write(owner, 7.0 + round)
             for step in (first, second, second, first):
                 assert step(x).item() == 1 + read(owner), (writes.index(write), round)
+
+
+# ---- writes that change nothing while a step is captured ----
+
+
+def sync_after_a_write_to_a_part(device):
+    a, b = torch.tensor([1.0, 2.0], device=device), torch.tensor([0.5, -1.0], device=device)
+    view = a[1:]
+
+    def step(_):
+        a.copy_(b)
+
+    return step, lambda i: view.mul_(0) if i >= 5 else None, a
+
+
+def sync_a_model(device):
+    online, target = (torch.nn.Linear(1, 1).to(device) for _ in range(2))
+
+    def step(_):
+        target.load_state_dict(online.state_dict())
+
+    return step, lambda i: online.weight.data.fill_(i) if i >= 5 else None, target.weight
+
+
+def reset_a_state(device):
+    state, first = torch.zeros(2, device=device), torch.ones(2, device=device)
+
+    def step(_):
+        state.copy_(first)
+
+    return step, lambda i: state.mul_(7) if i >= 5 else None, state
+
+
+def copy_of_a_copy(device):
+    state, first = torch.zeros(2, device=device), torch.ones(2, device=device)
+
+    def step(_):
+        state.copy_(first.clone())
+
+    return step, lambda i: first.fill_(i) if i >= 5 else None, state
+
+
+def one_argument_into_another(device):
+    x, y = torch.zeros(2, device=device), torch.ones(2, device=device)
+    return lambda both: both[0].copy_(both[1]) is None, lambda i: y.fill_(i) if i >= 5 else None, x, y
+
+
+@pytest.mark.parametrize(
+    "make", [sync_after_a_write_to_a_part, sync_a_model, reset_a_state, copy_of_a_copy, one_argument_into_another]
+)
+def test_a_write_of_what_is_there_already_is_one_when_it_no_longer_is(make):
+    outs = []
+    for device in ("cpu", "ltc"):
+        torch.manual_seed(0)
+        step, change, *tensors = make(device)
+        if device == "ltc":
+            step = torch_ltc.compile(step)
+        outs.append([])
+        for i in range(9):
+            change(i)
+            step(tensors)
+            outs[-1].append(tensors[0].tolist())
+    assert outs[0] == outs[1]
+    assert step.counts[0] >= 2, step.explain()

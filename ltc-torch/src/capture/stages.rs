@@ -92,6 +92,7 @@ pub(super) fn step(
 
     let mut binder = Binder::new(&collected, &ends, &extracted, &data)?;
     let targets = binder.targets(changed)?;
+    binder.hold_what_is_shared();
     let results = binder.results(returned)?;
     let expected = binder.expected(&device, host_reads)?;
     let Binder { reads, aliases, held, .. } = binder;
@@ -339,6 +340,21 @@ impl<'a> Binder<'a> {
         Some(self.collected.source(first))
     }
 
+    /// Notes which storages hold the same data, where nothing reads it: one that was written to with what another
+    /// holds, and held that itself, looks as if nobody had written to it. A replay may leave it alone as long as both
+    /// hold the same.
+    fn hold_what_is_shared(&mut self) {
+        let starts = &self.collected.starts;
+        for (i, start) in starts.iter().enumerate() {
+            let Some((start, cell)) = start.as_ref().and_then(|start| Some((start, cell_of(start)?))) else { continue };
+            let is_first = starts[..i].iter().all(|s| !same_data(s, &cell));
+            let is_shared = starts[i + 1..].iter().any(|s| same_data(s, &cell));
+            if is_first && is_shared && !self.data.iter().any(|a| Arc::ptr_eq(&a.data, &cell)) {
+                self.hold(&cell, start.layout().clone());
+            }
+        }
+    }
+
     /// What a replay gets one of the ends from.
     fn resolve(&mut self, end: usize) -> Option<End> {
         let (value, output) = &self.ends.list[end];
@@ -350,11 +366,16 @@ impl<'a> Binder<'a> {
             return Some(End::Param(param));
         }
         // No operation reads it: it goes from one tensor to another as it is.
+        self.hold(&cell, value.layout().clone()).map(End::Param)
+    }
+
+    /// A parameter of the step that no operation reads.
+    fn hold(&mut self, cell: &Arc<DataCell>, layout: LayoutRef) -> Option<usize> {
         let param = self.reads.len();
-        let source = self.read(&cell, param)?;
+        let source = self.read(cell, param)?;
         self.reads.push(Read { source, slice_at: None });
-        self.held.push(value.layout().clone());
-        Some(End::Param(param))
+        self.held.push(layout);
+        Some(param)
     }
 
     /// As [`Binder::resolve`]; where that fails, it is for this reason unless the data came from the host.
