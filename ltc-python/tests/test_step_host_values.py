@@ -103,10 +103,14 @@ def test_a_replay_that_draws_another_way_is_taken_back(body):
     agree(body, 3)
 
 
+@torch.jit.script
+def scripted_draw():
+    return torch.rand(3)
+
+
 def test_draws_that_no_replay_can_repeat_are_recorded():
     def body(_, x):
-        with torch._C.DisableTorchFunction():
-            torch.rand(3)
+        scripted_draw()
         return x * 2
 
     step = agree(body, 0)
@@ -476,3 +480,53 @@ def test_a_wrong_call_of_ctc_loss_says_what_libtorch_says():
         return x
 
     agree(body, 0)
+
+
+# ---- numbers that decide more than values ----
+
+
+def scales(world, x, v):
+    return torch.nn.functional.interpolate(x.view(1, 1, -1), scale_factor=v).flatten()
+
+
+DECIDING = {
+    "scale": (scales, [1.5, 1.6, 1.7, 1.55, 1.5, 3.0]),
+    "range": (lambda world, x, v: torch.arange(0, v, device=x.device), [3.1, 3.2, 3.3, 3.4, 3.5, 4.1]),
+    "integers": (lambda world, x, v: torch.zeros_like(x, dtype=torch.int64).fill_(v), [1.0, 2.0, 3.0, 4.0, 5.0, 1e30]),
+    "zeros": (lambda world, x, v: x / round(v, 0), [0.2, 0.3, 0.25, 0.1, 0.35, -0.2, -0.3]),
+    "deviation": (lambda world, x, v: torch.empty_like(x).normal_(0, v).isfinite(), [0.5, 0.4, 0.3, 0.2, 0.1, -0.1]),
+    "probability": (lambda world, x, v: torch.empty_like(x).bernoulli_(v) <= 1, [0.5, 0.4, 0.3, 0.2, 0.1, 1.1]),
+}
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_numbers_that_decide_more_than_values_do(name):
+    compute, numbers = DECIDING[name]
+    outs = []
+    for device in ("cpu", "ltc"):
+        world = types.SimpleNamespace(number=0.0, sum=torch.zeros(3, device=device))
+
+        def body(x, world=world):
+            y = compute(world, x, world.number)
+            world.sum.add_(1)
+            return y, x * world.number
+
+        step = torch_ltc.compile(body) if device == "ltc" else body
+        outs.append([])
+        for world.number in numbers:
+            try:
+                outs[-1].append([t.tolist() for t in step(torch.tensor([1.0, 2.0, 3.0], device=device))])
+            except RuntimeError as error:
+                outs[-1].append(str(error).splitlines()[0])
+        outs[-1].append(world.sum.tolist())
+    assert repr(outs[0]) == repr(outs[1])
+
+
+def test_a_cpu_tensor_of_another_zero_is_another():
+    zero = torch.zeros(())
+    step = torch_ltc.compile(lambda x: (x / float(zero), x / zero.expand(2).to(x.device)))
+    for i in range(8):
+        if i == 5:
+            zero.fill_(-0.0)
+        for found in step(torch.ones(2, device="ltc")):
+            assert found.tolist() == [-math.inf if i >= 5 else math.inf] * 2

@@ -8,8 +8,9 @@ use ltc_torch_sys::AsTensor;
 use crate::{
     Error,
     capture_log::{self, Turn},
+    numbers::HostNumbers,
     runtime,
-    step::{CompiledStep, HostNumbers, NotReplayable},
+    step::{CompiledStep, NotReplayable},
 };
 use stages::{Noted, Stop};
 

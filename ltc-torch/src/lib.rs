@@ -33,6 +33,7 @@ mod error;
 mod fork;
 mod host_program;
 mod inspect;
+mod numbers;
 mod observe;
 mod recorder;
 mod replay;
@@ -73,6 +74,7 @@ pub use ltc_torch_sys::{
 };
 pub use ltc_ts::{Fusion, GpuConfig, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};
+pub use numbers::HostNumbers;
 use observe::release_memory;
 pub use observe::{
     cached_programs, capacity, clear_cache, device_name, empty_cache, memory, metrics, pending_count, record_events,
@@ -81,7 +83,7 @@ pub use observe::{
 use parking_lot::{Mutex, RwLock};
 pub use replay::Replayer;
 pub use sites::{SiteSource, set_site_source};
-pub use step::{CompiledStep, HostNumbers, NotReplayable, Signature, without_history};
+pub use step::{CompiledStep, NotReplayable, Signature, without_history};
 #[cfg(feature = "tch")]
 pub use tensors::{DEVICE, empty, full, lazify, ones, zeros};
 

@@ -9,7 +9,8 @@ use ltc_torch_sys::{AsTensor, Tensor};
 
 use crate::{
     Ambient, Capture, Error,
-    step::{CompiledStep, HostNumbers, NotReplayable, Signature},
+    numbers::HostNumbers,
+    step::{CompiledStep, NotReplayable, Signature},
 };
 
 /// Different inputs and keys kept per step function.

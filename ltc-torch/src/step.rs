@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use crate::{
     Error,
     capture_log::{self, cell_of},
+    numbers::{HostNumbers, Varying},
 };
 
 /// Why a step cannot be replayed; recording it each time stays right.
@@ -47,25 +48,6 @@ impl NotReplayable {
     pub fn is_interruption(&self) -> bool {
         self.0 == INTERRUPTED
     }
-}
-
-/// Numbers that the host computed during a step and handed to operators, in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HostNumbers {
-    /// Names what computed them: equal for steps that compute on the host in the same way.
-    pub program: String,
-    /// As recorded: the bits of doubles.
-    pub values: Vec<u64>,
-}
-
-/// How the numbers of a step follow from those of the host, as two captures show.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Varying {
-    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`):
-    /// they must agree.
-    slots: Vec<(usize, Vec<(usize, bool)>)>,
-    /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
-    fixed: Vec<usize>,
 }
 
 pub(crate) fn same_data(a: &Option<TraceValue>, cell: &Arc<DataCell>) -> bool {
@@ -217,11 +199,6 @@ pub struct CompiledStep {
     pub(crate) varying: Varying,
 }
 
-/// The bits of a double, with its sign turned or not.
-fn signed(bits: u64, turned: bool) -> u64 {
-    bits ^ (u64::from(turned) << 63)
-}
-
 pub(crate) fn sharing(addresses: &[usize]) -> Vec<usize> {
     addresses.iter().map(|a| addresses.iter().position(|b| a == b).unwrap_or_default()).collect()
 }
@@ -278,21 +255,9 @@ impl CompiledStep {
         if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
             return not("the host computes in another way each time");
         }
-        let mut varying = Varying::default();
-        let host: Vec<_> = self.host.values.iter().zip(&other.host.values).collect();
-        for (slot, numbers) in self.numbers().iter().zip(other.numbers()).enumerate().filter(|(_, (a, b))| a != b) {
-            let is = |&(i, turned): &(usize, bool)| {
-                (signed(*host[i].0, turned), signed(*host[i].1, turned)) == (*numbers.0, *numbers.1)
-            };
-            let sources: Vec<_> = (0..host.len()).flat_map(|i| [(i, false), (i, true)]).filter(is).collect();
-            if sources.is_empty() {
-                return not(
-                    "numbers change from step to step (a step count or a learning rate that the host computes)",
-                );
-            }
-            varying.slots.push((slot, sources));
-        }
-        varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
+        let varying =
+            Varying::between(self.extracted.graph(), [self, other].map(|s| (s.numbers(), &s.host.values[..])))
+                .map_err(NotReplayable)?;
         let address = |s: &CompiledStep, i: usize| std::ptr::from_ref::<Storage>(&s.storages[i]) as usize;
         let same_source = |a: Source, b: Source| match (a, b) {
             (Source::State(a), Source::State(b)) => address(self, a) == address(other, b),
@@ -326,19 +291,7 @@ impl CompiledStep {
 
     /// Numbers of the step for these of the host.
     fn numbers_for(&self, host: &[u64]) -> Result<SmallVec<[u64; 8]>, NotReplayable> {
-        let fixed = |&i: &usize| host[i] == self.host.values[i];
-        if host.len() != self.host.values.len() || !self.varying.fixed.iter().all(fixed) {
-            return Err(NotReplayable("a number of the host changed that did not while it was captured".into()));
-        }
-        let mut numbers = SmallVec::from_slice(self.numbers());
-        for (slot, sources) in &self.varying.slots {
-            let value = |&(i, turned): &(usize, bool)| signed(host[i], turned);
-            if sources.iter().any(|s| value(s) != value(&sources[0])) {
-                return Err(NotReplayable("two numbers of the host that were equal no longer are".into()));
-            }
-            numbers[*slot] = value(&sources[0]);
-        }
-        Ok(numbers)
+        self.varying.numbers_for(host, (self.numbers(), &self.host.values)).map_err(NotReplayable)
     }
 
     /// Structural hash of the step's graph.

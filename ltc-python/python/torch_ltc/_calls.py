@@ -54,6 +54,8 @@ class Calls:
     #: Called before a function that takes floats, and with true where it may take any that the step has, or will have.
     numbers_leave: Callable[..., None] = staticmethod(lambda ahead=False: None)
     _left_unseen = False
+    #: Called where code of the program begins; answers with what is to be called where it returns, if anything is.
+    begins_within: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
     #: Whether gradients are read or made.
     uses_grads = False
 

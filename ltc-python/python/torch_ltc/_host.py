@@ -22,7 +22,17 @@ from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._host_program import HostProgram
-from torch_ltc._host_values import computed, content, leaves_of, replaced, rewritten, same, to_device, with_tensor
+from torch_ltc._host_values import (
+    computed,
+    content,
+    leaves_of,
+    replaced,
+    rewritten,
+    same,
+    same_zero,
+    to_device,
+    with_tensor,
+)
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._runtime import on_device
@@ -128,6 +138,8 @@ class HostRecorder(TorchFunctionMode):
         self._watches: Any = None
         #: While a call runs that replays make again.
         self._paused = False
+        #: While a call with tensors on the device runs, in which this is no mode.
+        self._within = False
 
     def __enter__(self) -> Self:
         self._drawn(())
@@ -219,6 +231,20 @@ class HostRecorder(TorchFunctionMode):
             self._watches = sys.getprofile()
             sys.setprofile(None)
 
+    def begins_within(self) -> Callable[[], None] | None:
+        """Code of the program begins within a call that this one handles (hooks that `backward` runs, operators of its
+        own): what that calls is seen, too. Answers with what ends it; `None` where there is nothing to end."""
+        if not self._within:
+            return None
+        self._within = False
+        super().__enter__()
+
+        def ends() -> None:
+            super(HostRecorder, self).__exit__(None, None, None)
+            self._within = True
+
+        return ends
+
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         leaves = list(leaves_of((args, kwargs)))
         if self._paused:
@@ -285,7 +311,11 @@ class HostRecorder(TorchFunctionMode):
         if generators:
             self._draws_as_written(generators)
         versions = [t._version for t in hosts]
-        out = self._run(func, args, kwargs)
+        self._within, outer = not self._paused, self._within
+        try:
+            out = self._run(func, args, kwargs)
+        finally:
+            self._within = outer
         if generators:
             self._draws_as_written(generators)
         for t, version in zip(hosts, versions, strict=True):
@@ -387,6 +417,15 @@ class HostRecorder(TorchFunctionMode):
         if memory._cdata in self._older:
             self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
 
+    def unseen(self, tensors: Iterable[tuple[torch.Tensor, int]], is_scripted: bool) -> str:
+        """What became of CPU tensors, which had these versions, without a call that was seen; empty: nothing did."""
+        for t, version in tensors if not self._schedules else ():
+            if t._version != version and t.untyped_storage()._cdata not in self._changed:
+                return f"it changes a CPU tensor of shape {list(t.shape)} out of sight (a scripted function?)"
+            if is_scripted:
+                return f"it calls a scripted function, and uses a CPU tensor of shape {list(t.shape)}"
+        return ""
+
     def _host_call(
         self, func: Any, args: Any, kwargs: Any, leaves: list[Any], changed: list[Any], out: Any, draws: bool
     ) -> Any:
@@ -474,7 +513,10 @@ class HostRecorder(TorchFunctionMode):
             self._check(number.name, plain(number))
 
     def _check(self, text: str, value: Any) -> None:
-        self._lines.append(_Line("", f"if ({text}) != {self._text(value)}: raise Changed", True))
+        differs = f"({text}) != {self._text(value)}"
+        if type(value) is float and not value:
+            differs = f"not {self._constant(same_zero)}({text}, {value})"
+        self._lines.append(_Line("", f"if {differs}: raise Changed", True))
 
     def _line(self, text: str, effect: bool = False) -> str:
         name = f"v{len(self._lines)}"

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -43,9 +44,21 @@ def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
     return t.detach().to(device)
 
 
+def _signs(t: torch.Tensor) -> torch.Tensor:
+    """What :func:`torch.equal` does not compare: the signs of zeros."""
+    return torch.signbit(torch.view_as_real(t.resolve_conj()) if t.is_complex() else t)
+
+
 def same(t: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two CPU tensors are equal, and of one kind."""
-    return t.dtype == other.dtype and t.shape == other.shape and t.stride() == other.stride() and torch.equal(t, other)
+    if not (t.dtype == other.dtype and t.shape == other.shape and t.stride() == other.stride()):
+        return False
+    return torch.equal(t, other) and torch.equal(_signs(t), _signs(other))
+
+
+def same_zero(x: float, zero: float) -> bool:
+    """Whether a number is this zero, and not that of the other sign."""
+    return x == 0.0 and math.copysign(1.0, x) == math.copysign(1.0, zero)
 
 
 _contents: OrderedDict[Any, torch.Tensor] = OrderedDict()

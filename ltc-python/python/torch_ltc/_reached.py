@@ -59,6 +59,10 @@ class Reached(Calls):
         self._suspects: list[tuple[Any, str]] = []
         #: Older tensors, by identity.
         self._tensors: dict[int, torch.Tensor] = {}
+        #: Those of them on the CPU, and their versions when they were met.
+        self.on_host: dict[int, tuple[torch.Tensor, int]] = {}
+        #: Whether it calls scripted functions, whose operators nobody sees.
+        self.is_scripted = False
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
@@ -107,6 +111,8 @@ class Reached(Calls):
         if isinstance(x, type):
             if x.__module__ in ("decimal", "_decimal"):
                 self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
+            elif x is torch._C.DisableTorchFunction:
+                self.refuse("it disables torch functions (DisableTorchFunction)", frame)
             elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":  # it looks them up
                 self.numbers_leave_unseen()
             found = self._class_attributes(x, info, code)
@@ -146,6 +152,8 @@ class Reached(Calls):
             for value in frame.f_locals.values():
                 self.look(value, info.naming(names), frame)
             return ()
+        if isinstance(x, torch.jit.ScriptFunction):
+            self.is_scripted = True
         if is_scripted(x):
             return self._hidden(x, old, frame)
         if is_open(kind):
@@ -236,6 +244,8 @@ class Reached(Calls):
         if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
             self.place("slot", x, torch._C.TensorBase._version, code)
         self._tensors[id(x)] = x
+        if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
+            self.on_host[id(x)] = (x, x._version)
         # Attributes that Python code gave it, and hooks.
         found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
         hooks = x._backward_hooks if kind in (torch.Tensor, torch.nn.Parameter) else None

@@ -259,6 +259,7 @@ class Run:
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
         survey.numbers_leave = recorder.leave
+        survey.begins_within = recorder.begins_within
         if captures:
             _forget_casts()
         try:
@@ -336,7 +337,8 @@ class Run:
         owner._free.update({(id(h), name): (h, name) for h, name in self._moved})
         self.reads = Reads(survey, owner._free)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
-        why: str | None = self.obstacle or survey.obstacle or recorder.obstacle
+        unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
+        why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
         results, flow, why = self._look_at_results(out, survey, why)

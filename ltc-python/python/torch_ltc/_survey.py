@@ -51,6 +51,8 @@ class Survey(Reached):
         #: What is told of a call that replays make again, and answers with what is to be told when it returns.
         self._again = again
         self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
+        #: Code of the program that began within a call that somebody handles, and what is told when it returns.
+        self._within: list[tuple[types.FrameType, Callable[[], None]]] = []
         #: Why the step cannot be replayed; empty where it can.
         self.obstacle = ""
         self._older: _ltc.Older | None = None
@@ -84,6 +86,8 @@ class Survey(Reached):
             sys.setprofile(None)
         elif not self.obstacle:
             self.obstacle = "it installs a profile function"
+        while self._within:
+            self._within.pop()[1]()
         if self._collects:
             gc.enable()
         if self.goes_back and self.draws_from != state_of(torch.default_generator):
@@ -111,6 +115,7 @@ class Survey(Reached):
         surveys are part of."""
         self._older, self._again, self._is_closed = None, None, True
         self.__dict__.pop("numbers_leave", None)
+        self.__dict__.pop("begins_within", None)
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """What to watch. What only the survey holds was made and dropped by the step."""
@@ -140,6 +145,8 @@ class Survey(Reached):
     # ---- events ----
 
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if self._within and event == "return" and frame is self._within[-1][0]:
+            self._within.pop()[1]()
         if self.obstacle:
             return
         if self._machine is not None:
@@ -181,6 +188,8 @@ class Survey(Reached):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             self._repeats = (frame, self._again(*call))
             return
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
+            self._within.append((frame, ends))
         if info.takes_numbers:
             self.numbers_leave_unseen()
         self._frames.add((code, _ltc.function_of_frame(frame)))

@@ -76,7 +76,6 @@ class Traced(float):
     __trunc__ = _decision(float.__trunc__, "float.__trunc__({})")
     __floor__ = _decision(float.__floor__, "float.__floor__({})")
     __ceil__ = _decision(float.__ceil__, "float.__ceil__({})")
-    __round__ = _decision(round, "round({})")
     __float__ = _decision(float, "float({})")
     is_integer = _decision(float.is_integer, "float.is_integer({})")
     hex = _decision(float.hex, "float.hex({})")
@@ -91,6 +90,11 @@ class Traced(float):
     imag = property(lambda self: 0.0)
 
     __getnewargs__ = _decision(float.__getnewargs__, "float.__getnewargs__({})")
+
+    def __round__(self, *digits: Any) -> Any:
+        value = round(plain(self), *map(plain, digits))
+        self.recorder.expect(value, "round({}, {})" if digits else "round({})", self, *digits)
+        return value
 
     def __reduce_ex__(self, _: object) -> Any:
         self.recorder.expect(plain(self), "{}", self)

@@ -10,10 +10,8 @@ use ltc_torch_sys::{AsTensor, Hold};
 use crate::{
     Error,
     capture_log::{self, HostRead, cell_of},
-    step::{
-        CompiledStep, End, Expected, HostNumbers, Memory, NotReplayable, Read, Source, Varying, is_all_of_memory,
-        same_data, sharing,
-    },
+    numbers::{HostNumbers, Varying},
+    step::{CompiledStep, End, Expected, Memory, NotReplayable, Read, Source, is_all_of_memory, same_data, sharing},
 };
 
 /// Why no step comes of a capture.

@@ -1,0 +1,117 @@
+//! Numbers of a step that differ from call to call: how they follow from those that the host hands over, as two
+//! captures show, and which operators may take such numbers.
+
+use ltc_ir::{Graph, GraphNode, OpClass};
+use smallvec::SmallVec;
+
+/// Numbers that the host computed during a step and handed to operators, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostNumbers {
+    /// Names what computed them: equal for steps that compute on the host in the same way.
+    pub program: String,
+    /// As recorded: the bits of doubles.
+    pub values: Vec<u64>,
+}
+
+/// How the numbers of a step follow from those of the host, as two captures show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Varying {
+    /// Number of the step, and which of the host's it can be, as it is or with its sign turned (an optimiser's `-lr`):
+    /// they must agree.
+    slots: Vec<(usize, Vec<(usize, bool)>)>,
+    /// Numbers of the host that did not change: which of the step's they are cannot be told, so they must not.
+    fixed: Vec<usize>,
+    /// Numbers of the step that draws take, which refuse some.
+    drawn: Vec<usize>,
+}
+
+/// The numbers of a step, and those of the host, as one capture has them.
+type Captured<'a> = (&'a [u64], &'a [u64]);
+
+impl Varying {
+    /// What differs between two captures of one graph.
+    ///
+    /// # Errors
+    /// Says which numbers follow from none of the host's, or are taken by an operator for which they decide more than
+    /// values.
+    pub(crate) fn between(graph: &Graph, [(ours, host), (theirs, before)]: [Captured<'_>; 2]) -> Result<Self, String> {
+        let host: Vec<_> = host.iter().zip(before).collect();
+        let mut varying = Varying::default();
+        for (slot, numbers) in ours.iter().zip(theirs).enumerate().filter(|(_, (a, b))| a != b) {
+            let is = |&(i, turned): &(usize, bool)| {
+                (signed(*host[i].0, turned), signed(*host[i].1, turned)) == (*numbers.0, *numbers.1)
+            };
+            let sources: Vec<_> = (0..host.len()).flat_map(|i| [(i, false), (i, true)]).filter(is).collect();
+            if sources.is_empty() {
+                return Err(
+                    "numbers change from step to step (a step count or a learning rate that the host computes)".into(),
+                );
+            }
+            if let Some(node) = graph.nodes().iter().find(|node| takes(node, slot)) {
+                if decides_more_than_values(node) {
+                    let why = "a number changes from step to step, which may decide more than values in";
+                    return Err(format!("{why} {}", node.op().short_name()));
+                }
+                if node.op().spec().class == OpClass::Random {
+                    varying.drawn.push(slot);
+                }
+            }
+            varying.slots.push((slot, sources));
+        }
+        varying.fixed = (0..host.len()).filter(|&i| host[i].0 == host[i].1).collect();
+        Ok(varying)
+    }
+
+    /// Numbers of the step for these of the host; `captured`: those of the capture that is replayed.
+    pub(crate) fn numbers_for(
+        &self,
+        host: &[u64],
+        (captured, then): Captured<'_>,
+    ) -> Result<SmallVec<[u64; 8]>, String> {
+        let fixed = |&i: &usize| host[i] == then[i];
+        if host.len() != then.len() || !self.fixed.iter().all(fixed) {
+            return Err("a number of the host changed that did not while it was captured".into());
+        }
+        let mut numbers = SmallVec::from_slice(captured);
+        for (slot, sources) in &self.slots {
+            let value = |&(i, turned): &(usize, bool)| signed(host[i], turned);
+            if sources.iter().any(|s| value(s) != value(&sources[0])) {
+                return Err("two numbers of the host that were equal no longer are".into());
+            }
+            numbers[*slot] = value(&sources[0]);
+        }
+        if self.drawn.iter().any(|&slot| !may_be_drawn(f64::from_bits(captured[slot]), f64::from_bits(numbers[slot]))) {
+            return Err("a draw takes a number of another sign than when it was captured".into());
+        }
+        Ok(numbers)
+    }
+}
+
+/// Whether a node takes this number of the step.
+fn takes(node: &GraphNode, slot: usize) -> bool {
+    let first = node.first_number as usize;
+    (first..first + node.number_count as usize).contains(&slot)
+}
+
+/// Whether another float may give a result of another shape (sizes that follow from a scale), or an error (one that an
+/// integer cannot hold).
+fn decides_more_than_values(node: &GraphNode) -> bool {
+    let op = node.op();
+    let is_integral = |dtype: ltc_ir::DType| dtype.is_integral(false);
+    match op.spec().class {
+        OpClass::Pooling | OpClass::Linalg | OpClass::View => true,
+        OpClass::Factory if op.short_name() == "arange" => true,
+        OpClass::Factory | OpClass::Pointwise => node.signature.results().iter().any(|r| is_integral(r.dtype())),
+        _ => false,
+    }
+}
+
+/// Whether a draw that took a number takes another one: a deviation is not negative, and a probability at most 1.
+fn may_be_drawn(then: f64, now: f64) -> bool {
+    now.is_finite() && (now >= 0.0 || then < 0.0) && (now <= 1.0 || then > 1.0)
+}
+
+/// The bits of a double, with its sign turned or not.
+fn signed(bits: u64, turned: bool) -> u64 {
+    bits ^ (u64::from(turned) << 63)
+}
