@@ -148,6 +148,33 @@ def test_decisions_that_a_number_is_asked_for_are_replayed(name):
     assert step.counts[0] >= 8, step.explain()
 
 
+CLASSES = {
+    "read": lambda holder, count, x: x * holder.rate * (1 if type(holder.rate) is float else 10),
+    "made": lambda holder, count, x: x * holder.rate + (1 if type(count.add_(1).item()) is float else 10),
+    "given": lambda holder, count, x: x * holder.rate + is_float(holder.rate),
+    "attribute": lambda holder, count, x: x * (1 if holder.rate.__class__ in (int, float) else 10) + holder.rate,
+    "helper": lambda holder, count, x: x * holder.rate + is_float(count.add_(0.5).item()),
+}
+
+
+def is_float(v):
+    return 1 if type(v) is float else 10
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_class_of_a_number_is_that_of_floats(name):
+    outs = []
+    for device in ("cpu", "ltc"):
+        holder, count = types.SimpleNamespace(rate=0.5), torch.zeros(())
+        step = lambda x, holder=holder, count=count: CLASSES[name](holder, count, x)
+        step = torch_ltc.compile(step) if device == "ltc" else step
+        outs.append([])
+        for i in range(9):
+            holder.rate = 1 + i / 8 if i < 6 else 2.0
+            outs[-1].append((step(torch.ones(2, device=device)).tolist(), type(holder.rate), count.item()))
+    assert outs[0] == outs[1]
+
+
 def test_numbers_make_others_of_their_class():
     agree(lambda v: statistics.mean([v]) > LIMIT)
     agree(lambda v: type(v)(2.0) + v > LIMIT)

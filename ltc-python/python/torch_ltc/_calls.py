@@ -56,6 +56,8 @@ class Calls:
     _left_unseen = False
     #: Called where code of the program begins; answers with what is to be called where it returns, if anything is.
     begins_within: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
+    #: Called where code begins that may ask for the class of a number, with its frame; as the one before.
+    numbers_become_plain: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
     #: Whether gradients are read or made.
     uses_grads = False
 

@@ -7,6 +7,7 @@ that go to the device are results as well. Control flow that depends on a number
 that operators of the device may read on the host; a replay for which one fails is recorded instead.
 """
 
+import ctypes
 import re
 import sys
 import types
@@ -138,6 +139,8 @@ class HostRecorder(TorchFunctionMode):
         self._watches: Any = None
         #: While a call runs that replays make again.
         self._paused = False
+        #: How much code runs that may ask for the class of a number.
+        self._plain = 0
         #: While a call with tensors on the device runs, in which this is no mode.
         self._within = False
 
@@ -242,6 +245,27 @@ class HostRecorder(TorchFunctionMode):
         def ends() -> None:
             super(HostRecorder, self).__exit__(None, None, None)
             self._within = True
+
+        return ends
+
+    def gives_plain(self, frame: types.FrameType) -> Callable[[], None]:
+        """Code begins that may ask for the class of a number: numbers are plain ones there, and have to stay as they
+        are. Answers with what ends it."""
+        for *_, number in self._lent:
+            self._stays(number)
+        self._take_back()
+        for name, number in frame.f_locals.items():
+            if type(number) is Traced:
+                self._stays(number)
+                frame.f_locals[name] = plain(number)
+                if sys.version_info < (3, 13):  # or it would be lost with the next look at them
+                    ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        self._plain += 1
+
+        def ends() -> None:
+            self._plain -= 1
+            if not self._plain:
+                self._lend()
 
         return ends
 
@@ -488,8 +512,11 @@ class HostRecorder(TorchFunctionMode):
         if self._open:
             self._check(text.format(*map(self._text, operands)), value)
 
-    def _traced(self, value: float, name: str) -> Traced:
+    def _traced(self, value: float, name: str) -> float:
         number: Traced = Traced(value, self, name)
+        if self._plain:
+            self._stays(number)
+            return value
         self._numbers.append(weakref.ref(number))
         if self._ahead:
             self._stays(number)

@@ -87,6 +87,8 @@ class Code(NamedTuple):
     has_percent: bool
     #: Whether its own constants and names let C compute with floats without being called by an event.
     takes_numbers: bool
+    #: Whether it may ask whether a value's class is that of floats.
+    asks_classes: bool
     serial: int
 
     def opening(self) -> "Code":
@@ -178,6 +180,10 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             or "memoryview" in names
             or (computes and "complex" in names)
             or any(computes_unseen(x, remainder) for x in code.co_consts),
+            # torch itself asks whether numbers are instances of it, as these are.
+            "float" in values
+            and ("type" in names or "__class__" in attributes)
+            and (scope.get("__name__") or "").partition(".")[0] != "torch",
             len(_codes),
         )
     return known

@@ -260,6 +260,7 @@ class Run:
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
         survey.numbers_leave = recorder.leave
         survey.begins_within = recorder.begins_within
+        survey.numbers_become_plain = recorder.gives_plain
         if captures:
             _forget_casts()
         try:

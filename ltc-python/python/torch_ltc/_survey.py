@@ -116,6 +116,7 @@ class Survey(Reached):
         self._older, self._again, self._is_closed = None, None, True
         self.__dict__.pop("numbers_leave", None)
         self.__dict__.pop("begins_within", None)
+        self.__dict__.pop("numbers_become_plain", None)
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """What to watch. What only the survey holds was made and dropped by the step."""
@@ -145,7 +146,7 @@ class Survey(Reached):
     # ---- events ----
 
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
-        if self._within and event == "return" and frame is self._within[-1][0]:
+        while self._within and event == "return" and frame is self._within[-1][0]:
             self._within.pop()[1]()
         if self.obstacle:
             return
@@ -189,6 +190,8 @@ class Survey(Reached):
             self._repeats = (frame, self._again(*call))
             return
         if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
+            self._within.append((frame, ends))
+        if info.asks_classes and (ends := self.numbers_become_plain(frame)):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.numbers_leave_unseen()
