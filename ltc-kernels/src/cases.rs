@@ -71,7 +71,7 @@ impl Dice {
 
     /// An element of this type, as its bytes: what arithmetic likes to get wrong, and any other.
     pub(crate) fn element(&mut self, dtype: DType) -> u64 {
-        const FLOATS: [f64; 24] = [
+        const FLOATS: [f64; 25] = [
             0.0,
             -0.0,
             1.0,
@@ -87,6 +87,7 @@ impl Dice {
             1e-40,
             -1e-45,
             1e-310,
+            1e38,
             3e38,
             -1e300,
             2147483648.0,

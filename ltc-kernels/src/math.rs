@@ -368,7 +368,9 @@ pub(super) fn log1p<A: Arith>(m: &A, x: A::V) -> A::V {
     // What the sum was rounded by, at the size of `1 + f`.
     let lost = m.sub(x, m.sub(u, one));
     let (e, f) = log_parts(m, u);
-    let f = m.fma(lost, m.power(m.sub_int(m.bits(0), e)), f);
+    // Of the largest sums, this power is below the range of exponents: the bits are those of minus infinity.
+    let scale = m.max(m.power(m.sub_int(m.bits(0), e)), m.num(0.0));
+    let f = m.fma(lost, scale, f);
     let y = log_rest(m, f);
     let y = m.fma(m.float(e), m.num(std::f32::consts::LN_2), y);
     // The sign of -0.

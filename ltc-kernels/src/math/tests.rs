@@ -53,6 +53,35 @@ fn functions_are_within_two_last_places() {
     assert!(all.iter().all(|f| f.1 < 2.0) && tan < 3.5, "{all:?} {tan}");
 }
 
+/// Over floats of all sizes, not only those near which something is expected to happen.
+#[test]
+fn functions_are_finite_where_the_exact_value_is() {
+    type Function = (&'static str, [fn(f32) -> f32; 2], fn(f64) -> f64);
+    let all: [Function; 11] = [
+        ("exp", [exp::<true>, exp::<false>], f64::exp),
+        ("exp2", [exp2::<true>, exp2::<false>], f64::exp2),
+        ("expm1", [expm1::<true>, expm1::<false>], f64::exp_m1),
+        ("log", [log::<true>, log::<false>], f64::ln),
+        ("log2", [log2::<true>, log2::<false>], f64::log2),
+        ("log10", [log10::<true>, log10::<false>], f64::log10),
+        ("log1p", [log1p::<true>, log1p::<false>], f64::ln_1p),
+        ("tanh", [tanh::<true>, tanh::<false>], f64::tanh),
+        ("sinh", [sinh::<true>, sinh::<false>], f64::sinh),
+        ("cosh", [cosh::<true>, cosh::<false>], f64::cosh),
+        ("erf", [erf::<true>, erf::<false>], |x| if x.is_nan() { x } else { x.clamp(-1.0, 1.0) }),
+    ];
+    for (name, both, exact) in all {
+        for x in (0..=u32::MAX >> 10).flat_map(|b| [b << 10, (b << 10) | 0x3ff]).map(f32::from_bits) {
+            let e = exact(f64::from(x));
+            let at_the_end = (e.abs() / f64::from(f32::MAX) - 1.0).abs() < 1e-6;
+            let kind = |y: f32| (y.is_nan(), y.is_infinite() && !at_the_end);
+            for f in both {
+                assert_eq!(kind(f(x)), kind(e as f32), "{name}({x:e}) is {}, not {e}", f(x));
+            }
+        }
+    }
+}
+
 #[test]
 fn remainders_are_exact() {
     let f = |x: f32, y: f32| f32::from_bits(fmod(&One::<true>, x.to_bits(), y.to_bits()));
