@@ -431,6 +431,75 @@ CALLS = {
 }
 
 
+SHARING = {
+    "index_put_": lambda a, i: a.index_put_((i,), a[1:4]),
+    "index_put_, accumulating": lambda a, i: a.index_put_((i,), a[1:4], accumulate=True),
+    "index_put_ where a mask is": lambda a, i: a.__setitem__(a[:, 0] > 3, a[1:4]),
+    "index_put_ of one element where a mask is": lambda a, i: a.__setitem__(a > 3, a[1, 1]),
+    "put_": lambda a, i: a.put_(i, a[0, :3]),
+    "bernoulli_": lambda a, i: a.clamp_(0, 1).bernoulli_(a.t()),
+    "_foreach_add_": lambda a, i: torch._foreach_add_([a], [a.t()]),
+    "_foreach_pow_": lambda a, i: torch._foreach_pow_([a * 1, a], [a, a.t()]),
+    "_foreach_lerp_": lambda a, i: torch._foreach_lerp_([a], [a.t()], 0.5),
+    "_foreach_addcdiv_": lambda a, i: torch._foreach_addcdiv_([a], [a], [a.t()], 0.5),
+    "_foreach_mul_ of other memory": lambda a, i: torch._foreach_mul_([a], [a.t() * 1]),
+    "_foreach_mul_ of itself": lambda a, i: torch._foreach_mul_([a], [a]),
+    "scatter_": lambda a, i: a.scatter_(0, i.expand(3, 3).contiguous(), a[1:4]),
+    "index_add_": lambda a, i: a.index_add_(0, i, a[1:4]),
+    "masked_scatter_": lambda a, i: a.masked_scatter_(a > 3, a.t()),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_what_is_written_and_read_may_share_memory_where_it_may_on_the_cpu(name):
+    for _ in range(2):
+        told, left = [], []
+        for d in ("cpu", "ltc"):
+            torch.manual_seed(0)
+            a, i = torch.arange(16.0, device=d).view(4, 4), torch.tensor([0, 0, 1], device=d)
+            try:
+                SHARING[name](a, i)
+                told.append(None)
+            except RuntimeError as error:
+                told.append(str(error).splitlines()[0])
+            left.append(a.tolist())
+        assert told[0] == told[1]
+        assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_views_of_negative_and_conjugate_views_share_their_memory(n):
+    def run(d):
+        z = torch.tensor([[1 + 2j, 3 + 4j]] * 2, device=d)
+        parts = torch.view_as_real(torch._neg_view(z[n - 1 :]))
+        parts[0, 0, 0] = 7.0
+        torch._neg_view(z).real[0].add_(1.0)
+        z.conj().imag[0].mul_(3.0)
+        both = torch.view_as_complex(torch._neg_view(torch.view_as_real(z)))
+        both[0, 1] = 5 - 6j
+        assert parts.is_neg() and both.is_neg() and parts.storage_offset() == 4 * (n - 1)
+        return z
+
+    agree(run)
+    with pytest.raises(RuntimeError, match="unresolved conjugated"):
+        torch.view_as_real(torch.ones(2, dtype=torch.complex64, device="ltc").conj())
+
+
+def test_nothing_takes_no_memory_wherever_it_begins():
+    for d in ("cpu", "ltc"):
+        base = torch.zeros(2, 6, dtype=torch.complex64, device=d)[:1].flip(0)
+        base.imag[1:].mT.resize_(1, 0)
+        torch.add(torch.ones(0, 3, device=d), 1, out=(end := base.real.view(-1).as_strided((0,), (1,), 30)))
+        assert end.shape == (0, 3)
+        assert base.untyped_storage().nbytes() == 48
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_logit_at_its_bounds(dtype):
+    for eps in (1e-6, 1e-3, 1e-2):
+        agree(lambda d: torch.logit(torch.tensor([0.0, 0.9995, 1.0, 2.0] * 9, dtype=dtype, device=d), eps))
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_gives_what_it_gives_on_the_cpu(name):
     with warnings.catch_warnings():

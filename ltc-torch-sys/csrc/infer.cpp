@@ -412,6 +412,10 @@ bool ask_small(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e
   }
 }
 
+// Whether a kernel refused stand-ins for the memory they share. It would refuse the call's tensors too, whatever their
+// values, but not copies of them, which share none.
+bool names_shared_memory(const std::string& what) { return what.find("single memory location") != std::string::npos; }
+
 // Whether the kernel, run on stand-ins, answered; a call that its kernel refuses goes to the host, which has the real
 // values: it gives the real error, or succeeds where zeros do not.
 bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e) {
@@ -422,7 +426,9 @@ bool ask_kernel(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& 
     if (!e.eager) answer.describe(o, e);
     return true;
   } catch (const c10::Error& error) {
-    if (std::string(error.what_without_backtrace()).find(kTooLarge) != std::string::npos) return false;
+    const std::string what = error.what_without_backtrace();
+    if (what.find(kTooLarge) != std::string::npos) return false;
+    if (names_shared_memory(what)) throw;
   } catch (...) {
   }
   e.eager = LTC_WHY_NO_SHAPE;

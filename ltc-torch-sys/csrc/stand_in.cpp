@@ -1,5 +1,6 @@
 // What stand-ins must look like for kernels that refuse zeros and ones.
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 
 #include <unordered_map>
 
@@ -41,13 +42,17 @@ Answer segments(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   return {};
 }
 // How many values a mask takes is told by its values: a number stands for them. A wrong count raises when the program
-// runs.
+// runs; what is written must not be what is read, which the number would not show, as the kernel has it: it fills with
+// a single value.
 Answer masked_values(const OpInfo& o, Stack& stack, const std::vector<Tensor>&) {
   const size_t base = stack.size() - o.args.size();
   for (const IValue& index : stack[base + 1].toListRef())
     if (index.isTensor() &&
-        (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte))
-      stack[base + 2] = stack[base + 2].toTensor().new_zeros({});
+        (index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte)) {
+      const Tensor values = stack[base + 2].toTensor();
+      if (values.numel() != 1 || stack[base + 3].toBool()) at::assert_no_overlap(stack[base].toTensor(), values);
+      stack[base + 2] = values.new_zeros({});
+    }
   return {};
 }
 }  // namespace
