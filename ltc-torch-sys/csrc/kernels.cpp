@@ -7,6 +7,8 @@
 #include <ATen/ops/_to_copy_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
@@ -87,6 +89,9 @@ Tensor view(const Tensor& self, c10::SymIntArrayRef sz) { return at::native::vie
 Tensor reshape_alias(const Tensor& self, c10::SymIntArrayRef sz, c10::SymIntArrayRef st) {
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sz), C10_AS_INTARRAYREF_SLOW(st));
 }
+// Views of conjugate and negative views, too: libtorch's own, which keep what is only marked.
+Tensor view_as_real(const Tensor& self) { return at::native::view_as_real(self); }
+Tensor view_as_complex(const Tensor& self) { return at::native::view_as_complex(self); }
 Tensor unfold(const Tensor& self, int64_t d, int64_t size, int64_t step) {
   return at::native::unfold(self, d, size, step);
 }
@@ -195,7 +200,8 @@ const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, OptFormat mf
   if (self.sizes() != sz) {
     ti->set_sizes_contiguous(sz);
     const int64_t before = self.storage().nbytes();
-    grow(storage_of(ti), (ti->numel() + ti->storage_offset()) * ti->itemsize());
+    // Nothing takes no memory, wherever it begins.
+    if (ti->numel() > 0) grow(storage_of(ti), (ti->numel() + ti->storage_offset()) * ti->itemsize());
     auto& c = at::globalContext();
     if (C10_UNLIKELY(c.deterministicAlgorithms() && c.deterministicFillUninitializedMemory()))
       at::native::fill_resize_deterministic_(self, before);
@@ -289,6 +295,8 @@ void register_explicit(torch::Library& m) {
   m.impl("view", view);
   m.impl("_reshape_alias", reshape_alias);
   m.impl("unfold", unfold);
+  m.impl("view_as_real", view_as_real);
+  m.impl("view_as_complex", view_as_complex);
   m.impl("copy_", copy_);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);

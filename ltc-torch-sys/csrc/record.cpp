@@ -288,7 +288,7 @@ void apply_resizes(const ShapeEntry& e, Flat& f) {
     auto& x = f.operands[r.operand];
     auto* ti = f.tensors[r.operand]->unsafeGetTensorImpl();
     auto* s = storage_of(ti);
-    size_t need = r.layout.nbytes + ti->storage_offset() * ti->itemsize();
+    size_t need = r.layout.nbytes > 0 ? r.layout.nbytes + ti->storage_offset() * ti->itemsize() : 0;
     ti->set_sizes_and_strides(r.layout.sizes, r.layout.strides);
     if (s->nbytes() < need) resize_storage(s, need);
     x.dims = dims_of(ti);

@@ -41,6 +41,8 @@ const std::unordered_set<std::string>& explicit_kernels() {
                                                     "view",
                                                     "_reshape_alias",
                                                     "unfold",
+                                                    "view_as_real",
+                                                    "view_as_complex",
                                                     "copy_",
                                                     "_copy_from",
                                                     "_copy_from_and_resize",
