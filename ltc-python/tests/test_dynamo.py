@@ -194,6 +194,64 @@ def test_inputs_that_overlap_and_are_written(graphs):
         assert torch.equal(ours, theirs)
 
 
+@pytest.mark.parametrize(
+    ("first", "dynamic", "device"),
+    [(0, False, "cpu"), (2, False, "cpu"), (4, True, "cpu"), (0, True, "ltc"), (2, False, "ltc")],
+)
+@pytest.mark.usefixtures("graphs")
+def test_inputs_overlap_as_they_do_at_each_call(first, dynamic, device):
+    def f(x, y):
+        x.add_(1)
+        return y * 2
+
+    parts = [
+        lambda b: (b[:4], b[4:8]),
+        lambda b: (b[:4], b[:4]),
+        lambda b: (b[:4], b[2:6]),
+        lambda b: (b, b),
+        lambda b: (b[1:5], b[3:7]),
+        lambda b: (b[:4], torch.zeros(4, device=b.device)),
+    ]
+    g = compiled(f, dynamic=dynamic)
+    for k in [first, *range(6), first]:
+        ours, theirs = torch.zeros(8, device=device), torch.zeros(8)
+        assert torch.equal(g(*parts[k](ours)).cpu(), f(*parts[k](theirs))), k
+        assert torch.equal(ours.cpu(), theirs), k
+
+
+@pytest.mark.parametrize("first", [0, 4])
+@pytest.mark.usefixtures("graphs")
+def test_gradients_go_through_inputs_that_share_memory_and_are_written(first):
+    def f(x, y, w):
+        x.add_(1)
+        return (w * y).sum()
+
+    g = compiled(f)
+    g(torch.ones(4), torch.ones(4), torch.ones(4, requires_grad=True)).backward()
+    for begin in (first, 4, 0, 2, 4):
+        base, w = torch.ones(8), torch.ones(4, requires_grad=True)
+        g(base[:4], base[begin : begin + 4], w).backward()
+        expected = torch.ones(8)
+        expected[:4] += 1
+        assert torch.equal(w.grad, expected[begin : begin + 4])
+
+
+@pytest.mark.parametrize("device", ["cpu", "ltc"])
+@pytest.mark.usefixtures("graphs")
+def test_the_data_of_an_input_is_set(device):
+    def f(x):
+        x.data = x.data * 2
+        return x + 1
+
+    g = compiled(f)
+    for _ in range(3):
+        ours, theirs = torch.arange(6.0, device=device), torch.arange(6.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert torch.equal(g(ours).cpu(), f(theirs))
+        assert torch.equal(ours.cpu(), theirs)
+
+
 def test_sparse_tensors_stay_with_the_cpu(graphs):
     g = compiled(lambda a, x: torch.sparse.mm(a, x) + 1)
     a, x = torch.eye(3).to_sparse(), torch.randn(3, 2)

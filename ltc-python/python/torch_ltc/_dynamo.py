@@ -45,13 +45,102 @@ def _compiler(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[
     return make_boxed_func(graph.forward)
 
 
-def backend(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """Forward and backward graphs as programs: over ltc tensors as captured steps, over CPU tensors on their memory.
+def _as_it_is(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    from functorch.compile import make_boxed_func
 
-    Graphs over both run as they are.
-    """
+    return make_boxed_func(graph.forward)
+
+
+def _aot(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.backends.common import aot_autograd
 
-    compiled = aot_autograd(fw_compiler=_compiler, partition_fn=min_cut_rematerialization_partition)
-    return compiled(graph, example_inputs)
+    try:
+        return aot_autograd(fw_compiler=_compiler, partition_fn=min_cut_rematerialization_partition)(
+            graph, example_inputs
+        )
+    except AssertionError as error:
+        # AOTAutograd makes changes of inputs after the graph, but for a change of what memory they show: only within.
+        if "on a graph input" not in str(error):
+            raise
+        return aot_autograd(
+            fw_compiler=_as_it_is,
+            partition_fn=min_cut_rematerialization_partition,
+            keep_inference_input_mutations=True,
+        )(graph, example_inputs)
+
+
+class _Sharing:
+    """Which inputs of a graph show memory that it writes through another one.
+
+    AOTAutograd compiles a graph for the inputs at hand, of which it knows which share memory. Dynamo does not ask that
+    again of later ones, unless their sizes are symbolic. It writes after the graph, when the way back has kept inputs,
+    and autograd counts writes by memory: under it, inputs share memory if they are parts of one.
+    """
+
+    def __init__(self, example_inputs: Sequence[Any]) -> None:
+        #: Positions of tensors with memory; which kinds of tensors come, Dynamo does ask.
+        self.tensors = [
+            i
+            for i, a in enumerate(example_inputs)
+            if isinstance(a, torch.Tensor) and a.layout == torch.strided and torch._C._has_storage(a)
+        ]
+        self.written = self._written(example_inputs)
+        self.goes_back = any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
+        #: What the graph is compiled for.
+        self.expected = [] if self.goes_back else self.of(example_inputs)
+
+    def _written(self, example_inputs: Sequence[Any]) -> set[int]:
+        context = torch._guards.TracingContext.try_get()
+        meta = context.fw_metadata if context is not None else None
+        # Where some share memory already, there may be others in their place.
+        if meta is None or len(meta.input_info) != len(example_inputs):
+            return set(self.tensors)
+        return {i for i in self.tensors if meta.input_info[i].mutates_data}
+
+    def of(self, inputs: Sequence[Any]) -> list[Any]:
+        """Positions of such inputs, and which part of the memory they show; none, nearly always."""
+        storages = [inputs[i].untyped_storage()._cdata for i in self.tensors]
+        if len(set(storages)) == len(storages):
+            return []
+        sharing: dict[int, list[int]] = {}
+        for i, storage in zip(self.tensors, storages, strict=True):
+            sharing.setdefault(storage, []).append(i)
+        found = []
+        for positions in sharing.values():
+            parts = {i: _part(inputs[i]) for i in positions}
+            for i in self.written.intersection(positions):
+                for j in positions:
+                    overlap = self.goes_back or (parts[i][0] < parts[j][1] and parts[j][0] < parts[i][1])
+                    if i != j and overlap:
+                        found.append((i, parts[i], j, parts[j]))
+        return found
+
+
+def _part(tensor: torch.Tensor) -> tuple[int, int]:
+    """Bytes of its storage that a tensor shows some of: from and to."""
+    sizes = tensor.size()
+    if 0 in sizes:
+        return (0, 0)
+    begin = tensor.storage_offset()
+    end = begin + 1 + sum((n - 1) * s for n, s in zip(sizes, tensor.stride(), strict=True))
+    return (begin * tensor.itemsize, end * tensor.itemsize)
+
+
+def backend(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """Forward and backward graphs as programs: over ltc tensors as captured steps, over CPU tensors on their memory.
+
+    Graphs over both run as they are, and so does a graph over inputs that share memory otherwise than those that it
+    was compiled for.
+    """
+    compiled = _aot(graph, example_inputs)
+    sharing = _Sharing(example_inputs)
+    if not sharing.written or len(sharing.tensors) < 2:
+        return compiled
+    if not all(type(end) is int for found in sharing.expected for end in (*found[1], *found[3])):
+        return compiled  # Dynamo asks
+
+    def run(*inputs: Any) -> Any:
+        return compiled(*inputs) if sharing.of(inputs) == sharing.expected else graph(*inputs)
+
+    return torch._dynamo.disable(run)
