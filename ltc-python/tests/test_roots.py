@@ -410,6 +410,10 @@ CALLS = {
     "addcdiv of integers": lambda d: (lambda a: torch.addcdiv(a, a, a, out=a))(  # noqa: PLC3002  (one tensor)
         torch.ones(3, dtype=torch.int32, device=d)
     ),
+    "renorm of integers": lambda d: torch.renorm(torch.ones(2, 2, dtype=L, device=d), 2, 0, 1.0),
+    "max_pool1d of booleans": lambda d: F.max_pool1d(
+        torch.ones(1, 2, 7, dtype=torch.bool, device=d), 3, 1, return_indices=True
+    ),
     "new_empty_strided": lambda d: torch.ones(2, device=d).new_empty_strided([1], []),
     "fill_": overlapping(lambda x, d: x.fill_(3.0)),
     "zero_": overlapping(lambda x, d: x.zero_()),
@@ -508,7 +512,9 @@ def test_a_call_gives_what_it_gives_on_the_cpu(name):
             agree(CALLS[name])
 
 
-@pytest.mark.parametrize("name", ["layer_norm of integers", "adaptive pooling to nothing", "addcdiv of integers"])
+@pytest.mark.parametrize(
+    "name", [n for n in CALLS if n.endswith((" of integers", " of booleans", "pooling to nothing"))]
+)
 def test_wrong_arguments_are_told_at_the_call(name):
     with pytest.raises((RuntimeError, NotImplementedError)) as told:
         CALLS[name]("ltc")

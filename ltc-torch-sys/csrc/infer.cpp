@@ -316,7 +316,7 @@ bool differs_from_meta(const OpInfo& o, const Stack& stack, StandIn& ran) {
 bool names_dtypes(const c10::Error& e) {
   const std::string what = e.what_without_backtrace();
   for (auto p : {"not implemented for", "expected scalar type", "same dtype", "dtype", "not supported", "only supports",
-                 "out of bounds for", "deterministic implementation"})
+                 "floating point", "out of bounds for", "deterministic implementation"})
     if (what.find(p) != std::string::npos) return true;
   return false;
 }
@@ -347,8 +347,8 @@ bool kernel_disagrees(const OpInfo& o, const Stack& stack, const Flat& f) {
   } catch (const c10::Error& e) {
     if (o.checks_numbers) return true;
     if (names_dtypes(e)) return true;
-    return !o.structured && refuses(o, stack, f);  // a size of 1 does not fit this call: the probe says nothing
-  } catch (const std::runtime_error&) {            // a number that its elements cannot hold
+    return refuses(o, stack, f);         // a size of 1 does not fit this call: the probe says nothing
+  } catch (const std::runtime_error&) {  // a number that its elements cannot hold
     return true;
   } catch (...) {
     return false;

@@ -117,7 +117,7 @@ class _Sharing:
         return found
 
 
-def _part(tensor: torch.Tensor) -> tuple[int, int]:
+def _part(tensor: torch.Tensor) -> tuple[int | torch.SymInt, int | torch.SymInt]:
     """Bytes of its storage that a tensor shows some of: from and to."""
     sizes = tensor.size()
     if 0 in sizes:
