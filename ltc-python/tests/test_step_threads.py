@@ -64,7 +64,7 @@ for _ in range(6): step(x)
 assert step.counts[0] > 1, step.explain()
 world.kept = torch.ones(3, device="ltc")
 # From here on only the capture holds the first tensor, and its kind of call is the oldest.
-step._kept_reads.clear()
+step._ready_reads.clear()
 step._classes.clear()
 step._reads = None
 for n in range(4, 80): step(torch.ones(n, device="ltc"))

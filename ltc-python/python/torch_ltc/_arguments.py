@@ -8,22 +8,32 @@ it is watched as all that is older than the step.
 
 import types
 import weakref
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 
-from torch_ltc._known import is_open, namespace
+from torch_ltc._known import is_of_python, is_open, namespace
 from torch_ltc._names import PLAIN, by_value
 
 TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Compared as they are, besides plain values.
-_VALUES = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, type(Ellipsis), slice, range)
+_VALUES = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, type(Ellipsis), range)
 #: Meant themselves: they are older than the step, and hold what is.
 _THINGS = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
 #: Containers that are taken apart into their members, besides dicts.
 _SEQUENCES = (tuple, list, deque)
+#: Classes written in C of whose instances' content a key tells all.
+_SHOWN = (object, dict, OrderedDict, defaultdict, *_SEQUENCES, types.SimpleNamespace)
+#: Values of classes derived from these, as values of these.
+_BARE: dict[type, Callable[[Any], Any]] = {
+    int: int.__pos__,
+    float: float.__pos__,
+    complex: complex.__pos__,
+    str: str.__str__,
+    bytes: lambda x: bytes.join(b"", (b"", x)),
+}
 
 
 class _Itself:
@@ -47,6 +57,11 @@ def _slots(kind: type) -> tuple[str, ...]:
     """Names of the slots that a class has by itself."""
     slots = kind.__dict__.get("__slots__", ())
     return (slots,) if type(slots) is str else tuple([s for s in slots if s not in ("__dict__", "__weakref__")])
+
+
+def _is_of_numpy(kind: type, name: str) -> bool:
+    """Whether a class is numpy's of this name, or derived from it."""
+    return any(base.__name__ == name and base.__module__ == "numpy" for base in kind.__mro__)
 
 
 class _Whole(Exception):
@@ -101,10 +116,16 @@ class Arguments:
             key.append(by_value(x))
         elif isinstance(x, torch.Tensor):
             self._tensor(x)
-        elif isinstance(x, _VALUES):
+        elif kind in _VALUES:
             key.append((kind, str(x)))
-        elif kind.__module__ == "numpy":
-            self._number(x, kind)
+        elif kind is slice:
+            key.append(kind)
+            for part in (x.start, x.stop, x.step):
+                self._add(part)
+        elif _is_of_numpy(kind, "ndarray"):
+            self.obstacle = self.obstacle or "it is given a numpy array: make it a tensor, torch.from_numpy(array)"
+        elif kind.__module__ == "numpy" and _is_of_numpy(kind, "generic"):
+            key.append((kind, str(x.dtype), x.tobytes()))
         elif id(x) in self._seen:
             key.append(("again", self._seen[id(x)]))
         elif kind in (tuple, list, dict):
@@ -125,7 +146,7 @@ class Arguments:
             return
         self._places[id(x)] = len(self.tensors)
         self.tensors.append(x)
-        self._key.append(x.device.type)
+        self._key.append(x.device.type if type(x) is torch.Tensor else (x.device.type, type(x)))
         if x.__dict__:
             # What no other part of a key looks like: an argument by name would be taken for an attribute.
             self._key.append(("attributes", len(x.__dict__)))
@@ -139,12 +160,6 @@ class Arguments:
             return
         if x.device.type != "cpu" or x.requires_grad or type(x) is not torch.Tensor:
             self.obstacle = self.obstacle or f"it is given a {type(x).__name__} on {x.device}: move it to ltc before"
-
-    def _number(self, x: Any, kind: type) -> None:
-        if kind.__name__ == "ndarray":
-            self.obstacle = self.obstacle or "it is given a numpy array: make it a tensor, torch.from_numpy(array)"
-        else:
-            self._key.append((kind, x.tobytes() if hasattr(x, "tobytes") else str(x)))
 
     def _members(self, x: Any) -> None:
         self._key.append(len(x))
@@ -183,9 +198,16 @@ class Arguments:
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(x, name)]
         if isinstance(x, _THINGS) or callable(x) or not is_open(cast(Any, kind)):
             raise _Whole(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
-        if space is None and not slots and not is_container:
+        of_c = [base for base in kind.__mro__ if not is_of_python(base)]
+        bare = next((take for base, take in _BARE.items() if base in of_c), None)
+        shown = all(base in _SHOWN or base in _BARE for base in of_c)
+        if not shown or (space is None and not slots and not is_container and bare is None):
             raise _Whole(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
         self._enter(x, kind)
+        if bare is not None:
+            self._key.append(by_value(bare(x)))
+        if isinstance(x, deque):
+            self._key.append(x.maxlen)
         if isinstance(x, defaultdict):
             self._key.append(_Itself(x.default_factory))
         if is_container:

@@ -122,6 +122,11 @@ def copies_as_objects_do(kind: type) -> bool:
     )
 
 
+def is_own(kind: type) -> bool:
+    """Whether a class is this package's, and programs give its objects no attributes."""
+    return kind.__module__.partition(".")[0] == "torch_ltc" and not hasattr(kind, "is_of_programs")
+
+
 def namespace(x: Any) -> dict[str, Any] | None:
     """The dict of an object's attributes, where it has one."""
     try:
@@ -141,7 +146,7 @@ def takes_numbers(kind: Any) -> bool:
         base in _OPEN_BASES
         or base.__module__ in _ASKING_MODULES
         or base.__module__.partition(".")[0] == "torch"
-        or _is_of_python(base)
+        or is_of_python(base)
         for base in kind.__mro__
     )
 
@@ -149,10 +154,10 @@ def takes_numbers(kind: Any) -> bool:
 @functools.lru_cache(4096)
 def is_open(kind: Any) -> bool:
     """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
-    return all(base in _OPEN_BASES or _is_of_python(base) for base in kind.__mro__)
+    return all(base in _OPEN_BASES or is_of_python(base) for base in kind.__mro__)
 
 
-def _is_of_python(kind: Any) -> bool:
+def is_of_python(kind: Any) -> bool:
     """Whether a class is made by Python code: its instances have room for what its slots, a dict and weak references
     take, and not for more, as those of classes written in C have."""
     base = kind.__base__

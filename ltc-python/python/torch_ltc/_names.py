@@ -3,7 +3,9 @@
 import datetime
 import dis
 import functools
+import math
 import re
+import struct
 import sys
 import types
 from typing import Any, NamedTuple
@@ -41,8 +43,11 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def by_value(x: Any) -> Any:
     """A plain value as part of a key: by type, and bit by bit."""
     if type(x) is float:
-        return x.hex()
-    return (type(x), x.real.hex(), x.imag.hex()) if type(x) is complex else (type(x), x)
+        # What is no number has a sign, too, and more.
+        return struct.pack("d", x) if math.isnan(x) else x.hex()
+    if type(x) is complex:
+        return type(x), by_value(x.real), by_value(x.imag)
+    return (type(x), x)
 
 
 def here() -> str:

@@ -283,6 +283,13 @@ class Reached(Calls):
                 found += space.values()
             else:
                 found += self._attributes(space, info, code, old, kind)
+            modules = space.get("_modules")
+            if type(modules) is dict and "_orig_mod" in modules and isinstance(x, torch.nn.Module):
+                # It stands for another module, whose attributes are taken for its own by code that is quiet.
+                if old:
+                    self.place("entry", space, "_modules", code)
+                    self.place("entry", modules, "_orig_mod", code)
+                found.append(modules["_orig_mod"])
         for name in info.attributes:
             slot = self._lookup(kind, name)
             if type(slot) is types.MemberDescriptorType and hasattr(x, name):

@@ -1,6 +1,7 @@
 """One recorded call of a step: what it read, changed, saved and returned."""
 
 import contextlib
+import functools
 import gc
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -16,6 +17,7 @@ from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Saving, Way
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
+from torch_ltc._known import ATOMS
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._runtime import on_device
@@ -119,6 +121,19 @@ class Reads:
             return "other tensors"
         return "" if self.uses_grads == other.uses_grads else "other gradients"
 
+    def known(self) -> set[int]:
+        """The identities of all objects that are watched and that arguments may be: the watch holds them, or what it
+        holds does and never anything else."""
+        found: set[int] = set()
+        ahead = gc.get_referents(self.watch)
+        while ahead:
+            x = ahead.pop()
+            if type(x) not in _NO_ARGUMENTS and id(x) not in found:
+                found.add(id(x))
+                if type(x) in _FIXED:
+                    ahead += gc.get_referents(x)
+        return found
+
     def leaves(self) -> list[torch.Tensor]:
         """Tensors whose gradients the step may read or leave."""
         if not self.uses_grads:
@@ -138,6 +153,10 @@ def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
             yield place.holder, "lr"
 
 
+#: What comes as part of a key, or of a program.
+_NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CellType}
+#: What always holds the same.
+_FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
 #: Containers of which steps may make new ones each time.
 _RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import torch
@@ -29,6 +29,8 @@ _PAUSES = (8, 2)
 _MAX_WHOLE = 8
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
+#: Captures whose reads are kept.
+_MAX_READY = 512
 #: How many replays it takes until one is recorded and compared instead; 0: never.
 _CHECK_EVERY = CHECK_EVERY
 #: Seconds that a capture waits for those of other threads. Where calls are recorded to be compared there is always one;
@@ -76,11 +78,19 @@ class _Class:
 
 def _is_bare(x: Any) -> bool:
     """Whether an argument is a dense tensor on the device, and nothing more."""
-    return isinstance(x, torch.Tensor) and x.device.type == "ltc" and x.layout is torch.strided and not x.__dict__
+    return type(x) is torch.Tensor and x.device.type == "ltc" and x.layout is torch.strided and not x.__dict__
 
 
 class CompiledStep(Generic[_P, _R]):
     """A step function that is replayed where that is safe; see :func:`compile`."""
+
+    #: Its own state, apart from the attributes that programs give it, which steps watch as those of any object.
+    __slots__ = (
+        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_free", "_reads", "_renewed", "_masks", "_whole"),
+        *("_is_part", "_recorded", "_checked", "_astray", "_captures", "_refusal", "_until_check", "_threads"),
+        *("_ready_reads", "_known", "__dict__", "__weakref__"),
+    )
+    is_of_programs = True
 
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
@@ -108,6 +118,10 @@ class CompiledStep(Generic[_P, _R]):
         self._refusal = ""
         self._until_check = _CHECK_EVERY
         self._threads: set[int] = set()
+        #: What the captures that are replayed read.
+        self._ready_reads: list[Reads] = []
+        #: The identities of all that the captures watch, which is kept alive for that.
+        self._known: set[int] = set()
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Replays the step on these arguments, or records it. Within a step that is being captured it is part of
@@ -122,6 +136,10 @@ class CompiledStep(Generic[_P, _R]):
             given = Arguments(args, kwargs)
             key = self._key_of(given)
             inputs = given.inputs() if not given.obstacle else ()
+        own = args if given is None else given.objects
+        if not self._known.isdisjoint(map(id, own)):
+            # What is known is another argument than what comes from outside: code may compare them.
+            key = self._key_among_known(key, own)
         call = Call(args, kwargs, inputs, given)
         if given is not None and given.obstacle:
             return self._record(given.obstacle, call)
@@ -137,19 +155,30 @@ class CompiledStep(Generic[_P, _R]):
         only: Any = results[0] if record.only else record.unflatten(inputs, results)
         return only
 
-    def _key_of(self, given: Arguments) -> str:
-        outside = given.key
+    def _key_among_known(self, key: str, objects: Sequence[Any]) -> str:
+        """The key of arguments among which there are objects that the captures of this step know."""
+        known = tuple([(i, id(x)) for i, x in enumerate(objects) if id(x) in self._known])
+        return self._short((key, known))[0]
+
+    def _short(self, outside: Any) -> tuple[str, bool]:
+        """A short name for a key, and whether it is new."""
         key = self._keys.get(outside)
-        if key is None:
-            self._last_key += 1
-            key = self._keys[outside] = f"k{self._last_key}"
+        if key is not None:
+            return key, False
+        self._last_key += 1
+        key = self._keys[outside] = f"k{self._last_key}"
+        if len(self._keys) > _MAX_KEYS:
+            self._keys.popitem(last=False)
+        return key, True
+
+    def _key_of(self, given: Arguments) -> str:
+        key, is_new = self._short(given.key)
+        if is_new:
             for x, why in given.whole:
                 self._whole[type(x)] = self._whole.get(type(x), 0) + 1
                 if self._whole[type(x)] > _MAX_WHOLE:
                     hint = f"dict({type(x).__name__})" if hasattr(x, "keys") else "the tensors in it"
                     given.obstacle = f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
-            if len(self._keys) > _MAX_KEYS:
-                self._keys.popitem(last=False)
         return key
 
     def _record(self, why: str, call: Call) -> Any:
@@ -195,10 +224,6 @@ class CompiledStep(Generic[_P, _R]):
             if reads is not None:
                 kind.making.append(Making(reads, step, None, 0))
         return [m for m in kind.making if m.reads.watch.check()]
-
-    @property
-    def _ready_reads(self) -> list[Reads]:
-        return self.__dict__.setdefault("_kept_reads", [])
 
     def _free_numbers(self, reads: Reads) -> None:
         """Floats that changed since: replays shall read them."""
@@ -272,16 +297,16 @@ class CompiledStep(Generic[_P, _R]):
         self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
         self._astray = 0
         reads.way = run.way
-        self._kept_reads_of(reads)
+        self._ready_reads.append(reads)
+        # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
+        self._known = self._known.union(reads.known() - {id(x) for _, x in run.elsewhere})
+        if len(self._ready_reads) > _MAX_READY:
+            del self._ready_reads[: _MAX_READY // 2]
+            self._known = set().union(*[r.known() for r in self._ready_reads])
         self._replays.ready(
             number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record, run.elsewhere
         )
         return True
-
-    def _kept_reads_of(self, reads: Reads) -> None:
-        kept = self._ready_reads
-        kept.append(reads)
-        del kept[:-512]
 
     def _compared(self, key: str, call: Call) -> Any:
         """Records a call that could be replayed, and compares it with what the replay would have done."""
@@ -366,12 +391,13 @@ class CompiledStep(Generic[_P, _R]):
 
 class CompiledModule(torch.nn.Module):
     """A module whose calls are replayed where that is safe; see :func:`compile`. Else it is the module that it stands
-    for."""
+    for: what is set on it is set on that."""
+
+    is_of_programs = True
 
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
         self._orig_mod = module
-        self.training = module.training
         # Not an attribute that modules, state dicts or copies know of.
         object.__setattr__(self, "step", CompiledStep(module))
 
@@ -385,6 +411,33 @@ class CompiledModule(torch.nn.Module):
         if name in ("counts", "way_counts", "refusal", "explain"):
             return getattr(self.step, name)
         return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_own(name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if self._is_own(name):
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether an attribute is of this object and not of the module that it stands for: its hooks, for one."""
+        return name in ("_orig_mod", "__class__") or name in vars(self)
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        """Whether the module is in training mode."""
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        # Modules set it before they have any part.
+        if "_modules" in vars(self):
+            self._orig_mod.training = mode
 
     def __reduce__(self) -> Any:
         return CompiledModule, (self._orig_mod,)

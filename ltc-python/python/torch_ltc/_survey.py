@@ -24,6 +24,7 @@ from torch_ltc._calls import state_of
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
+    is_own,
 )
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
 from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, is_quiet
@@ -272,7 +273,7 @@ class Survey(Reached):
         while stack:
             x, holder = stack.pop()
             kind = type(x)
-            if kind in ATOMS or isinstance(x, ATOMIC_BASES) or kind.__module__.startswith("torch_ltc"):
+            if kind in ATOMS or isinstance(x, ATOMIC_BASES) or is_own(kind):
                 self.look_at_atom(x, info)
                 continue
             key = (id(x), info.serial)
