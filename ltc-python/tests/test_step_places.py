@@ -2,10 +2,15 @@
 devices and has to say the same; it changes something after the step was captured."""
 
 import collections
+import contextlib
 import functools
+import io
 import math
 import operator
+import threading
 import types
+import typing
+import warnings
 
 import numpy
 import pytest
@@ -421,6 +426,81 @@ def default_factory(device, compile):
         return x * float(v)
 
     return play(compile(step), device, lambda: setattr(d, "default_factory", lambda: 5))
+
+
+@case
+def printed_by_c(device, compile):
+    told = io.StringIO()
+
+    def step(x):
+        list(map(print, ["hi"]))
+        return x * 2
+
+    with contextlib.redirect_stdout(told):
+        play(compile(step), device)
+    return told.getvalue()
+
+
+@case
+def lock(device, compile):
+    held = threading.Lock()
+    return play(compile(lambda x: x * 2 if held.locked() else x * 3), device, held.acquire)
+
+
+@case
+def protocol(device, compile):
+    @typing.runtime_checkable
+    class HasScale(typing.Protocol):
+        scale: float
+
+    owner = Shown(1)
+    step = compile(lambda x: x * 2 if isinstance(owner, HasScale) else x * 3)
+    return play(step, device, lambda: setattr(owner, "scale", 1.0))
+
+
+@case
+def type_hints(device, compile):
+    class Owner:
+        x: int = 2
+
+    step = compile(lambda x: x * len(typing.get_type_hints(Owner)))
+    return play(step, device, lambda: Owner.__annotations__.update(y=int))
+
+
+@case
+def subclasses(device, compile):
+    class Base:
+        pass
+
+    made = []
+    step = compile(lambda x: x * len(Base.__subclasses__()))
+    return play(step, device, lambda: made.append(type("Other", (Base,), {})))
+
+
+@case
+def setting_of_a_device(device, compile):
+    old = torch.get_autocast_dtype("cuda")
+    torch.set_autocast_dtype("cuda", torch.float16)
+    step = compile(lambda x: x * 2 if torch.get_autocast_dtype("cuda") is torch.bfloat16 else x * 3)
+    try:
+        return play(step, device, lambda: torch.set_autocast_dtype("cuda", torch.bfloat16))
+    finally:
+        torch.set_autocast_dtype("cuda", old)
+
+
+@case
+def warning(device, compile):
+    def step(x):
+        warnings.warn("careful", stacklevel=1)
+        return x * 2
+
+    step, told = compile(step), []
+    for _ in range(8):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            step(value(device))
+        told.append(sum("careful" in str(w.message) for w in seen))
+    return told
 
 
 @case

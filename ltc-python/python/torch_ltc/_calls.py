@@ -3,7 +3,9 @@ watched, and those that refuse the step. :class:`torch_ltc._survey.Survey` hands
 
 import abc
 import functools
+import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -43,6 +45,16 @@ def _is_setting(getter: Any) -> bool:
         return type(getter()) in (*PLAIN, torch.dtype, torch.device)
     except TypeError:
         return False
+
+
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+#: What takes locks and gives them back.
+_OWN_LOCKS = frozenset(("threading", "queue", "logging", "torch", "torch_ltc"))
+#: Settings of one kind of device each.
+_OF_A_DEVICE = {
+    getter: tuple(functools.partial(getter, kind) for kind in ("cpu", "cuda", "xpu", "mps", "ltc"))
+    for getter in (torch.get_autocast_dtype, torch.is_autocast_enabled)
+}
 
 
 class Calls:
@@ -108,6 +120,12 @@ class Calls:
             self.place("referent", abc.get_cache_token)
         elif module == "_thread" and name in ("get_ident", "get_native_id"):
             self.place("thread", function)
+        elif module == "_warnings" and name.startswith("warn"):
+            if not ahead:  # who only has it at hand mostly does not warn
+                self._warns(frame)
+        elif function in _OF_A_DEVICE:
+            for getter in _OF_A_DEVICE[function]:
+                self.place("referent", getter)
         elif module == "gc" and name in OF_THE_COLLECTOR:
             pass
         elif module == "_weakref" and name == "proxy":
@@ -124,6 +142,13 @@ class Calls:
         elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
 
+    def _warns(self, frame: types.FrameType) -> None:
+        """A warning is told: once, as long as nobody wants it otherwise."""
+        if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
+            self.refuse("it warns, and warnings are to be told each time", frame)
+        self.place("entry", vars(warnings), "filters", frame.f_code)
+        self.place("members", warnings.filters, None, frame.f_code)
+
     def _draws_nothing(self, generator: Any) -> bool:
         """Whether the CPU's generator is where it was when the step began, so that going back there changes nothing
         (``torch.random.fork_rng``); it has to be there in the end, too."""
@@ -133,7 +158,11 @@ class Calls:
 
     def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str, leave: Callable[..., None]) -> None:
         kind = type(owner)
-        if isinstance(owner, type):
+        if kind in _LOCKS and name in ("acquire", "locked"):
+            # Whether somebody has it is no place; a `with` asks nobody and leaves it as it was.
+            if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
+                self.refuse(f"it asks for a lock by {name}()", frame)
+        elif isinstance(owner, type):
             # A class's own constructor and class methods: of classes that hold nothing hidden.
             if name in CLASS_METHODS:
                 return

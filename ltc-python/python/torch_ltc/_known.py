@@ -64,9 +64,7 @@ IMPURE_TORCH = frozenset(
     """manual_seed seed initial_seed set_state set_offset _set_default_tensor_type _set_default_dtype
     set_num_threads""".split()
 )
-CLASS_METHODS = frozenset(
-    "__new__ fromkeys fromhex mro __prepare__ __subclasses__ __subclasscheck__ __instancecheck__".split()
-)
+CLASS_METHODS = frozenset("__new__ fromkeys fromhex mro __prepare__ __subclasscheck__ __instancecheck__".split())
 #: What asks which devices there are, by the driver or the environment: the answer is the same while a process runs.
 OF_THE_MACHINE = frozenset(
     f.__code__

@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import sys
 import types
+import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -111,11 +112,34 @@ def _kinds_of_nodes(survey: "Survey", frame: types.FrameType) -> None:
     survey.place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
 
 
+def _protocol(survey: "Survey", frame: types.FrameType) -> None:
+    """``isinstance`` with a protocol: whether an object has the attributes that the protocol names."""
+    protocol, x = frame.f_locals["cls"], frame.f_locals["instance"]
+    names = frozenset(
+        name for base in protocol.__mro__ for name in (*vars(base), *vars(base).get("__annotations__", ()))
+    )
+    caller = frame.f_back or frame
+    info = code_of(caller.f_code, caller.f_globals)
+    survey.look(x, info.naming(names), caller)
+    survey.look(protocol, info.naming(names), caller)
+
+
+def _type_hints(survey: "Survey", frame: types.FrameType) -> None:
+    """``typing.get_type_hints``: the annotations of a class and its bases, or of what else has some."""
+    x = frame.f_locals["obj"]
+    for holder in x.__mro__ if isinstance(x, type) else (x,):
+        annotations = getattr(holder, "__annotations__", None)
+        if type(annotations) is dict:
+            survey.place("dict", annotations, None, frame.f_code)
+
+
 #: Functions that are quiet and read something nevertheless.
 QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
     logging.Logger.isEnabledFor.__code__: _level,
     logging.Logger.getEffectiveLevel.__code__: _level,
     _pytree._get_node_type.__code__: _kinds_of_nodes,
+    vars(type(typing.Protocol))["__instancecheck__"].__code__: _protocol,
+    typing.get_type_hints.__code__: _type_hints,
 }
 
 #: The functions of which the whole is known.

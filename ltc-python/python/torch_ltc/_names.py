@@ -95,6 +95,18 @@ class Code(NamedTuple):
     #: Whether it may ask whether a value's class is that of floats.
     asks_classes: bool
     serial: int
+    #: Where it returns or yields: what leaves it elsewhere is an exception.
+    ends: frozenset[int]
+
+    @property
+    def by_super(self) -> bool:
+        """Whether it asks what the bases of a class have."""
+        return "super" in self.globals
+
+    def lacking(self) -> "Code":
+        """The same, of which any attribute may be missing: it was left by an exception, which somebody minds."""
+        serial = _naming.setdefault((self.serial, _LACKING), _FIRST_NAMING + len(_naming))
+        return self._replace(may_lack=self.attributes, serial=serial)
 
     def opening(self) -> "Code":
         """The same, of an object all of whose attributes it may read."""
@@ -108,12 +120,19 @@ class Code(NamedTuple):
     def naming(self, names: frozenset[str]) -> "Code":
         """The same, which reads attributes of these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
-        return self._replace(attributes=self.attributes | names, values=self.values | names, serial=serial)
+        return self._replace(
+            attributes=self.attributes | names,
+            may_lack=self.may_lack | names,
+            values=self.values | names,
+            serial=serial,
+        )
 
 
 #: Serial numbers of code that reads more names than its own, or only its own.
 _naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
+#: No name of an attribute.
+_LACKING = frozenset(("()",))
 _codes: dict[types.CodeType, Code] = {}
 
 
@@ -135,7 +154,10 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         values: set[str] = set()
         remainder = of_float = computes = False
         before = ""
+        ends: set[int] = set()
         for step in dis.get_instructions(code):
+            if step.opname.startswith(("RETURN_", "YIELD_")):
+                ends.add(step.offset)
             if step.opname in _DEREFERENCED:
                 attributes.add(step.argval)
                 of_float = of_float or before == "float"
@@ -190,6 +212,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             and ("type" in names or "__class__" in attributes)
             and (scope.get("__name__") or "").partition(".")[0] != "torch",
             len(_codes),
+            frozenset(ends),
         )
     return known
 

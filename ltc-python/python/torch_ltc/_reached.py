@@ -8,7 +8,7 @@ import operator
 import threading
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, cast
@@ -46,6 +46,17 @@ _OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: Members of a container that are looked at; more refuse the step.
 _MANY = 100_000
+#: What a function and a class have besides what programs give them.
+_PARTS_OF_FUNCTIONS: dict[str, Any] = {
+    name: part
+    for name, part in vars(types.FunctionType).items()
+    if hasattr(type(part), "__set__") and name not in ("__dict__", "__builtins__", "__code__")
+}
+_PARTS_OF_CLASSES: dict[str, Any] = {
+    name: vars(type)[name] for name in ("__name__", "__qualname__", "__bases__", "__base__", "__mro__")
+}
+#: Functions that no Python code is behind.
+_OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
 ATOMIC_BASES = (torch.Size, types.GenericAlias)
 
 
@@ -64,6 +75,7 @@ class Reached(Calls):
         #: Whether it calls scripted functions, whose operators nobody sees.
         self.is_scripted = False
         self._class_values: dict[tuple[type, int], list[Any]] = {}
+        self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
     def is_older(self, x: Any) -> bool:
@@ -85,6 +97,10 @@ class Reached(Calls):
             if old and not ("__name__" in x and "__builtins__" in x):
                 self.place("dict", x, None, code)
             inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
+            if isinstance(x, defaultdict):
+                inside.append(x.default_factory)
+                if old:
+                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
@@ -107,7 +123,7 @@ class Reached(Calls):
         if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
             return self._of_c(x, kind, frame)
         if isinstance(x, types.ModuleType):
-            return self._attributes(x.__dict__, info, code, True)
+            return self._module(x, kind, info, code)
         if isinstance(x, type):
             if x.__module__ in ("decimal", "_decimal"):
                 self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
@@ -142,11 +158,7 @@ class Reached(Calls):
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
         if kind is functools._lru_cache_wrapper:
-            # What it keeps, its results among that; functions that are called for others run, and so are seen.
-            for kept in gc.get_referents(x) if old else ():
-                if type(kept) is dict and kept is not x.__dict__:
-                    self.place("kept", kept, None, code)
-            return ()
+            return self._results(x, code) if old else ()
         if kind is operator.attrgetter:
             names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
             for value in frame.f_locals.values():
@@ -198,6 +210,27 @@ class Reached(Calls):
             self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
         return len(x) <= _MANY
 
+    def _module(self, x: types.ModuleType, kind: type, info: Code, code: types.CodeType) -> Iterable[Any]:
+        self.place("class", x, None, code)
+        if "__getattr__" in x.__dict__:
+            # It answers for what the module lacks.
+            self.place("entry", x.__dict__, "__getattr__", code)
+            info = info.lacking()
+        if kind is types.ModuleType:
+            return self._attributes(x.__dict__, info, code, True)
+        return [*self._attributes(x.__dict__, info, code, True, kind), *self._class_attributes(kind, info, code)]
+
+    def _results(self, x: Any, code: types.CodeType) -> Iterable[Any]:
+        """What a function's cache keeps, its results among that, which others may change; functions that are called for
+        other arguments run, and so are seen."""
+        found = gc.get_referents(x)
+        for kept in found:
+            if type(kept) is dict and kept is not x.__dict__:
+                self.place("kept", kept, None, code)
+                found = [*found, *kept.values()]
+        mutable = [y for y in found if gc.is_tracked(y) and y is not x.__dict__ and not isinstance(y, _OF_MODULES)]
+        return [y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y)))]
+
     def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
         if old:
             self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
@@ -207,9 +240,15 @@ class Reached(Calls):
         if kind.__name__ == "ndarray" and old:
             if x.nbytes > 1 << 16 or x.dtype.hasobject:
                 self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
+            elif "flags" in frame.f_code.co_names:
+                self.refuse("it asks for the flags of a numpy array", frame)
             else:
                 self.place("bytes", x, None, frame.f_code)
-        elif kind.__name__ not in ("ndarray", "ufunc", "dtype") and not hasattr(x, "itemsize"):
+                for part in ("shape", "strides", "dtype"):
+                    self.place("slot", x, vars(kind)[part], frame.f_code)
+        elif kind.__name__ in ("ndarray", "ufunc", "dtype"):
+            return ()
+        elif not hasattr(x, "itemsize") or hasattr(x, "__setitem__"):  # matrices, records
             return self._hidden(x, old, frame)
         return ()
 
@@ -237,6 +276,8 @@ class Reached(Calls):
         return (x.func, x.args, x.keywords)
 
     def _tensor(self, x: torch.Tensor, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+        if kind is torch.Tensor:
+            self._class_attributes(kind, info, code)
         if not old:
             return ()
         if "grad" in info.attributes:
@@ -254,7 +295,26 @@ class Reached(Calls):
     def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if old:
             self.place("function", x)
-        return self._attributes(x.__dict__, info, code, old) if x.__dict__ else ()
+        found: list[Any] = []
+        for name in info.attributes & _PARTS_OF_FUNCTIONS.keys():
+            if old:
+                self.place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
+            part = getattr(x, name)
+            if name == "__globals__":
+                self.place("dict", part, None, code)
+                found += [y for y in part.values() if not isinstance(y, _OF_MODULES)]
+            else:
+                found.append(part)
+        return [*found, *self._added(x, info, code, old)]
+
+    def _added(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> list[Any]:
+        """The attributes that programs gave a function."""
+        space = x.__dict__
+        if info.all_attributes and space:
+            if old:
+                self.place("dict", space, None, code)
+            return list(space.values())
+        return self._attributes(space, info, code, old) if space or info.may_lack else []
 
     def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         found: list[Any] = []
@@ -292,10 +352,11 @@ class Reached(Calls):
                 found.append(modules["_orig_mod"])
         for name in info.attributes:
             slot = self._lookup(kind, name)
-            if type(slot) is types.MemberDescriptorType and hasattr(x, name):
+            if type(slot) is types.MemberDescriptorType:
                 if old:
                     self.place("slot", x, slot, code)
-                found.append(getattr(x, name))
+                if hasattr(x, name):
+                    found.append(getattr(x, name))
         return [*found, *on_class]
 
     def _attributes(
@@ -338,12 +399,53 @@ class Reached(Calls):
             self._class_values[key] = self._look_at_class(kind, info, code)
         return self._class_values[key]
 
+    def _special(self, kind: type, code: types.CodeType) -> list[Any]:
+        """What Python looks up on a class without being told to; functions written in C among that, which it calls
+        without telling."""
+        if kind not in self._specials:
+            self._specials[kind] = found = list[Any]()
+            for name in SPECIAL:
+                self.place("lookup", kind, name, code)
+                value = self._lookup(kind, name)
+                value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+                if type(value) in _OF_C and name not in ("__new__", "__class_getitem__"):
+                    found.append(value)
+        return list(self._specials[kind])
+
+    def _of_bases(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+        """What ``super()`` may find, whichever class it starts behind."""
+        found = []
+        for base in kind.__mro__[1:]:
+            if base.__flags__ & 1 << 9:
+                for name in info.attributes:
+                    self.place("lookup", base, name, code)
+                found += [vars(base)[n] for n in info.attributes if n in vars(base)]
+        return [x for x in found if not hasattr(type(x), "__get__")]
+
+    def _of_method(self, x: types.FunctionType, info: Code, code: types.CodeType) -> list[Any]:
+        """What code may read of a function that it takes from a class, besides calling it."""
+        if not info.attributes.isdisjoint(_PARTS_OF_FUNCTIONS):
+            return [x]
+        return self._added(x, info, code, self.is_older(x))
+
+    def _of_property(self, x: property, name: str) -> list[Any]:
+        """The functions written in C behind a property."""
+        found = []
+        for function in (x.fget, x.fset, x.fdel):
+            if type(function) in (operator.attrgetter, operator.methodcaller, functools.partial):
+                self.refuse(f"it uses {name}, which reads what nothing tells of")
+            elif type(function) in _OF_C:
+                found.append(function)
+        return found
+
     def _look_at_class(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
         if not kind.__flags__ & 1 << 9:  # classes written in C do not change
             return []
-        found = []
-        for name in SPECIAL:
-            self.place("lookup", kind, name, code)
+        found = self._special(kind, code)
+        for name in info.attributes & _PARTS_OF_CLASSES.keys():
+            self.place("slot", kind, _PARTS_OF_CLASSES[name], code)
+        if info.by_super:
+            found += self._of_bases(kind, info, code)
         all_of_it = info.all_attributes
         of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
         names = {name for base in of_python for name in vars(base) if not name.startswith(("__", "_abc_"))}
@@ -352,6 +454,10 @@ class Reached(Calls):
             if all_of_it or name in info.may_lack or self._is_asked(kind, name):
                 self.place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
-            if value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_called(value, name, info):
+            if isinstance(value, types.FunctionType):
+                found += self._of_method(value, info, code)
+            elif type(value) is property:
+                found += self._of_property(value, f"{kind.__qualname__}.{name}")
+            elif value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_called(value, name, info):
                 found.append(value)
         return found

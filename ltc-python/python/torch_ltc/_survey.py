@@ -229,11 +229,20 @@ class Survey(Reached):
         if not info.quiet and frame.f_code not in MODELS:
             self._look_at_locals(frame, info)
             self.look(result, info, frame)
+            if result is None and frame.f_lasti not in info.ends:
+                self._fails(frame, info.lacking())
         caller = frame.f_back
         if caller is not None and type(result) not in ATOMS:
             outer = code_of(caller.f_code, caller.f_globals)
             if not outer.quiet:
                 self.look(result, outer, caller)
+
+    def _fails(self, frame: types.FrameType, info: Code) -> None:
+        """A function is left by an exception: it may have lacked any attribute that it names."""
+        self._look_at_locals(frame, info)
+        for name in info.globals:
+            if name in frame.f_globals:
+                self.look(frame.f_globals[name], info.closing(), frame)
 
     # ---- what is reached ----
 
@@ -248,6 +257,9 @@ class Survey(Reached):
                     self.look(scope[name], info.closing(), frame, f"the global {name}")
             else:
                 self.place("entry", builtins, name, frame.f_code)
+                found = builtins.get(name)
+                if type(found) is types.BuiltinFunctionType and not is_only_called(found, name, info):
+                    self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
             if module is not None:
