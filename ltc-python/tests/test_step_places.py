@@ -504,6 +504,23 @@ def warning(device, compile):
 
 
 @case
+def container_that_is_held(device, compile):
+    world, held = types.SimpleNamespace(outs=[]), []
+
+    def step(x):
+        world.outs = [1, 2]
+        return x + 1
+
+    step = compile(step)
+    for i in range(10):
+        step(value(device))
+        if i >= 6:
+            held.append(world.outs)
+    held[0].append("mine")
+    return held
+
+
+@case
 def name_of_a_class(device, compile):
     owner = type("A", (), {})()
     step = compile(lambda x: x * 2 if type(owner).__name__ == "A" else x * 3)
@@ -515,7 +532,7 @@ def class_of_tensors(device, compile):
     old = torch.Tensor.mul
     try:
         step = compile(lambda x: x.mul(2))
-        return play(step, device, lambda: setattr(torch.Tensor, "mul", lambda s, o: old(s, o) + 100))
+        return play(step, device, lambda: setattr(torch.Tensor, "mul", lambda s, o: s + o + 100))
     finally:
         torch.Tensor.mul = old
 

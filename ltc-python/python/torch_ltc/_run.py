@@ -158,7 +158,7 @@ _NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.Built
 #: What always holds the same.
 _FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
 #: Containers of which steps may make new ones each time.
-_RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
+RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
 def _spent(x: torch.Tensor) -> str:
@@ -258,7 +258,7 @@ class Run:
         if before is not None:
             before.watch.refresh()
         for place in self._making[0].reads.places if self._making else ():
-            if place.kind == "entry" and type(place.holder.get(place.name)) in _RENEWED:
+            if place.kind == "entry" and type(place.holder.get(place.name)) in RENEWED:
                 self._old[id(place.holder), place.name] = place.holder[place.name]
         leaves = list({id(t): t for t in leaves}.values())
         had = [(t, t.grad) for t in leaves]
@@ -538,7 +538,7 @@ class Run:
         known, gone = {}, set()
         for place in changes:
             key = (id(place.holder), place.name)
-            if place.kind == "entry" and key in self._old and type(place.holder.get(place.name)) in _RENEWED:
+            if place.kind == "entry" and key in self._old and type(place.holder.get(place.name)) in RENEWED:
                 if self._is_held(key):
                     return [place]
                 known[key] = (place.holder, place.name)

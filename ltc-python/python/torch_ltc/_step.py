@@ -1,6 +1,7 @@
 """``torch_ltc.compile``: a step captured once and replayed without recording."""
 
 import functools
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -12,7 +13,7 @@ from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing
 from torch_ltc._history import INTERRUPTED
 from torch_ltc._masks import Masks
-from torch_ltc._run import Call, Making, Reads, Record, Run
+from torch_ltc._run import RENEWED, Call, Making, Reads, Record, Run
 
 #: Captures that may differ from the one before until calls like these are left alone.
 #: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
@@ -148,12 +149,23 @@ class CompiledStep(Generic[_P, _R]):
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
                 return self._compared(key, call)
+        if self._renewed and self._is_held():
+            return self._record("the program holds a container that the step puts another one in place of", call)
         hit = self._replays.replay(inputs, key)
         if hit is None:
             return self._miss(key, call)
         record, results = hit
         only: Any = results[0] if record.only else record.unflatten(inputs, results)
         return only
+
+    def _is_held(self) -> bool:
+        """Whether somebody else holds a container that the step renews, and that a replay would leave there."""
+        for holder, name in self._renewed.values():
+            found = holder.get(name)
+            # The place itself holds it, this function, and the call.
+            if isinstance(found, RENEWED) and sys.getrefcount(found) > 3:
+                return True
+        return False
 
     def _key_among_known(self, key: str, objects: Sequence[Any]) -> str:
         """The key of arguments among which there are objects that the captures of this step know."""
