@@ -411,19 +411,6 @@ def test_a_closure_over_a_tensor_with_history_is_recorded():
     assert call.counts[0] == 0 and "made outside" in call.refusal
 
 
-def test_differentiating_twice_is_an_error_in_words():
-    layer = nn.Linear(3, 1).to("ltc")
-    call = torch_ltc.compile(layer)
-    for _ in range(5):
-        x = torch.ones(2, 3, device="ltc", requires_grad=True)
-        (g,) = torch.autograd.grad(call(x).square().sum(), x, create_graph=True)
-    assert call.counts[0] == 2
-    if _step._CHECK_EVERY:
-        return g.sum().backward()  # a recorded call
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        g.sum().backward()
-
-
 def test_freezing_and_replaced_layers_are_seen():
     def make(world):
         net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))

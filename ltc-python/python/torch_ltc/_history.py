@@ -2,8 +2,9 @@
 
 While such a step is captured, hooks of saved tensors put numbered boxes into autograd's nodes instead of tensors
 (:class:`Saving`), and what the boxes held becomes part of what the captured program returns. Each replay gives its
-results a history of one node (:class:`_Back`), which keeps what that replay saved. Going back runs the captured nodes
-with these tensors in their boxes, or, from the third time on, a replay of what they did.
+results a history of one node (:class:`_Back`) for each :mod:`segment <torch_ltc._segments>` of the captured one, which
+keeps what that replay saved. Going back runs the captured nodes with these tensors in their boxes, or, from the third
+time on, a replay of what they did.
 """
 
 import os
@@ -12,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from torch_ltc import _ltc
 from torch_ltc._runtime import is_dense
+from torch_ltc._segments import Segment, segments
 
 #: Held by the thread that captures.
 alone = threading.Lock()
@@ -30,8 +31,37 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 #: Why a way back is not proven yet.
 INTERRUPTED = "other threads send programs to run"
+#: Why calls are recorded whose gradients are differentiated again.
+TWICE = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
+_ONCE = (
+    "gradients of gradients do not flow through a call that torch_ltc.compile replayed. Calls like it are recorded from "
+    "here on, and gradients of gradients flow through these: take them (create_graph=True) from the first call on, or "
+    "call what was compiled itself (of a module: compiled._orig_mod)"
+)
 #: Captures of one way back that may differ from the one before until it is recorded each time.
 _MAX_ATTEMPTS = 4
+
+
+class Twice:
+    """Whether gradients of gradients are taken of a kind of calls, which are recorded then."""
+
+    def __init__(self) -> None:
+        #: Watched by replays.
+        self.place = {"found": False}
+
+    @property
+    def found(self) -> bool:
+        """Whether somebody took some."""
+        return self.place["found"]
+
+    def note(self) -> None:
+        """Somebody goes back in a way that can be differentiated."""
+        self.place["found"] = True
+
+    def __call__(self, _: Any) -> None:
+        """A hook of nodes of a call that was recorded."""
+        if torch.is_grad_enabled():
+            self.note()
 
 
 class _Box:
@@ -72,8 +102,9 @@ class _Hooks:
     def __init__(self) -> None:
         self.boxes: list[_Box] = []
         self.obstacle = ""
-        #: While nodes run for a replay: what is in the boxes.
-        self.saved: list[torch.Tensor] | None = None
+        #: While nodes run for a replay: what is in the boxes, and which of them were asked for.
+        self.saved: Sequence[torch.Tensor | None] | None = None
+        self.used: set[int] = set()
 
     def pack(self, x: torch.Tensor) -> _Box:
         """A box with this in it."""
@@ -86,7 +117,11 @@ class _Hooks:
     def unpack(self, box: _Box) -> torch.Tensor:
         """What is in a box."""
         if self.saved is not None:
-            return self.saved[box.place]
+            self.used.add(box.place)
+            held = self.saved[box.place]
+            if held is None:
+                raise RuntimeError("torch_ltc.compile: going back through a replay takes what it did not save")
+            return held
         x: torch.Tensor = box.tensor
         if x._version != box.version:
             # Eager checks this where there are no hooks.
@@ -107,6 +142,8 @@ class Saving:
         self._hooks = _Hooks()
         self._active = torch.autograd.graph.saved_tensors_hooks(self._hooks.pack, self._hooks.unpack)
         self._boxes: list[_Box] = []
+        #: Who has nodes run for a replay holds it.
+        self.lock = threading.RLock()
 
     def __enter__(self) -> Self:
         self._history = _ltc.History(self._given)
@@ -151,26 +188,30 @@ class Saving:
             reached = self._history.take([results[i] for i in flow])
         except RuntimeError as e:
             return str(e)
+        parts = segments([results[i] for i in flow], self._given)
+        if isinstance(parts, str):
+            return parts
         position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
         place = lambda t: _Source("input", position[id(t)]) if id(t) in position else _Source("own", 0, t)
         saved: dict[int, int] = {}
         sources: list[_Source] = []
-        checked: dict[_Source, None] = {}
+        checked: dict[int, _Source] = {}
         for box in self._boxes:
             x = box.tensor
             if id(x) not in saved:
-                saved[id(x)] = len(sources)
+                at = saved[id(x)] = len(sources)
                 if id(x) in position or older(x):
                     sources.append(place(x))
                 else:
                     # Writes to what it shares memory with count.
                     if _storage(x) in memory:
-                        checked[memory[_storage(x)]] = None
+                        checked[at] = memory[_storage(x)]
                     sources.append(_Source("result", len(results)))
                     results.append(x)
             box.place = saved[id(x)]
-        differentiated = [place(t) for t in self._given]
-        return Way(self, flow, sources, [*checked], differentiated, [i for i, found in enumerate(reached) if found])
+        given = [place(t) for t in self._given]
+        whole = [i for i, found in enumerate(reached) if found] if len(parts) == 1 else None
+        return Way(self, [_Part(self, part, flow, sources, checked, given, whole) for part in parts])
 
     def detach(self, keep: bool) -> None:
         """The nodes lead to nothing outside; or, not to be kept, they do again."""
@@ -186,69 +227,114 @@ class Saving:
         self._history.let_go()
         self._given = []
 
-    def go_back(self, grads: Sequence[Any], saved: list[torch.Tensor]) -> list[Any]:
-        """Runs the nodes with these tensors in their boxes."""
-        outer, self._hooks.saved = self._hooks.saved, saved
+    def go_back(
+        self, segment: Segment | None, grads: Sequence[Any], saved: Sequence[torch.Tensor | None]
+    ) -> tuple[list[Any], set[int]]:
+        """Runs the nodes of a segment, or all of them, with these tensors in their boxes; and says which they took."""
+        hooks = self._hooks
+        outer, hooks.saved, hooks.used = (hooks.saved, hooks.used), saved, set()
         try:
-            return self._history.run([*grads])
+            return self._history.run([*grads]) if segment is None else segment.run(grads), hooks.used
         finally:
-            self._hooks.saved = outer
+            hooks.saved, hooks.used = outer
 
 
 class Way:
     """The way back through replays of one capture."""
 
+    def __init__(self, saving: Saving, parts: "list[_Part]") -> None:
+        self._saving, self._parts = saving, parts
+
+    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
+        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From
+        there on the nodes are this way's, and what was captured has no history of its own."""
+        self._saving.detach(keep=True)
+        why = next((why for part in self._parts if (why := part.prove(inputs, results, twice))), "")
+        if why:
+            self._saving.detach(keep=False)
+        else:
+            self._saving.let_go()
+        return why
+
+    def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Gives the results of a replay their history."""
+        results = results[:]
+        for part in self._parts:
+            part.wrap(inputs, results)
+        return results
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """``(replayed, recorded)`` ways back so far."""
+        counts = [part.counts for part in self._parts]
+        return sum(c[0] for c in counts), sum(c[1] for c in counts)
+
+
+class _Part:
+    """The way back through one segment."""
+
     def __init__(
         self,
         saving: Saving,
+        segment: Segment,
         flow: list[int],
-        saved: list[_Source],
-        checked: list[_Source],
+        sources: list[_Source],
+        checked: dict[int, _Source],
         given: list[_Source],
-        reached: list[int],
+        whole: list[int] | None,
     ) -> None:
-        self._saving, self._flow, self._saved, self._checked = saving, flow, saved, checked
-        self._reached = reached
-        self._leads_to = [given[i] for i in reached]
+        self._saving, self._sources, self._shared = saving, sources, checked
+        #: All of the history is one, which what was given is by position in; or a part of it.
+        self._segment = segment if whole is None else None
+        self._flow = [flow[i] for i in segment.roots]
+        inner = [_Source("result", flow[i]) for i in segment.results]
+        self._leads_to = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
+        self._reached = whole if whole is not None else list(range(len(self._leads_to)))
+        #: Which of the sources it takes; and what is looked at for writes besides.
+        self._used: list[int] = []
+        self._saved: list[_Source] = []
+        self._checked: list[_Source] = []
+        self._twice = Twice()
         self._replays = _ltc.Replays()
-        self._lock = threading.RLock()
+        self._lock = saving.lock
         #: By kind of call: the capture that another one may confirm, and how many there were.
         self._making: dict[int, tuple[int, int]] = {}
         self._recorded = 0
 
-    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> str:
-        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From
-        there on the nodes are this way's, and what was captured has no history of its own."""
-        saved = [s.find(inputs, results) for s in self._saved]
+    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
+        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing."""
+        saved = [s.find(inputs, results) for s in self._sources]
         seeds = [torch.zeros_like(results[i]) for i in self._flow]
         taken = (*seeds, *saved)
         self._replays.begin(taken)
-        self._saving.detach(keep=True)
         try:
-            found = [g for g in self._saving.go_back(seeds, saved) if g is not None]
+            all_found, used = self._saving.go_back(self._segment, seeds, saved)
+            found = [g for g in all_found if g is not None]
             step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
         except RuntimeError as e:
             self._replays.abort()
-            step, why = 0, f"going back through it fails: {e}"
+            return f"going back through it fails: {e}"
         if step and not self._replays.is_closed(step):
             why = "going back through it reads a tensor that autograd does not save"
         self._replays.forget(step)
-        if why or not step:
-            self._saving.detach(keep=False)
-        else:
-            self._saving.let_go()
+        # What nodes saved that no result leads to is nobody's.
+        self._twice, self._used = twice, sorted(used)
+        self._saved = [self._sources[at] for at in self._used]
+        self._checked = [*{self._shared[at]: None for at in self._used if at in self._shared}]
         return why or ("" if step else INTERRUPTED)
 
-    def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Gives the results of a replay their history."""
+    def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> None:
+        """Gives its results their history."""
         outputs = [results[i] for i in self._flow]
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
         out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._leads_to])
-        results = results[:]
         for i, x in zip(self._flow, out):
             results[i] = x
-        return results
+
+    def note_twice(self) -> None:
+        """Somebody goes back in a way that can be differentiated."""
+        self._twice.note()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -283,7 +369,10 @@ class Way:
             try:
                 if captures:
                     self._replays.begin(taken)
-                all_found = self._saving.go_back(grads, saved)
+                boxes: list[torch.Tensor | None] = [None] * len(self._sources)
+                for at, x in zip(self._used, saved):
+                    boxes[at] = x
+                all_found, _ = self._saving.go_back(self._segment, grads, boxes)
                 found = [all_found[i] for i in self._reached]
                 places = [i for i, x in enumerate(found) if x is not None]
                 for i, x in zip(places, _apart([found[i] for i in places], taken)):
@@ -327,19 +416,46 @@ def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
     return apart
 
 
+class _Once(torch.autograd.Function):
+    """The history of a replay's gradients, where they are made to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, grads: list[torch.Tensor], _: torch.Tensor) -> Any:
+        """These, with a history."""
+        return tuple(grads)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        """There is none."""
+        raise RuntimeError(_ONCE)
+
+
+def _differentiated(found: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Gradients whose history is an error."""
+    places = [i for i, x in enumerate(found) if x is not None]
+    anchor = torch.ones((), device="cpu", requires_grad=True)
+    for i, x in zip(places, _Once.apply([found[i] for i in places], anchor) if places else ()):
+        found[i] = x
+    return found
+
+
 class _Back(torch.autograd.Function):
     """The history of a replay's results."""
 
     @staticmethod
-    def forward(ctx: Any, way: Way, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
+    def forward(ctx: Any, part: _Part, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
         """Keeps what going back takes."""
-        ctx.way = way
+        ctx.part = part
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*saved)
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
         """Goes back."""
-        return (None, None, None, *ctx.way.go(grads, [*ctx.saved_tensors]))
+        with torch.no_grad():
+            found = ctx.part.go(grads, [*ctx.saved_tensors])
+        if torch.is_grad_enabled():
+            ctx.part.note_twice()
+            found = _differentiated(found)
+        return (None, None, None, *found)

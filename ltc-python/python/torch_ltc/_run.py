@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from torch_ltc import _ltc
 from torch_ltc._arguments import TENSORS, Arguments
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Way
+from torch_ltc._history import Saving, Twice, Way
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
@@ -87,8 +87,10 @@ class Making:
 class Reads:
     """What a survey found, watched."""
 
-    def __init__(self, survey: Survey, free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]]) -> None:
+    def __init__(self, survey: Survey, free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]], twice: Twice) -> None:
         places, tensors = survey.places()
+        self.twice = twice
+        places.append(Place("entry", twice.place, "found", None))
         self.places: list[Place] = places
         for holder, name in _rates(places):
             free.setdefault((id(holder), name), (holder, name))
@@ -218,7 +220,11 @@ class Run:
         before: Reads | None,
         making: list[Making],
         saves: bool,
+        twice: Twice,
     ) -> None:
+        self._twice = twice
+        #: Where the history of results of this call ends.
+        self._last_nodes: list[Any] = []
         self._owner, self._call, self._before, self._making = step, call, before, making
         self._inputs = call.inputs
         #: The earlier capture that this one went the way of, if any.
@@ -355,7 +361,7 @@ class Run:
         owner = self._owner
         self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free]
         owner._free.update({(id(h), name): (h, name) for h, name in self._moved})
-        self.reads = Reads(survey, owner._free)
+        self.reads = Reads(survey, owner._free, self._twice)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
@@ -481,6 +487,7 @@ class Run:
         if recorder.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
+        self._last_nodes = [results[i].grad_fn for i in flow]
         if self._saving is None or self.reads is None or not self._saving.begins_at(self._begins(self.reads)):
             return ""
         way = self._saving.way(self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older)
@@ -494,10 +501,16 @@ class Run:
         nothing."""
         if self.way is None or self.record is None:
             return ""
-        why = self.way.prove(self._inputs, self._results)
+        why = self.way.prove(self._inputs, self._results, self._twice)
         if not why:
             self.record.lead_back(self.way)
         return why
+
+    def ask_for_gradients(self) -> None:
+        """Finds out whether gradients of gradients are taken of a call that stays recorded."""
+        for node in self._last_nodes:
+            node.register_prehook(self._twice)
+        self._last_nodes = []
 
     def again(self) -> Any:
         """What the step returned, as a replay returns it."""

@@ -11,7 +11,7 @@ import torch
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing
-from torch_ltc._history import INTERRUPTED
+from torch_ltc._history import INTERRUPTED, TWICE, Twice
 from torch_ltc._masks import Masks
 from torch_ltc._run import RENEWED, Call, Making, Reads, Record, Run
 
@@ -59,6 +59,7 @@ class _Class:
         self.reads: Reads | None = None
         #: Whether results have a history that gradients flow through.
         self.has_history = False
+        self.twice = Twice()
 
     def refuse(self, why: str) -> str:
         """Calls of this kind are recorded: for good, or while what the step does the first few times may be why."""
@@ -69,6 +70,9 @@ class _Class:
 
     def is_refused(self) -> bool:
         """Whether a call is to be recorded and nothing else."""
+        if self.twice.found:
+            self.refusal = TWICE
+            return True
         if self.refusal and self.pause:
             self.pause -= 1
             if not self.pause:
@@ -255,7 +259,7 @@ class CompiledStep(Generic[_P, _R]):
         if not found and kind.reads is not None:
             self._free_numbers(kind.reads)
         before = found[0].reads if found else kind.reads or self._reads
-        run = Run(self, call, before, found, kind.has_history)
+        run = Run(self, call, before, found, kind.has_history, kind.twice)
         out = run.call()
         kind.has_history = run.has_history
         kind.reads = self._reads = run.reads or before
@@ -263,6 +267,8 @@ class CompiledStep(Generic[_P, _R]):
             self._refusal = kind.refuse(run.obstacle)
         elif self._confirmed(number, kind, found, run):
             out = run.again() if run.way is not None else out
+        else:
+            run.ask_for_gradients()
         _ltc.mark_step(False)
         return out
 
@@ -338,8 +344,10 @@ class CompiledStep(Generic[_P, _R]):
         known = [next((r for r in self._ready_reads if r.watch is watch), None) for watch in watches]
         self._recorded += 1
         making = [Making(known[0], 0, None, 0)] if known[0] is not None else []
-        run = Run(self, call, known[0], making, records[0].has_way)
+        twice = known[0].twice if known[0] is not None else Twice()
+        run = Run(self, call, known[0], making, records[0].has_way, twice)
         out = run.call()
+        run.ask_for_gradients()
         _ltc.mark_step(False)
         if self._masks.missed:
             self._astray += 1

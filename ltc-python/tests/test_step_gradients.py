@@ -1,0 +1,213 @@
+"""What can be asked of the gradients that flow through compiled steps is what can be asked of the step itself."""
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+from torch_ltc import _step
+
+
+def both(run, **how):
+    """What a function of a device and of a way to compile says on both devices: the same; returns what was compiled."""
+    expected = run("cpu", lambda fn: fn, **how)
+    made = []
+    found = run("ltc", lambda fn: made.append(torch_ltc.compile(fn)) or made[-1], **how)
+    assert len(expected) == len(found)
+    for i, (a, b) in enumerate(zip(expected, found)):
+        if isinstance(a, torch.Tensor):
+            torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-6, msg=lambda m: f"{i}: {m}")
+        else:
+            assert a == b, (i, expected, found)
+    return made[0]
+
+
+def seen(*found):
+    """Copies of tensors, and what is no tensor."""
+    return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in found]
+
+
+def net(device, *layers):
+    torch.manual_seed(0)
+    return nn.Sequential(*layers or (nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))).to(device)
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_gradients_of_gradients_flow_through_recorded_calls(seeded):
+    def run(device, compile):
+        model = net(device)
+        call, out = compile(model), []
+        for i in range(7):
+            x = torch.linspace(0, 1 + i, 6, device=device).view(2, 3).requires_grad_()
+            model.zero_grad()
+            u = call(x)
+            (du,) = torch.autograd.grad(u if seeded else u.sum(), x, torch.ones_like(u) if seeded else None, None, True)
+            ((du + u).square().mean() + u.square().sum()).backward()
+            out += seen(du.requires_grad, du, x.grad, *[p.grad for p in model.parameters()])
+        return out
+
+    call = both(run)
+    assert call.counts[0] == 0 and "create_graph=True" in call.refusal, call.explain()
+
+
+def test_gradients_of_gradients_of_a_replay_are_an_error_and_flow_from_there_on():
+    model = net("ltc")
+    call = torch_ltc.compile(model)
+    x = torch.ones(2, 3, device="ltc").requires_grad_()
+    for _ in range(6):
+        call(x).sum().backward()
+    replayed = call.counts[0]
+    for i in range(6):
+        (g,) = torch.autograd.grad(call(x).sum(), x, create_graph=True)
+        assert g.requires_grad
+        if i == 0 and not _step._CHECK_EVERY:
+            with pytest.raises(RuntimeError, match="gradients of gradients do not flow through a call"):
+                g.sum().backward()
+        else:
+            model.zero_grad()
+            g.square().sum().backward()
+            assert model[0].weight.grad.abs().sum() > 0
+    assert call.counts[0] <= replayed + 1 and "create_graph=True" in call.refusal
+    # Calls of another kind are replayed.
+    for _ in range(5):
+        call(x.detach()).sum().backward()
+    assert call.counts[0] >= replayed + 2
+
+
+class Chain(nn.Module):
+    """Results that are computed from other results."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x):
+        h = self.a(x).tanh()
+        g = self.b(h).sigmoid() + h
+        return {"h": h, "g": g, "loss": self.c(g).square().mean(), "aside": (self.a(x) * 2).exp()}
+
+
+def uses_loss(model, call, x, out):
+    out["loss"].backward()
+
+
+def uses_all(model, call, x, out):
+    sum(y.sum() for y in out.values()).backward()
+
+
+def retains(model, call, x, out):
+    out["h"].retain_grad()
+    out["g"].retain_grad()
+    (out["loss"] + out["h"].sum()).backward()
+    return [out["h"].grad, out["g"].grad]
+
+
+def hooks(model, call, x, out):
+    log = []
+    out["h"].register_hook(lambda g: log.append(g.clone()) or g * 10)
+    out["g"].register_hook(lambda g: g + 1)
+    out["loss"].backward()
+    return log
+
+
+def asks(model, call, x, out):
+    grad = torch.autograd.grad
+    return [
+        *grad(out["loss"], [out["h"], out["g"], x], retain_graph=True),
+        *grad(out["g"], out["h"], torch.ones_like(out["g"]), retain_graph=True),
+        grad(out["aside"].sum(), out["h"], allow_unused=True)[0] is None,
+    ]
+
+
+def one_after_another(model, call, x, out):
+    out["loss"].backward()
+    out["aside"].sum().backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        out["h"].sum().backward()
+
+
+@pytest.mark.parametrize("use", [uses_loss, uses_all, retains, hooks, asks, one_after_another])
+def test_results_that_others_are_computed_from(use):
+    def run(device, compile):
+        torch.manual_seed(0)
+        model = Chain().to(device)
+        call, out = compile(model), []
+        for i in range(9):
+            model.zero_grad()
+            x = torch.linspace(-1, i, 6, device=device).view(2, 3).requires_grad_()
+            results = call(x)
+            found = use(model, call, x, results) or ()
+            out += seen(*found, x.grad, *[p.grad for p in model.parameters()], *results.values())
+        return out
+
+    call = both(run)
+    assert call.counts[0] == 6, call.explain()
+    assert call.way_counts[0] > 0 or _step._CHECK_EVERY
+
+
+def test_an_inner_result_that_is_written_over_is_an_error():
+    def run(device, compile):
+        torch.manual_seed(0)
+        model = Chain().to(device)
+        call, out = compile(model), []
+        for _ in range(6):
+            results = call(torch.ones(2, 3, device=device))
+            with torch.no_grad():
+                results["g"].mul_(2)
+            try:
+                results["loss"].backward()
+            except RuntimeError as e:
+                out.append("modified by an inplace operation" in str(e))
+        return out
+
+    assert both(run).counts[0] == 3
+
+
+def test_results_that_cannot_be_told_apart_are_recorded():
+    def run(device, compile):
+        x, w = torch.ones(3, device=device, requires_grad=True), torch.ones(3, device=device)
+        call, out = compile(lambda w: [h := (g := (x * w).exp()).sin(), h.cos() * g]), []
+        for _ in range(7):
+            x.grad = None
+            h, both = call(w)
+            h.retain_grad()
+            both.sum().backward()
+            out += seen(h.grad, x.grad)
+        return out
+
+    call = both(run)
+    assert call.counts[0] == 0 and "another result is computed from" in call.refusal
+
+
+def test_losses_of_their_own_are_gone_back_through_one_after_another():
+    def run(device, compile):
+        a, b = net(device), net(device)
+        call, out = compile(lambda x: (a(x).square().sum(), b(x).square().sum())), []
+        for i in range(8):
+            p, q = call(torch.full((2, 3), float(i), device=device))
+            p.backward()
+            q.backward()
+            out += seen(p, q, a[0].weight.grad, b[0].weight.grad)
+        return out
+
+    call = both(run)
+    assert call.counts[0] == 5 and (call.way_counts[0] >= 6 or _step._CHECK_EVERY), call.way_counts
+
+
+def test_what_no_result_takes_may_be_written_over():
+    def run(device, compile):
+        p, out = torch.ones(2, device=device, requires_grad=True), []
+
+        def step(x):
+            _ = (p * x).mean()
+            return p * 2
+
+        call = compile(step)
+        for _ in range(7):
+            x = torch.ones(2, device=device)
+            result = call(x)
+            x.add_(1)
+            result.sum().backward()
+            out += seen(p.grad)
+        return out
+
+    assert both(run).counts[0] == 4
