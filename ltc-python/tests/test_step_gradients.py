@@ -26,9 +26,9 @@ def seen(*found):
     return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in found]
 
 
-def net(device, *layers):
+def net(device):
     torch.manual_seed(0)
-    return nn.Sequential(*layers or (nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))).to(device)
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
 
 
 @pytest.mark.parametrize("seeded", [False, True])
@@ -211,3 +211,36 @@ def test_what_no_result_takes_may_be_written_over():
         return out
 
     assert both(run).counts[0] == 4
+
+
+TRANSFORMS = {
+    "jacrev": lambda call, x: torch.func.jacrev(call)(x),
+    "jvp": lambda call, x: torch.func.jvp(call, (x,), (x,))[1],
+    "vmap": lambda call, x: torch.func.vmap(call)(x),
+    "grad": lambda call, x: torch.func.grad(lambda y: call(y).sum())(x[0]),
+    "hessian": lambda call, x: torch.func.hessian(lambda y: call(y).sum())(x[0]),
+    "grads of each": lambda call, x: torch.func.vmap(torch.func.grad(lambda y: call(y).sum()))(x),
+    "vjp": lambda call, x: torch.func.vjp(call, x)[1](call(x))[0],
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_go_by_each_operator(name):
+    """A transform of a step that was replayed before, and a step that transforms."""
+
+    def around(device, compile):
+        model = net(device)
+        call, out, x = compile(model), [], torch.ones(2, 3, device=device)
+        for _ in range(6):
+            call(x), call(x[0])
+        for i in range(3):
+            out += seen(TRANSFORMS[name](call, x * i), call(x * i))
+        return out
+
+    def within(device, compile):
+        model = net(device)
+        step = compile(lambda x: TRANSFORMS[name](model, x).detach())
+        return [y for i in range(6) for y in seen(step(torch.ones(2, 3, device=device) * i))]
+
+    assert both(around).counts[0] > 6
+    both(within)

@@ -2,6 +2,7 @@
 watched, and those that refuse the step. :class:`torch_ltc._survey.Survey` hands them over as they are called."""
 
 import abc
+import ctypes
 import functools
 import threading
 import types
@@ -36,7 +37,9 @@ from torch_ltc._names import BY_NAME, PLAIN, Code, code_of, has_constant_name, n
 def state_of(generator: torch.Generator) -> bytes:
     """The state of a generator, to be compared."""
     with torch._C.DisableTorchFunction():
-        return generator.get_state().numpy().tobytes()
+        state = generator.get_state()
+        # No operator: transforms (torch.func) would wrap what it returns.
+        return ctypes.string_at(state.data_ptr(), state.nbytes)
 
 
 def _is_setting(getter: Any) -> bool:

@@ -23,6 +23,9 @@ _MAX_ATTEMPTS = 4
 _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
 _BUSY = "another thread was capturing a step"
+#: Why a call is recorded within which tensors stand for others: transforms go by each operator.
+_TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
+_transform_level = torch._C._functorch.maybe_current_level
 #: Calls until a refused step is looked at again, last pause first: the first few times a step may do what it does not
 #: do again (DDP arranges its buckets in the second).
 _PAUSES = (8, 2)
@@ -134,6 +137,8 @@ class CompiledStep(Generic[_P, _R]):
         if getattr(capturing, "now", False):
             self._is_part = True
             return self._fn(*args, **kwargs)
+        if _transform_level() is not None:
+            return self._record(_TRANSFORMED, Call(args, kwargs, (), None))
         inputs: tuple[Any, ...] = args
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
