@@ -471,6 +471,15 @@ def test_what_is_written_and_read_may_share_memory_where_it_may_on_the_cpu(name)
         assert left[0] == left[1]
 
 
+def test_lists_of_any_length_are_asked_whether_they_share_memory():
+    for d in ("cpu", "ltc"):
+        for k in (1, 12):
+            memory, others = ([torch.zeros(5, device=d) for _ in range(k)] for _ in range(2))
+            torch._foreach_add_([m[:4] for m in memory], [o[1:] for o in others])
+            with pytest.raises(RuntimeError, match="single memory location"):
+                torch._foreach_add_([m[:4] for m in memory], [o[1:] for o in (*others[1:], memory[-1])])
+
+
 @pytest.mark.parametrize("n", [1, 2])
 def test_views_of_negative_and_conjugate_views_share_their_memory(n):
     def run(d):

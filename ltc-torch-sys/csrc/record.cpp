@@ -253,6 +253,35 @@ struct Flattener {
     else f.elsewhere |= named.type() != kLazy || index != f.device;
   }
 
+  // Overlap between a written argument and another one is an error that the layouts alone do not show.
+  void sharing() {
+    const size_t n = f.operands.size();
+    if (n <= 16) {
+      for (size_t i = 1; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+          if (f.operands[i].slot == f.operands[j].slot) {
+            share(i, j);
+            break;
+          }
+      return;
+    }
+    // The first operand of each slot, by the slot's address: lists are long.
+    size_t mask = 63;
+    while (mask < 2 * n) mask = mask * 2 + 1;
+    c10::SmallVector<uint32_t, 256> first(mask + 1, 0);
+    for (size_t i = 0; i < n; i++) {
+      size_t at = ((uintptr_t)f.operands[i].slot >> 3) * 0x9E3779B97F4A7C15ull >> 32;
+      while (first[at &= mask] && f.operands[first[at] - 1].slot != f.operands[i].slot) at++;
+      if (first[at]) share(i, first[at] - 1);
+      else first[at] = i + 1;
+    }
+  }
+  void share(size_t i, size_t j) {
+    f.shapes.push_back(~(uint64_t)(i << 32 | j));
+    bool same = f.tensors[i] && f.tensors[j] && f.tensors[i]->is_same(*f.tensors[j]);
+    f.shapes.push_back((f.operands[i].offset - f.operands[j].offset) * 2 + same);
+  }
+
   // What can be said only of all arguments together.
   void finish() {
     if (f.device < 0) f.device = current_device();
@@ -260,16 +289,7 @@ struct Flattener {
                 V.device_count == 1 ? "is" : "are", " ", V.device_count, " ltc device", V.device_count == 1 ? "" : "s");
     if (o.implied_generator) generator(IValue());
     f.shapes.push_back(layout_ambient(place_of_device(f.device)));
-    // Overlap between a written argument and another one is an error that the layouts alone do not show.
-    if (f.writes && f.operands.size() > 1 && f.operands.size() <= 16)
-      for (size_t i = 1; i < f.operands.size(); i++)
-        for (size_t j = 0; j < i; j++)
-          if (f.operands[i].slot == f.operands[j].slot) {
-            f.shapes.push_back(~(uint64_t)(i * 16 + j));
-            bool same = f.tensors[i] && f.tensors[j] && f.tensors[i]->is_same(*f.tensors[j]);
-            f.shapes.push_back((f.operands[i].offset - f.operands[j].offset) * 2 + same);
-            break;
-          }
+    if (f.writes && f.operands.size() > 1) sharing();
   }
 };
 
