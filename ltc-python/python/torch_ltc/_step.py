@@ -454,7 +454,7 @@ class CompiledModule(torch.nn.Module):
         return name in ("_orig_mod", "__class__") or name in vars(self)
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the module is in training mode."""
         return self._orig_mod.training
 
