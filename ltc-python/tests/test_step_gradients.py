@@ -244,3 +244,136 @@ def test_transforms_go_by_each_operator(name):
 
     assert both(around).counts[0] > 6
     both(within)
+
+
+def test_hooks_after_accumulation_may_come_and_go():
+    def run(device, compile):
+        p, out = torch.ones(2, device=device, requires_grad=True), []
+
+        def step(x):
+            p.grad = None
+            (p * x).sum().backward()
+
+        call = compile(step)
+
+        def calls():
+            for _ in range(5):
+                call(torch.ones(2, device=device))
+            out.extend(seen(p.grad))
+
+        calls()
+        for factor in (2, 7):
+            handle = p.register_post_accumulate_grad_hook(lambda q: [q.grad.mul_(factor)] and None)
+            calls()
+            handle.remove()
+            calls()
+        return out
+
+    assert both(run).counts[0] > 5
+
+
+def adds(p, x):
+    (p * x).sum().backward()
+
+
+def zeroes_and_adds(p, x):
+    p.grad.zero_()
+    (p * x).sum().backward()
+
+
+@pytest.mark.parametrize("step", [adds, zeroes_and_adds])
+def test_writes_to_gradients_count(step):
+    def run(device, compile):
+        p, w = (torch.ones(2, device=device, requires_grad=True) for _ in "pw")
+        p.grad, out, x = torch.ones(2, device=device), [], torch.ones(2, device=device)
+        call = compile(lambda x: step(p, x))
+        for _ in range(8):
+            before, grad = p.grad._version, p.grad
+            y = (w * p.grad).sum()
+            call(x)
+            out += [p.grad is grad, p.grad._version - before, *seen(p.grad)]
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.backward()
+        return out
+
+    assert both(run).counts[0] == 5
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_gradients_that_are_returned_are_the_gradients(kept):
+    def run(device, compile):
+        p, out = torch.ones(2, device=device, requires_grad=True), []
+
+        def step(x):
+            if not kept:
+                p.grad = None
+            (p * x).sum().backward()
+            return p.grad, x * 2
+
+        call = compile(step)
+        for i in range(9):
+            if i == 6:
+                p.grad = torch.zeros(2, device=device)
+            g, _ = call(torch.full((2,), float(i), device=device))
+            out += [g is p.grad, *seen(g)]
+            g.mul_(2)
+            out += seen(p.grad)
+        return out
+
+    assert both(run).counts[0] >= 5
+
+
+class Holder:
+    def __init__(self):
+        self.names = ["a"]
+
+
+RETURNS = {
+    "an older list": (lambda holder, x, batch: (x * 2, holder.names), ""),
+    "an older list by itself": (lambda holder, x, batch: x.mul_(2) is None or holder.names, ""),
+    "its argument": (lambda holder, x, batch: (x * 2, batch), "a dict that it is given"),
+    "a list twice": (lambda holder, x, batch: [y := [x * 2], y], "in two places"),
+    "new lists": (lambda holder, x, batch: [[x * 2], {"k": [1.0]}], ""),
+}
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_containers_that_are_returned_are_the_same_ones(name):
+    fn, why = RETURNS[name]
+
+    def run(device, compile):
+        holder, out = Holder(), []
+        call = compile(lambda x, batch: fn(holder, x, batch))
+        for i in range(9):
+            batch = {"k": 1.0}
+            found = call(torch.full((2,), float(i), device=device), batch)
+            flat = [found, *found]
+            out.append([any(x is y for x in flat) for y in (holder.names, batch)])
+            out.append([[x is y for x in flat] for y in flat])
+            out.append([x for x in flat if isinstance(x, list) and x and isinstance(x[0], str)])
+            if i == 6:
+                holder.names.append("b")
+        return out
+
+    call = both(run)
+    assert why in call.refusal and bool(why) == (call.counts[0] == 0), call.explain()
+
+
+def test_views_that_are_returned_count_writes_with_what_they_show():
+    def run(device, compile):
+        state, out = torch.ones(3, device=device), []
+        call = compile(lambda x: (x[1:], state.detach(), x * 2))
+        for _ in range(6):
+            x, q = torch.ones(2, device=device), torch.ones(2, device=device, requires_grad=True)
+            view, same, _ = call(x)
+            y = (q * x).sum()
+            versions = x._version, state._version
+            view.mul_(2)
+            same.add_(1)
+            out += [x._version - versions[0], state._version - versions[1], view._is_view(), *seen(state)]
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.backward()
+        return out
+
+    call = both(run)
+    assert call.counts[0] == 0 and "a view of an input" in call.refusal

@@ -91,7 +91,8 @@ class _Source(NamedTuple):
         return inputs[self.position] if self.kind == "input" else results[self.position]
 
 
-def _storage(x: torch.Tensor) -> int:
+def storage_of(x: torch.Tensor) -> int:
+    """Which memory a tensor shows."""
     return int(x.untyped_storage()._cdata)
 
 
@@ -173,17 +174,18 @@ class Saving:
             return "it writes over a tensor that autograd saved"
         memory: dict[int, _Source] = {}
         for at, t in enumerate(results):
-            if memory.setdefault(_storage(t), _Source("result", at)).position != at and (at in flow or t.requires_grad):
+            first = memory.setdefault(storage_of(t), _Source("result", at)).position
+            if first != at and (at in flow or t.requires_grad):
                 return "it returns several views of one tensor with history"
         for t in watched:
             if is_dense(t):
-                known = memory.setdefault(_storage(t), _Source("own", 0, t))
+                known = memory.setdefault(storage_of(t), _Source("own", 0, t))
                 if known.kind == "result":
                     return "it returns a view of a tensor that is older than the step, with history"
         for i, t in enumerate(inputs):
-            if memory.get(_storage(t), _Source("own", 0)).kind == "result":
+            if memory.get(storage_of(t), _Source("own", 0)).kind == "result":
                 return "it returns a view of an input, with history"
-            memory[_storage(t)] = _Source("input", i)
+            memory[storage_of(t)] = _Source("input", i)
         try:
             reached = self._history.take([results[i] for i in flow])
         except RuntimeError as e:
@@ -204,8 +206,8 @@ class Saving:
                     sources.append(place(x))
                 else:
                     # Writes to what it shares memory with count.
-                    if _storage(x) in memory:
-                        checked[at] = memory[_storage(x)]
+                    if storage_of(x) in memory:
+                        checked[at] = memory[storage_of(x)]
                     sources.append(_Source("result", len(results)))
                     results.append(x)
             box.place = saved[id(x)]
@@ -404,13 +406,13 @@ class _Part:
 
 def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
     """Gradients that share memory with none of the others: whoever gets one may write to it."""
-    known = set(map(_storage, taken))
+    known = set(map(storage_of, taken))
     apart = []
     for x in found:
         if not is_dense(x):
             apart.append(x)
             continue
-        memory = _storage(x)
+        memory = storage_of(x)
         apart.append(x.clone() if memory in known else x)
         known.add(memory)
     return apart

@@ -289,8 +289,10 @@ class Reached(Calls):
             self.on_host[id(x)] = (x, x._version)
         # Attributes that Python code gave it, and hooks.
         found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
-        hooks = x._backward_hooks if kind in (torch.Tensor, torch.nn.Parameter) else None
-        return found if hooks is None else [*found, hooks]
+        if kind in (torch.Tensor, torch.nn.Parameter):
+            hooks = (x._backward_hooks, x._post_accumulate_grad_hooks)
+            found += [which for which in hooks if which is not None]
+        return found
 
     def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if old:

@@ -14,67 +14,19 @@ from torch.utils import _pytree as pytree
 from torch_ltc import _ltc
 from torch_ltc._arguments import TENSORS, Arguments
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Twice, Way
+from torch_ltc._history import Saving, Twice, Way, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
-from torch_ltc._names import PLAIN, by_value
+from torch_ltc._names import PLAIN
 from torch_ltc._places import Place
-from torch_ltc._runtime import on_device
+from torch_ltc._results import Containers, Record, Result
+from torch_ltc._runtime import is_dense, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Traced
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
-
-
-class _Result(NamedTuple):
-    """One of the results that are tensors: where it stands, and which it is."""
-
-    place: int
-    #: Position among the inputs, where the step returns one of these as it is.
-    of_input: int | None
-    #: A tensor that is older than the step, returned as it is.
-    itself: Any
-    #: Position among the results of the program.
-    of_program: int
-
-
-class Record:
-    """What Python keeps of a captured step."""
-
-    def __init__(self, spec: Any, plain: list[Any], tensors: list[_Result]) -> None:
-        self._spec, self._plain, self._tensors = spec, plain, tensors
-        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0].of_input is None and tensors[0].itself is None
-        self._way: Way | None = None
-
-    @property
-    def has_way(self) -> bool:
-        """Whether gradients flow through the results of replays."""
-        return self._way is not None
-
-    def lead_back(self, way: Way) -> None:
-        """Gradients flow through the results, this way."""
-        self._way, self.only = way, False
-
-    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
-        """What the step returns, with these tensors."""
-        if self._way is not None:
-            results = self._way.wrap(inputs, results)
-        flat = list(self._plain)
-        for place, of_input, itself, of_program in self._tensors:
-            flat[place] = (
-                itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
-            )
-        return pytree.tree_unflatten(flat, self._spec)
-
-    def like(self, other: "Record") -> bool:
-        """Whether both return the same, but for the values of tensors."""
-        return (
-            str(self._spec),
-            [*map(by_value, self._plain)],
-            [(t[0], t[1], id(t[2]), t[3]) for t in self._tensors],
-        ) == (str(other._spec), [*map(by_value, other._plain)], [(t[0], t[1], id(t[2]), t[3]) for t in other._tensors])
 
 
 class Making:
@@ -183,6 +135,11 @@ def _spent(x: torch.Tensor) -> str:
     return ""
 
 
+def _version(x: torch.Tensor) -> int:
+    """How often a tensor was written."""
+    return 0 if x.is_inference() else x._version
+
+
 def _forget_casts() -> None:
     """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them
     itself."""
@@ -271,7 +228,7 @@ class Run:
         grads = [g for _, g in had if g is not None]
         givens = (*self._inputs, *grads)
         copies = call.copies()
-        versions = [x._version if not x.is_inference() else 0 for x in self._inputs]
+        versions = [(x, _version(x)) for x in givens]
         histories = [(x.requires_grad, x.grad_fn) for x in self._inputs]
         attributes = [dict(vars(x)) for x in self._inputs]
         if captures and self._saves:
@@ -367,7 +324,7 @@ class Run:
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
-        results, flow, why = self._look_at_results(out, survey, why)
+        results, flow, why = self._look_at_results(out, survey, had, why)
         if survey.uses_grads and torch.is_grad_enabled():
             outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not t.is_leaf]
             if any(t.requires_grad for t in outside):
@@ -402,15 +359,25 @@ class Run:
             owner._replays.forget(self.step)
             self.step = 0
 
-    def _look_at_results(self, out: Any, survey: Survey, why: str | None) -> tuple[list[Any], list[int], str | None]:
+    def _look_at_results(
+        self, out: Any, survey: Survey, had: Any, why: str | None
+    ) -> tuple[list[Any], list[int], str | None]:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
-        flat, spec = pytree.tree_flatten(out)
-        tensors: list[_Result] = []
+        containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
+        flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
+        why = why or containers.obstacle
+        copies = {id(copy) for _, copy in self._call.copies()}
+        known = [x for x in (*self._inputs, *(self.reads.watch.tensors() if self.reads else ())) if is_dense(x)]
+        memory = {storage_of(x) for x in known if id(x) not in copies}
+        tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = []
         flow: list[int] = []
         for i, x in enumerate(flat):
             plain.append(None)
+            if any(x is c for c in containers.older):
+                tensors.append(Result(i, None, x, 0))
+                continue
             if not on_device(x):
                 plain[i] = x
                 if type(x) is Traced:
@@ -422,8 +389,13 @@ class Run:
                 why = why or f"it returns a sparse tensor ({x.layout})"
                 continue
             given = next((j for j, y in enumerate(self._inputs) if y is x), None)
+            leaf = next((t for t, _ in had if t.grad is x), None) if given is None else None
+            if leaf is not None:
+                at_input = next((j for j, y in enumerate(self._inputs) if y is leaf), None)
+                tensors.append(Result(i, None, None, 0, leaf if at_input is None else at_input))
+                continue
             if given is not None or survey.is_older(x):
-                tensors.append(_Result(i, given, None if given is not None else x, 0))
+                tensors.append(Result(i, given, None if given is not None else x, 0))
                 continue
             if x.requires_grad and x.grad_fn is None:
                 why = why or "it returns a leaf that requires a gradient"
@@ -431,6 +403,9 @@ class Run:
                 why = why or "it returns a conjugated or negated view"
             elif type(x) not in TENSORS:
                 why = why or f"it returns a {type(x).__name__}"
+            elif x.grad_fn is None and storage_of(x) in memory:
+                # It would count its writes apart from those of the other.
+                why = why or "it returns a view of an input, or of a tensor that is older than the step"
             elif vars(x):
                 why = why or f"it gives a tensor that it returns attributes ({', '.join(vars(x))})"
             at = next((k for k, y in enumerate(results) if y is x), None)
@@ -443,7 +418,7 @@ class Run:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
                         flow.append(at)
-            tensors.append(_Result(i, None, None, at))
+            tensors.append(Result(i, None, None, at))
         self.record = Record(spec, plain, tensors)
         return results, flow, why
 
@@ -517,7 +492,7 @@ class Run:
         assert self.record is not None
         return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent))
 
-    def _effects(self, versions: list[int]) -> str:
+    def _effects(self, versions: list[tuple[torch.Tensor, int]]) -> str:
         """What the call changed; why a replay cannot, or nothing."""
         if self.like is None:
             return ""
@@ -535,8 +510,9 @@ class Run:
             if t.device.type == "ltc" and not any(t is x for x in self._inputs):
                 tensors.append(t)
                 times.append(written)
-        now = [x._version if not x.is_inference() else 0 for x in self._inputs]
-        self.written = (tensors, times, [(i, n - v) for i, (n, v) in enumerate(zip(now, versions)) if n != v])
+        # Inputs, and then the gradients there were.
+        times_given = [(i, _version(x) - then) for i, (x, then) in enumerate(versions)]
+        self.written = (tensors, times, [(i, n) for i, n in times_given if n])
         self.is_plain = True
         return ""
 

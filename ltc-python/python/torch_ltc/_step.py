@@ -13,7 +13,8 @@ from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing
 from torch_ltc._history import INTERRUPTED, TWICE, Twice
 from torch_ltc._masks import Masks
-from torch_ltc._run import RENEWED, Call, Making, Reads, Record, Run
+from torch_ltc._results import Record
+from torch_ltc._run import RENEWED, Call, Making, Reads, Run
 
 #: Captures that may differ from the one before until calls like these are left alone.
 #: After how many calls in a row that no capture knows the way of, where each is compared, one is made.

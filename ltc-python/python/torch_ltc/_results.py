@@ -1,0 +1,90 @@
+"""What a step returns, and how a replay returns it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from torch_ltc._history import Way
+from torch_ltc._names import by_value
+
+
+class Result(NamedTuple):
+    """One of the results that are tensors: where it stands, and which it is."""
+
+    place: int
+    #: Position among the inputs, where the step returns one of these as it is.
+    of_input: int | None
+    #: A tensor that is older than the step, returned as it is.
+    itself: Any
+    #: Position among the results of the program.
+    of_program: int
+    #: A leaf whose gradient it is, or such an input's position.
+    of_leaf: Any = None
+
+
+class Record:
+    """What Python keeps of a captured step."""
+
+    def __init__(self, spec: Any, plain: list[Any], tensors: list[Result]) -> None:
+        self._spec, self._plain, self._tensors = spec, plain, tensors
+        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] == (None, None) and tensors[0][4] is None
+        self._way: Way | None = None
+
+    @property
+    def has_way(self) -> bool:
+        """Whether gradients flow through the results of replays."""
+        return self._way is not None
+
+    def lead_back(self, way: Way) -> None:
+        """Gradients flow through the results, this way."""
+        self._way, self.only = way, False
+
+    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
+        """What the step returns, with these tensors."""
+        if self._way is not None:
+            results = self._way.wrap(inputs, results)
+        flat = list(self._plain)
+        for place, of_input, itself, of_program, of_leaf in self._tensors:
+            if of_leaf is not None:
+                flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
+            else:
+                flat[place] = (
+                    itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
+                )
+        return pytree.tree_unflatten(flat, self._spec)
+
+    def like(self, other: "Record") -> bool:
+        """Whether both return the same, but for the values of tensors."""
+
+        def all_of(record: "Record") -> Any:
+            which = [(t[0], t[1], id(t[2]), t[3], id(t[4])) for t in record._tensors]
+            return str(record._spec), [*map(by_value, record._plain)], which
+
+        return all_of(self) == all_of(other)
+
+
+class Containers:
+    """Containers among what a call returned: replays make new ones, once for each place."""
+
+    def __init__(self, given: list[Any], is_older: Callable[[Any], bool]) -> None:
+        self._given, self._is_older = given, is_older
+        self._seen: list[Any] = []
+        self.older: list[Any] = []
+        self.obstacle = ""
+
+    def are_older(self, x: Any) -> bool:
+        """Whether this is one that is older than the step, which replays return as it is."""
+        kind = type(x)
+        if isinstance(x, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
+            return False
+        if any(x is y for y in self._given):
+            self.obstacle = f"it returns a {kind.__qualname__} that it is given"
+        elif self._is_older(x):
+            self.older.append(x)
+            return True
+        elif any(x is y for y in self._seen):
+            self.obstacle = f"it returns one {kind.__qualname__} in two places"
+        self._seen.append(x)
+        return False
