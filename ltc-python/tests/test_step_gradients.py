@@ -246,6 +246,10 @@ def test_transforms_go_by_each_operator(name):
     both(within)
 
 
+def multiply(p, factor):
+    p.grad.mul_(factor)
+
+
 def test_hooks_after_accumulation_may_come_and_go():
     def run(device, compile):
         p, out = torch.ones(2, device=device, requires_grad=True), []
@@ -263,7 +267,7 @@ def test_hooks_after_accumulation_may_come_and_go():
 
         calls()
         for factor in (2, 7):
-            handle = p.register_post_accumulate_grad_hook(lambda q: [q.grad.mul_(factor)] and None)
+            handle = p.register_post_accumulate_grad_hook(lambda q: multiply(q, factor))
             calls()
             handle.remove()
             calls()
