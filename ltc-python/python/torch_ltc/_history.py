@@ -34,9 +34,9 @@ INTERRUPTED = "other threads send programs to run"
 #: Why calls are recorded whose gradients are differentiated again.
 TWICE = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
 _ONCE = (
-    "gradients of gradients do not flow through a call that torch_ltc.compile replayed. Calls like it are recorded from "
-    "here on, and gradients of gradients flow through these: take them (create_graph=True) from the first call on, or "
-    "call what was compiled itself (of a module: compiled._orig_mod)"
+    "gradients of gradients do not flow through a call that torch_ltc.compile replayed. Calls like it are recorded "
+    "from here on, and gradients of gradients flow through these: take them (create_graph=True) from the first call "
+    "on, or call what was compiled itself (of a module: compiled._orig_mod)"
 )
 #: Captures of one way back that may differ from the one before until it is recorded each time.
 _MAX_ATTEMPTS = 4
