@@ -470,7 +470,8 @@ def test_a_module_that_makes_containers_anew_in_itself_is_replayed_until_somethi
     cpu, ltc = (w.m for w in worlds)
     assert list(cpu.__dict__) == list(ltc.__dict__) and cpu.was_called is ltc.was_called is True
     assert len(cpu.all_buffers) == len(ltc.all_buffers) and type(cpu.all_buffers) is type(ltc.all_buffers) is list
-    assert call.counts[0] >= 8, call.explain()  # replayed before the change, and after
+    # Replayed before the change, and after; not where what is put in place of another is held elsewhere, too.
+    assert call.counts[0] >= (6 if change == "descriptor of the class" else 8), call.explain()
 
 
 def absent(where):

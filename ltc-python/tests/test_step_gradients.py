@@ -366,7 +366,7 @@ def test_containers_that_are_returned_are_the_same_ones(name):
 def test_views_that_are_returned_count_writes_with_what_they_show():
     def run(device, compile):
         state, out = torch.ones(3, device=device), []
-        call = compile(lambda x: (x[1:], state.detach(), x * 2))
+        call = compile(lambda x: (x[1:], state.mul_(1).detach(), x * 2))
         for _ in range(6):
             x, q = torch.ones(2, device=device), torch.ones(2, device=device, requires_grad=True)
             view, same, _ = call(x)
@@ -380,4 +380,4 @@ def test_views_that_are_returned_count_writes_with_what_they_show():
         return out
 
     call = both(run)
-    assert call.counts[0] == 0 and "a view of an input" in call.refusal
+    assert call.counts[0] >= 2, call.explain()

@@ -155,17 +155,18 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         remainder = of_float = computes = False
         before = ""
         ends: set[int] = set()
+        called = _called(code)
         for step in dis.get_instructions(code):
             if step.opname.startswith(("RETURN_", "YIELD_")):
                 ends.add(step.offset)
             if step.opname in _DEREFERENCED:
                 attributes.add(step.argval)
                 of_float = of_float or before == "float"
-                if not _is_for_a_call(step):
+                if step.offset not in called:
                     values.add(step.argval)
             elif step.opname in _GLOBAL:
                 names.append(step.argval)
-                if not _is_for_a_call(step):
+                if step.offset not in called:
                     values.add(step.argval)
             elif step.opname == "IMPORT_NAME":
                 modules.append(step.argval)
@@ -217,13 +218,23 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
     return known
 
 
-def _is_for_a_call(step: dis.Instruction) -> bool:
-    """Whether what an instruction loads is called there, which an event tells."""
-    if step.opname == "LOAD_METHOD":
-        return True
-    return bool((step.arg or 0) & 1) and (
-        step.opname == "LOAD_GLOBAL" or (step.opname == "LOAD_ATTR" and sys.version_info >= (3, 12))
-    )
+def _called(code: types.CodeType) -> set[int]:
+    """Where names are loaded that are called there and then, which events tell."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    called = set()
+    for i, step in enumerate(steps):
+        flagged = bool((step.arg or 0) & 1)
+        if step.opname == "LOAD_METHOD" or (step.opname == "LOAD_ATTR" and sys.version_info >= (3, 12) and flagged):
+            called.add(step.offset)
+        elif step.opname == "PUSH_NULL" and sys.version_info >= (3, 13):
+            called.add(steps[i - 1].offset)
+        elif step.opname == "PUSH_NULL" or (step.opname == "LOAD_GLOBAL" and flagged):
+            # What is called begins here: a name, and attributes from there on.
+            last = i + (step.opname == "PUSH_NULL")
+            while steps[last + 1].opname == "LOAD_ATTR":
+                last += 1
+            called.add(steps[last].offset)
+    return called
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")

@@ -1,5 +1,6 @@
 """What a step returns, and how a replay returns it."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ class Result(NamedTuple):
     of_program: int
     #: A leaf whose gradient it is, or such an input's position.
     of_leaf: Any = None
+    #: Whose memory it shows, a position among the inputs or an older tensor: it counts its writes with that.
+    shows: Any = None
 
 
 class Record:
@@ -29,7 +32,7 @@ class Record:
 
     def __init__(self, spec: Any, plain: list[Any], tensors: list[Result]) -> None:
         self._spec, self._plain, self._tensors = spec, plain, tensors
-        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] == (None, None) and tensors[0][4] is None
+        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         self._way: Way | None = None
 
     @property
@@ -46,7 +49,10 @@ class Record:
         if self._way is not None:
             results = self._way.wrap(inputs, results)
         flat = list(self._plain)
-        for place, of_input, itself, of_program, of_leaf in self._tensors:
+        results = list(results)
+        for at, shows in {t.of_program: t.shows for t in self._tensors if t.shows is not None}.items():
+            results[at] = _view(inputs[shows] if type(shows) is int else shows, results[at])
+        for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
             else:
@@ -59,10 +65,16 @@ class Record:
         """Whether both return the same, but for the values of tensors."""
 
         def all_of(record: "Record") -> Any:
-            which = [(t[0], t[1], id(t[2]), t[3], id(t[4])) for t in record._tensors]
+            which = [(t[0], t[1], id(t[2]), t[3], id(t[4]), id(t[5])) for t in record._tensors]
             return str(record._spec), [*map(by_value, record._plain)], which
 
         return all_of(self) == all_of(other)
+
+
+def _view(base: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """What another tensor shows of the memory of one, as a view of that."""
+    with contextlib.nullcontext() if not base.requires_grad else torch.no_grad():
+        return base.as_strided(like.size(), like.stride(), like.storage_offset())
 
 
 class Containers:

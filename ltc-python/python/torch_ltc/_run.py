@@ -21,7 +21,7 @@ from torch_ltc._known import ATOMS
 from torch_ltc._names import PLAIN
 from torch_ltc._places import Place
 from torch_ltc._results import Containers, Record, Result
-from torch_ltc._runtime import is_dense, on_device
+from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Traced
 
@@ -92,7 +92,7 @@ class Reads:
         """Tensors whose gradients the step may read or leave."""
         if not self.uses_grads:
             return []
-        return [t for t in self.watch.tensors() if on_device(t) and t.is_leaf and t.requires_grad]
+        return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t) and t.requires_grad]
 
 
 def _which(place: Place) -> tuple[str, int, Any]:
@@ -217,7 +217,7 @@ class Run:
         """Calls the step, and finds out what it did."""
         owner, before, call = self._owner, self._before, self._call
         captures = before is not None
-        leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if x.is_leaf and x.requires_grad]]
+        leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
         if before is not None:
             before.watch.refresh()
         for place in self._making[0].reads.places if self._making else ():
@@ -229,7 +229,7 @@ class Run:
         givens = (*self._inputs, *grads)
         copies = call.copies()
         versions = [(x, _version(x)) for x in givens]
-        histories = [(x.requires_grad, x.grad_fn) for x in self._inputs]
+        histories = [(x.requires_grad, history_of(x)) for x in self._inputs]
         attributes = [dict(vars(x)) for x in self._inputs]
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
@@ -256,7 +256,7 @@ class Run:
                 for x, then in zip(self._inputs, attributes)
             ):
                 self.obstacle = "it changes attributes of an input"
-            if any((x.requires_grad, x.grad_fn) != then for x, then in zip(self._inputs, histories)):
+            if any((x.requires_grad, history_of(x)) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
             self._look_at_arguments(survey, copies, grads)
             self._look(survey, recorder, out, ambient, had, givens, versions, captures)
@@ -282,7 +282,7 @@ class Run:
 
     def _begins(self, before: Reads | None) -> list[torch.Tensor]:
         """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
-        leaves = [t for t in before.watch.tensors() if t.is_leaf] if before else []
+        leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
     def _returned(self, out: Any) -> Any:
@@ -326,7 +326,7 @@ class Run:
             why = f"it changes {ambient.changed()}"
         results, flow, why = self._look_at_results(out, survey, had, why)
         if survey.uses_grads and torch.is_grad_enabled():
-            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not t.is_leaf]
+            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not is_leaf(t)]
             if any(t.requires_grad for t in outside):
                 why = why or "it differentiates through a tensor that was made outside"
         (gets, loses), why = self._look_at_grads(had, results, why)
@@ -367,8 +367,9 @@ class Run:
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
-        known = [x for x in (*self._inputs, *(self.reads.watch.tensors() if self.reads else ())) if is_dense(x)]
-        memory = {storage_of(x) for x in known if id(x) not in copies}
+        older = [(x, x) for x in (self.reads.watch.tensors() if self.reads else ())]
+        known = [(x, key) for key, x in (*enumerate(self._inputs), *older) if is_dense(x) and id(x) not in copies]
+        memory = {storage_of(x): (x, key) for x, key in reversed(known)}
         tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = []
@@ -403,9 +404,8 @@ class Run:
                 why = why or "it returns a conjugated or negated view"
             elif type(x) not in TENSORS:
                 why = why or f"it returns a {type(x).__name__}"
-            elif x.grad_fn is None and storage_of(x) in memory:
-                # It would count its writes apart from those of the other.
-                why = why or "it returns a view of an input, or of a tensor that is older than the step"
+            elif x.grad_fn is None and x.dtype != memory.get(storage_of(x), (x,))[0].dtype:
+                why = why or "it returns a view of another dtype of a tensor that is older than the step"
             elif vars(x):
                 why = why or f"it gives a tensor that it returns attributes ({', '.join(vars(x))})"
             at = next((k for k, y in enumerate(results) if y is x), None)
@@ -418,7 +418,8 @@ class Run:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
                         flow.append(at)
-            tensors.append(Result(i, None, None, at))
+            shows = memory.get(storage_of(x)) if x.grad_fn is None else None
+            tensors.append(Result(i, None, None, at, None, shows[1] if shows is not None else None))
         self.record = Record(spec, plain, tensors)
         return results, flow, why
 

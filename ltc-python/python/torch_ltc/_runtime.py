@@ -38,3 +38,20 @@ def on_device(value: Any) -> TypeGuard[torch.Tensor]:
 def is_dense(value: Any) -> TypeGuard[torch.Tensor]:
     """Whether this is a tensor on an ltc device with a storage of its own: not a sparse one."""
     return on_device(value) and value.layout is torch.strided
+
+
+def is_leaf(t: torch.Tensor) -> bool:
+    """Whether a tensor has no history; not where autograd refuses to tell (of one view among several, where something
+    with history was written to what they show)."""
+    try:
+        return t.is_leaf
+    except RuntimeError:
+        return False
+
+
+def history_of(t: torch.Tensor) -> Any:
+    """Where a tensor's history begins; `None` also where autograd refuses to tell."""
+    try:
+        return t.grad_fn
+    except RuntimeError:
+        return None
