@@ -100,3 +100,9 @@ class Containers:
             self.obstacle = f"it returns one {kind.__qualname__} in two places"
         self._seen.append(x)
         return False
+
+    def close(self) -> list[Any]:
+        """Those that are older. Lets go of all else: `tree_flatten` leaves a cycle behind that holds this."""
+        older, self.older = self.older, []
+        self._is_older, self._given, self._seen = lambda x: False, [], []
+        return older

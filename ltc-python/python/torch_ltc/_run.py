@@ -365,6 +365,7 @@ class Run:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
+        older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
         older = [(x, x) for x in (self.reads.watch.tensors() if self.reads else ())]
@@ -376,7 +377,7 @@ class Run:
         flow: list[int] = []
         for i, x in enumerate(flat):
             plain.append(None)
-            if any(x is c for c in containers.older):
+            if any(x is c for c in older_containers):
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
