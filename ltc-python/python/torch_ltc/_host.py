@@ -104,7 +104,7 @@ class HostRecorder(TorchFunctionMode):
         self._given = {id(host): (host, copy) for host, copy in given}
         #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
         self._slots = lent
-        self._lent: list[tuple[dict[Any, Any], Any, float, Traced]] = []
+        self._lent: list[tuple[dict[Any, Any], Any, float, float]] = []
         self._schedules: list[Any] = []
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
@@ -251,7 +251,7 @@ class HostRecorder(TorchFunctionMode):
     def gives_plain(self, frame: types.FrameType) -> Callable[[], None]:
         """Code begins that may ask for the class of a number: numbers are plain ones there, and have to stay as they
         are. Answers with what ends it."""
-        for *_, number in self._lent:
+        for number in [x for *_, x in self._lent if isinstance(x, Traced)]:
             self._stays(number)
         self._take_back()
         for name, number in frame.f_locals.items():
@@ -496,7 +496,7 @@ class HostRecorder(TorchFunctionMode):
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
 
-    def setting(self, group: dict[str, Any], name: str) -> Traced:
+    def setting(self, group: dict[str, Any], name: str) -> float:
         """A number of an optimiser that may change from step to step, read where it is at each replay."""
         line = self._line(f"{self._constant(group)}[{self._constant(name)}]")
         # Handed over itself, so that a change is noticed even where nothing that follows from it is.

@@ -461,7 +461,7 @@ class CompiledModule(torch.nn.Module):
 
     @training.setter
     def training(self, mode: bool) -> None:
-        # Modules set it before they have any part.
+        """Puts the module into training mode, or out of it; modules set this before they have any part."""
         if "_modules" in vars(self):
             self._orig_mod.training = mode
 
