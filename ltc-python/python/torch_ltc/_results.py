@@ -33,6 +33,8 @@ class Record:
     def __init__(self, spec: Any, plain: list[Any], tensors: list[Result]) -> None:
         self._spec, self._plain, self._tensors = spec, plain, tensors
         self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
+        #: Results that show older memory, and whose.
+        self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
         self._way: Way | None = None
 
     @property
@@ -49,9 +51,10 @@ class Record:
         if self._way is not None:
             results = self._way.wrap(inputs, results)
         flat = list(self._plain)
-        results = list(results)
-        for at, shows in {t.of_program: t.shows for t in self._tensors if t.shows is not None}.items():
-            results[at] = _view(inputs[shows] if type(shows) is int else shows, results[at])
+        if self._shows:
+            results = list(results)
+            for at, shows in self._shows.items():
+                results[at] = _view(inputs[shows] if type(shows) is int else shows, results[at])
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
