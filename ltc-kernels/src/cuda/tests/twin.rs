@@ -45,8 +45,15 @@ impl Twin {
     /// The same of a text with these kernels.
     pub(super) fn of_text(text: &str, sources: &[Source]) -> Option<Twin> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
+        // The variable may name a compiler behind a cache: `ccache g++`.
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-        if Command::new(&compiler).arg("--version").output().is_err() {
+        let compile = || {
+            let mut words = compiler.split_whitespace();
+            let mut command = Command::new(words.next().unwrap_or("c++"));
+            command.args(words);
+            command
+        };
+        if compile().arg("--version").output().is_err() {
             eprintln!("there is no C++ compiler {compiler}: twins are not compared");
             return None;
         }
@@ -56,7 +63,7 @@ impl Twin {
         let (text_path, library_path) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
         std::fs::write(&text_path, with_driver(text, sources)).expect("a file is written");
         let here = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cuda/tests"));
-        let mut command = Command::new(&compiler);
+        let mut command = compile();
         command.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing"]);
         command.args(["-fno-gnu-unique", "-Wl,-Bsymbolic"]);
         if cfg!(target_arch = "x86_64") {
