@@ -35,6 +35,20 @@ pub(crate) fn tensors(items: &Bound<'_, PyTuple>) -> PyResult<Option<Tensors>> {
     Ok(Some(tensors))
 }
 
+/// Whether a Python object is a dense tensor on the device, and nothing more: of no subclass, and without attributes.
+pub(crate) fn is_bare(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static STRIDED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if !object.get_type().is(TENSOR.import(py, "torch", "Tensor")?) {
+        return Ok(false);
+    }
+    let Some(handle) = handle_of(py, object)? else { return Ok(false) };
+    // SAFETY: the `TensorImpl` of a Python tensor, which `object` holds.
+    Ok(ltc_torch::is_lazy(&*unsafe { Borrowed::of_impl(&handle) })
+        && object.getattr(intern!(py, "layout"))?.is(STRIDED.import(py, "torch", "strided")?)
+        && namespace_of(object)?.len()? == 0)
+}
+
 /// The `at::TensorImpl*` of a Python tensor; `None` for what is none.
 fn handle_of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<*mut c_void>> {
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();

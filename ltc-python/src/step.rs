@@ -22,7 +22,7 @@ use pyo3::{
 use smallvec::SmallVec;
 
 use crate::{
-    convert::{Tensors, any_tensor, list, tensors},
+    convert::{Tensors, any_tensor, is_bare, list, tensors},
     raise,
     watch::Watch,
 };
@@ -225,6 +225,17 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 #[pyfunction]
 pub(crate) fn is_capturing() -> bool {
     ltc_torch::is_capturing()
+}
+
+/// Whether all arguments of a call are dense tensors on the device, and nothing more.
+#[pyfunction]
+pub(crate) fn are_bare(args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    for arg in args.iter() {
+        if !is_bare(args.py(), &arg)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What this thread uses is not noted by the capture in progress from here on, or is again: what is made meanwhile can

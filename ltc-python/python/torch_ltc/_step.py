@@ -24,6 +24,8 @@ _MAX_ATTEMPTS = 4
 _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
 _BUSY = "another thread was capturing a step"
+#: Why a call is recorded after which somebody would hold what is no longer in place.
+_HELD = "the program holds a container that the step puts another one in place of"
 #: Why a call is recorded within which tensors stand for others: transforms go by each operator.
 _TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
 _transform_level = torch._C._functorch.maybe_current_level
@@ -85,11 +87,6 @@ class _Class:
         return bool(self.refusal)
 
 
-def _is_bare(x: Any) -> bool:
-    """Whether an argument is a dense tensor on the device, and nothing more."""
-    return type(x) is torch.Tensor and x.device.type == "ltc" and x.layout is torch.strided and not x.__dict__
-
-
 class CompiledStep(Generic[_P, _R]):
     """A step function that is replayed where that is safe; see :func:`compile`."""
 
@@ -143,7 +140,7 @@ class CompiledStep(Generic[_P, _R]):
         inputs: tuple[Any, ...] = args
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
-        if key is None or not all(map(_is_bare, args)):
+        if key is None or not _ltc.are_bare(args):
             given = Arguments(args, kwargs)
             key = self._key_of(given)
             inputs = given.inputs() if not given.obstacle else ()
@@ -151,19 +148,18 @@ class CompiledStep(Generic[_P, _R]):
         if not self._known.isdisjoint(map(id, own)):
             # What is known is another argument than what comes from outside: code may compare them.
             key = self._key_among_known(key, own)
-        call = Call(args, kwargs, inputs, given)
         if given is not None and given.obstacle:
-            return self._record(given.obstacle, call)
+            return self._record(given.obstacle, Call(args, kwargs, inputs, given))
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._compared(key, call)
+                return self._compared(key, Call(args, kwargs, inputs, given))
         if self._renewed and self._is_held():
-            return self._record("the program holds a container that the step puts another one in place of", call)
+            return self._record(_HELD, Call(args, kwargs, inputs, given))
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, call)
+            return self._miss(key, Call(args, kwargs, inputs, given))
         record, results = hit
         only: Any = results[0] if record.only else record.unflatten(inputs, results)
         return only
