@@ -36,7 +36,7 @@ pub(crate) fn tensors(items: &Bound<'_, PyTuple>) -> PyResult<Option<Tensors>> {
 }
 
 /// Whether a Python object is a dense tensor on the device, and nothing more: of no subclass, and without attributes.
-pub(crate) fn is_bare(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_bare(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static STRIDED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if !object.get_type().is(TENSOR.import(py, "torch", "Tensor")?) {
@@ -47,6 +47,17 @@ pub(crate) fn is_bare(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<boo
     Ok(ltc_torch::is_lazy(&*unsafe { Borrowed::of_impl(&handle) })
         && object.getattr(intern!(py, "layout"))?.is(STRIDED.import(py, "torch", "strided")?)
         && namespace_of(object)?.len()? == 0)
+}
+
+/// Whether all arguments of a call are dense tensors on the device, and nothing more.
+#[pyfunction]
+pub(crate) fn are_bare(args: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    for arg in args.iter() {
+        if !is_bare(args.py(), &arg)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The `at::TensorImpl*` of a Python tensor; `None` for what is none.

@@ -334,7 +334,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
     m.add_function(wrap_pyfunction!(step::is_capturing, m)?)?;
-    m.add_function(wrap_pyfunction!(step::are_bare, m)?)?;
+    m.add_function(wrap_pyfunction!(convert::are_bare, m)?)?;
     m.add_function(wrap_pyfunction!(step::pause_capture, m)?)?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(raise_interrupt, m)?)?;

@@ -22,7 +22,7 @@ use pyo3::{
 use smallvec::SmallVec;
 
 use crate::{
-    convert::{Tensors, any_tensor, is_bare, list, tensors},
+    convert::{Tensors, any_tensor, list, tensors},
     raise,
     watch::Watch,
 };
@@ -51,7 +51,8 @@ struct Ready {
 
 /// What came of running a capture.
 enum Ran {
-    Done(Vec<Tensor>),
+    /// Results, and the numbers of the host among them.
+    Done(Vec<Tensor>, Option<Py<PyAny>>),
     /// The host would have read something else, or gone another way: as if nothing was done.
     OtherWay,
     /// It does not fit any more.
@@ -69,8 +70,8 @@ enum Fits {
 
 /// What the host part of a capture computes now.
 enum Host {
-    /// Numbers, by their bits, and tensors that went to the device: more inputs.
-    Done(Vec<u64>, Tensors),
+    /// Numbers, by their bits, and tensors that went to the device: more inputs. And the numbers that the step returns.
+    Done(Vec<u64>, Tensors, Option<Py<PyAny>>),
     /// It would go another way than when it was captured: as if nothing was done.
     OtherWay,
     /// It raises, as the step itself may: it is recorded instead.
@@ -227,17 +228,6 @@ pub(crate) fn is_capturing() -> bool {
     ltc_torch::is_capturing()
 }
 
-/// Whether all arguments of a call are dense tensors on the device, and nothing more.
-#[pyfunction]
-pub(crate) fn are_bare(args: &Bound<'_, PyTuple>) -> PyResult<bool> {
-    for arg in args.iter() {
-        if !is_bare(args.py(), &arg)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// What this thread uses is not noted by the capture in progress from here on, or is again: what is made meanwhile can
 /// be an input of the captured step.
 #[pyfunction]
@@ -265,12 +255,9 @@ impl Replays {
     }
 
     /// A replay of what was captured for this key, inputs like these, the thread's state and all that the step reads as
-    /// they are: what Python keeps of it, and the results. `None`: there is no such thing, and nothing was done.
-    fn replay<'py>(
-        &self,
-        inputs: &Bound<'py, PyTuple>,
-        key: &str,
-    ) -> PyResult<Option<(Py<PyAny>, Bound<'py, PyList>)>> {
+    /// they are: what Python keeps of it, the results, and numbers of the host among them. `None`: there is no such
+    /// thing, and nothing was done.
+    fn replay<'py>(&self, inputs: &Bound<'py, PyTuple>, key: &str) -> PyResult<Option<Replayed<'py>>> {
         let py = inputs.py();
         let Some(mut given) = tensors(inputs)? else { return Ok(None) };
         for (class, ready) in self.that_may_fit(key, &given)? {
@@ -279,9 +266,9 @@ impl Replays {
                 continue;
             }
             match self.run(py, class, &ready, &mut given)? {
-                Ran::Done(results) => {
+                Ran::Done(results, told) => {
                     self.store.lock().replays += 1;
-                    return Ok(Some((ready.record.clone_ref(py), list(py, &results)?)));
+                    return Ok(Some((ready.record.clone_ref(py), list(py, &results)?, told)));
                 }
                 Ran::OtherWay => (),
                 Ran::Fell => break,
@@ -465,6 +452,9 @@ impl Replays {
     }
 }
 
+/// What Python keeps of a capture, the results of a replay, and the numbers of the host that are among them.
+type Replayed<'py> = (Py<PyAny>, Bound<'py, PyList>, Option<Py<PyAny>>);
+
 /// Captures, each with the number of its class.
 type Fitting = SmallVec<[(u64, Arc<Ready>); 2]>;
 
@@ -478,8 +468,8 @@ impl Replays {
 
     /// Does what the step of a capture would do.
     fn run(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, inputs: &mut Tensors) -> PyResult<Ran> {
-        let (host, uploaded) = match self.run_host(py, class, ready)? {
-            Host::Done(numbers, tensors) => (numbers, tensors),
+        let (host, uploaded, told) = match self.run_host(py, class, ready)? {
+            Host::Done(numbers, tensors, told) => (numbers, tensors, told),
             Host::OtherWay => {
                 self.misses(class, ready);
                 return Ok(Ran::OtherWay);
@@ -522,13 +512,13 @@ impl Replays {
         let marks = ready.marks.lock();
         let grads = results.split_off(results.len() - marks.gets_grad.len());
         marks.leave(&results, &grads, inputs).map_err(raise)?;
-        Ok(Ran::Done(results))
+        Ok(Ran::Done(results, told))
     }
 
     /// Whether a replay would find tensors to hold what the capture takes for granted.
     fn fits(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>, given: &Tensors) -> PyResult<Fits> {
         let (host, uploaded) = match self.run_host(py, class, ready)? {
-            Host::Done(numbers, tensors) => (numbers, tensors),
+            Host::Done(numbers, tensors, _) => (numbers, tensors),
             Host::OtherWay => return Ok(Fits::OtherWay),
             Host::Fell => return Ok(Fits::Fell),
         };
@@ -553,13 +543,15 @@ impl Replays {
 
     /// Runs the host part of a step.
     fn run_host(&self, py: Python<'_>, class: u64, ready: &Arc<Ready>) -> PyResult<Host> {
-        let Some(program) = &ready.host else { return Ok(Host::Done(Vec::new(), Tensors::new())) };
+        let Some(program) = &ready.host else { return Ok(Host::Done(Vec::new(), Tensors::new(), None)) };
         let ran = program.call_method0(py, intern!(py, "run"));
-        let done = ran.and_then(|done| done.extract::<Option<(Vec<f64>, Bound<'_, PyList>)>>(py));
-        let done =
-            done.and_then(|done| done.map(|(numbers, tensors)| Ok((bits(&numbers), some(py, &tensors)?))).transpose());
-        if let Ok(Some((numbers, tensors))) = done {
-            return Ok(Host::Done(numbers, tensors));
+        let done = ran.and_then(|done| done.extract::<Option<(Vec<f64>, Bound<'_, PyList>, Py<PyAny>)>>(py));
+        let done = done.and_then(|done| {
+            done.map(|(numbers, tensors, told)| Ok(Host::Done(bits(&numbers), some(py, &tensors)?, Some(told))))
+                .transpose()
+        });
+        if let Ok(Some(done)) = done {
+            return Ok(done);
         }
         program.call_method0(py, intern!(py, "undo"))?;
         if done.is_ok() {

@@ -530,3 +530,57 @@ def test_a_cpu_tensor_of_another_zero_is_another():
             zero.fill_(-0.0)
         for found in step(torch.ones(2, device="ltc")):
             assert found.tolist() == [-math.inf if i >= 5 else math.inf] * 2
+
+
+# ---- numbers that a step returns ----
+
+
+def rates(group, net, loss):
+    return loss, group["lr"]
+
+
+def computed_rates(group, net, loss):
+    return {"loss": loss, "rate": group["lr"] / 2 + 1, "twice": (group["lr"], group["lr"])}
+
+
+def only_a_rate(group, net, loss):
+    return group["lr"]
+
+
+def rate_and_count(group, net, loss):
+    net.seen += 1
+    return [loss.detach(), net.seen.item() * 0.5, 3.5, "done"]
+
+
+@pytest.mark.parametrize("returned", [rates, computed_rates, only_a_rate, rate_and_count])
+@pytest.mark.parametrize("steps_schedule", [False, True])
+def test_numbers_of_the_host_are_returned_as_they_are_now(returned, steps_schedule):
+    outs = []
+    for device in ("cpu", "ltc"):
+        torch.manual_seed(0)
+        net = torch.nn.Linear(3, 2).to(device)
+        net.seen = torch.zeros((), dtype=torch.float64)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.5)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
+
+        def step(x, net=net, opt=opt, schedule=schedule):
+            opt.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            opt.step()
+            if steps_schedule:
+                schedule.step()
+            return returned(opt.param_groups[0], net, loss)
+
+        call = step if device == "cpu" else torch_ltc.compile(step)
+        outs.append([])
+        for i in range(STEPS):
+            if not steps_schedule:
+                opt.param_groups[0]["lr"] = 0.1 / (1 + i % 3)
+            flat, spec = torch.utils._pytree.tree_flatten(call(torch.ones(4, 3, device=device) * i))
+            outs[-1].append([*[x.cpu() if isinstance(x, torch.Tensor) else x for x in flat], str(spec)])
+    for expected, found in zip(*outs, strict=True):
+        assert list(map(type, expected)) == list(map(type, found))
+        for a, b in zip(expected, found, strict=True):
+            assert a == b or torch.testing.assert_close(a, b) is None
+    assert call.counts[0] >= STEPS // 2, call.explain()

@@ -352,7 +352,7 @@ class _Part:
         hit = self._replays.replay(taken, key)
         if hit is None:
             return self._record(key, grads, taken, saved)
-        places, results = hit
+        places, results, _ = hit
         found: list[torch.Tensor | None] = [None] * len(self._reached)
         for place, x in zip(places, results):
             found[place] = x

@@ -8,12 +8,11 @@ that operators of the device may read on the host; a replay for which one fails 
 """
 
 import ctypes
-import re
 import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -22,7 +21,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
-from torch_ltc._host_program import HostProgram
+from torch_ltc._host_program import HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -61,14 +60,6 @@ _LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_sa
 _OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
 #: What tells where a tensor is.
 _PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
-
-_VALUES = re.compile(r"\bv\d+\b")
-
-
-class _Line(NamedTuple):
-    target: str
-    text: str  # of names and operators only
-    effect: bool
 
 
 def _is_tensor(x: Any) -> bool:
@@ -110,7 +101,7 @@ class HostRecorder(TorchFunctionMode):
         self.moved: list[tuple[dict[Any, Any], Any]] = []
         #: Why what the host does cannot be written down; empty where it can.
         self.obstacle = ""
-        self._lines: list[_Line] = []
+        self._lines: list[Line] = []
         self._constants: dict[str, Any] = {}
         self._places: dict[int, str] = {}
         self._made: dict[int, tuple[str, torch.Tensor]] = {}
@@ -131,6 +122,8 @@ class HostRecorder(TorchFunctionMode):
         #: Numbers that are alive, how often those that are lent are held, and those that have to stay as they are.
         self._numbers: list[weakref.ref[Traced]] = []
         self._held: list[int] = []
+        #: Those that the step returns, by name.
+        self._told: list[tuple[str, float]] = []
         self._expected: set[str] = set()
         self._ahead = False
         #: What is known of masks.
@@ -543,11 +536,11 @@ class HostRecorder(TorchFunctionMode):
         differs = f"({text}) != {self._text(value)}"
         if type(value) is float and not value:
             differs = f"not {self._constant(same_zero)}({text}, {value})"
-        self._lines.append(_Line("", f"if {differs}: raise Changed", True))
+        self._lines.append(Line("", f"if {differs}: raise Changed", True))
 
     def _line(self, text: str, effect: bool = False) -> str:
         name = f"v{len(self._lines)}"
-        self._lines.append(_Line(name, f"{name} = {text}", effect))
+        self._lines.append(Line(name, f"{name} = {text}", effect))
         return name
 
     def _constant(self, x: Any) -> str:
@@ -572,6 +565,16 @@ class HostRecorder(TorchFunctionMode):
             return f"{{{', '.join(f'{self._constant(k)}: {self._text(v)}' for k, v in x.items())}}}"
         return self._constant(x)
 
+    def tell(self, number: Traced) -> int:
+        """A number that the step returns; its position among what the program tells."""
+        self._told.append((number.name, plain(number)))
+        return len(self._told) - 1
+
+    @property
+    def told(self) -> list[float]:
+        """Numbers that the step returns, as they were."""
+        return [value for _, value in self._told]
+
     @property
     def handed(self) -> list[float]:
         """Numbers handed to the device, as they were."""
@@ -585,16 +588,13 @@ class HostRecorder(TorchFunctionMode):
 
     def program(self) -> HostProgram | None:
         """What a replay has to do on the host; ``None`` when that is nothing."""
-        needed = {name for name, _ in [*self._handed, *self._uploaded]}
-        kept = []
-        for line in reversed(self._lines):
-            if line.effect or line.target in needed:
-                needed.update(_VALUES.findall(line.text))
-                kept.append(line.text)
+        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._told]}
+        kept = needed_lines(self._lines, needed)
         if not kept:
             return None
-        numbers, tensors = (", ".join(name for name, _ in some) for some in (self._handed, self._uploaded))
-        body = [*reversed(kept), f"return [{numbers}], [{tensors}]"]
+        some = self._handed, self._uploaded, self._told
+        numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
+        body = [*kept, f"return [{numbers}], [{tensors}], [{told}]"]
         return HostProgram(
             body, self._constants, list(self._changed.values()), self._schedules, list(self._moved.values())
         )

@@ -3,7 +3,7 @@
 import re
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,7 +16,30 @@ _BY_VALUE = (
     *(torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format),
 )
 
+_Done = tuple[list[float], list[torch.Tensor], list[float]]
+
 _CONSTANTS = re.compile(r"\bc\d+\b")
+
+
+_VALUES = re.compile(r"\bv\d+\b")
+
+
+class Line(NamedTuple):
+    """What a recorder wrote down."""
+
+    target: str
+    text: str  # of names and operators only
+    effect: bool
+
+
+def needed_lines(lines: list[Line], needed: set[str]) -> list[str]:
+    """The lines that do something, or compute what is needed, in order."""
+    kept = []
+    for line in reversed(lines):
+        if line.effect or line.target in needed:
+            needed.update(_VALUES.findall(line.text))
+            kept.append(line.text)
+    return kept[::-1]
 
 
 class Changed(Exception):
@@ -39,16 +62,16 @@ class HostProgram:
         source = f"def bind(Changed, {', '.join(used)}):\n  def run():\n    " + "\n    ".join(body) + "\n  return run"
         scope: dict[str, Any] = {}
         exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
-        self._run: Callable[[], tuple[list[float], list[torch.Tensor]]] = scope["bind"](Changed, **used)
+        self._run: Callable[[], _Done] = scope["bind"](Changed, **used)
         self._changed, self._before = changed, [t.clone() for t in changed]
         self._saved = Saved(schedules) if schedules else None
         self._generators, self._states = generators, [g.get_state() for g in generators]
         #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
         self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
 
-    def run(self) -> tuple[list[float], list[torch.Tensor]] | None:
-        """Runs; returns the numbers it hands to the device, and the tensors that it took there. Where the host goes
-        another way, which gives `None`, or raises, what it did is to be undone."""
+    def run(self) -> _Done | None:
+        """Runs; returns the numbers it hands to the device, the tensors that it took there, and the numbers that the
+        step returns. Where the host goes another way, which gives `None`, or raises, what it did is to be undone."""
         if self._changed:
             torch._foreach_copy_(self._before, self._changed)
         if self._saved is not None:

@@ -30,8 +30,10 @@ class Result(NamedTuple):
 class Record:
     """What Python keeps of a captured step."""
 
-    def __init__(self, spec: Any, plain: list[Any], tensors: list[Result]) -> None:
+    def __init__(self, spec: Any, plain: list[Any], tensors: list[Result], told: dict[int, int]) -> None:
         self._spec, self._plain, self._tensors = spec, plain, tensors
+        #: Numbers that the host computes: their position among those, by place.
+        self._told = told
         self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         #: Results that show older memory, and whose.
         self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
@@ -46,8 +48,8 @@ class Record:
         """Gradients flow through the results, this way."""
         self._way, self.only = way, False
 
-    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
-        """What the step returns, with these tensors."""
+    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor], told: list[float] | None) -> Any:
+        """What the step returns, with these tensors and numbers of the host."""
         if self._way is not None:
             results = self._way.wrap(inputs, results)
         flat = list(self._plain)
@@ -55,6 +57,9 @@ class Record:
             results = list(results)
             for at, shows in self._shows.items():
                 results[at] = _view(inputs[shows] if type(shows) is int else shows, results[at])
+        for place, at in self._told.items():
+            assert told is not None
+            flat[place] = told[at]
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -69,7 +74,7 @@ class Record:
 
         def all_of(record: "Record") -> Any:
             which = [(t[0], t[1], id(t[2]), t[3], id(t[4]), id(t[5])) for t in record._tensors]
-            return str(record._spec), [*map(by_value, record._plain)], which
+            return str(record._spec), [*map(by_value, record._plain)], which, record._told
 
         return all_of(self) == all_of(other)
 

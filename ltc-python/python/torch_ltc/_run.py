@@ -212,6 +212,8 @@ class Run:
         self._moved: list[tuple[dict[Any, Any], Any]] = []
         self._saving: Saving | None = None
         self._results: list[torch.Tensor] = []
+        #: Numbers of the host that it returns.
+        self._told: list[float] = []
 
     def call(self) -> Any:
         """Calls the step, and finds out what it did."""
@@ -324,7 +326,7 @@ class Run:
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
-        results, flow, why = self._look_at_results(out, survey, had, why)
+        results, flow, why = self._look_at_results(out, survey, recorder, had, why)
         if survey.uses_grads and torch.is_grad_enabled():
             outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not is_leaf(t)]
             if any(t.requires_grad for t in outside):
@@ -342,7 +344,7 @@ class Run:
         if self.has_history and self.way is None:
             # What autograd saves is taken down next time.
             return owner._replays.abort()
-        self.program = recorder.program()
+        self.program, self._told = recorder.program(), recorder.told
         identity = self.program.identity if self.program else ""
         # The survey holds nothing any more that the step dropped.
         self._results = results
@@ -360,7 +362,7 @@ class Run:
             self.step = 0
 
     def _look_at_results(
-        self, out: Any, survey: Survey, had: Any, why: str | None
+        self, out: Any, survey: Survey, recorder: HostRecorder, had: Any, why: str | None
     ) -> tuple[list[Any], list[int], str | None]:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
@@ -373,18 +375,19 @@ class Run:
         memory = {storage_of(x): (x, key) for x, key in reversed(known)}
         tensors: list[Result] = []
         results: list[Any] = []
-        plain: list[Any] = []
+        plain: list[Any] = [None] * len(flat)
         flow: list[int] = []
+        told: dict[int, int] = {}
         for i, x in enumerate(flat):
-            plain.append(None)
             if any(x is c for c in older_containers):
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
-                plain[i] = x
-                if type(x) is Traced:
-                    why = why or "it returns a number that the host computes"
-                elif not isinstance(x, PLAIN):
+                if type(x) is Traced and x.recorder is recorder:
+                    told[i] = recorder.tell(x)
+                elif isinstance(x, PLAIN) and type(x) is not Traced:
+                    plain[i] = x
+                else:
                     why = why or "it returns what is neither a tensor on ltc nor a plain value"
                 continue
             if x.layout is not torch.strided:
@@ -421,7 +424,7 @@ class Run:
                         flow.append(at)
             shows = memory.get(storage_of(x)) if x.grad_fn is None else None
             tensors.append(Result(i, None, None, at, None, shows[1] if shows is not None else None))
-        self.record = Record(spec, plain, tensors)
+        self.record = Record(spec, plain, tensors, told)
         return results, flow, why
 
     def _look_at_grads(
@@ -492,7 +495,7 @@ class Run:
     def again(self) -> Any:
         """What the step returned, as a replay returns it."""
         assert self.record is not None
-        return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent))
+        return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent), self._told)
 
     def _effects(self, versions: list[tuple[torch.Tensor, int]]) -> str:
         """What the call changed; why a replay cannot, or nothing."""

@@ -160,8 +160,8 @@ class CompiledStep(Generic[_P, _R]):
         hit = self._replays.replay(inputs, key)
         if hit is None:
             return self._miss(key, Call(args, kwargs, inputs, given))
-        record, results = hit
-        only: Any = results[0] if record.only else record.unflatten(inputs, results)
+        record, results, told = hit
+        only: Any = results[0] if record.only else record.unflatten(inputs, results, told)
         return only
 
     def _is_held(self) -> bool:
