@@ -102,6 +102,27 @@ def test_a_number_that_changes_at_each_call_may_be_copied():
     assert step.counts[0] >= 6, step.explain()
 
 
+ALIASES = {"size": "scale"}
+
+
+class Asked(Part):
+    """Answers for its attributes itself, as configurations of `transformers` do."""
+
+    def __getattribute__(self, name):
+        return super().__getattribute__(ALIASES.get(name, name))
+
+
+def test_copies_of_what_answers_itself_are_replayed():
+    part = Asked()
+    call = both(lambda x: x * copy.deepcopy(part).size * copy.copy(part).scale)
+    assert call().counts[0] == 3, call().explain()
+    part.scale = 5.0
+    call()
+    part.other = 1.0
+    step = call()
+    assert step.counts[0] >= 9, step.explain()
+
+
 class Slotted:
     __slots__ = ("scale",)
 

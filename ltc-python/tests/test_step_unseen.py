@@ -5,6 +5,7 @@ import array
 import collections
 import ctypes
 import datetime
+import decimal
 import functools
 import itertools
 import math
@@ -50,8 +51,14 @@ def through_memory(v):
     return view[0] > LIMIT
 
 
+def made_and_asked(v):
+    return isinstance(v, numpy.ndarray) or numpy.ndarray((1,), "d", memoryview(array.array("d", [v])))[0] > LIMIT
+
+
 #: Whether a number is more than 3.5, told by C code.
 DECISIONS = {
+    "made and asked for": made_and_asked,
+    "asked for as it is made": lambda v: isinstance(numpy.float32(v), numpy.ndarray) or numpy.float32(v) > LIMIT,
     "duration": lambda v: datetime.timedelta(seconds=v).total_seconds() > LIMIT,
     "class of a duration": lambda v: type(SECOND)(0, v).total_seconds() > LIMIT,
     "class in a dict": lambda v: FUNCTIONS["span"](0, v).total_seconds() > LIMIT,
@@ -139,6 +146,8 @@ ASKED = {
     "operator": lambda v: operator.gt(v, LIMIT),
     "pairs": lambda v: dict(zip("a", [v], strict=True))["a"] > LIMIT,
     "of its own class": lambda v: v > type(LIMIT)(LIMIT),
+    "instance": lambda v: not isinstance(v, numpy.integer) and v > LIMIT,
+    "instance of several": lambda v: not isinstance([v][0], (int, numpy.ndarray, decimal.Decimal)) and v > LIMIT,
 }
 
 

@@ -185,7 +185,7 @@ class Calls:
             info = code_of(frame.f_code, frame.f_globals)
             self.look(owner, info.opening(), frame)
         elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
-            if name == "__reduce_ex__" and copies_as_objects_do(kind):
+            if name in ("__reduce_ex__", "__reduce__", "__getstate__") and copies_as_objects_do(kind):
                 # It reads all that the object has, and whoever asked for it goes on with what it found.
                 for asked in OF_COPIES:
                     self.place("lookup", kind, asked, frame.f_code)

@@ -88,6 +88,8 @@ class Code(NamedTuple):
     quiet: bool
     #: Names that it loads for something else than a call there and then.
     values: frozenset[str]
+    #: Names that it loads to ask whether something is an instance of what they name, and for nothing else.
+    tested: frozenset[str]
     #: Whether it has a ``%``, which may show values in a string.
     has_percent: bool
     #: Whether its own constants and names let C compute with floats without being called by an event.
@@ -124,6 +126,7 @@ class Code(NamedTuple):
             attributes=self.attributes | names,
             may_lack=self.may_lack | names,
             values=self.values | names,
+            tested=self.tested - names,
             serial=serial,
         )
 
@@ -155,8 +158,12 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         remainder = of_float = computes = False
         before = ""
         ends: set[int] = set()
-        called = _called(code)
+        called, tests = _called(code), _tests(code)
+        loaded: set[str] = set()
+        tested: set[str] = set()
         for step in dis.get_instructions(code):
+            if step.opname in _DEREFERENCED or step.opname in _GLOBAL:
+                (tested if step.offset in tests else loaded).add(step.argval)
             if step.opname.startswith(("RETURN_", "YIELD_")):
                 ends.add(step.offset)
             if step.opname in _DEREFERENCED:
@@ -201,6 +208,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             by_others or getters or not GETTERS.isdisjoint(attributes),
             quiet,
             frozenset(values | guarded),
+            frozenset(tested - loaded - guarded),
             remainder,
             of_float
             # By way of `super()` it is an object's, whose class tells what it is.
@@ -235,6 +243,36 @@ def _called(code: types.CodeType) -> set[int]:
                 last += 1
             called.add(steps[last].offset)
     return called
+
+
+def _tests(code: types.CodeType) -> set[int]:
+    """Where names are loaded of classes that ``isinstance`` is asked about there and then."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    found: set[int] = set()
+    for i, step in enumerate(steps):
+        asks = step.opname == "LOAD_GLOBAL" and step.argval == "isinstance" and (step.arg or 0) & 1
+        at = _call_of_two(steps, i + 1) if asks else 0
+        last = at - 1 - (steps[at - 1].opname == "PRECALL")
+        count = 1
+        if steps[last].opname == "BUILD_TUPLE":
+            count, last = steps[last].arg or 0, last - 1
+        while count and last > i and steps[last].opname in ("LOAD_GLOBAL", "LOAD_ATTR"):
+            found.add(steps[last].offset)
+            while steps[last].opname == "LOAD_ATTR":
+                last -= 1
+            count, last = count - 1, last - 1
+    return found
+
+
+def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
+    """Where a function is called, with two arguments that are computed from `at` on without a jump; 0 if it is not."""
+    depth = 0
+    while depth >= 0 and at < len(steps) and not steps[at].is_jump_target and "JUMP" not in steps[at].opname:
+        if steps[at].opname in ("PRECALL", "CALL") and steps[at].arg == 2 and depth == 2:
+            return at + (steps[at].opname == "PRECALL")
+        depth += dis.stack_effect(steps[at].opcode, steps[at].arg, jump=False)
+        at += 1
+    return 0
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")

@@ -34,9 +34,12 @@ from torch_ltc._names import BY_NAME, Code, computes_unseen
 from torch_ltc._places import owners
 
 
-def is_only_called(x: Any, name: str, info: Code) -> bool:
-    """Whether code only calls a function written in C by this name: events tell of it."""
-    return type(x) is types.BuiltinFunctionType and name not in info.values
+def is_only_used(x: Any, name: str, info: Code) -> bool:
+    """Whether code only calls a function written in C by this name, which events tell of, or only asks whether objects
+    are of a class written in C."""
+    if type(x) is types.BuiltinFunctionType:
+        return name not in info.values
+    return name in info.tested and type(x) is type and takes_numbers(x)
 
 
 #: What modules have, and what computed names of theirs lead to without being looked at: frames and calls show it.
@@ -371,7 +374,7 @@ class Reached(Calls):
                     self.place("entry", space, name, code)
                 if kind is not None:
                     self._hides(kind, name, code)
-                if not is_only_called(space[name], name, info):
+                if not is_only_used(space[name], name, info):
                     found.append(space[name])
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.place("entry", space, name, code)
@@ -460,6 +463,6 @@ class Reached(Calls):
                 found += self._of_method(value, info, code)
             elif type(value) is property:
                 found += self._of_property(value, f"{kind.__qualname__}.{name}")
-            elif value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_called(value, name, info):
+            elif value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_used(value, name, info):
                 found.append(value)
         return found

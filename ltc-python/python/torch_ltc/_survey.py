@@ -29,7 +29,7 @@ from torch_ltc._known import (
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
 from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, is_quiet
 from torch_ltc._places import Place, owners
-from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_called
+from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
 
 class Survey(Reached):
@@ -253,12 +253,12 @@ class Survey(Reached):
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
-                if not is_only_called(scope[name], name, info):
+                if not is_only_used(scope[name], name, info):
                     self.look(scope[name], info.closing(), frame, f"the global {name}")
             else:
                 self.place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
-                if type(found) is types.BuiltinFunctionType and not is_only_called(found, name, info):
+                if type(found) is types.BuiltinFunctionType and not is_only_used(found, name, info):
                     self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
