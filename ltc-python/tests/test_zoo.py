@@ -31,10 +31,11 @@ def test_entries_train_as_on_the_cpu_and_a_run_goes_on_where_it_was(tmp_path, ca
 
 
 @pytest.mark.timeout(120)
-def test_a_model_of_transformers_trains_as_on_the_cpu():
+@pytest.mark.parametrize("entry", ["language/llama, padded", "language/t5", "perception/segformer"])
+def test_a_model_of_transformers_trains_as_on_the_cpu(entry):
     pytest.importorskip("transformers", reason="this entry needs transformers (ltc-python/zoo/requirements.txt)")
-    row = train.examine("language/llama, padded", ways=("recorded", "compiled"), timed=False)
-    assert report.problems({"entry": "llama", **row}) == [] and row["ways"]["compiled"]["replayed"] == train.STEPS - 3
+    row = train.examine(entry, ways=("recorded", "compiled"), timed=False)
+    assert report.problems({"entry": entry, **row}) == [] and row["ways"]["compiled"]["replayed"] == train.STEPS - 3
 
 
 @pytest.mark.timeout(120)
