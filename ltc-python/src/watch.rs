@@ -76,6 +76,9 @@ struct Group<T, V> {
     whole: Option<(usize, Vec<Pair>)>,
     /// Those of a cache: others may come, but these stay.
     kept: Option<(usize, Vec<Pair>)>,
+    /// How many results the cache has room for. Once it is full, each that comes takes the place of another, and no key
+    /// tells whose result is there.
+    room: usize,
 }
 
 type DictGroup = Group<PyDict, Unwritten>;
@@ -318,12 +321,14 @@ impl DictGroup {
             }
         }
         if let Some((index, kept)) = &self.kept {
+            let unwritten = || self.compared.as_ref().is_some_and(|then| then.holds(dict));
+            let mut good = dict.len() < self.room || unwritten();
             for (key, value) in kept {
                 let now = dict.get_item(key.bind(py))?;
-                if !now.is_some_and(|now| same(value.bind(py), &now)) {
-                    changed(*index);
-                    break;
-                }
+                good = good && now.is_some_and(|now| same(value.bind(py), &now));
+            }
+            if !good {
+                changed(*index);
             }
         }
         Ok(())
@@ -438,7 +443,14 @@ fn group<T, V>(
     typed: Py<T>,
 ) -> usize {
     *places.entry(holder.as_ptr() as usize).or_insert_with(|| {
-        groups.push(Group { holder: typed, compared: None, entries: Vec::new(), whole: None, kept: None });
+        groups.push(Group {
+            holder: typed,
+            compared: None,
+            entries: Vec::new(),
+            whole: None,
+            kept: None,
+            room: usize::MAX,
+        });
         groups.len() - 1
     })
 }
@@ -476,6 +488,7 @@ impl Watch {
                     let at =
                         group(&mut watch.dicts, &mut dicts, &holder, holder.downcast::<PyDict>()?.clone().unbind());
                     watch.dicts[at].kept = Some((index, Vec::new()));
+                    watch.dicts[at].room = name.extract::<Option<usize>>()?.unwrap_or(usize::MAX);
                     continue;
                 }
                 "lookup" => {

@@ -387,3 +387,20 @@ def test_classes_are_of_python_or_they_are_not():
     ours = [Outer, Slots, Whole, Many, Level, Of, enum.IntEnum, weakref.WeakSet, logging.Logger, torch.nn.Linear]
     theirs = [functools.partial, type(kept), operator.attrgetter, decimal.Decimal, decimal.Context, weakref.ProxyType]
     assert [k for k in ours if not is_open(k)] == [] and [k for k in theirs if is_open(k)] == []
+
+
+@pytest.mark.parametrize("room", [None, 1, 128])
+def test_cached_tensors_are_replayed(room):
+    @functools.lru_cache(room)
+    def mask(n, device):
+        return torch.tril(torch.ones(n, n)).to(device)
+
+    step = torch_ltc.compile(lambda x: x @ mask(2, "ltc"))
+    for _ in range(6):
+        assert step(torch.tensor([1.0, 2.0], device="ltc")).tolist() == [3.0, 2.0]
+    mask(3, "ltc")
+    for _ in range(6):
+        assert step(torch.tensor([1.0, 2.0], device="ltc")).tolist() == [3.0, 2.0]
+    mask(2, "ltc").zero_()
+    assert step(torch.tensor([1.0, 2.0], device="ltc")).tolist() == [0.0, 0.0]
+    assert step.counts[0] >= (6 if room == 1 else 10), step.explain()

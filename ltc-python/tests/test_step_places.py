@@ -411,6 +411,19 @@ def result_that_is_kept(device, compile):
 
 
 @case
+def result_that_another_took_the_place_of(device, compile):
+    @functools.lru_cache(1)
+    def config(name):
+        return [2.0]
+
+    def change():
+        config("b")
+        config("a")[0] = 5.0
+
+    return play(compile(lambda x: x * config("a")[0]), device, change)
+
+
+@case
 def shape_of_an_array(device, compile):
     a = numpy.zeros((2, 3))
     return play(compile(lambda x: x * a.shape[0]), device, lambda: setattr(a, "shape", (3, 2)))

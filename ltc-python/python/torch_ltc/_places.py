@@ -18,7 +18,7 @@ class Place(NamedTuple):
     reader: types.CodeType | None
 
     def __str__(self) -> str:
-        what = _title(self.holder, self.name)
+        what = "what a function's cache keeps" if self.kind == "kept" else _title(self.holder, self.name)
         reader = self.reader
         if reader is None:
             return what

@@ -229,8 +229,11 @@ class Reached(Calls):
         found = gc.get_referents(x)
         for kept in found:
             if type(kept) is dict and kept is not x.__dict__:
-                self.place("kept", kept, None, code)
-                found = [*found, *kept.values()]
+                room = type(x).cache_info(x).maxsize
+                self.place("kept", kept, room, code)
+                if room is None:
+                    found = [*found, *kept.values()]
+                found = [y for y in found if y is not kept]
         mutable = [y for y in found if gc.is_tracked(y) and y is not x.__dict__ and not isinstance(y, _OF_MODULES)]
         return [y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y)))]
 
