@@ -20,7 +20,7 @@ use pyo3::{
 };
 
 use crate::convert::{
-    self, lookup,
+    self, floats, lookup,
     unwritten::{Unwritten, class_version},
 };
 
@@ -59,7 +59,7 @@ struct Entry {
     name: Py<PyAny>,
     index: usize,
     expected: Found,
-    /// A float whose value is read by the replay: it may be any.
+    /// A float, or a tuple of some, that the replay reads: they may be any.
     any_float: bool,
 }
 
@@ -288,8 +288,9 @@ impl Other {
 
 impl Entry {
     fn is(&self, py: Python<'_>, now: Option<&Bound<'_, PyAny>>) -> bool {
-        let float = |x: &Bound<'_, PyAny>| x.is_exact_instance_of::<PyFloat>();
-        same_found(py, &self.expected, now) || (self.any_float && now.is_some_and(float))
+        let expected = self.expected.as_ref().map(|x| x.bind(py));
+        same_found(py, &self.expected, now)
+            || (self.any_float && floats(expected) > 0 && floats(expected) == floats(now))
     }
 }
 
@@ -558,11 +559,11 @@ impl Watch {
         Ok(found)
     }
 
-    /// The float expected in a place; `None` where there is something else.
-    fn float(&self, py: Python<'_>, index: usize) -> Option<f64> {
+    /// What is expected in a place of a dict.
+    fn expected(&self, py: Python<'_>, index: usize) -> Found {
         let places = self.0.lock();
         let entry = places.dicts.iter().flat_map(|g| &g.entries).find(|e| e.index == index)?;
-        Some(entry.expected.as_ref()?.bind(py).downcast_exact::<PyFloat>().ok()?.value())
+        entry.expected.as_ref().map(|x| x.clone_ref(py))
     }
 
     /// What became of the tensors: each one that changed, whether it is another tensor now in more than gradient and

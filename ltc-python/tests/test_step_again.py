@@ -1,9 +1,14 @@
 """Steps of learning rate schedules and checkpoints within compiled steps: replays step the schedules themselves, and
 compute again with the draws of the way there."""
 
+import array
 import functools
+import math
+import operator
 import re
+import struct
 
+import numpy
 import pytest
 import torch
 import torch_ltc
@@ -81,6 +86,76 @@ def test_a_rate_is_the_one_at_its_place_in_the_step(first):
     make = functools.partial(scheduled, schedule=SCHEDULES["lambda"], first=first, optimiser=torch.optim.AdamW)
     step = both(make)
     assert step.counts[0] >= 16, step.explain()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam])
+def test_settings_of_several_numbers_that_a_schedule_moves(optimiser):
+    step = both(functools.partial(scheduled, schedule=SCHEDULES["one cycle"], optimiser=optimiser))
+    assert step.counts[0] >= 15, step.explain()
+
+
+READS = {
+    "members": lambda betas: 1 + betas[0] * betas[1],
+    "taken apart": lambda betas: operator.truediv(*betas),
+    "decided by": lambda betas: 2.0 if betas[0] > 0.9 else 3.0,
+    "compared": lambda betas: 2.0 if betas > (0.9, 0.999) else 3.0,
+    "sum": sum,
+    "sum in C": math.fsum,
+    "handed on": lambda betas: next(map(math.fsum, [betas])),
+    "largest": max,
+    "packed": lambda betas: struct.unpack("d", struct.pack("dd", *betas)[:8])[0],
+    "packed whole": lambda betas: array.array("d", betas)[0],
+    "converted": lambda betas: float(numpy.array(betas)[0]),
+    "counted": len,
+    "printed": lambda betas: float(f"{betas[0]:.3f}"),
+    "printed whole": lambda betas: float(str(betas)[1:6].rstrip(",")),
+    "hashed": lambda betas: float(hash(betas) % 7),
+    "held": lambda betas: [betas][0][0],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", READS)
+def test_settings_of_several_numbers_are_what_they_are_now(name):
+    def make(device):
+        model = network(device)
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+        plan = SCHEDULES["one cycle"](optimiser)
+
+        def learn(x):
+            optimiser.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimiser.step()
+            plan.step()
+            return loss.detach() * READS[name](optimiser.param_groups[0]["betas"])
+
+        return learn, lambda: optimiser.param_groups[0]["betas"], (optimiser, plan)
+
+    both(make, least=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_settings_of_several_numbers_that_the_step_changes():
+    def make(device):
+        model = network(device)
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+        plan = SCHEDULES["one cycle"](optimiser)
+
+        def learn(x):
+            plan.step()
+            group = optimiser.param_groups[0]
+            group["betas"] = (group["betas"][0] * 0.9, group["betas"][1])
+            optimiser.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimiser.step()
+            return loss.detach()
+
+        return learn, lambda: [(b, type(b)) for b in optimiser.param_groups[0]["betas"]], (optimiser, plan)
+
+    assert "it changes betas itself" in both(make, least=0).refusal
 
 
 def test_a_schedule_that_is_changed_in_between_goes_on_from_there():

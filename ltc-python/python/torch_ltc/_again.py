@@ -12,6 +12,7 @@ import torch
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
 
 from torch_ltc._effects import changes, is_iterator
+from torch_ltc._lent import floats
 from torch_ltc._names import PLAIN
 
 #: What nothing calls while a schedule is stepped.
@@ -84,8 +85,8 @@ class Saved:
     def moved(self) -> list[tuple[dict[str, Any], str]]:
         """Settings of optimisers, by group and name, that are other floats now."""
         pairs = [(now, before) for now, before in zip(self._dicts, self._before) if "params" in now]
-        floats = [(now, k) for now, before in pairs for k, v in now.items() if type(v) is float and before.get(k) != v]
-        return [(now, k) for now, k in floats if k != "lr"]
+        other = [(now, k) for now, before in pairs for k, v in now.items() if floats(v) and before.get(k) != v]
+        return [(now, k) for now, k in other if k != "lr"]
 
     def take(self) -> None:
         """Takes down how it is now."""

@@ -33,6 +33,7 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
+from torch_ltc._lent import Lent, floats
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._runtime import on_device
@@ -94,8 +95,7 @@ class HostRecorder(TorchFunctionMode):
         #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
         self._given = {id(host): (host, copy) for host, copy in given}
         #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
-        self._slots = lent
-        self._lent: list[tuple[dict[Any, Any], Any, float, float]] = []
+        self._lent = Lent(lent, self.setting)
         self._schedules: list[Any] = []
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
@@ -119,9 +119,8 @@ class HostRecorder(TorchFunctionMode):
         self._draws: dict[int, tuple[torch.Generator, bytes]] = {}
         self._moved: dict[int, torch.Generator] = {}
         self._open = True
-        #: Numbers that are alive, how often those that are lent are held, and those that have to stay as they are.
+        #: Numbers that are alive, and those that have to stay as they are.
         self._numbers: list[weakref.ref[Traced]] = []
-        self._held: list[int] = []
         #: Those that the step returns, by name.
         self._told: list[tuple[str, float]] = []
         self._expected: set[str] = set()
@@ -139,7 +138,7 @@ class HostRecorder(TorchFunctionMode):
 
     def __enter__(self) -> Self:
         self._drawn(())
-        self._lend()
+        self._lent.lend()
         super().__enter__()
         return self
 
@@ -166,27 +165,10 @@ class HostRecorder(TorchFunctionMode):
         if self._drawn(leaves):
             self.obstacle = self.obstacle or f"it draws numbers on the host where that cannot be repeated{here()}"
 
-    def _lend(self) -> None:
-        """Numbers that may change remember what becomes of them from here on."""
-        for holder, name in self._slots:
-            if type(holder.get(name)) is float:
-                traced = self.setting(holder, name)
-                self._lent.append((holder, name, holder[name], traced))
-                holder[name] = traced
-                del traced
-        self._held = [sys.getrefcount(traced) for *_, traced in self._lent]
-
     def _take_back(self) -> None:
         """The numbers are plain ones again."""
-        for holder, name, was, traced in self._lent:
-            now = holder.get(name)
-            if now is not traced:
-                what = "the learning rate" if name == "lr" else name
-                self.obstacle = self.obstacle or f"it changes {what} itself"
-                holder[name] = float(now) if type(now) is Traced else now
-            else:
-                holder[name] = was
-        self._lent = []
+        why = self._lent.take_back()
+        self.obstacle = self.obstacle or why
 
     def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
         """A call begins that replays make again; what is to be called when it returns."""
@@ -199,7 +181,7 @@ class HostRecorder(TorchFunctionMode):
         def returns() -> None:
             self._paused = False
             self.moved += saved.moved()
-            self._lend()
+            self._lent.lend()
 
         return returns
 
@@ -244,7 +226,7 @@ class HostRecorder(TorchFunctionMode):
     def gives_plain(self, frame: types.FrameType) -> Callable[[], None]:
         """Code begins that may ask for the class of a number: numbers are plain ones there, and have to stay as they
         are. Answers with what ends it."""
-        for number in [x for *_, x in self._lent if isinstance(x, Traced)]:
+        for number in self._lent.numbers():
             self._stays(number)
         self._take_back()
         for name, number in frame.f_locals.items():
@@ -258,7 +240,7 @@ class HostRecorder(TorchFunctionMode):
         def ends() -> None:
             self._plain -= 1
             if not self._plain:
-                self._lend()
+                self._lent.lend()
 
         return ends
 
@@ -489,12 +471,14 @@ class HostRecorder(TorchFunctionMode):
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
 
-    def setting(self, group: dict[str, Any], name: str) -> float:
-        """A number of an optimiser that may change from step to step, read where it is at each replay."""
-        line = self._line(f"{self._constant(group)}[{self._constant(name)}]")
-        # Handed over itself, so that a change is noticed even where nothing that follows from it is.
-        self._handed.append((line, group[name]))
-        return self._traced(group[name], line)
+    def setting(self, group: dict[str, Any], name: str) -> Any:
+        """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
+        line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
+        lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
+        # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
+        self._handed += zip(lines, floats(value), strict=True)
+        traced = tuple(map(self._traced, floats(value), lines))
+        return traced if type(value) is tuple else traced[0]
 
     def number(self, value: float, text: str, *operands: Any) -> float:
         """The number that ``text`` computes from its operands."""
@@ -518,12 +502,13 @@ class HostRecorder(TorchFunctionMode):
     def leave(self, ahead: bool = False) -> None:
         """A function that computes with floats is called, which does not tell what it is given: whatever number the
         step holds may be it; and whatever it will hold, too, where that is `ahead`."""
-        lent = {id(traced): held for (*_, traced), held in zip(self._lent, self._held)}
+        for taken in self._lent.taken():
+            self._stays(taken)
         alive = [number for ref in self._numbers if (number := ref()) is not None]
         self._numbers = [weakref.ref(number) for number in alive]
         while alive:
             number = alive.pop()
-            if ahead or sys.getrefcount(number) > lent.get(id(number), 0):
+            if ahead or sys.getrefcount(number) > self._lent.held(id(number)):
                 self._stays(number)
         self._ahead = self._ahead or ahead
 

@@ -18,6 +18,7 @@ from torch_ltc._history import Saving, Twice, Way, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
+from torch_ltc._lent import floats
 from torch_ltc._names import PLAIN
 from torch_ltc._places import Place
 from torch_ltc._results import Containers, Record, Result
@@ -53,7 +54,7 @@ class Reads:
             if key not in known and key[0] in whole:
                 known[key] = len(places)
                 places.append(Place("entry", holder, name, None))
-            if key in known and type(holder.get(name)) is float:
+            if key in known and floats(holder.get(name)):
                 lent.append((known[key], holder, name))
         self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
         for index, _, _ in lent:

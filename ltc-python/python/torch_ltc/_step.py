@@ -12,6 +12,7 @@ from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing
 from torch_ltc._history import INTERRUPTED, TWICE, Twice
+from torch_ltc._lent import floats
 from torch_ltc._masks import Masks
 from torch_ltc._results import Record
 from torch_ltc._run import RENEWED, Call, Making, Reads, Run
@@ -249,8 +250,7 @@ class CompiledStep(Generic[_P, _R]):
             place = reads.places[index]
             if (
                 place.kind == "entry"
-                and reads.watch.float(index) is not None
-                and type(place.holder.get(place.name)) is float
+                and len(floats(reads.watch.expected(index))) == len(floats(place.holder.get(place.name))) > 0
             ):
                 self._free.setdefault((id(place.holder), place.name), (place.holder, place.name))
 
