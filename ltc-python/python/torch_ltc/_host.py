@@ -95,7 +95,7 @@ class HostRecorder(TorchFunctionMode):
         #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
         self._given = {id(host): (host, copy) for host, copy in given}
         #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
-        self._lent = Lent(lent, self.setting)
+        self._lent = Lent(lent)
         self._schedules: list[Any] = []
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
@@ -138,7 +138,7 @@ class HostRecorder(TorchFunctionMode):
 
     def __enter__(self) -> Self:
         self._drawn(())
-        self._lent.lend()
+        self._lent.lend(self.setting)
         super().__enter__()
         return self
 
@@ -181,7 +181,7 @@ class HostRecorder(TorchFunctionMode):
         def returns() -> None:
             self._paused = False
             self.moved += saved.moved()
-            self._lent.lend()
+            self._lent.lend(self.setting)
 
         return returns
 
@@ -240,7 +240,7 @@ class HostRecorder(TorchFunctionMode):
         def ends() -> None:
             self._plain -= 1
             if not self._plain:
-                self._lent.lend()
+                self._lent.lend(self.setting)
 
         return ends
 

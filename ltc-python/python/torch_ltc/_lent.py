@@ -16,21 +16,19 @@ def floats(x: Any) -> tuple[float, ...]:
 
 
 class Lent:
-    """Settings by dict and key; ``trace`` gives what is to stand in such a place."""
+    """Settings by dict and key."""
 
-    def __init__(
-        self, slots: Iterable[tuple[dict[Any, Any], Any]], trace: Callable[[dict[Any, Any], Any], Any]
-    ) -> None:
-        self._slots, self._trace = list(slots), trace
+    def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]]) -> None:
+        self._slots = list(slots)
         self._out: list[tuple[dict[Any, Any], Any, Any, Any]] = []
         #: How often what is lent is held where nobody else holds it, as seen from the loops below.
         self._held: dict[int, int] = {}
 
-    def lend(self) -> None:
-        """Numbers remember what becomes of them from here on."""
+    def lend(self, trace: Callable[[dict[Any, Any], Any], Any]) -> None:
+        """From here on, what ``trace`` gives for a place stands there."""
         for holder, name in self._slots:
             if floats(holder.get(name)):
-                traced = self._trace(holder, name)
+                traced = trace(holder, name)
                 self._out.append((holder, name, holder[name], traced))
                 holder[name] = traced
                 del traced
