@@ -143,6 +143,19 @@ def test_a_setting_that_changes_once(change, least):
     both(torch.optim.Adam, least, steps=16, during=lambda i, opt: i == 7 and opt.param_groups[0].update(change))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda i: {"weight_decay": 0.1 / (1 + i)},
+        lambda i: {"betas": (0.9 - i / 50, 0.99)},
+        lambda i: {"eps": 1e-8 * i, "lr": 0.01 + i / 1000, "betas": (0.5, 0.9 + i / 1000)},
+    ],
+    ids=["decay", "betas", "several"],
+)
+def test_settings_that_change_at_each_call(change):
+    both(torch.optim.AdamW, least=9, steps=16, during=lambda i, opt: opt.param_groups[0].update(change(i)))
+
+
 def test_a_setting_may_take_the_place_of_another():
     def during(i, opt):
         if i == 0:

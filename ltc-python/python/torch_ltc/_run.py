@@ -59,6 +59,12 @@ class Reads:
         self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
         for index, _, _ in lent:
             self.watch.free(index)
+        #: Settings of optimisers that are numbers, as they were.
+        self.settings = [
+            (p.holder, {name: x for name, x in p.holder.items() if floats(x)})
+            for p in places
+            if p.kind == "dict" and "params" in p.holder
+        ]
         #: Numbers that may change, as ``(dict, key)``: replays read them.
         self.free = [(holder, name) for _, holder, name in lent]
         self.uses_grads = survey.uses_grads

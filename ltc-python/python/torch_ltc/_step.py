@@ -253,6 +253,9 @@ class CompiledStep(Generic[_P, _R]):
                 and len(floats(reads.watch.expected(index))) == len(floats(place.holder.get(place.name))) > 0
             ):
                 self._free.setdefault((id(place.holder), place.name), (place.holder, place.name))
+        for holder, before in reads.settings:
+            for name in [name for name, was in before.items() if floats(now := holder.get(name)) and now != was]:
+                self._free.setdefault((id(holder), name), (holder, name))
 
     def _capture(self, number: int, kind: _Class, call: Call) -> Any:
         self._captures += 1
