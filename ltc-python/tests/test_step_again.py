@@ -100,14 +100,14 @@ READS = {
     "taken apart": lambda betas: operator.truediv(*betas),
     "decided by": lambda betas: 2.0 if betas[0] > 0.9 else 3.0,
     "compared": lambda betas: 2.0 if betas > (0.9, 0.999) else 3.0,
-    "sum": sum,
-    "sum in C": math.fsum,
+    "sum": lambda betas: sum(betas),
+    "sum in C": lambda betas: math.fsum(betas),
     "handed on": lambda betas: next(map(math.fsum, [betas])),
-    "largest": max,
+    "largest": lambda betas: max(betas),
     "packed": lambda betas: struct.unpack("d", struct.pack("dd", *betas)[:8])[0],
     "packed whole": lambda betas: array.array("d", betas)[0],
     "converted": lambda betas: float(numpy.array(betas)[0]),
-    "counted": len,
+    "counted": lambda betas: len(betas),
     "printed": lambda betas: float(f"{betas[0]:.3f}"),
     "printed whole": lambda betas: float(str(betas)[1:6].rstrip(",")),
     "hashed": lambda betas: float(hash(betas) % 7),
@@ -118,6 +118,9 @@ READS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", READS)
 def test_settings_of_several_numbers_are_what_they_are_now(name):
+    # The step finds this function and no other.
+    read = READS[name]
+
     def make(device):
         model = network(device)
         optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
@@ -129,7 +132,7 @@ def test_settings_of_several_numbers_are_what_they_are_now(name):
             loss.backward()
             optimiser.step()
             plan.step()
-            return loss.detach() * READS[name](optimiser.param_groups[0]["betas"])
+            return loss.detach() * read(optimiser.param_groups[0]["betas"])
 
         return learn, lambda: optimiser.param_groups[0]["betas"], (optimiser, plan)
 
