@@ -17,7 +17,7 @@ pub(super) enum AllocEvent {
         op: Op,
         imm: u8,
         args: SmallVec<[Reg; 3]>,
-        /// Any of a store or a check.
+        /// Any of what has none.
         result: Reg,
     },
     /// A vector to a slot of scratch memory.
@@ -30,7 +30,7 @@ pub(super) enum AllocEvent {
     },
 }
 
-/// A loop in registers.
+/// A loop in registers. Accumulators have the first ones, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Allocated {
     /// Done once before the loop.
@@ -61,8 +61,9 @@ fn hoisted(program: &Vectors, registers: usize) -> Vec<V> {
     program.insts.iter().flat_map(|i| &i.args).for_each(|a| uses[a.0 as usize] += 1);
     let mut uniforms: Vec<V> = (0..program.uniform.len() as u32).map(V).collect();
     uniforms.retain(|v| program.uniform[v.0 as usize].is_some() && uses[v.0 as usize] > 0);
+    uniforms.retain(|v| !program.accumulators.contains(v));
     uniforms.sort_by_key(|v| std::cmp::Reverse(uses[v.0 as usize]));
-    let room = registers.saturating_sub(program.pressure());
+    let room = registers.saturating_sub(program.pressure() + program.accumulators.len());
     if uniforms.len() > room {
         // The others pass through registers of their own.
         uniforms.truncate(room.saturating_sub(2));
@@ -90,7 +91,7 @@ pub(super) fn allocate(program: &Vectors, registers: usize) -> Allocated {
         free_slots: Vec::new(),
         out: Allocated::default(),
     };
-    for v in hoisted(program, registers) {
+    for v in program.accumulators.iter().copied().chain(hoisted(program, registers)) {
         let (Some(register), Some(uniform)) = (a.free.pop(), program.uniform[v.0 as usize]) else { break };
         a.out.before.push(AllocEvent::Broadcast(register, uniform));
         // Held by nobody, so never taken away.
@@ -129,6 +130,11 @@ impl Allocation<'_> {
             self.free.extend(dead);
             return;
         };
+        if self.program.accumulators.contains(&result) {
+            let target = self.register[result.0 as usize].expect("accumulators have registers");
+            self.out.steps.push(AllocEvent::Op { op: inst.op, imm: inst.imm, args, result: target });
+            return self.free.extend(dead);
+        }
         let fused = matches!(inst.op, Op::FmaPs | Op::FmaPd);
         let target = if fused {
             // The result takes the place of an operand: the sum's or a factor's.

@@ -1,13 +1,14 @@
 //! An IR, compiled.
 
+use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
     super::{
-        ir::{ComputeType, Inst, KernelOp},
+        ir::{ComputeType, Inst, KernelIr, KernelOp, Val},
         loops::instruction_set,
     },
-    JitInput,
+    JitInput, Target,
     emit::{self, Machine},
     lower::{Shape, form, lower},
     memory::Executable,
@@ -15,7 +16,7 @@ use super::{
 };
 
 /// Buffers, numbers, how many elements, scratch memory; gives how many elements it computed.
-type Function = unsafe extern "sysv64" fn(*const *mut u8, *const u64, usize, *mut u8) -> usize;
+type Function = unsafe extern "sysv64" fn(*const *mut u8, *mut u64, usize, *mut u8) -> usize;
 
 /// An IR as machine code, over elements that lie one after the other.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Compiled {
     sizes: Vec<usize>,
     inputs: usize,
     spills: usize,
+    pub(super) rows: usize,
     /// Uniforms of truth values, which the code wants as masks.
     masks: Vec<u32>,
     /// Exponents the code was made for: slot and bits.
@@ -45,37 +47,61 @@ pub(crate) fn width() -> Option<Width> {
 /// Exponents that have short cuts.
 const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
 
-/// Slots of uniform exponents of computed powers, with their types.
-fn exponents(input: &JitInput) -> Vec<(u32, ComputeType)> {
-    let ir = &input.ir;
-    let slot = |v: usize| input.uniform[..v].iter().filter(|u| **u).count() as u32;
-    let power = |i: usize| match ir.values[i] {
-        (Inst::Op(KernelOp::Pow, [_, y, _]), ty) if !input.uniform[i] && input.uniform[y.0 as usize] => {
-            Some((slot(y.0 as usize), ty))
-        }
+/// Slots of exponents that are the same for all elements, with their types. `slots`: per value its own, if it is.
+pub(super) fn exponents<'a>(
+    ir: &'a KernelIr,
+    slots: &'a [Option<u32>],
+) -> impl Iterator<Item = (u32, ComputeType)> + 'a {
+    ir.values.iter().zip(slots).filter_map(|(value, slot)| match *value {
+        (Inst::Op(KernelOp::Pow, [_, y, _]), ty) if slot.is_none() => Some((slots[y.0 as usize]?, ty)),
         _ => None,
+    })
+}
+
+/// The numbers these exponents are; `None` if one of them has no short cut.
+pub(super) fn short_exponents(
+    exponents: impl Iterator<Item = (u32, ComputeType)>,
+    uniforms: &[u64],
+) -> Option<Vec<(u32, f64)>> {
+    let known = |(slot, ty): (u32, ComputeType)| {
+        let bits = *uniforms.get(slot as usize)?;
+        let number = if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
+        Some((slot, Some(number).filter(|n| SHORT.contains(n))?))
     };
-    (0..ir.values.len()).filter_map(power).collect()
+    exponents.map(known).collect()
 }
 
 impl JitInput {
-    /// The vector program of a group, with powers as these numbers have them.
+    /// Per value its uniform slot.
+    fn slots(&self) -> Vec<Option<u32>> {
+        let mut next = 0..;
+        self.uniform.iter().map(|uniform| if *uniform { next.next() } else { None }).collect()
+    }
+
+    /// Whether blocks of bytes, of which a loop takes four times as many at once, are all there is.
+    fn is_of_bytes(&self) -> bool {
+        let ir = &self.ir;
+        let computed = |i: &usize| matches!(ir.values[*i].0, Inst::Op(..)) && !self.uniform[*i];
+        (0..ir.values.len()).filter(computed).all(|i| {
+            let of = |v: &Val| ir.ty(*v).bytes() == 1;
+            ir.values[i].1.bytes() == 1 && ir.operands(Val(i as u32)).iter().all(of)
+        })
+    }
+
+    /// The vector program of a group, with powers as these numbers have them. Buffers are inputs, then outputs.
     pub(super) fn program(&self, width: Width, uniforms: &[u64]) -> Option<Vectors> {
-        let mut known = Vec::new();
-        for (slot, ty) in exponents(self) {
-            let bits = *uniforms.get(slot as usize)?;
-            let number =
-                if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
-            known.push((slot, Some(number).filter(|n| SHORT.contains(n))?));
+        if self.is_of_bytes() {
+            return None;
         }
-        let shape = Shape {
-            ir: &self.ir,
-            uniform: &self.uniform,
-            inputs: &self.inputs,
-            outputs: &self.outputs,
-            staged: &self.staged,
-            exponents: &known,
+        let slots = self.slots();
+        let known = short_exponents(exponents(&self.ir, &slots), uniforms)?;
+        let inputs: Vec<(u16, DType)> = self.inputs.iter().enumerate().map(|(i, d)| (i as u16, *d)).collect();
+        let target = |(o, (&dtype, &staged)): (usize, (&DType, &bool))| {
+            let buffer = (inputs.len() + o) as u16;
+            Target::Elements { buffer, dtype, staged }
         };
+        let targets: Vec<Target> = self.outputs.iter().zip(&self.staged).enumerate().map(target).collect();
+        let shape = Shape { ir: &self.ir, slots: &slots, inputs: &inputs, targets: &targets, exponents: &known };
         lower(&shape, width)
     }
 
@@ -89,19 +115,36 @@ impl JitInput {
         let width = width()?;
         let machine = self.assemble(width, uniforms)?;
         let sizes = self.inputs.iter().chain(&self.outputs).map(|&d| form(d).map(|f| f.bytes()));
-        let uniform = (0..self.uniform.len()).filter(|&v| self.uniform[v]);
-        let masks =
-            uniform.enumerate().filter(|(_, v)| self.ir.values[*v].1 == ComputeType::Bool).map(|(c, _)| c as u32);
+        let (sizes, slots) = (sizes.collect::<Option<_>>()?, self.slots());
+        let mut code = Compiled::new(&machine, width)?;
+        (code.sizes, code.inputs) = (sizes, self.inputs.len());
+        code.expect(&self.ir, &slots, uniforms);
+        Some(code)
+    }
+}
+
+impl Compiled {
+    /// Code that expects nothing of its numbers yet, and has no buffers.
+    pub(super) fn new(machine: &Machine, width: Width) -> Option<Compiled> {
         Some(Compiled {
             entry: machine.entry,
             code: Executable::new(&machine.bytes)?,
             width,
-            sizes: sizes.collect::<Option<_>>()?,
-            inputs: self.inputs.len(),
+            sizes: Vec::new(),
+            inputs: 0,
             spills: machine.scratch,
-            masks: masks.collect(),
-            exponents: exponents(self).into_iter().map(|(c, _)| (c, uniforms[c as usize])).collect(),
+            rows: 1,
+            masks: Vec::new(),
+            exponents: Vec::new(),
         })
+    }
+
+    /// Says what the code of an IR expects of the numbers in its slots.
+    pub(super) fn expect(&mut self, ir: &KernelIr, slots: &[Option<u32>], uniforms: &[u64]) {
+        let is_mask =
+            |(value, slot): (&(Inst, ComputeType), &Option<u32>)| (value.1 == ComputeType::Bool).then_some(*slot)?;
+        self.masks.extend(ir.values.iter().zip(slots).filter_map(is_mask));
+        self.exponents.extend(exponents(ir, slots).map(|(slot, _)| (slot, uniforms[slot as usize])));
     }
 }
 
@@ -144,6 +187,26 @@ impl Compiled {
         self.spills + self.sizes.len() * TAIL
     }
 
+    /// How many rows the code takes side by side.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Computes rows of `n` elements, if that is what the code is for ([`RowInput`](super::RowInput)).
+    ///
+    /// # Safety
+    /// Buffers have the rows' elements, readable or writable, at any address; outputs overlap nothing but those of the
+    /// same row given twice. `uniforms` are
+    /// those the code was made for, prepared; `scratch` has [`Compiled::scratch`] bytes.
+    pub(crate) unsafe fn run_rows(&self, buffers: &[*mut u8], uniforms: &mut [u64], n: usize, scratch: *mut u8) {
+        // SAFETY: the code at the entry is a function of this type that reads and writes the rows' elements, numbers of
+        // its slots, and as many bytes of scratch memory as it said.
+        unsafe {
+            let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
+            function(buffers.as_ptr(), uniforms.as_mut_ptr(), n, scratch);
+        }
+    }
+
     /// Computes `n` elements, which lie one after the other from where the buffers point: inputs, then outputs. Gives
     /// how many it computed: fewer where a function is not good for some argument
     /// ([`Arith::check`](super::super::math::Arith::check)). Of the others, outputs that share their memory with an
@@ -161,7 +224,8 @@ impl Compiled {
         // scratch memory.
         unsafe {
             let function = std::mem::transmute::<*const u8, Function>(self.code.at(self.entry));
-            let done = if whole > 0 { function(buffers.as_ptr(), uniforms.as_ptr(), whole, scratch) } else { 0 };
+            let done =
+                if whole > 0 { function(buffers.as_ptr(), uniforms.as_ptr().cast_mut(), whole, scratch) } else { 0 };
             if done < whole || whole == n {
                 return done;
             }
@@ -175,7 +239,7 @@ impl Compiled {
                 }
                 tails.push(tail);
             }
-            if function(tails.as_ptr(), uniforms.as_ptr(), group, scratch) < group {
+            if function(tails.as_ptr(), uniforms.as_ptr().cast_mut(), group, scratch) < group {
                 return whole;
             }
             for (buffer, (&base, &size)) in buffers.iter().zip(&self.sizes).enumerate().skip(self.inputs) {

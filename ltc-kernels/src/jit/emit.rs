@@ -21,13 +21,13 @@ pub(super) struct Machine {
 
 /// Where the code finds its arguments: pointers to the buffers' elements, numbers, how many elements, scratch memory.
 const BUFFERS: Register = Register::RDI;
-const UNIFORMS: Register = Register::RSI;
-const COUNT: Register = Register::RDX;
+pub(super) const UNIFORMS: Register = Register::RSI;
+pub(super) const COUNT: Register = Register::RDX;
 const SCRATCH: Register = Register::RCX;
 /// The first element of the iteration.
-const INDEX: Register = Register::RAX;
+pub(super) const INDEX: Register = Register::RAX;
 /// The last one a loop may start with.
-const LIMIT: Register = Register::R10;
+pub(super) const LIMIT: Register = Register::R10;
 /// The buffer a load or store is from, where it has no register of its own.
 const FAR: Register = Register::R11;
 /// Registers of the first buffers, and how many of them are the caller's to keep.
@@ -44,14 +44,20 @@ const NEAR: [Register; 8] = [
 const OURS: usize = 2;
 
 /// Most groups of an iteration, and most instructions.
-const MOST_GROUPS: usize = 12;
-const MOST_INSTRUCTIONS: usize = 2048;
+pub(super) const MOST_GROUPS: usize = 12;
+pub(super) const MOST_INSTRUCTIONS: usize = 2048;
 
-struct Emitter {
-    width: Width,
+pub(super) struct Emitter {
+    pub(super) width: Width,
     encoder: Encoder,
     /// Address of the next instruction, from the start of the pool.
-    at: u64,
+    pub(super) at: u64,
+    entry: usize,
+    /// The first number in the pool of the program whose code this is.
+    pub(super) pool: u32,
+    buffers: usize,
+    /// Slots of scratch memory.
+    spilled: u32,
     /// Ends of the jumps that leave the function.
     exits: Vec<u64>,
 }
@@ -77,24 +83,11 @@ fn unrolling(program: &Vectors, width: Width) -> Vec<usize> {
 }
 
 fn build(program: &Vectors, buffers: usize, width: Width) -> Result<Machine, IcedError> {
-    let entry = (program.pool.len() * 8).next_multiple_of(64);
-    let mut e = Emitter { width, encoder: Encoder::new(64), at: entry as u64, exits: Vec::new() };
-    let saved = &NEAR[OURS.min(buffers)..buffers.clamp(OURS.min(buffers), NEAR.len())];
-    for &register in saved {
-        e.put(Instruction::with1(Code::Push_r64, register))?;
-    }
-    for (buffer, &register) in NEAR.iter().enumerate().take(buffers) {
-        e.put(Instruction::with2(
-            Code::Mov_r64_rm64,
-            register,
-            MemoryOperand::with_base_displ(BUFFERS, buffer as i64 * 8),
-        ))?;
-    }
+    let mut e = Emitter::begin(program.pool.len(), buffers, width)?;
     e.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;
-    let (mut slots, mut jumps) = (0, Vec::new());
+    let mut jumps = Vec::new();
     for groups in unrolling(program, width) {
-        let code = allocate(&program.interleaved(groups, width.group()), width.registers());
-        slots = slots.max(code.slots);
+        let code = allocate(&program.interleaved(groups, width.group(), 0), width.registers());
         let elements = (groups * width.group()) as i32;
         e.put(Instruction::with2(Code::Mov_r64_rm64, LIMIT, COUNT))?;
         e.put(Instruction::with2(Code::Sub_rm64_imm32, LIMIT, elements))?;
@@ -102,9 +95,9 @@ fn build(program: &Vectors, buffers: usize, width: Width) -> Result<Machine, Ice
         let skip = e.at;
         e.put(Instruction::with_branch(Code::Jg_rel32_64, skip))?;
         let after_skip = e.at;
-        code.before.iter().try_for_each(|s| e.step(s))?;
+        e.steps(&code.before, code.slots)?;
         let top = e.at;
-        code.steps.iter().try_for_each(|s| e.step(s))?;
+        e.steps(&code.steps, code.slots)?;
         e.put(Instruction::with2(Code::Add_rm64_imm32, INDEX, elements))?;
         e.put(Instruction::with2(Code::Cmp_r64_rm64, INDEX, LIMIT))?;
         e.put(Instruction::with_branch(Code::Jle_rel32_64, top))?;
@@ -112,35 +105,72 @@ fn build(program: &Vectors, buffers: usize, width: Width) -> Result<Machine, Ice
     }
     let end = e.at;
     jumps.extend(e.exits.drain(..).map(|from| (from, end)));
-    e.put(Ok(Instruction::with(Code::VEX_Vzeroupper)))?;
-    for &register in saved.iter().rev() {
-        e.put(Instruction::with1(Code::Pop_r64, register))?;
-    }
-    e.put(Ok(Instruction::with(Code::Retnq)))?;
-    let mut bytes: Vec<u8> = program.pool.iter().flat_map(|bits| bits.to_le_bytes()).collect();
-    bytes.resize(entry, 0);
-    bytes.extend(e.encoder.take_buffer());
+    let mut machine = e.end(&program.pool)?;
     for (from, to) in jumps {
-        bytes[from as usize - 4..from as usize].copy_from_slice(&((to - from) as u32).to_le_bytes());
+        machine.bytes[from as usize - 4..from as usize].copy_from_slice(&((to - from) as u32).to_le_bytes());
     }
-    Ok(Machine { bytes, entry, scratch: slots as usize * width.bytes() })
+    Ok(machine)
 }
 
 /// One step's code.
 #[cfg(test)]
 pub(super) fn encode(step: &AllocEvent, width: Width) -> Result<Vec<u8>, IcedError> {
-    let mut e = Emitter { width, encoder: Encoder::new(64), at: 0, exits: Vec::new() };
+    let mut e = Emitter::begin(0, 0, width)?;
     e.step(step)?;
     Ok(e.encoder.take_buffer())
 }
 
+/// Where a number of the run lies.
+pub(super) fn number(slot: u32) -> MemoryOperand {
+    MemoryOperand::with_base_displ(UNIFORMS, i64::from(slot) * 8)
+}
+
+/// Registers of buffers that are the caller's to keep.
+fn saved(buffers: usize) -> &'static [Register] {
+    &NEAR[OURS.min(buffers)..buffers.clamp(OURS.min(buffers), NEAR.len())]
+}
+
 impl Emitter {
-    fn put(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), IcedError> {
+    /// The start of a function over so many buffers, behind a pool of so many numbers.
+    pub(super) fn begin(pool: usize, buffers: usize, width: Width) -> Result<Emitter, IcedError> {
+        let at = (pool * 8).next_multiple_of(64) as u64;
+        let (encoder, exits) = (Encoder::new(64), Vec::new());
+        let mut e = Emitter { width, encoder, at, entry: at as usize, pool: 0, buffers, spilled: 0, exits };
+        for &register in saved(buffers) {
+            e.put(Instruction::with1(Code::Push_r64, register))?;
+        }
+        for (buffer, &register) in NEAR.iter().enumerate().take(buffers) {
+            let from = MemoryOperand::with_base_displ(BUFFERS, buffer as i64 * 8);
+            e.put(Instruction::with2(Code::Mov_r64_rm64, register, from))?;
+        }
+        Ok(e)
+    }
+
+    /// The end of the function, and what it is with this pool.
+    pub(super) fn end(mut self, pool: &[u64]) -> Result<Machine, IcedError> {
+        self.put(Ok(Instruction::with(Code::VEX_Vzeroupper)))?;
+        for &register in saved(self.buffers).iter().rev() {
+            self.put(Instruction::with1(Code::Pop_r64, register))?;
+        }
+        self.put(Ok(Instruction::with(Code::Retnq)))?;
+        let mut bytes: Vec<u8> = pool.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        bytes.resize(self.entry, 0);
+        bytes.extend(self.encoder.take_buffer());
+        Ok(Machine { bytes, entry: self.entry, scratch: self.spilled as usize * self.width.bytes() })
+    }
+
+    /// Steps that use so many slots of scratch memory.
+    pub(super) fn steps(&mut self, steps: &[AllocEvent], slots: u32) -> Result<(), IcedError> {
+        self.spilled = self.spilled.max(slots);
+        steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    pub(super) fn put(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), IcedError> {
         self.at += self.encoder.encode(&instruction?, self.at)? as u64;
         Ok(())
     }
 
-    fn vector(&self, r: Reg) -> Register {
+    pub(super) fn vector(&self, r: Reg) -> Register {
         match self.width {
             Width::Ymm => Register::YMM0 + u32::from(r),
             Width::Zmm => Register::ZMM0 + u32::from(r),
@@ -155,13 +185,18 @@ impl Emitter {
         }
     }
 
+    /// The first 16 bytes of a vector.
+    pub(super) fn first(&self, r: Reg) -> Register {
+        Register::XMM0 + u32::from(r)
+    }
+
     /// The register no value lives in.
     fn spare(&self) -> Reg {
         self.width.registers() as Reg
     }
 
     /// The code for this width.
-    fn either(&self, ymm: Code, zmm: Code) -> Code {
+    pub(super) fn either(&self, ymm: Code, zmm: Code) -> Code {
         match self.width {
             Width::Ymm => ymm,
             Width::Zmm => zmm,
@@ -183,14 +218,22 @@ impl Emitter {
             AllocEvent::Op { op: Op::Load(place), result, .. } => self.load(place, result),
             AllocEvent::Op { op: Op::Store(place), ref args, .. } => self.store(place, args[0]),
             AllocEvent::Op { op: Op::Check, ref args, .. } => self.check(args[0]),
+            AllocEvent::Op { op: Op::Keep(slot), ref args, .. } => {
+                let code = self.either(Code::VEX_Vmovss_m32_xmm, Code::EVEX_Vmovss_m32_k1_xmm);
+                self.put(Instruction::with2(code, number(slot), self.first(args[0])))
+            }
+            AllocEvent::Op { op: Op::KeepWide(slot), ref args, .. } => {
+                let code = self.either(Code::VEX_Vmovsd_m64_xmm, Code::EVEX_Vmovsd_m64_k1_xmm);
+                self.put(Instruction::with2(code, number(slot), self.first(args[0])))
+            }
             AllocEvent::Op { op, imm, ref args, result } => self.op(op, imm, args, result),
         }
     }
 
     fn broadcast(&mut self, to: Reg, uniform: Uniform) -> Result<(), IcedError> {
         let from = match uniform.from {
-            Origin::Slot(slot) => MemoryOperand::with_base_displ(UNIFORMS, i64::from(slot) * 8),
-            Origin::Pool(at) => MemoryOperand::with_base_displ(Register::RIP, i64::from(at) * 8),
+            Origin::Slot(slot) => number(slot),
+            Origin::Pool(at) => MemoryOperand::with_base_displ(Register::RIP, i64::from(self.pool + at) * 8),
         };
         let code = if uniform.wide {
             self.either(Code::VEX_Vbroadcastsd_ymm_m64, Code::EVEX_Vbroadcastsd_zmm_k1z_xmmm64)

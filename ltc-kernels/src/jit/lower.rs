@@ -4,6 +4,7 @@ use ltc_ir::DType;
 
 use super::{
     super::ir::{ComputeType, Inst, KernelIr, KernelOp, Val},
+    Target,
     vector::{Form, Op, V, VecSlot, Vectors, Width, compare, rounding},
 };
 
@@ -31,51 +32,50 @@ pub(super) fn form(dtype: DType) -> Option<Form> {
 struct Lowering<'a> {
     ir: &'a KernelIr,
     width: Width,
-    vectors: Vectors,
+    vectors: &'a mut Vectors,
     held: Vec<Held>,
 }
 
 /// What to make of an IR.
 pub(super) struct Shape<'a> {
     pub(super) ir: &'a KernelIr,
-    /// Per value of the IR: whether it is the same for all elements.
-    pub(super) uniform: &'a [bool],
-    pub(super) inputs: &'a [DType],
-    pub(super) outputs: &'a [DType],
-    /// Outputs that may share their memory with an input.
-    pub(super) staged: &'a [bool],
+    /// Per value of the IR: where its number lies if it is the same for all elements.
+    pub(super) slots: &'a [Option<u32>],
+    /// Per input its buffer.
+    pub(super) inputs: &'a [(u16, DType)],
+    pub(super) targets: &'a [Target],
     /// Uniforms of powers known to be this number.
     pub(super) exponents: &'a [(u32, f64)],
 }
 
-/// The program of a group; buffers are inputs, then outputs. `None` if some computation has no vector form, or blocks
-/// of bytes, of which a loop takes four times as many at once, are all there is.
+/// The program of a group. `None` if some computation has no vector form.
 pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
+    let mut vectors = Vectors::default();
+    lower_after(shape, width, &mut vectors)?;
+    Some(vectors)
+}
+
+/// The same after what a program does already. Accumulators of outputs that are reduced come in the outputs' order.
+pub(super) fn lower_after(shape: &Shape<'_>, width: Width, vectors: &mut Vectors) -> Option<()> {
     let ir = shape.ir;
-    let computed = |i: &usize| matches!(ir.values[*i].0, Inst::Op(..)) && !shape.uniform[*i];
-    if (0..ir.values.len()).filter(computed).all(|i| {
-        let of = |v: &Val| ir.ty(*v).bytes() == 1;
-        ir.values[i].1.bytes() == 1 && ir.operands(Val(i as u32)).iter().all(of)
-    }) {
-        return None;
-    }
-    let mut l = Lowering { ir, width, vectors: Vectors::default(), held: Vec::with_capacity(ir.values.len()) };
-    let mut uniforms = 0;
-    let is_load = |i: usize| matches!(ir.values[i].0, Inst::Input(_)) && !shape.uniform[i];
+    let computed = |i: &usize| matches!(ir.values[*i].0, Inst::Op(..)) && shape.slots[*i].is_none();
+    let mut reduced: Vec<usize> = Vec::new();
+    let before = vectors.accumulators.len();
+    let mut l = Lowering { ir, width, vectors, held: Vec::with_capacity(ir.values.len()) };
+    let is_load = |i: usize| matches!(ir.values[i].0, Inst::Input(_)) && shape.slots[i].is_none();
     let mut loads = (0..ir.values.len()).filter(|&i| is_load(i)).count();
     // What a check leaves to somebody else is computed anew.
     let is_checked = |i: &usize| matches!(ir.values[*i].0, Inst::Op(code, _) if code.is_checked());
     let mut checks = (0..ir.values.len()).filter(computed).filter(is_checked).count();
     let mut pending: Vec<usize> = Vec::new();
     for i in 0..ir.values.len() {
-        if shape.uniform[i] {
-            l.held.push(Held { slot: Some(uniforms), ..Held::default() });
-            uniforms += 1;
+        if let Some(slot) = shape.slots[i] {
+            l.held.push(Held { slot: Some(slot), ..Held::default() });
         } else {
             let held = match ir.values[i].0 {
                 Inst::Input(input) => {
                     loads -= 1;
-                    l.load(input, *shape.inputs.get(input as usize)?)?
+                    l.load(*shape.inputs.get(input as usize)?)?
                 }
                 Inst::Op(KernelOp::Pow, args) => l.power(args, ir.values[i].1, shape.exponents)?,
                 Inst::Op(code, args) => {
@@ -90,13 +90,20 @@ pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
         pending.extend(kept);
         // An output that may lie where an input does is written when all inputs are read, and will not be read again.
         let read = loads == 0 && checks == 0;
-        let (now, later): (Vec<usize>, Vec<usize>) = pending.iter().partition(|&&o| read || !shape.staged[o]);
+        let waits = |o: usize| matches!(shape.targets[o], Target::Elements { staged: true, .. });
+        let (now, later): (Vec<usize>, Vec<usize>) = pending.iter().partition(|&&o| read || !waits(o));
         pending = later;
         for o in now {
-            l.store((shape.inputs.len() + o) as u16, shape.outputs[o], ir.outputs[o])?;
+            if matches!(shape.targets[o], Target::Reduced(_)) {
+                reduced.push(o);
+            }
+            l.target(shape.targets[o], ir.outputs[o])?;
         }
     }
-    Some(l.vectors)
+    let mut in_order: Vec<(usize, V)> = reduced.into_iter().zip(vectors.accumulators.drain(before..)).collect();
+    in_order.sort_by_key(|(o, _)| *o);
+    vectors.accumulators.extend(in_order.into_iter().map(|(_, v)| v));
+    Some(())
 }
 
 impl Lowering<'_> {
@@ -134,9 +141,9 @@ impl Lowering<'_> {
         VecSlot { buffer, first: (half * self.width.group() / 2) as u16, form }
     }
 
-    fn load(&mut self, input: u32, dtype: DType) -> Option<Held> {
+    fn load(&mut self, (buffer, dtype): (u16, DType)) -> Option<Held> {
         let form = form(dtype)?;
-        let place = |l: &Self, half| l.place(input as u16, form, half);
+        let place = |l: &Self, half| l.place(buffer, form, half);
         Some(match form {
             Form::Vector64 => {
                 let halves = [0, 1].map(|half| place(self, half));
@@ -144,7 +151,7 @@ impl Lowering<'_> {
             }
             _ => {
                 let place = place(self, 0);
-                let v = &mut self.vectors;
+                let v = &mut *self.vectors;
                 let bits = v.load(place);
                 let one = match dtype {
                     DType::BF16 => v.op_imm(Op::ShlD, &[bits], 16),
@@ -157,6 +164,48 @@ impl Lowering<'_> {
                 one32(one)
             }
         })
+    }
+
+    fn target(&mut self, target: Target, value: Val) -> Option<()> {
+        match target {
+            Target::Elements { buffer, dtype, .. } => self.store(buffer, dtype, value),
+            Target::Reduced(op) => self.reduce(op, value),
+            Target::Number(slot) => {
+                if self.ty(value).bytes() == 8 {
+                    let [first, _] = self.two(value);
+                    self.vectors.keep(slot, first, true);
+                } else {
+                    // Of a truth value a mask of 64 bits, as the code reads it.
+                    let wide = self.ty(value) == ComputeType::Bool;
+                    let value = self.one(value);
+                    self.vectors.keep(slot, value, wide);
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Gathers a value, lane by lane, as `reduce/reducers.rs` does.
+    fn reduce(&mut self, op: KernelOp, value: Val) -> Option<()> {
+        if self.ty(value) != ComputeType::F32 {
+            return None;
+        }
+        let (x, v) = (self.one(value), &mut *self.vectors);
+        let (start, outer) = match op {
+            KernelOp::Sum => {
+                let so_far = v.accumulator(0.0);
+                v.accumulate(Op::AddPs, &[so_far, x], so_far);
+                return Some(());
+            }
+            KernelOp::AMax => (f32::NEG_INFINITY, Op::MaxPs),
+            KernelOp::AMin => (f32::INFINITY, Op::MinPs),
+            _ => return None,
+        };
+        let so_far = v.accumulator(start);
+        let outermost = v.op(outer, &[x, so_far]);
+        let is_nan = v.op_imm(Op::CmpPs, &[x, x], compare::UNORDERED);
+        v.accumulate(Op::BlendD, &[is_nan, x, outermost], so_far);
+        Some(())
     }
 
     fn store(&mut self, buffer: u16, dtype: DType, value: Val) -> Option<()> {
@@ -203,9 +252,9 @@ impl Lowering<'_> {
         };
         Some(if ty == ComputeType::F32 {
             let x = self.one(x);
-            one32(power(&mut self.vectors, x))
+            one32(power(self.vectors, x))
         } else {
-            two64(self.two(x).map(|x| power(&mut self.vectors, x)))
+            two64(self.two(x).map(|x| power(self.vectors, x)))
         })
     }
 
@@ -242,7 +291,7 @@ impl Lowering<'_> {
             });
         }
         let b = self.one(b);
-        let v = &mut self.vectors;
+        let v = &mut *self.vectors;
         Some(one32(match code {
             KernelOp::And | KernelOp::Min => v.op(Op::And, &[a, b]),
             KernelOp::Or | KernelOp::Max => v.op(Op::Or, &[a, b]),
@@ -269,7 +318,7 @@ impl Lowering<'_> {
     fn integers(&mut self, code: KernelOp, [a, b, _]: [Val; 3], ty: ComputeType) -> Option<Held> {
         let (x, byte) = (self.one(a), ty == ComputeType::U8);
         let y = if code.arity() == 2 { self.one(b) } else { x };
-        let v = &mut self.vectors;
+        let v = &mut *self.vectors;
         let result = match code {
             KernelOp::Neg => {
                 let zero = v.d(0);
@@ -311,7 +360,7 @@ impl Lowering<'_> {
         let mut all = args;
         all[code.arity()..].fill(args[0]);
         let [x, y, z] = all.map(|a| self.one(a));
-        let v = &mut self.vectors;
+        let v = &mut *self.vectors;
         Some(one32(match code {
             KernelOp::Neg => {
                 let sign = v.d(1 << 31);
@@ -354,7 +403,7 @@ impl Lowering<'_> {
         let mut all = args;
         all[code.arity()..].fill(args[0]);
         let [x, y, z] = all.map(|a| self.two(a));
-        let [low, high] = [0, 1].map(|i| half(&mut self.vectors, code, [x[i], y[i], z[i]]));
+        let [low, high] = [0, 1].map(|i| half(self.vectors, code, [x[i], y[i], z[i]]));
         Some(two64([low?, high?]))
     }
 
@@ -407,11 +456,11 @@ impl Lowering<'_> {
             }
             (U8 | I32, I64) => {
                 let x = self.one(value);
-                two64(both(&mut self.vectors, [Op::DToQLo, Op::DToQHi], x))
+                two64(both(self.vectors, [Op::DToQLo, Op::DToQHi], x))
             }
             (U8 | I32, F64) => {
                 let x = self.one(value);
-                two64(both(&mut self.vectors, [Op::DToPdLo, Op::DToPdHi], x))
+                two64(both(self.vectors, [Op::DToPdLo, Op::DToPdHi], x))
             }
             (I64, I32 | U8) => {
                 let x = self.two(value);
@@ -433,7 +482,7 @@ impl Lowering<'_> {
             }
             (F32, F64 | I64) => {
                 let x = self.one(value);
-                let halves = both(&mut self.vectors, [Op::PsToPdLo, Op::PsToPdHi], x);
+                let halves = both(self.vectors, [Op::PsToPdLo, Op::PsToPdHi], x);
                 two64(if to == I64 { halves.map(|x| self.vectors.pd_to_q(x)) } else { halves })
             }
             (F64, I32 | U8) => {

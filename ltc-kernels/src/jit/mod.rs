@@ -4,20 +4,18 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `input.rs` | what is compiled |
 //! | `tier.rs` | which kernels are compiled, when, and by whom |
 //! | `code.rs` | a compiled IR, and how it is called |
 //! | `vector.rs` | vector programs: a group of elements, before registers |
 //! | `lower.rs`, `math.rs` | IRs as vector programs |
+//! | `rows.rs`, `gather.rs` | rows with reductions as one function |
 //! | `allocate.rs` | registers |
 //! | `emit.rs`, `forms.rs` | machine code |
 //! | `memory.rs` | where it lies |
 //!
 //! A loop takes several groups at once, instruction by instruction, as registers allow, so that no group waits for
 //! itself.
-
-use ltc_ir::DType;
-
-use super::ir::KernelIr;
 
 #[cfg(target_arch = "x86_64")]
 mod allocate;
@@ -28,11 +26,16 @@ mod emit;
 #[cfg(target_arch = "x86_64")]
 mod forms;
 #[cfg(target_arch = "x86_64")]
+mod gather;
+mod input;
+#[cfg(target_arch = "x86_64")]
 mod lower;
 #[cfg(target_arch = "x86_64")]
 mod math;
 #[cfg(target_arch = "x86_64")]
 mod memory;
+#[cfg(target_arch = "x86_64")]
+mod rows;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 mod tier;
@@ -42,12 +45,18 @@ mod vector;
 /// Other machines have tier 0 alone.
 #[cfg(not(target_arch = "x86_64"))]
 mod code {
-    use super::JitInput;
+    use super::{JitInput, RowInput};
 
     #[derive(Debug)]
     pub(crate) enum Compiled {}
 
     impl JitInput {
+        pub(super) fn compile(&self, _: &[u64]) -> Option<Compiled> {
+            None
+        }
+    }
+
+    impl RowInput {
         pub(super) fn compile(&self, _: &[u64]) -> Option<Compiled> {
             None
         }
@@ -78,6 +87,16 @@ mod code {
             match *self {}
         }
 
+        pub(crate) fn rows(&self) -> usize {
+            match *self {}
+        }
+
+        /// # Safety
+        /// Never called.
+        pub(crate) unsafe fn run_rows(&self, _: &[*mut u8], _: &mut [u64], _: usize, _: *mut u8) {
+            match *self {}
+        }
+
         /// # Safety
         /// Never called.
         pub(crate) unsafe fn run(&self, _: &[*mut u8], _: &[u64], _: usize, _: *mut u8) -> usize {
@@ -87,26 +106,14 @@ mod code {
 }
 
 pub(super) use code::Compiled;
+pub(crate) use input::{JitInput, MOST_ROWS, RowInput, RowPart, RowStage, Target, most_rows};
 #[cfg(target_arch = "x86_64")]
 pub use memory::code_bytes;
-pub(super) use tier::Tier;
 pub use tier::{Jit, Paused, finish_compiling};
+pub(super) use tier::{Tier, Uncompiled};
 
 /// Bytes of machine code in this process: none.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn code_bytes() -> usize {
     0
-}
-
-/// What is compiled: an IR, and what its inputs and outputs are.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nobody compiles it"))]
-pub(super) struct JitInput {
-    pub(super) ir: KernelIr,
-    /// Per value: whether it is the same for all elements. These have uniforms, in this order.
-    pub(super) uniform: Vec<bool>,
-    pub(super) inputs: Vec<DType>,
-    pub(super) outputs: Vec<DType>,
-    /// Outputs that may share their memory with an input.
-    pub(super) staged: Vec<bool>,
 }

@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use super::{Compiled, JitInput};
+use super::{Compiled, JitInput, RowInput};
 
 /// Whether fused kernels become machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,19 +50,36 @@ const RUN: u64 = WARM / 16;
 /// Most kernels in the queue.
 const QUEUE: usize = 1024;
 
+/// What becomes machine code.
+#[derive(Debug)]
+pub(crate) enum Uncompiled {
+    Elements(JitInput),
+    Rows(RowInput),
+}
+
+impl Uncompiled {
+    /// The code, made for these numbers. `None` if loops are better.
+    fn compile(&self, uniforms: &[u64]) -> Option<Compiled> {
+        match self {
+            Uncompiled::Elements(input) => input.compile(uniforms),
+            Uncompiled::Rows(input) => input.compile(uniforms),
+        }
+    }
+}
+
 /// A kernel's way to machine code.
 #[derive(Debug)]
 pub(crate) struct Tier {
     jit: Jit,
     /// Until it is compiled.
-    input: parking_lot::Mutex<Option<Box<JitInput>>>,
+    input: parking_lot::Mutex<Option<Box<Uncompiled>>>,
     heat: AtomicU64,
     /// The code; inside `None` where tier 0 is to stay.
     code: OnceLock<Option<Compiled>>,
 }
 
 impl Tier {
-    pub(crate) fn new(jit: Jit, input: JitInput) -> Arc<Tier> {
+    pub(crate) fn new(jit: Jit, input: Uncompiled) -> Arc<Tier> {
         let input = parking_lot::Mutex::new(Some(Box::new(input)));
         Arc::new(Tier { jit, input, heat: AtomicU64::new(0), code: OnceLock::new() })
     }
@@ -98,6 +115,11 @@ impl Tier {
     /// Whether the kernel runs as machine code.
     pub(crate) fn is_compiled(&self) -> bool {
         matches!(self.code.get(), Some(Some(_)))
+    }
+
+    /// Whether loops are found to be better.
+    pub(crate) fn is_declined(&self) -> bool {
+        matches!(self.code.get(), Some(None))
     }
 
     fn compile(&self, uniforms: &[u64]) {

@@ -132,6 +132,10 @@ pub(super) enum Op {
     Store(VecSlot),
     /// Leaves the loop before this iteration's elements where any lane of a mask is set.
     Check,
+    /// The first lane, of 32 bits, to a number of the run.
+    Keep(u32),
+    /// The first 64 bits.
+    KeepWide(u32),
 }
 
 /// Elements of a group in memory.
@@ -176,7 +180,7 @@ pub(super) struct VecInst {
     pub(super) op: Op,
     pub(super) imm: u8,
     pub(super) args: SmallVec<[V; 3]>,
-    /// None of a store or a check.
+    /// None of what is written to memory, or a check.
     pub(super) result: Option<V>,
 }
 
@@ -206,6 +210,8 @@ pub(super) struct Vectors {
     pub(super) uniform: Vec<Option<Uniform>>,
     /// Numbers of the program itself.
     pub(super) pool: Vec<u64>,
+    /// Vectors that instructions of a loop write again: uniform ones before its first iteration.
+    pub(super) accumulators: Vec<V>,
     known: FxHashMap<Uniform, V>,
     pooled: FxHashMap<u64, u32>,
 }
@@ -253,13 +259,37 @@ impl Vectors {
         self.uniform(Uniform { from: Origin::Slot(slot), wide })
     }
 
-    fn constant(&mut self, bits: u64, wide: bool) -> V {
+    fn pooled(&mut self, bits: u64) -> Origin {
         let next = self.pool.len() as u32;
         let at = *self.pooled.entry(bits).or_insert(next);
         if at == next {
             self.pool.push(bits);
         }
-        self.uniform(Uniform { from: Origin::Pool(at), wide })
+        Origin::Pool(at)
+    }
+
+    fn constant(&mut self, bits: u64, wide: bool) -> V {
+        let from = self.pooled(bits);
+        self.uniform(Uniform { from, wide })
+    }
+
+    /// A vector to gather a reduction in: this number in all lanes at first.
+    pub(super) fn accumulator(&mut self, start: f32) -> V {
+        let from = self.pooled(u64::from(start.to_bits()));
+        let v = self.fresh(Some(Uniform { from, wide: false }));
+        self.accumulators.push(v);
+        v
+    }
+
+    /// Writes an accumulator.
+    pub(super) fn accumulate(&mut self, op: Op, args: &[V], accumulator: V) {
+        self.insts.push(VecInst { op, imm: 0, args: SmallVec::from_slice(args), result: Some(accumulator) });
+    }
+
+    /// Writes the first lane of a value to a number of the run: all of 64 bits if `wide`.
+    pub(super) fn keep(&mut self, slot: u32, value: V, wide: bool) {
+        let op = if wide { Op::KeepWide(slot) } else { Op::Keep(slot) };
+        self.insts.push(VecInst { op, imm: 0, args: SmallVec::from_slice(&[value]), result: None });
     }
 
     /// These bits in all lanes of 32 bits.
@@ -294,7 +324,7 @@ impl Vectors {
             dying.retain(|v| self.uniform[v.0 as usize].is_none() && last[v.0 as usize] == i);
             // A result may take the register of an operand that dies.
             live -= dying.len();
-            if let Some(result) = inst.result {
+            if let Some(result) = inst.result.filter(|r| self.uniform[r.0 as usize].is_none()) {
                 live += 1;
                 most = most.max(live);
                 live -= usize::from(last[result.0 as usize] <= i);
@@ -304,20 +334,28 @@ impl Vectors {
     }
 
     /// The program for so many groups at once, instruction by instruction, so that each group's instructions stand in
-    /// the other groups' waits. `group`: elements of one.
-    pub(super) fn interleaved(&self, times: usize, group: usize) -> Vectors {
+    /// the other groups' waits. `group`: elements of one. Of each accumulator there are as many as `lanes` elements
+    /// have groups, taken in turns.
+    pub(super) fn interleaved(&self, times: usize, group: usize, lanes: usize) -> Vectors {
         let mut all = Vectors { pool: self.pool.clone(), ..Vectors::default() };
         let mut renamed: Vec<SmallVec<[V; 4]>> = Vec::with_capacity(self.uniform.len());
-        for uniform in &self.uniform {
-            let count = if uniform.is_some() { 1 } else { times };
+        for (v, uniform) in self.uniform.iter().enumerate() {
+            let count = match uniform {
+                Some(_) if self.accumulators.contains(&V(v as u32)) => lanes / group,
+                Some(_) => 1,
+                None => times,
+            };
             renamed.push((0..count).map(|_| all.fresh(*uniform)).collect());
         }
+        all.accumulators = self.accumulators.iter().flat_map(|v| renamed[v.0 as usize].iter().copied()).collect();
         let name = |v: V, copy: usize| {
             let names = &renamed[v.0 as usize];
             names[copy % names.len()]
         };
-        for inst in &self.insts {
-            for copy in 0..times {
+        // What gathers in an accumulator comes after all that gathered there before.
+        let together = if self.accumulators.is_empty() { times } else { lanes / group };
+        for first in (0..times).step_by(together) {
+            for (inst, copy) in self.insts.iter().flat_map(|i| (first..first + together).map(move |copy| (i, copy))) {
                 let moved = |p: VecSlot| VecSlot { first: p.first + (copy * group) as u16, ..p };
                 let op = match inst.op {
                     Op::Load(p) => Op::Load(moved(p)),

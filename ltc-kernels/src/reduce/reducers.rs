@@ -14,7 +14,7 @@ mod wide;
 use wide::{Wide, is_wide};
 
 /// Elements added side by side.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// Lines of columns added as elements, before they are added to an accumulator.
 const RUN: usize = 64;
 

@@ -16,11 +16,12 @@ use ltc_ir::DType;
 
 use super::{
     reducers::Reducer,
+    row_code::{Numbers, RowCode, RowShape},
     stages::{ReductionStages, Stage, StageInput, StageOutput},
 };
 use crate::{
     ir::{Inst, KernelIr, Val},
-    jit::{Jit, JitInput, Tier},
+    jit::{Compiled, Jit, JitInput, Tier, Uncompiled, most_rows},
     space::{Access, IterationSpace, MAX_BLOCK},
     tile::Loops,
 };
@@ -76,6 +77,17 @@ pub(crate) enum Traversal {
     PackedRows,
     SingleRow,
     ColumnMajor,
+}
+
+impl Traversal {
+    /// Elements of a value that is kept from one stage to another: a row tile's, or what the code has side by side.
+    fn cached_elements(self, each: usize, row_tile: usize, block: usize) -> usize {
+        match self {
+            Traversal::PackedRows => block.max(most_rows(each) * each),
+            Traversal::SingleRow => row_tile.max(most_rows(each)) * each,
+            Traversal::ColumnMajor => row_tile * each,
+        }
+    }
 }
 
 /// The elements of a kernel with reductions, and how operands lie: outputs, then inputs.
@@ -166,6 +178,8 @@ pub(crate) struct StageLoops {
 pub(crate) struct Staged {
     pub(crate) split: ReductionStages,
     pub(crate) stages: Vec<StageLoops>,
+    /// All stages of a row as one function, where rows lie for it.
+    pub(super) row_code: Option<RowCode>,
     pub(crate) traversal: Traversal,
     /// Rows gone through at a time, and elements of a block.
     pub(crate) row_tile: usize,
@@ -219,7 +233,8 @@ impl StageLoops {
         }
         Some(StageLoops {
             bytes,
-            tier: (!made.is_empty()).then(|| Tier::new(jit, JitInput::of_blocks(&stage.elements, &of_row))),
+            tier: (!made.is_empty())
+                .then(|| Tier::new(jit, Uncompiled::Elements(JitInput::of_blocks(&stage.elements, &of_row)))),
             elements: Loops::of_blocks(&stage.elements, &of_row)?,
             rows: Loops::of_blocks(&stage.rows, &vec![false; stage.row_inputs.len()])?,
             reducers,
@@ -231,7 +246,12 @@ impl StageLoops {
 }
 
 impl Staged {
-    pub(super) fn new(ir: &KernelIr, space: &ReductionSpace, inputs: &[RowArg], jit: Jit) -> Option<Staged> {
+    pub(super) fn new(
+        ir: &KernelIr,
+        space: &ReductionSpace,
+        (inputs, outputs): (&[RowArg], &[RowArg]),
+        jit: Jit,
+    ) -> Option<Staged> {
         let of_rows: Vec<bool> = inputs.iter().map(|p| p.of_rows).collect();
         let staged =
             |cache, row_tile| Staged::with(ReductionStages::new(ir, &of_rows, cache), (space, inputs), row_tile, jit);
@@ -241,7 +261,49 @@ impl Staged {
             Traversal::SingleRow => space.each > MAX_CACHED,
             Traversal::ColumnMajor => first.row_tile * space.each > MAX_CACHED * 2,
         };
-        if long && !first.split.cached.is_empty() { staged(false, Some(first.row_tile)) } else { Some(first) }
+        let mut staged =
+            if long && !first.split.cached.is_empty() { staged(false, Some(first.row_tile))? } else { first };
+        staged.add_row_code(space, (inputs, outputs), jit);
+        Some(staged)
+    }
+
+    /// Whole rows as one function, where no row is shared by threads.
+    fn add_row_code(&mut self, space: &ReductionSpace, (inputs, outputs): (&[RowArg], &[RowArg]), jit: Jit) {
+        if self.traversal == Traversal::ColumnMajor || space.each > self.chunk {
+            return;
+        }
+        let dtypes = |args: &[RowArg]| args.iter().map(|arg| arg.dtype).collect::<Vec<_>>();
+        let is_packed = self.traversal == Traversal::PackedRows;
+        let shape = RowShape {
+            elements: &space.elements,
+            inputs: &dtypes(inputs),
+            outputs: &dtypes(outputs),
+            each: space.each,
+            line: if is_packed { space.each } else { self.block },
+            split: &self.split,
+            uniform_rows: !is_packed,
+            scratch: self.scratch,
+        };
+        self.row_code = RowCode::new(&shape, jit);
+        self.scratch += self.row_code.as_ref().map_or(0, |code| code.scratch(self.piece));
+    }
+
+    /// A stage's own machine code, if it is there: where whole rows become code, stages do not.
+    pub(super) fn stage_code<'s>(&self, stage: &'s StageLoops, uniforms: &[u64], work: usize) -> Option<&'s Compiled> {
+        let waits = self.row_code.as_ref().is_some_and(|code| !code.tier.is_declined());
+        stage.tier.as_ref().filter(|_| !waits)?.code(uniforms, work)
+    }
+
+    /// The numbers of whole rows' code.
+    ///
+    /// # Safety
+    /// As [`RowCode::fill`].
+    pub(super) unsafe fn row_numbers(&self, code: &RowCode, numbers: &[u64]) -> Numbers {
+        let loops = self.stages[1..].iter().map(|StageLoops { stage, elements, rows, made, .. }| {
+            [(elements, stage.inputs.len() + made), (rows, stage.row_inputs.len() + stage.row_outputs.len())]
+        });
+        // SAFETY: by this function's contract.
+        unsafe { code.fill(loops, numbers) }
     }
 
     fn with(
@@ -289,11 +351,7 @@ impl Staged {
         };
         let piece = (block.max(row_tile) * 8).next_multiple_of(64);
         let most = |count: fn(&StageLoops) -> usize| stages.iter().map(count).max().unwrap_or(0) * piece;
-        let cached_elements = match traversal {
-            Traversal::PackedRows => block,
-            Traversal::SingleRow | Traversal::ColumnMajor => row_tile * space.each,
-        };
-        let cached_bytes = (cached_elements * 8).next_multiple_of(64);
+        let cached_bytes = (traversal.cached_elements(space.each, row_tile, block) * 8).next_multiple_of(64);
         let inputs_at = most(|s| s.elements.registers().max(s.rows.registers()));
         let outputs_at = inputs_at + most(|s| s.stage.inputs.len());
         let row_values = outputs_at + most(|s| s.stage.outputs.len().max(s.stage.row_outputs.len()));
@@ -308,6 +366,7 @@ impl Staged {
         Some(Staged {
             split,
             stages,
+            row_code: None,
             traversal,
             row_tile,
             block,
@@ -350,7 +409,7 @@ impl RowKernel {
         let out: Vec<RowArg> = outputs.iter().enumerate().map(|(i, d)| buffer(i, *d)).collect();
         let inp: Vec<RowArg> = inputs.iter().enumerate().map(|(i, d)| buffer(i + outputs.len(), *d)).collect();
         let cost = usual.cost() + inp.len() + out.len();
-        let staged = Staged::new(usual, &space, &inp, Jit::default())?;
+        let staged = Staged::new(usual, &space, (&inp, &out), Jit::default())?;
         let ones = usual.ones.clone();
         Some(RowKernel {
             space,
@@ -365,19 +424,32 @@ impl RowKernel {
 
     /// Says whether the kernel may become machine code. Before its first run.
     pub fn set_jit(&mut self, jit: Jit) {
-        for stage in &mut self.usual.stages {
-            if jit == Jit::Off {
-                stage.tier = None;
-            } else if let Some(tier) = stage.tier.as_mut().and_then(Arc::get_mut) {
-                tier.set(jit);
-            }
+        if jit == Jit::Off {
+            self.usual.row_code = None;
+            self.usual.stages.iter_mut().for_each(|stage| stage.tier = None);
+            return;
         }
+        let stages = self.usual.stages.iter_mut().filter_map(|stage| stage.tier.as_mut());
+        let tiers = stages.chain(self.usual.row_code.as_mut().map(|code| &mut code.tier));
+        tiers.filter_map(Arc::get_mut).for_each(|tier| tier.set(jit));
     }
 
-    /// Whether every stage that computes elements runs as machine code.
+    /// Whether a row, or else every stage that computes elements, runs as machine code.
     pub fn is_compiled(&self) -> bool {
+        if self.usual.row_code.as_ref().is_some_and(|code| code.tier.is_compiled()) {
+            return true;
+        }
         let mut computing = self.usual.stages.iter().filter(|s| s.made > 0).peekable();
         computing.peek().is_some() && computing.all(|s| s.tier.as_ref().is_some_and(|t| t.is_compiled()))
+    }
+
+    /// Whether whole rows become machine code for these numbers.
+    #[cfg(test)]
+    pub(crate) fn row_tier_of(&self, numbers: &[u64]) -> bool {
+        let Some(code) = &self.usual.row_code else { return false };
+        // SAFETY: these are the numbers of a run.
+        let numbers = unsafe { self.usual.row_numbers(code, numbers) };
+        code.tier.code(&numbers, 0).is_some()
     }
 
     /// How many elements the kernel goes through.

@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use super::{
+    row_code::RowRun,
     rows::{RowArg, RowKernel, StageLoops, Staged, Traversal},
     stages::{RowOutput, StageInput, StageOutput},
 };
@@ -16,6 +17,8 @@ pub(super) struct ReduceArgs<'a> {
     /// Per input and output whether its address suits vectors of its dtype.
     pub(super) even: (SmallVec<[bool; 8]>, SmallVec<[bool; 8]>),
     pub(super) numbers: &'a [u64],
+    /// What computes rows, if machine code does.
+    pub(super) row_run: Option<RowRun<'a>>,
     /// Accumulators of the tasks of a long reduction.
     pub(super) partials: *mut u64,
 }
@@ -97,13 +100,15 @@ impl WorkerMemory<'_> {
         self.piece(self.staged.row_values, row as usize)
     }
 
+    /// Where a cached value's elements lie.
+    pub(super) fn cached(&self, c: u32) -> *mut u8 {
+        self.scratch.wrapping_add(self.staged.cached_at + c as usize * self.staged.cached_bytes)
+    }
+
     /// Where a stage's buffers lie: inputs, then what is made.
     fn sources(&self, stage: &StageLoops) -> SmallVec<[BlockSource; 8]> {
         let (kernel, staged, shared) = (self.kernel, self.staged, self.shared);
-        let cached = |c: u32| {
-            let first = self.scratch.wrapping_add(staged.cached_at + c as usize * staged.cached_bytes);
-            BlockSource::Cached(first, staged.split.cached[c as usize].bytes())
-        };
+        let cached = |c: u32| BlockSource::Cached(self.cached(c), staged.split.cached[c as usize].bytes());
         let operand =
             |operand: usize, buffer: RowArg, (base, even): (*mut u8, bool), staging: *mut u8| match buffer.access {
                 _ if buffer.is_half() || !even => BlockSource::Elsewhere { operand, buffer, base, staging },

@@ -6,6 +6,7 @@ use ltc_ir::DType;
 use smallvec::SmallVec;
 
 use super::{
+    row_code::RowRun,
     rows::{RowArg, RowKernel, StageLoops, Staged, Traversal},
     stage_run::{BlockSource, ReduceArgs, StageRun, WorkerMemory},
     stages::{RowOutput, StageInput, StageOutput},
@@ -32,8 +33,11 @@ struct WorkerRun<'a> {
 // its pieces do not overlap.
 impl<'a> WorkerRun<'a> {
     unsafe fn new(memory: WorkerMemory<'a>) -> WorkerRun<'a> {
+        // Where machine code takes rows through the others, loops have the first stage alone.
+        let by_loops = if memory.shared.row_run.is_some() { 1 } else { memory.staged.stages.len() };
+        let stages = memory.staged.stages[..by_loops].iter();
         // SAFETY: see above.
-        let stages = memory.staged.stages.iter().map(|stage| unsafe { StageRun::new(stage, &memory) }).collect();
+        let stages = stages.map(|stage| unsafe { StageRun::new(stage, &memory) }).collect();
         WorkerRun { memory, stages }
     }
 
@@ -71,6 +75,17 @@ impl<'a> WorkerRun<'a> {
     /// A row tile, or a chunk of its elements.
     unsafe fn task(&self, row_tile: usize, chunk: usize, chunks: usize) {
         let rows = self.rows_of(row_tile);
+        if let Some(run) = self.memory.shared.row_run {
+            // SAFETY: see above.
+            unsafe {
+                self.begin(&rows, true);
+                self.memory.run_rows(run, &rows);
+                for (i, (output, ..)) in run.of.results.iter().enumerate() {
+                    self.store_rows(*output as usize, self.memory.row_result(run.of, i), &rows);
+                }
+            }
+            return;
+        }
         // SAFETY: see above.
         unsafe {
             self.begin(&rows, chunk == 0 || chunks == 1);
@@ -140,8 +155,7 @@ impl<'a> WorkerRun<'a> {
 
     /// Turns totals into values of the rows, and computes what follows from them.
     unsafe fn finish(&self, at: usize, rows: &Range<usize>, store: bool) {
-        let (kernel, StageLoops { stage, rows: loops, reducers, .. }) =
-            (self.memory.kernel, &self.memory.staged.stages[at]);
+        let StageLoops { stage, rows: loops, reducers, .. } = &self.memory.staged.stages[at];
         // SAFETY: see above.
         unsafe {
             for (f, (reducer, output)) in reducers.iter().zip(&stage.outputs).enumerate() {
@@ -157,14 +171,22 @@ impl<'a> WorkerRun<'a> {
             let outputs = &row_buffers[stage.row_inputs.len()..];
             for (output, &block) in stage.row_outputs.iter().zip(outputs).filter(|_| store) {
                 if let RowOutput::Output(o) = *output {
-                    let (o, buffer) = (o as usize, kernel.outputs[o as usize]);
-                    if buffer.of_rows {
-                        let base = self.memory.shared.outputs[o];
-                        kernel.space.rows.convert(Way::Out, o, buffer.dtype, base, block, rows.clone());
-                    } else {
-                        self.spread(o, buffer, block, rows);
-                    }
+                    self.store_rows(o as usize, block, rows);
                 }
+            }
+        }
+    }
+
+    /// Writes an output that has one value for each row.
+    unsafe fn store_rows(&self, output: usize, values: *mut u8, rows: &Range<usize>) {
+        let (kernel, base) = (self.memory.kernel, self.memory.shared.outputs[output]);
+        let buffer = kernel.outputs[output];
+        // SAFETY: see above.
+        unsafe {
+            if buffer.of_rows {
+                kernel.space.rows.convert(Way::Out, output, buffer.dtype, base, values, rows.clone());
+            } else {
+                self.spread(output, buffer, values, rows);
             }
         }
     }
@@ -215,7 +237,8 @@ impl<'a> WorkerRun<'a> {
             };
             stage.elements.refill_uniforms(&mut uniforms, (&values, buffers));
             let work = rows.len() * part.len() * self.memory.kernel.cost;
-            let compiled = stage.tier.as_ref().and_then(|tier| tier.code(&uniforms, work));
+            let at_once = staged.row_tile > 1 && space.each <= staged.block;
+            let compiled = staged.stage_code(stage, &uniforms, work);
             if let Some(compiled) = compiled {
                 compiled.prepare(&mut uniforms);
             }
@@ -226,10 +249,8 @@ impl<'a> WorkerRun<'a> {
                     self.repeat_values(stage, &values, rows.len());
                     self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
-                // Several rows that are only reduced, from where they lie, are one block.
-                Traversal::SingleRow
-                    if staged.row_tile > 1 && stage.made == 0 && sources.iter().all(BlockSource::is_along) =>
-                {
+                // Several short rows that are only reduced, from where they lie, are one block.
+                Traversal::SingleRow if at_once && stage.made == 0 && sources.iter().all(BlockSource::is_along) => {
                     let n = rows.len() * space.each;
                     self.block(on, (compiled, spills), &uniforms, (rows.start * space.each, 0), (0..rows.len(), n));
                 }
@@ -445,9 +466,18 @@ impl RowKernel {
         let staged = if usual {
             &self.usual
         } else {
-            let make = || Staged::new(&self.general.0, &self.space, &self.inputs, Jit::Off);
+            let make = || Staged::new(&self.general.0, &self.space, (&self.inputs, &self.outputs), Jit::Off);
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
+        let row_code = staged.row_code.as_ref().filter(|_| usual);
+        // SAFETY: by this function's contract.
+        let mut row_numbers = row_code.map(|of| unsafe { staged.row_numbers(of, numbers) });
+        let code = row_code.zip(row_numbers.as_mut()).and_then(|(of, numbers)| {
+            let code = of.tier.code(numbers, self.element_count() * self.cost)?;
+            code.prepare(numbers);
+            Some((code, of))
+        });
+        let row_run = code.zip(row_numbers.as_ref()).map(|((code, of), numbers)| RowRun { code, of, numbers });
         let (row_tiles, chunks) = self.tasks(staged);
         let reducers = staged.stages.last().map_or(0, |s| s.reducers.len());
         let mut partials = vec![0u64; if chunks > 1 { row_tiles * chunks * reducers * staged.row_tile } else { 0 }];
@@ -460,6 +490,7 @@ impl RowKernel {
                 outputs.iter().zip(&self.outputs).map(|(p, buffer)| even(*p as usize, buffer)).collect(),
             ),
             numbers,
+            row_run,
             partials: partials.as_mut_ptr(),
         };
         if row_tiles == 0 {
@@ -477,8 +508,10 @@ impl RowKernel {
         };
         parallel(row_tiles * chunks, grain, &|tasks| {
             worker(&|worker| {
-                // SAFETY: by this function's contract.
-                unsafe { worker.repeat_inputs() };
+                if row_run.is_none() {
+                    // SAFETY: by this function's contract.
+                    unsafe { worker.repeat_inputs() };
+                }
                 for task in tasks.clone() {
                     // SAFETY: by this function's contract; each task has its own rows or partials.
                     unsafe { worker.task(task / chunks, task % chunks, chunks) };

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use super::{
     ir::{ComputeType, Inst, KernelIr, Val},
-    jit::{Jit, JitInput, Tier},
+    jit::{Jit, JitInput, Tier, Uncompiled},
     loops::{self, Key, Loop},
     space::{Access, IterationSpace, MAX_BLOCK, Way},
 };
@@ -159,7 +159,7 @@ impl Kernel {
             outputs: outputs.to_vec(),
             staged: staged.clone(),
         };
-        let tier = Some(Tier::new(Jit::default(), input));
+        let tier = Some(Tier::new(Jit::default(), Uncompiled::Elements(input)));
         Some(Kernel { space, inputs: inp, outputs: out, usual: code, ones, general, staged, cost, tier })
     }
 

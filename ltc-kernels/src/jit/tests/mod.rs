@@ -7,6 +7,7 @@ use crate::{
 };
 
 mod agree;
+mod rows;
 mod simulate;
 mod wide;
 

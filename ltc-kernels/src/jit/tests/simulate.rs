@@ -125,7 +125,7 @@ fn operate(op: Op, imm: u8, a: &[Register]) -> Register {
         DToPdLo => pd(&|i| f64::from(s(0, i) as i32)),
         DToPdHi => pd(&|i| f64::from(s(0, i + 8) as i32)),
         PdToDNarrow => ds(&|i| whole(g(both(i).0, both(i).1))),
-        Load(_) | Store(_) | Check => unreachable!("memory is the machine's"),
+        Load(_) | Store(_) | Check | Keep(_) | KeepWide(_) => unreachable!("memory is the machine's"),
     }
 }
 
@@ -164,7 +164,7 @@ fn store(buffer: &mut [u8], place: VecSlot, register: &Register) {
 /// and no element is left to tier 0.
 pub(super) fn run(input: &JitInput, uniforms: &[u64], groups: usize, buffers: &mut [Vec<u8>]) -> bool {
     let Some(program) = input.program(Width::Zmm, uniforms) else { return false };
-    let all: Vectors = program.interleaved(groups, Width::Zmm.group());
+    let all: Vectors = program.interleaved(groups, Width::Zmm.group(), 0);
     let Allocated { before, steps, slots } = allocate(&all, Width::Zmm.registers());
     let mut registers = [[0xa5u8; 64]; 32];
     let mut scratch = vec![[0xa5u8; 64]; slots as usize];

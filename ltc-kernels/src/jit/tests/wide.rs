@@ -131,6 +131,7 @@ fn both_widths_are_one_operation() {
     }
     cases.extend(forms.map(|form| (Load(place(form)), vec![], 0)));
     cases.extend(forms.map(|form| (Store(place(form)), vec![1], 0)));
+    cases.extend([Keep(7), KeepWide(7)].map(|op| (op, vec![1], 0)));
     for (op, args, result) in cases {
         let step = AllocEvent::Op { op, imm: 10, args: args.into_iter().collect(), result };
         let read = |width: Width| -> Vec<String> {
@@ -164,6 +165,8 @@ fn both_widths_are_one_operation() {
             QToDNarrow => {
                 ["vpmovqd ymm31,zmm2", "vpmovqd ymm0,zmm1", "vinserti64x4 zmm0,zmm0,ymm31,1"].map(String::from).into()
             }
+            // What is kept is one lane, whatever the vector.
+            Keep(_) | KeepWide(_) => narrow.clone(),
             Store(p) if p.form == Form::Bytes => {
                 vec![narrow[0].clone(), "vpmovdb [r11+rax+30h],zmm1".into()]
             }
