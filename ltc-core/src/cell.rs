@@ -25,7 +25,16 @@ pub struct DataCell {
 enum State {
     InFlight,
     Ready(Buffer),
-    Failed(Arc<ExecError>),
+    Failed(Arc<ExecError>, Past),
+}
+
+/// What was in the place of data that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Past {
+    /// Nothing: only the failed call made it.
+    Nothing,
+    /// Something that could not be given back, or nobody knows.
+    Lost,
 }
 
 impl DataCell {
@@ -82,21 +91,33 @@ impl DataCell {
             match &*state {
                 State::InFlight => self.changed.wait(&mut state),
                 State::Ready(buffer) => return Ok(buffer.clone()),
-                State::Failed(error) => return Err(error.clone()),
+                State::Failed(error, _) => return Err(error.clone()),
             }
         }
     }
 
-    /// Publishes the result, once.
-    pub(crate) fn set(&self, result: Result<Buffer, Arc<ExecError>>) {
+    /// Publishes the result, once; of a failure, what it took the place of, too.
+    pub(crate) fn set(&self, result: Result<Buffer, (Arc<ExecError>, Past)>) {
         let mut state = self.state.lock();
         if matches!(*state, State::InFlight) {
             *state = match result {
                 Ok(buffer) => State::Ready(buffer),
-                Err(error) => State::Failed(error),
+                Err((error, past)) => State::Failed(error, past),
             };
             self.changed.notify_all();
         }
+    }
+
+    /// Whether it failed and only a failed call ever made it: nothing is given back in its place. Waits till that is
+    /// known.
+    pub fn never_was(&self) -> bool {
+        self.settle();
+        self.past() == Some(Past::Nothing)
+    }
+
+    /// What was there before, if it failed.
+    pub(crate) fn past(&self) -> Option<Past> {
+        if let State::Failed(_, past) = *self.state.lock() { Some(past) } else { None }
     }
 
     /// Waits until it is in flight no more.
@@ -110,12 +131,17 @@ impl DataCell {
     /// The data of a cell that has settled, and whether it was the cell's alone: one that somebody else holds too keeps
     /// it, since they may read it whenever they like. So what is taken out is missed by nobody, whatever other threads
     /// do meanwhile.
-    pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, Arc<ExecError>>, bool) {
+    pub(crate) fn take(this: Arc<Self>) -> (Result<Buffer, (Arc<ExecError>, Past)>, bool) {
         match Arc::try_unwrap(this).map(|cell| cell.state.into_inner()) {
             Ok(State::Ready(buffer)) => (Ok(buffer), true),
-            Ok(State::Failed(error)) => (Err(error), true),
+            Ok(State::Failed(error, past)) => (Err((error, past)), true),
             Ok(State::InFlight) => unreachable!("invariant: it has settled"),
-            Err(shared) => (shared.wait(), false),
+            Err(shared) => (shared.read(), false),
         }
+    }
+
+    /// Waits for the data, or for the failure and what was there before.
+    pub(crate) fn read(&self) -> Result<Buffer, (Arc<ExecError>, Past)> {
+        self.wait().map_err(|error| (error, self.past().unwrap_or(Past::Lost)))
     }
 }

@@ -15,12 +15,12 @@ use smallvec::SmallVec;
 use crate::{
     argument::{Argument, Arguments},
     cache::Program,
-    cell::DataCell,
+    cell::{DataCell, Past},
     event::{Event, EventLog},
     handover::Handover,
     lock::{Lock, Locked},
     metrics::{self, Counters},
-    outcome::Sink,
+    outcome::{FailedParams, Sink},
     sync::{
         Condvar, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -395,12 +395,13 @@ impl Shared {
         // In its turn, as the program that made what it is given holds that till the end of its own.
         let _turn = self.turn.lock();
         let layouts = program.graph.params();
-        let input = |(argument, layout)| self.input(argument, layout);
-        let params: SmallVec<[Input; 4]> = params.into_iter().zip(layouts).map(input).collect();
+        let mut failed = FailedParams::new();
+        let input = |(p, (argument, layout))| self.input(argument, layout, |past| failed.push((p, past)));
+        let params: SmallVec<[Input; 4]> = (0..).zip(params.into_iter().zip(layouts)).map(input).collect();
         let start = Instant::now();
         let keeps = |error: &Arc<ExecError>| self.note(number, error.clone());
         let backend = (&*self.backend, self.device);
-        let mut sink = Sink::new(backend, &keeps, &program.graph, (&outputs, &sites), undo, &params);
+        let mut sink = Sink::new(backend, &keeps, &program.graph, (&outputs, &sites), undo, (&params, failed));
         let again = if sink.wants_numbers() { numbers.clone() } else { SmallVec::new() };
         let run =
             AssertUnwindSafe(|| program.executable.execute(Inputs { params, numbers, single_threaded }, &mut sink));
@@ -439,20 +440,25 @@ impl Shared {
         far.into_iter().for_each(|fence| drop(fence.wait()));
     }
 
-    fn input(&self, argument: Argument, layout: &LayoutRef) -> Input {
+    /// What a program is given; `fail` is told of what failed, with what was there before.
+    fn input(&self, argument: Argument, layout: &LayoutRef, fail: impl FnOnce(Past)) -> Input {
         let Argument { data, donated, slice_at } = argument;
-        let (buffer, donated) = if donated { DataCell::take(data) } else { (data.wait(), false) };
+        let (buffer, donated) = if donated { DataCell::take(data) } else { (data.read(), false) };
         if donated {
             metrics::add(&self.counters.donated, 1);
         }
         let slice = |offset, buffer: Buffer| {
             let slice = self.backend.slice(self.device, &buffer, layout, offset);
-            slice.map_err(|e| Arc::new(ExecError::new("slice", e.class(), e.to_string())))
+            slice.map_err(|e| (Arc::new(ExecError::new("slice", e.class(), e.to_string())), Past::Lost))
         };
         let buffer = match slice_at {
             Some(offset) => buffer.and_then(|whole| slice(offset, whole)),
             None => buffer,
         };
+        let buffer = buffer.map_err(|(error, past)| {
+            fail(past);
+            error
+        });
         Input { buffer, donated }
     }
 

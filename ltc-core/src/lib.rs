@@ -51,7 +51,7 @@ pub use extract::Extracted;
 pub use marker::Marker;
 pub use metrics::{Metrics, TimingSummary};
 pub use moment::Moment;
-pub use runtime::{Interrupt, SiteResolver};
+pub use runtime::{FailureHook, Interrupt, SiteResolver};
 pub use session::{HeldSession, Session};
 pub use storage::Storage;
 #[cfg(feature = "interleave")]

@@ -11,11 +11,20 @@ use ltc_ir::{ErrorClass, Graph, GraphBuilder, LayoutRef, Op, Props, Signature, S
 use smallvec::SmallVec;
 
 use crate::{
-    cell::DataCell,
+    cell::{DataCell, Past},
     undo::{self, Undo, Version},
 };
 
 type Told = Result<Buffer, Arc<ExecError>>;
+
+/// Parameters that came in as failures, with what was there before them.
+pub(crate) type FailedParams = SmallVec<[(u32, Past); 4]>;
+
+/// What an output's storage held before.
+enum Before {
+    There(Source, LayoutRef),
+    Not(Past),
+}
 
 /// A program that could not be compiled: it fails where that became clear, as if it had run so far.
 pub(crate) struct Refused {
@@ -53,7 +62,7 @@ pub(crate) struct Sink<'a> {
     /// What is kept of the parameters.
     kept: Vec<(u32, Buffer)>,
     /// Parameters that came in as failures.
-    failed_params: SmallVec<[u32; 4]>,
+    failed_params: FailedParams,
     /// First operator of the program that failed, with its failure.
     first: Option<(usize, Arc<ExecError>)>,
     /// Outputs that are not there: with their failure, or told although something before them had failed.
@@ -67,13 +76,12 @@ impl<'a> Sink<'a> {
         graph: &'a Graph,
         (outputs, sites): (&'a [Arc<DataCell>], &'a [SiteId]),
         undo: Option<Arc<Undo>>,
-        inputs: &[Input],
+        (inputs, failed_params): (&[Input], FailedParams),
     ) -> Self {
         let kept = undo.iter().flat_map(|u| &u.params).filter_map(|&p| {
             let buffer = inputs.get(p as usize)?.buffer.as_ref().ok()?;
             Some((p, buffer.clone()))
         });
-        let failed = inputs.iter().enumerate().filter(|(_, i)| i.buffer.is_err()).map(|(p, _)| p as u32);
         Sink {
             backend,
             device,
@@ -83,7 +91,7 @@ impl<'a> Sink<'a> {
             sites,
             kept: kept.collect(),
             undo,
-            failed_params: failed.collect(),
+            failed_params,
             first: None,
             lost: Vec::new(),
         }
@@ -119,31 +127,35 @@ impl<'a> Sink<'a> {
         for (output, error) in lost {
             let id = self.graph.outputs()[output];
             let came_in = error.filter(|e| e.node >= self.sites.len());
-            let (error, source) = match (&first, came_in) {
+            let (error, before) = match (&first, came_in) {
                 // Memory that nobody wrote is there as soon as somebody looks at it, of a tensor from before, too.
                 (Some((_, first)), _) if self.graph.definition(id).is_some_and(|n| n.op() == Op::empty()) => {
-                    (first.clone(), Some(again.source(id, self.graph)))
+                    (first.clone(), again.before(id, self.graph))
                 }
                 (Some((_, first)), _) if self.made_at(output) >= failed_at => {
                     let untainted = self.failed_params.is_empty();
                     (first.clone(), self.before(output, (failed_at, untainted), &tainted, &mut again))
                 }
                 (_, Some(error)) => {
-                    let source = self.before(output, (failed_at, false), &tainted, &mut again);
-                    if source.is_some() {
+                    let before = self.before(output, (failed_at, false), &tainted, &mut again);
+                    if matches!(before, Before::There(..)) {
                         // A storage does not get what was computed from another program's failure: that is said again.
                         (self.keep)(&error);
                     }
-                    (error, source)
+                    (error, before)
                 }
                 // Made before the operator that failed, but the program was not run at all.
-                (Some((_, first)), None) => (first.clone(), Some(again.source(id, self.graph))),
+                (Some((_, first)), None) => (first.clone(), again.before(id, self.graph)),
                 (None, None) => continue,
             };
-            plans.push((output, error, source));
+            plans.push((output, error, before));
         }
         let computed = self.compute(&again.values, numbers);
-        for (output, error, source) in plans {
+        for (output, error, before) in plans {
+            let (source, past) = match before {
+                Before::There(source, is) => (Some((source, is)), Past::Lost),
+                Before::Not(past) => (None, past),
+            };
             let given = source.and_then(|(source, is)| {
                 let buffer = match source {
                     Source::Ready(buffer) => buffer,
@@ -153,7 +165,7 @@ impl<'a> Sink<'a> {
                 let wanted = self.graph.layout(self.graph.outputs()[output]);
                 undo::same_bytes(self.backend, self.device, buffer, (&is, wanted))
             });
-            self.outputs[output].set(given.ok_or(error));
+            self.outputs[output].set(given.ok_or((error, past)));
         }
     }
 
@@ -165,16 +177,35 @@ impl<'a> Sink<'a> {
         (failed_at, untainted): (usize, bool),
         tainted: &[bool],
         again: &mut Again,
-    ) -> Option<(Source, LayoutRef)> {
+    ) -> Before {
         let mut there = |version: &Version| match version {
-            Version::Data(cell, layout) => Some((Source::Ready(cell.data()?), layout.clone())),
-            Version::Value(id) => match id.as_param() {
-                Some(p) => Some((Source::Ready(self.kept(p)?.clone()), self.graph.layout(*id).clone())),
-                None => Some(again.source(*id, self.graph)),
+            Version::Data(cell, layout) => match cell.data() {
+                Some(buffer) => Before::There(Source::Ready(buffer), layout.clone()),
+                None => Before::Not(cell.past().unwrap_or(Past::Lost)),
             },
-            Version::Unwritten(_) => Some((Source::Memory, self.graph.layout(self.graph.outputs()[output]).clone())),
+            Version::Value(id) => match id.as_param() {
+                Some(p) => match self.kept(p) {
+                    Some(buffer) => Before::There(Source::Ready(buffer.clone()), self.graph.layout(*id).clone()),
+                    None => Before::Not(self.past(p)),
+                },
+                None => again.before(*id, self.graph),
+            },
+            Version::Unwritten(_) => {
+                Before::There(Source::Memory, self.graph.layout(self.graph.outputs()[output]).clone())
+            }
         };
-        let chain = self.undo.as_ref()?.chain(output).filter(|c| untainted || c.whole)?;
+        let Some(chain) = self.undo.as_ref().and_then(|undo| undo.chain(output)) else {
+            return Before::Not(Past::Nothing);
+        };
+        if !untainted && !chain.whole {
+            // Of what never was, nothing was left out.
+            let past = match chain.versions.first() {
+                Some(Version::Value(id)) => id.as_param().map(|p| self.past(p)),
+                Some(Version::Data(cell, _)) => cell.past(),
+                _ => None,
+            };
+            return Before::Not(past.unwrap_or(Past::Lost));
+        }
         // One that cannot be had back is no reason to go further back.
         let of_now = |v: &&Version| match v {
             Version::Value(id) => {
@@ -183,7 +214,13 @@ impl<'a> Sink<'a> {
             Version::Data(..) => true,
             Version::Unwritten(from) => *from <= failed_at,
         };
-        there(chain.versions.iter().rev().find(of_now)?)
+        chain.versions.iter().rev().find(of_now).map_or(Before::Not(Past::Nothing), &mut there)
+    }
+
+    /// What was there before a parameter that is not kept.
+    fn past(&self, param: usize) -> Past {
+        let failed = self.failed_params.iter().find(|(p, _)| *p as usize == param);
+        failed.map_or(Past::Lost, |(_, past)| *past)
     }
 
     fn kept(&self, param: usize) -> Option<&Buffer> {
@@ -194,7 +231,7 @@ impl<'a> Sink<'a> {
     fn tainted(&self) -> Vec<bool> {
         let graph = self.graph;
         let mut tainted = vec![false; graph.value_count()];
-        self.failed_params.iter().for_each(|&p| tainted[p as usize] = true);
+        self.failed_params.iter().for_each(|(p, _)| tainted[*p as usize] = true);
         for node in graph.nodes() {
             if node.operands.iter().any(|&o| tainted[graph.slot(o)]) {
                 node.result_ids().for_each(|r| tainted[graph.slot(r)] = true);
@@ -306,12 +343,12 @@ struct Again {
 }
 
 impl Again {
-    fn source(&mut self, value: ValueId, graph: &Graph) -> (Source, LayoutRef) {
+    fn before(&mut self, value: ValueId, graph: &Graph) -> Before {
         let at = self.values.iter().position(|&v| v == value).unwrap_or_else(|| {
             self.values.push(value);
             self.values.len() - 1
         });
-        (Source::Again(at), graph.layout(value).clone())
+        Before::There(Source::Again(at), graph.layout(value).clone())
     }
 }
 

@@ -37,10 +37,14 @@ pub(crate) struct Runtime {
     pub(crate) reuse_nodes: AtomicBool,
     pub(crate) resolver: RwLock<Option<Arc<dyn SiteResolver>>>,
     pub(crate) interrupt: OnceLock<Interrupt>,
+    pub(crate) failure_hook: OnceLock<FailureHook>,
 }
 
 /// Asked about every 50 ms by a thread that waits: whether it shall give up.
 pub type Interrupt = fn() -> bool;
+
+/// Called on a thread that is told of a failure, just before it is.
+pub type FailureHook = fn();
 
 impl Runtime {
     /// Whether waits may be given up.

@@ -17,7 +17,7 @@ use crate::{
     event::Event,
     lock::{Lock, Locked},
     metrics::Metrics,
-    runtime::{Interrupt, Runtime, SiteResolver},
+    runtime::{FailureHook, Interrupt, Runtime, SiteResolver},
     shape_family::ShapeFamilies,
     sync::{
         RwLock,
@@ -52,6 +52,7 @@ impl Session {
             events: Arc::default(),
             resolver: RwLock::new(None),
             interrupt: OnceLock::new(),
+            failure_hook: OnceLock::new(),
         });
         let devices = (0..count).map(|i| Device::new(runtime.clone(), DeviceIndex(i as u16))).collect();
         Ok(Session { runtime, devices })
@@ -113,6 +114,12 @@ impl Session {
     /// run beside their caller, who could not be interrupted in them. Once only.
     pub fn set_interrupt(&self, interrupt: Interrupt) {
         let _ = self.runtime.interrupt.set(interrupt);
+    }
+
+    /// Calls this whenever somebody is told that a program failed: what only the failed call made may be let go then.
+    /// Once only.
+    pub fn set_failure_hook(&self, hook: FailureHook) {
+        let _ = self.runtime.failure_hook.set(hook);
     }
 
     /// Waits until nothing is in flight, and takes what other threads could hold: for the time of a fork.

@@ -30,6 +30,16 @@ pub(crate) fn value_id(tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
     ltc_torch::value_id(&convert::tensor(tensor)?).map_err(raise)
 }
 
+/// Whether all a lazy tensor holds is a failure, and it held nothing before.
+#[pyfunction]
+pub(crate) fn never_was(py: Python<'_>, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let tensor = convert::tensor(tensor)?;
+    if !ltc_torch::is_lazy(&tensor) {
+        return Ok(false);
+    }
+    py.detach(move || ltc_torch::never_was(&tensor)).map_err(raise)
+}
+
 /// Sends what these tensors need to run.
 #[pyfunction]
 pub(crate) fn sync(tensors: &Bound<'_, PyAny>) -> PyResult<()> {

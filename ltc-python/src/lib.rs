@@ -64,6 +64,16 @@ fn interrupted() -> bool {
     raised.unwrap_or(false)
 }
 
+/// A program failed: what only the failed call made is let go, as far as eager execution would not have it.
+fn forget() {
+    let _ = with_lock(|py| {
+        let forgotten = py.import("torch_ltc._forget").and_then(|module| module.call_method0("forget"));
+        if let Err(error) = forgotten {
+            error.write_unraisable(py, None);
+        }
+    });
+}
+
 /// Raises what a signal handler raised while this thread waited.
 #[pyfunction]
 fn raise_interrupt() -> PyResult<()> {
@@ -87,6 +97,7 @@ fn init(py: Python<'_>) -> PyResult<()> {
     ltc_torch::init_telling(warn, change).map_err(raise)?;
     ltc_torch::set_site_source(sites::PythonSites::new(py)?);
     ltc_torch::set_interrupt(interrupted).map_err(raise)?;
+    ltc_torch::set_failure_hook(forget).map_err(raise)?;
     for warning in warnings.into_inner() {
         let text = CString::new(warning)?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
@@ -364,6 +375,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_generator_state, m)?)?;
     m.add_function(wrap_pyfunction!(host_program::record_host_graph, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::value_id, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect::never_was, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::sync, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::graph_hash, m)?)?;
     m.add_function(wrap_pyfunction!(inspect::graph_data, m)?)?;

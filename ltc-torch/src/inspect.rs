@@ -198,3 +198,14 @@ pub fn value_id(t: &impl AsTensor) -> Result<u64, Error> {
     let value = value_of(t)?;
     Ok(value.inspect(|_, _| value.address(), |cell| Arc::as_ptr(cell) as usize) as u64)
 }
+
+/// Whether all that a lazy tensor's storage holds is a failure, and it held nothing before: eager execution would not
+/// have made it. Waits for it if it was sent.
+///
+/// # Errors
+/// Fails for a tensor that is not on the device.
+pub fn never_was(t: &impl AsTensor) -> Result<bool, Error> {
+    let value = ltc_torch_sys::storage_of::<Storage, _>(t, |s, _| s.current())?;
+    let cell = value.and_then(|value| value.inspect(|_, _| None, |cell| Some(cell.clone())));
+    Ok(cell.is_some_and(|cell| cell.never_was()))
+}

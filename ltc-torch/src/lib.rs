@@ -56,9 +56,9 @@ pub use compiled::{Compiled, compile, compile_frozen};
 pub use draws::Draws;
 pub use error::Error;
 pub use host_program::{HostProgram, HostRecording};
-pub use inspect::{Computation, cache_dot, computation, computation_hash, run_computation, value_id};
+pub use inspect::{Computation, cache_dot, computation, computation_hash, never_was, run_computation, value_id};
 use ltc_backend::DeviceIndex;
-pub use ltc_core::{Config, Event, Interrupt, Metrics, SyncReason};
+pub use ltc_core::{Config, Event, FailureHook, Interrupt, Metrics, SyncReason};
 use ltc_core::{
     Session,
     settings::{BadSetting, Environment},
@@ -502,6 +502,15 @@ pub fn before_fork() -> Result<(), Error> {
 /// Fails before [`init`].
 pub fn set_interrupt(interrupted: Interrupt) -> Result<(), Error> {
     runtime()?.session.set_interrupt(interrupted);
+    Ok(())
+}
+
+/// Calls this whenever a thread is told that a program failed, on that thread: it may look for what [`never_was`].
+///
+/// # Errors
+/// Fails before [`init`].
+pub fn set_failure_hook(hook: FailureHook) -> Result<(), Error> {
+    runtime()?.session.set_failure_hook(hook);
     Ok(())
 }
 

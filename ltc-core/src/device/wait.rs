@@ -139,6 +139,9 @@ impl Device {
 
     fn exec_error(&self, error: Arc<ExecError>) -> Error {
         self.0.executor.reported(&error);
+        if let Some(hook) = self.0.runtime.failure_hook.get() {
+            hook();
+        }
         let site = self.0.runtime.describe_origin(error.site);
         let line = |v: &LargeValue| {
             let site = self.0.runtime.describe_site(v.site).map(|s| format!(", recorded at {s}")).unwrap_or_default();
