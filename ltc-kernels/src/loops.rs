@@ -126,6 +126,8 @@ macro_rules! power {
                 let (a, b) = (Source::<$t>(a.cast()), Source::<$t>(b.cast()));
                 let blocks = target::<$t>(d, n).iter_mut().enumerate();
                 match if B { b.at::<true>(0) } else { 1.5 } {
+                    0.0 => blocks.for_each(|(_, d)| *d = 1.0),
+                    1.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i)),
                     2.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i) * a.at::<A>(i)),
                     3.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i) * a.at::<A>(i) * a.at::<A>(i)),
                     0.5 => blocks.for_each(|(i, d)| *d = a.at::<A>(i).sqrt()),

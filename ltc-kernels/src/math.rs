@@ -507,6 +507,8 @@ pub(super) fn round_f16(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn pow32(x: f32, y: f32) -> f32 {
     match y {
+        0.0 => 1.0,
+        1.0 => x,
         2.0 => x * x,
         3.0 => x * x * x,
         0.5 => x.sqrt(),
@@ -521,6 +523,8 @@ pub(super) fn pow32(x: f32, y: f32) -> f32 {
 #[inline(always)]
 pub(super) fn pow64(x: f64, y: f64) -> f64 {
     match y {
+        0.0 => 1.0,
+        1.0 => x,
         2.0 => x * x,
         3.0 => x * x * x,
         0.5 => x.sqrt(),

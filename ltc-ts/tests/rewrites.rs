@@ -297,3 +297,44 @@ fn a_bias_is_added_by_the_kernel_after_the_product_in_the_products_memory() {
     let large = Rig::with(config(Switches::default()), layer(8, 256, &f32s(&[256])));
     assert_eq!((times(&matrix, "bias"), times(&exact, "bias"), times(&large, "bias")), (0, 0, 0));
 }
+
+/// `relu` of a layer of rows in a batch, whose result is seen in these sizes, and once more as it is in the way back.
+fn batched(sizes: [i64; 3], seen: &[&[i64]]) -> (std::sync::Arc<ltc_ir::Graph>, Vec<u64>) {
+    let [rows, width] = [sizes[0] * sizes[1], sizes[2]];
+    let (l, weight) = (f32s(&[rows, width]), f32s(&[width, width]));
+    let mut g = G::default();
+    let (x, w, b) = (g.param(&l), g.param(&weight), g.param(&f32s(&[width])));
+    let addmm = ArgWriter::new().tensor().tensor().tensor().number(1i64.into()).number(1i64.into()).clone();
+    let y = g.one("aten::addmm", &addmm, &[b, x, w], &l);
+    let outputs: Vec<_> = seen
+        .iter()
+        .map(|sizes| {
+            let view = g.one("ltc::read_view", ArgWriter::new().tensor().int(0), &[y], &f32s(sizes));
+            g.relu(view, &f32s(sizes))
+        })
+        .collect();
+    g.finish(&outputs)
+}
+
+#[test]
+fn a_bias_is_added_where_the_product_is_seen_in_other_sizes() {
+    let sizes = [4, 32, 96];
+    let inputs = [ramp(&[128, 96]).sin(), ramp(&[96, 96]).cos() * 0.1, ramp(&[96]).sin()];
+    let [x, w, b] = &inputs;
+    let expected = (x.mm(w) + b).relu();
+    let bias = |seen: &[&[i64]]| Rig::with(config(Switches::only("bias")), batched(sizes, seen));
+    let mut once = bias(&[&sizes]);
+    close(&once.run(&[x, w, b]).tensor(0), &expected.view(sizes));
+    let text = once.program.program().text();
+    assert!(text.contains("[add relu]"), "{text}");
+    assert_eq!(once.stats().kernels, 1, "{text}");
+    once.numbers = vec![1, 3];
+    close(&once.run(&[x, w, b]).tensor(0), &(x.mm(w) * 3.0 + b).relu().view(sizes));
+    // Twice the same is one kernel; in two sizes, or with other columns, the sum has the product's sizes.
+    for (seen, kernels) in [(vec![&sizes[..]; 2], 1), (vec![&sizes[..], &[2, 64, 96]], 2), (vec![&[12_288][..]], 1)] {
+        let rig = bias(&seen);
+        let run = rig.run(&[x, w, b]);
+        seen.iter().enumerate().for_each(|(i, sizes)| close(&run.tensor(i), &expected.view(*sizes)));
+        assert_eq!((times(&rig, "bias"), rig.stats().kernels), (1, kernels), "{}", rig.program.program().text());
+    }
+}

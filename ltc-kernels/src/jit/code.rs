@@ -45,7 +45,7 @@ pub(crate) fn width() -> Option<Width> {
 }
 
 /// Exponents that have short cuts.
-const SHORT: [f64; 6] = [2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
+const SHORT: [f64; 8] = [0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
 
 /// Slots of exponents that are the same for all elements, with their types. `slots`: per value its own, if it is.
 pub(super) fn exponents<'a>(

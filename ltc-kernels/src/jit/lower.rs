@@ -240,6 +240,7 @@ impl Lowering<'_> {
         // The short cuts of `math::pow32`.
         let power = |v: &mut Vectors, x: V| {
             let positive = match exponent.abs() {
+                0.0 => one,
                 1.0 => x,
                 2.0 => v.op(mul, &[x, x]),
                 3.0 => {

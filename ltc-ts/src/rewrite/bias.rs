@@ -1,9 +1,14 @@
 //! The bias of a product joins the kernel that comes after it.
 //!
 //! libtorch's `addmm` first copies the bias to every row of the result, and then has the product added to it. Here the
-//! product comes first, and the bias is added by the kernel that reads it, in the product's memory: one pass less.
+//! product comes first, and the bias is added by the kernel that reads it, in the product's memory: one pass less. A
+//! layer over more than rows looks at the result as at a tensor of its own sizes, so that is what the bias is added to.
 
-use ltc_ir::{ArgWriter, DType, Graph, GraphNode, Rewriting, Rewritten, rewrite::default_numbers};
+use ltc_ir::{
+    ArgWriter, DType, Graph, GraphNode, LayoutRef, Op, Rewriting, Rewritten, Signature, ValueId,
+    rewrite::default_numbers, view_offset,
+};
+use rustc_hash::FxHashMap;
 
 /// With more terms in each sum, the copy is little beside the product (measured: `docs/performance.md`).
 const TERMS: i64 = 128;
@@ -11,21 +16,80 @@ const TERMS: i64 = 128;
 /// The pass's application.
 pub(super) fn apply(graph: &Graph) -> Option<(Rewritten, usize)> {
     let mut rewriting = Rewriting::new(graph);
+    let mut seen_as = views(graph);
     let mut times = 0;
     for (index, node) in graph.nodes().iter().enumerate() {
+        if let Some(sum) = node.operands.first().and_then(|&o| seen_as.get(&o)?.sum) {
+            node.result_ids().for_each(|r| rewriting.stand_in(r, sum));
+            continue;
+        }
         let Some(ones) = with_bias(graph, node) else {
             rewriting.keep(index);
             continue;
         };
         ones.into_iter().for_each(|(number, word)| rewriting.assume(number, word));
         let [bias, x, y] = [0, 1, 2].map(|i| rewriting.value(node.operands[i]));
-        let product = rewriting.call(index, "aten::mm", ArgWriter::new().tensor().tensor(), &[x, y], node.results());
+        let mut product =
+            rewriting.call(index, "aten::mm", ArgWriter::new().tensor().tensor(), &[x, y], node.results());
+        let seen = node.result_ids().next().and_then(|result| seen_as.get_mut(&result));
+        let layouts = match &seen {
+            Some(view) => {
+                let (words, _) = ArgWriter::new().tensor().int(0).finish();
+                let view = Signature::new(Op::read_view(), words, [view.layout.clone()].into_iter().collect());
+                let layouts = view.results().to_vec();
+                product = rewriting.push(index, view, &[product], 0..0);
+                layouts
+            }
+            None => node.results().to_vec(),
+        };
         let mut args = ArgWriter::new().tensor().tensor().number(1i64.into()).clone();
-        let sum = rewriting.call(index, "aten::add.Tensor", &mut args, &[product, bias], node.results());
-        node.result_ids().for_each(|r| rewriting.stand_in(r, sum));
+        let sum = rewriting.call(index, "aten::add.Tensor", &mut args, &[product, bias], &layouts);
+        match seen {
+            Some(view) => view.sum = Some(sum),
+            None => node.result_ids().for_each(|r| rewriting.stand_in(r, sum)),
+        }
         times += 1;
     }
     (times > 0).then(|| (rewriting.finish(), times))
+}
+
+/// What all that use a product's result see of it: the same elements in other sizes.
+struct View {
+    layout: LayoutRef,
+    /// What stands for it, once that is there.
+    sum: Option<ValueId>,
+}
+
+/// The results that nobody uses but in other sizes, the same for all, with as many columns.
+fn views(graph: &Graph) -> FxHashMap<ValueId, View> {
+    let products = graph.nodes().iter().filter(|node| node.op().name() == "aten::addmm");
+    let mut seen: FxHashMap<ValueId, Option<LayoutRef>> =
+        products.flat_map(|node| node.result_ids()).map(|result| (result, None)).collect();
+    let mut other: Vec<ValueId> = graph.outputs().to_vec();
+    for node in graph.nodes() {
+        for operand in &node.operands {
+            let Some(view) = seen.get_mut(operand) else { continue };
+            match whole_view(graph, node) {
+                Some(layout) if view.as_ref().is_none_or(|v| v == layout) => *view = Some(layout.clone()),
+                _ => other.push(*operand),
+            }
+        }
+    }
+    other.iter().for_each(|value| drop(seen.remove(value)));
+    seen.into_iter().filter_map(|(value, layout)| Some((value, View { layout: layout?, sum: None }))).collect()
+}
+
+/// The sizes in which a node shows all elements of its operand, in their order and with as many columns.
+fn whole_view<'g>(graph: &Graph, node: &'g GraphNode) -> Option<&'g LayoutRef> {
+    let (&[base], [view]) = (&node.operands[..], node.results()) else { return None };
+    let base = graph.layout(base);
+    let whole = node.op() == Op::read_view()
+        && view_offset(node.words()) == Some(0)
+        && view.is_contiguous()
+        && view.dtype() == base.dtype()
+        && view.numel() == base.numel()
+        && view.sizes().last() == base.sizes().last();
+    whole.then_some(view)
 }
 
 /// The factors of a product with a bias, all to be one; `None` for other nodes.

@@ -157,9 +157,17 @@ fn powers_by_their_exponent() {
         let (x, e) = (b.input(0, ty), b.number(0, DType::F64, ty));
         let y = b.op(KernelOp::Pow, &[x, e]);
         let case = Case { inputs: vec![(dtype, Lie::Dense)], outputs: vec![dtype], ir: b.finish(&[y]) };
-        for (exponent, compiled) in
-            [(2.0, true), (3.0, true), (0.5, true), (-0.5, true), (-1.0, true), (-2.0, true), (1.7, false)]
-        {
+        for (exponent, compiled) in [
+            (0.0, true),
+            (1.0, true),
+            (2.0, true),
+            (3.0, true),
+            (0.5, true),
+            (-0.5, true),
+            (-1.0, true),
+            (-2.0, true),
+            (1.7, false),
+        ] {
             assert_eq!(case.compare(1, 999, 0, &[f64::to_bits(exponent)], 3, false), compiled && has_vectors());
         }
         if has_vectors() {
