@@ -69,6 +69,11 @@ impl fmt::Display for View<'_> {
 }
 
 impl OwnedView {
+    /// Begins so many elements later, each so far from the one before.
+    pub(crate) fn advance(&mut self, elements: i64, stride: i64) {
+        self.offset = self.offset.saturating_add(elements.saturating_mul(stride));
+    }
+
     /// What a tensor of this layout shows from the beginning of its memory.
     pub fn of(layout: &Layout) -> Self {
         View::of(layout, 0).into()

@@ -139,6 +139,15 @@ impl<'a> Call<'a> {
         self.tensor(i).ok_or_else(|| ShapeError::runtime(format!("{}: argument {i} must be a tensor", self.op)))
     }
 
+    /// The call of an operator on some of these arguments: none where there are not so many.
+    pub fn part<'c>(&self, op: &'c str, arguments: std::ops::Range<usize>) -> Call<'c>
+    where
+        'a: 'c,
+    {
+        let args = SmallVec::from_slice(self.args.get(arguments).unwrap_or_default());
+        Call { op, args, ..*self }
+    }
+
     /// Layouts of a tensor list argument, absent and fresh entries as `None`.
     pub fn tensors(&self, i: usize) -> SmallVec<[Option<&'a Layout>; 4]> {
         let Some(Arg::Tensors { len, mask, first_operand, flags }) = self.args.get(i) else { return SmallVec::new() };
@@ -322,7 +331,7 @@ pub fn suggest_memory_format(layout: &Layout) -> MemoryFormat {
         if sizes[d] == 0 || strides[d] < min || (d == 0 && min == strides[1]) {
             return MemoryFormat::Contiguous;
         }
-        min = strides[d] * sizes[d].max(1);
+        min = strides[d].saturating_mul(sizes[d].max(1));
     }
     MemoryFormat::ChannelsLast
 }

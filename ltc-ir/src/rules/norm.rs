@@ -168,8 +168,8 @@ pub fn group_norm_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (n, c, groups) = (call.int(5, 0), call.int(6, 0), call.int(8, 1));
     group_check(input, n, c, call.int(7, 0), groups)?;
     super::checks::elements("dY", call.tensor(0), input.numel())?;
-    super::checks::elements("mean", call.tensor(2), n * groups)?;
-    super::checks::elements("rstd", call.tensor(3), n * groups)?;
+    super::checks::elements("mean", call.tensor(2), n.saturating_mul(groups))?;
+    super::checks::elements("rstd", call.tensor(3), n.saturating_mul(groups))?;
     super::checks::elements("gamma", call.tensor(4), c)?;
     super::checks::one_dtype(call, &[0, 1])?;
     mixed(call, input, &[2, 3, 4])?;

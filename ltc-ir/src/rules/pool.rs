@@ -58,7 +58,7 @@ impl Window {
             }
         }
         for i in 0..n {
-            let reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
+            let reach = (w.kernel[i] - 1).saturating_mul(w.dilation[i]).saturating_add(1);
             if w.padding[i] < 0 || w.padding[i] > reach / 2 {
                 return Err(ShapeError::runtime(format!(
                     "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and \

@@ -208,8 +208,8 @@ pub fn argmax(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(0)?;
     let dims = call.ints(1);
     no_identity(call, x, dims.as_deref())?;
-    if let Some(dims) = &dims {
-        wrap_dim(dims[0], x.rank())?;
+    if let Some(&dim) = dims.as_ref().and_then(|dims| dims.first()) {
+        wrap_dim(dim, x.rank())?;
     }
     let keep = call.bool(2);
     reduced(call, dims.as_deref(), keep, DType::I64)

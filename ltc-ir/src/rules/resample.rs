@@ -128,7 +128,7 @@ pub fn pad(call: &Call<'_>) -> Result<NewResults, ShapeError> {
                 x.sizes()
             )));
         }
-        sizes[d] = size + before + after;
+        sizes[d] = size.saturating_add(before).saturating_add(after);
         if sizes[d] < 1 {
             return Err(ShapeError::runtime(format!(
                 "input ({:?}) is too small. Calculated output size {} at dimension {d}",
@@ -256,7 +256,7 @@ pub fn grid_sampler(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 pub fn grid_sampler_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let (grad, x, grid) = (call.need(0)?, call.need(1)?, call.need(2)?);
     let n = spatial(call);
-    grid_check(&Call { op: call.op, args: SmallVec::from_slice(&call.args[1..]), ..*call }, n)?;
+    grid_check(&call.part(call.op, 1..call.args.len()), n)?;
     super::checks::one_dtype(call, &[0, 1, 2])?;
     let sizes: Dims = x.sizes()[..2].iter().chain(&grid.sizes()[1..=n]).copied().collect();
     super::checks::sizes_are("grad_output", grad, &sizes)?;
@@ -395,7 +395,7 @@ pub fn glu(call: &Call<'_>) -> Result<NewResults, ShapeError> {
 /// As [`glu`]; also for a gradient of another dtype, or that does not broadcast to the halves.
 pub fn glu_backward(call: &Call<'_>) -> Result<NewResults, ShapeError> {
     let x = call.need(1)?;
-    let half = glu(&Call { op: "aten::glu", args: SmallVec::from_slice(&[call.args[1], call.args[2]]), ..*call })?;
+    let half = glu(&call.part("aten::glu", 1..3))?;
     if let Some(Some(half)) = half.first() {
         super::checks::expands(call.need(0)?, half.sizes())?;
         super::checks::one_dtype(call, &[1, 0])?;

@@ -59,7 +59,7 @@ impl OwnedView {
             let (mut size, mut stride) = match own {
                 Some(d) => (self.sizes[d], self.strides[d]),
                 // A new dimension outside of all others, as if it were row-major.
-                None => (1, out.sizes.get(i + 1).map_or(1, |s| s * out.strides[i + 1])),
+                None => (1, out.sizes.get(i + 1).map_or(1, |s| s.saturating_mul(out.strides[i + 1]))),
             };
             let mut wanted = sizes[i];
             if wanted == -1 {
@@ -195,7 +195,7 @@ impl OwnedView {
             )));
         }
         let mut out = self.keep(|k| k != d);
-        out.offset += (if index < 0 { index + size } else { index }) * self.strides[d];
+        out.advance(if index < 0 { index + size } else { index }, self.strides[d]);
         Ok(out)
     }
 
@@ -216,7 +216,7 @@ impl OwnedView {
         let start = place(start.unwrap_or(0)).clamp(0, size);
         let end = place(end.unwrap_or(i64::MAX)).clamp(start, size);
         let mut out = self.clone();
-        out.offset += start * self.strides[d];
+        out.advance(start, self.strides[d]);
         out.sizes[d] = (end - start).saturating_add(step - 1) / step;
         out.strides[d] = self.strides[d].wrapping_mul(step);
         Ok(out)
@@ -263,10 +263,10 @@ impl OwnedView {
         let length = (self.sizes[a].saturating_sub(below)).min(self.sizes[b].saturating_sub(right)).max(0);
         let mut out = self.keep(|d| d != a && d != b);
         if length > 0 {
-            out.offset += below * self.strides[a] + right * self.strides[b];
+            out.advance(below.max(right), self.strides[if right > 0 { b } else { a }]);
         }
         out.sizes.push(length);
-        out.strides.push(self.strides[a] + self.strides[b]);
+        out.strides.push(self.strides[a].saturating_add(self.strides[b]));
         Ok(out)
     }
 
@@ -370,7 +370,7 @@ pub fn infer_size(sizes: &[i64], numel: i64) -> Result<Dims, ShapeError> {
 
 /// Strides that show the same elements in the same order under other sizes, if there are any.
 pub fn view_strides(old: &[i64], strides: &[i64], new: &[i64]) -> Option<Dims> {
-    if old.iter().product::<i64>() == 0 {
+    if old.contains(&0) {
         return Some(if old == new { strides.into() } else { crate::layout::contiguous_strides(new) });
     }
     if old.is_empty() {
@@ -381,15 +381,15 @@ pub fn view_strides(old: &[i64], strides: &[i64], new: &[i64]) -> Option<Dims> {
     let mut base = *strides.last()?;
     let (mut chunk, mut filled) = (1i64, 1i64);
     for d in (0..old.len()).rev() {
-        chunk *= old[d];
-        let ends = d == 0 || (old[d - 1] != 1 && strides[d - 1] != chunk * base);
+        chunk = chunk.saturating_mul(old[d]);
+        let ends = d == 0 || (old[d - 1] != 1 && strides[d - 1] != chunk.saturating_mul(base));
         if !ends {
             continue;
         }
         while at > 0 && (filled < chunk || new[at - 1] == 1) {
             at -= 1;
-            out[at] = filled * base;
-            filled *= new[at];
+            out[at] = filled.saturating_mul(base);
+            filled = filled.saturating_mul(new[at]);
         }
         if filled != chunk {
             return None;

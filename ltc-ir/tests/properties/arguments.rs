@@ -140,3 +140,27 @@ fn calls_without_arguments_are_answered_or_refused() {
         let _ = (row.rule)(&call);
     }
 }
+
+/// What random calls found once.
+#[test]
+fn calls_beyond_all_memory_are_answered_or_refused() {
+    const LARGE: i64 = 1 << 62;
+    let dense = ltc_ir::Layout::contiguous(DType::F32, &[2, 4, 4, 4]);
+    let apart = ltc_ir::Layout::strided(DType::F32, &[4, 4, 4, 4], &[LARGE, LARGE, LARGE, LARGE]);
+    let call = |name: &str, layout: &ltc_ir::Layout, w: &mut ArgWriter| {
+        let row = ltc_ir::table::rows().iter().find(|row| row.name == name).expect("a row of the table");
+        let (words, numbers) = w.finish();
+        let operands = [layout];
+        let call = ltc_ir::rules::Call::decode(row.name, &words, &operands, &numbers).expect("words of a writer");
+        (row.rule)(&call).is_ok()
+    };
+    let mut pool = ArgWriter::new().tensor().ints(&[LARGE; 3]).ints(&[1; 3]).ints(&[0; 3]).ints(&[4; 3]).clone();
+    assert!(!call("aten::max_pool3d_with_indices", &dense, pool.bool(false)));
+    let _ = call("aten::replication_pad1d", &dense, ArgWriter::new().tensor().ints(&[LARGE, LARGE]));
+    let _ = call("aten::argmax", &dense, ArgWriter::new().tensor().ints(&[]).bool(false));
+    assert!(!call("aten::glu_backward", &dense, ArgWriter::new().tensor()));
+    for view in ["aten::slice.Tensor", "aten::select.int"] {
+        let mut args = ArgWriter::new().tensor().int(0).int(3).int(4).int(1).clone();
+        let _ = call(view, &apart, &mut args);
+    }
+}
