@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use super::{
     ir::{ComputeType, KernelOp},
-    math, ops,
+    math::is_short,
+    ops,
     ops::{Map1, Map2, Map3},
 };
 
@@ -117,33 +118,10 @@ unsafe fn fill<T: Copy>(d: *mut u8, a: *const u8, n: usize) {
     unsafe { target::<T>(d, n).fill(*a.cast::<T>()) }
 }
 
-/// Powers; a uniform exponent is looked at once.
-macro_rules! power {
-    ($name:ident, $t:ty, $pow:path) => {
-        unsafe fn $name<const A: bool, const B: bool>(d: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
-            // SAFETY: the caller keeps the contract of `Loop`.
-            unsafe {
-                let (a, b) = (Source::<$t>(a.cast()), Source::<$t>(b.cast()));
-                let blocks = target::<$t>(d, n).iter_mut().enumerate();
-                match if B { b.at::<true>(0) } else { 1.5 } {
-                    0.0 => blocks.for_each(|(_, d)| *d = 1.0),
-                    1.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i)),
-                    2.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i) * a.at::<A>(i)),
-                    3.0 => blocks.for_each(|(i, d)| *d = a.at::<A>(i) * a.at::<A>(i) * a.at::<A>(i)),
-                    0.5 => blocks.for_each(|(i, d)| *d = a.at::<A>(i).sqrt()),
-                    _ => blocks.for_each(|(i, d)| *d = $pow(a.at::<A>(i), b.at::<B>(i))),
-                }
-            }
-        }
-    };
-}
-power!(power32, f32, math::pow32);
-power!(power64, f64, math::pow64);
-
 macro_rules! instruction_set {
     ($name:ident, $fma:literal $(, $features:literal)?) => {
         mod $name {
-            use super::{KernelOp, Key, ComputeType, Loop, Map1, Map2, Map3, ops, power32, power64};
+            use super::{KernelOp, Key, ComputeType, Loop, Map1, Map2, Map3, is_short, ops};
 
             $(#[target_feature(enable = $features)])?
             unsafe fn map1<O: Map1<T, U>, T: Copy, U>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
@@ -171,6 +149,37 @@ macro_rules! instruction_set {
             ) {
                 // SAFETY: as above.
                 unsafe { super::map3::<O, V, T, $fma, A, B, C>(d, a, b, c, n) }
+            }
+
+            /// Powers of one exponent, which is looked at once.
+            unsafe fn power<T: Copy, const A: bool>(
+                d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize,
+            ) where ops::Pow: Map2<T, T>, ops::EachPow: Map2<T, T> {
+                // SAFETY: as above; elements of four bytes are single, of eight double precision.
+                unsafe {
+                    let exponent = match size_of::<T>() {
+                        4 => f64::from(*b.cast::<f32>()),
+                        _ => *b.cast::<f64>(),
+                    };
+                    if is_short(exponent) {
+                        map2::<ops::EachPow, T, T, A, true>(d, a, b, c, n);
+                    } else {
+                        map2::<ops::Pow, T, T, A, true>(d, a, b, c, n);
+                    }
+                }
+            }
+
+            fn powers<T: Copy>(uniform: [bool; 3]) -> Option<Loop>
+            where
+                ops::Pow: Map2<T, T>,
+                ops::EachPow: Map2<T, T>,
+            {
+                Some(match (uniform[0], uniform[1]) {
+                    (false, false) => map2::<ops::EachPow, T, T, false, false>,
+                    (true, false) => map2::<ops::EachPow, T, T, true, false>,
+                    (false, true) => power::<T, false>,
+                    (true, true) => power::<T, true>,
+                })
             }
 
             fn one<O: Map1<T, U>, T: Copy, U>() -> Option<Loop> {
@@ -288,18 +297,8 @@ macro_rules! instruction_set {
                     (KernelOp::Erf, ComputeType::F32) => one::<ops::Erf, f32, f32>(),
                     (KernelOp::RoundBf16, ComputeType::F32) => one::<ops::RoundBf16, f32, f32>(),
                     (KernelOp::RoundF16, ComputeType::F32) => one::<ops::RoundF16, f32, f32>(),
-                    (KernelOp::Pow, ComputeType::F32 | ComputeType::F64) => Some(
-                        match (key.from, key.uniform[0], key.uniform[1]) {
-                            (ComputeType::F32, false, false) => power32::<false, false>,
-                            (ComputeType::F32, false, true) => power32::<false, true>,
-                            (ComputeType::F32, true, false) => power32::<true, false>,
-                            (ComputeType::F32, true, true) => power32::<true, true>,
-                            (_, false, false) => power64::<false, false>,
-                            (_, false, true) => power64::<false, true>,
-                            (_, true, false) => power64::<true, false>,
-                            (_, true, true) => power64::<true, true>,
-                        },
-                    ),
+                    (KernelOp::Pow, ComputeType::F32) => powers::<f32>(key.uniform),
+                    (KernelOp::Pow, ComputeType::F64) => powers::<f64>(key.uniform),
                     // Booleans are 0 or 1: there is no arithmetic on them.
                     (KernelOp::Neg | KernelOp::Add | KernelOp::Sub | KernelOp::Mul, ComputeType::Bool) => None,
                     (_, ComputeType::Bool | ComputeType::U8) => bits!(key, u8),

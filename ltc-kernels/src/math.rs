@@ -232,6 +232,7 @@ pub(super) fn function<A: Arith>(m: &A, op: KernelOp, x: A::V, y: A::V) -> Optio
         KernelOp::Erf => erf(m, x),
         KernelOp::RoundBf16 => round_bf16(m, x),
         KernelOp::FMod => fmod(m, x, y),
+        KernelOp::Pow => pow(m, x, y),
         _ => return None,
     })
 }
@@ -503,37 +504,8 @@ pub(super) fn round_f16(x: f32) -> f32 {
     half::f16::from_f32(x).to_f32()
 }
 
-/// `x` to the power `y` with the short cuts libtorch takes (`aten/src/ATen/native/cpu/PowKernel.cpp`).
-#[inline(always)]
-pub(super) fn pow32(x: f32, y: f32) -> f32 {
-    match y {
-        0.0 => 1.0,
-        1.0 => x,
-        2.0 => x * x,
-        3.0 => x * x * x,
-        0.5 => x.sqrt(),
-        -0.5 => 1.0 / x.sqrt(),
-        -1.0 => 1.0 / x,
-        -2.0 => 1.0 / (x * x),
-        _ => x.powf(y),
-    }
-}
-
-/// As [`pow32`].
-#[inline(always)]
-pub(super) fn pow64(x: f64, y: f64) -> f64 {
-    match y {
-        0.0 => 1.0,
-        1.0 => x,
-        2.0 => x * x,
-        3.0 => x * x * x,
-        0.5 => x.sqrt(),
-        -0.5 => 1.0 / x.sqrt(),
-        -1.0 => 1.0 / x,
-        -2.0 => 1.0 / (x * x),
-        _ => x.powf(y),
-    }
-}
-
+mod power;
 #[cfg(test)]
 mod tests;
+
+pub(super) use power::{is_short, pow};

@@ -117,13 +117,37 @@ impl Map2<f32, f32> for FMod {
     }
 }
 
+impl Map2<f32, f32> for Pow {
+    #[inline(always)]
+    fn at<const F: bool>(x: f32, y: f32) -> f32 {
+        if F { f32::from_bits(math::pow(&math::One::<F>, x.to_bits(), y.to_bits())) } else { x.powf(y) }
+    }
+}
+
+/// A power, by libtorch's short cuts ([`math::is_short`]) or by `any`.
+macro_rules! short_cuts {
+    ($x:ident, $y:ident, $any:expr) => {
+        match $y {
+            0.0 => 1.0,
+            1.0 => $x,
+            2.0 => $x * $x,
+            3.0 => $x * $x * $x,
+            0.5 => $x.sqrt(),
+            -0.5 => 1.0 / $x.sqrt(),
+            -1.0 => 1.0 / $x,
+            -2.0 => 1.0 / ($x * $x),
+            _ => $any,
+        }
+    };
+}
+
 macro_rules! names {
     ($($name:ident)*) => {$(pub(super) struct $name;)*};
 }
 
 names! {
     Copy Neg Abs Not BoolNot Sqrt Floor Ceil Trunc Round Exp Exp2 Expm1 Log Log2 Log10 Log1p Sin Cos Tan Sinh Cosh Tanh
-    Erf RoundBf16 RoundF16 FMod CopySign
+    Erf RoundBf16 RoundF16 FMod CopySign Pow EachPow
     Add Sub Mul Div Max Min And Or Xor Eq Ne Lt Le Fma Select CastTo NonZero
 }
 
@@ -177,6 +201,8 @@ map2! {
     Mul: i32 => i32, i64 => i64, u8 => u8; |x, y| x.wrapping_mul(y);
     Div: f32 => f32, f64 => f64; |x, y| x / y;
     FMod: f64 => f64; |x, y| x % y;
+    Pow: f64 => f64; |x, y| x.powf(y);
+    EachPow: f32 => f32, f64 => f64; |x, y| short_cuts!(x, y, <Pow as Map2<_, _>>::at::<F>(x, y));
     CopySign: f32 => f32, f64 => f64; |x, y| x.copysign(y);
     Max: f32 => f32, f64 => f64; |x, y| { let m = if x > y { x } else { y }; if x.is_nan() { x } else { m } };
     Max: i32 => i32, i64 => i64, u8 => u8; |x, y| if x > y { x } else { y };

@@ -19,6 +19,9 @@ fn programs() -> Vec<(&'static str, Program)> {
         ("silu", |t| t[0].silu()),
         ("softmax", |t| t[0].softmax(-1, Kind::Float)),
         ("layer norm", |t| t[0].layer_norm([t[0].size()[1]], Some(&t[1].get(0)), Some(&t[2].get(0)), 1e-5, false)),
+        ("sum, norm", |t| {
+            (&t[0] + &t[3]).layer_norm([t[0].size()[1]], Some(&t[1].get(0)), Some(&t[2].get(0)), 1e-5, false)
+        }),
         ("RMS norm", |t| &t[0] * ((&t[0] * &t[0]).mean_dim(-1, true, Kind::Float) + 1e-5).rsqrt() * t[1].get(0)),
         ("cross-entropy", |t| t[0].cross_entropy_loss(&t[4], None::<&Tensor>, tch::Reduction::Mean, -100, 0.0)),
         ("rotary", |t| {

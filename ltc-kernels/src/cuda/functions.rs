@@ -137,7 +137,9 @@ fn text_of(op: KernelOp) -> Option<String> {
     let statements = Statements::default();
     let args: Vec<Value> = (0..op.arity()).map(|_| Value::Float(statements.next())).collect();
     let result = math::function(&statements, op, args[0], args[op.arity() - 1])?.float();
-    let name = function(op, ComputeType::F32, ComputeType::F32)?;
+    // The prelude has the short cuts, and calls this for all other exponents.
+    let any = matches!(op, KernelOp::Pow).then_some("any_pow");
+    let name = any.or_else(|| function(op, ComputeType::F32, ComputeType::F32))?;
     let result = match (statements.fails.get(), platform(op)) {
         (Some(fails), Some(platform)) => {
             let args: Vec<String> = args.iter().map(|a| a.float()).collect();
@@ -152,7 +154,7 @@ fn text_of(op: KernelOp) -> Option<String> {
 
 /// The text of all functions.
 pub(super) fn all() -> String {
-    const FUNCTIONS: [KernelOp; 16] = [
+    const FUNCTIONS: [KernelOp; 17] = [
         KernelOp::RoundBf16,
         KernelOp::Exp,
         KernelOp::Exp2,
@@ -169,6 +171,7 @@ pub(super) fn all() -> String {
         KernelOp::Tanh,
         KernelOp::Erf,
         KernelOp::FMod,
+        KernelOp::Pow,
     ];
     FUNCTIONS.into_iter().filter_map(text_of).collect()
 }

@@ -159,9 +159,11 @@ D f64 tanh(f64 x) { return ::tanh(x); }
 D f64 fmod(f64 x, f64 y) { return ::fmod(x, y); }
 
 // Powers, with the short cuts of libtorch.
-D f32 any_pow(f32 x, f32 y) { return ::powf(x, y); }
+D f32 any_pow(f32 x, f32 y);
 D f64 any_pow(f64 x, f64 y) { return ::pow(x, y); }
 template <class T> D T pow(T x, T y) {
+  if (y == (T)0) return (T)1;
+  if (y == (T)1) return x;
   if (y == (T)2) return x * x;
   if (y == (T)3) return x * x * x;
   if (y == (T)0.5) return sqrt(x);

@@ -7,6 +7,7 @@ use super::{
     super::{
         ir::{ComputeType, Inst, KernelIr, KernelOp, Val},
         loops::instruction_set,
+        math::is_short,
     },
     JitInput, Target,
     emit::{self, Machine},
@@ -31,8 +32,8 @@ pub(crate) struct Compiled {
     pub(super) rows: usize,
     /// Uniforms of truth values, which the code wants as masks.
     masks: Vec<u32>,
-    /// Exponents the code was made for: slot and bits.
-    exponents: Vec<(u32, u64)>,
+    /// Exponents with their types: the code was made for these bits, or for any that have no short cut.
+    exponents: Vec<(u32, ComputeType, Option<u64>)>,
 }
 
 /// The vectors this machine has, and may use.
@@ -44,8 +45,11 @@ pub(crate) fn width() -> Option<Width> {
     }
 }
 
-/// Exponents that have short cuts.
-const SHORT: [f64; 8] = [0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0];
+/// The number these bits are, if it is an exponent that has a short cut.
+fn short(bits: u64, ty: ComputeType) -> Option<f64> {
+    let number = if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
+    Some(number).filter(|n| is_short(*n))
+}
 
 /// Slots of exponents that are the same for all elements, with their types. `slots`: per value its own, if it is.
 pub(super) fn exponents<'a>(
@@ -58,17 +62,20 @@ pub(super) fn exponents<'a>(
     })
 }
 
-/// The numbers these exponents are; `None` if one of them has no short cut.
+/// Those of these exponents that have short cuts, and the numbers they are; `None` if one of double precision has none.
 pub(super) fn short_exponents(
     exponents: impl Iterator<Item = (u32, ComputeType)>,
     uniforms: &[u64],
 ) -> Option<Vec<(u32, f64)>> {
-    let known = |(slot, ty): (u32, ComputeType)| {
-        let bits = *uniforms.get(slot as usize)?;
-        let number = if ty == ComputeType::F32 { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
-        Some((slot, Some(number).filter(|n| SHORT.contains(n))?))
-    };
-    exponents.map(known).collect()
+    let mut known = Vec::new();
+    for (slot, ty) in exponents {
+        match short(*uniforms.get(slot as usize)?, ty) {
+            Some(number) => known.push((slot, number)),
+            None if ty == ComputeType::F32 => {}
+            None => return None,
+        }
+    }
+    Some(known)
 }
 
 impl JitInput {
@@ -144,7 +151,11 @@ impl Compiled {
         let is_mask =
             |(value, slot): (&(Inst, ComputeType), &Option<u32>)| (value.1 == ComputeType::Bool).then_some(*slot)?;
         self.masks.extend(ir.values.iter().zip(slots).filter_map(is_mask));
-        self.exponents.extend(exponents(ir, slots).map(|(slot, _)| (slot, uniforms[slot as usize])));
+        let expected = |(slot, ty): (u32, ComputeType)| {
+            let bits = uniforms[slot as usize];
+            (slot, ty, short(bits, ty).map(|_| bits))
+        };
+        self.exponents.extend(exponents(ir, slots).map(expected));
     }
 }
 
@@ -154,7 +165,10 @@ const TAIL: usize = 128;
 impl Compiled {
     /// Whether the code computes what these numbers ask for.
     pub(crate) fn guards_hold(&self, uniforms: &[u64]) -> bool {
-        self.exponents.iter().all(|&(slot, bits)| uniforms[slot as usize] == bits)
+        self.exponents.iter().all(|&(slot, ty, expected)| match (uniforms[slot as usize], expected) {
+            (bits, Some(expected)) => bits == expected,
+            (bits, None) => short(bits, ty).is_none(),
+        })
     }
 
     /// Makes uniform values what the code reads: truth values become masks.

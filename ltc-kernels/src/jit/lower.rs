@@ -5,6 +5,7 @@ use ltc_ir::DType;
 use super::{
     super::ir::{ComputeType, Inst, KernelIr, KernelOp, Val},
     Target,
+    math::wide_integer,
     vector::{Form, Op, V, VecSlot, Vectors, Width, compare, rounding},
 };
 
@@ -77,7 +78,11 @@ pub(super) fn lower_after(shape: &Shape<'_>, width: Width, vectors: &mut Vectors
                     loads -= 1;
                     l.load(*shape.inputs.get(input as usize)?)?
                 }
-                Inst::Op(KernelOp::Pow, args) => l.power(args, ir.values[i].1, shape.exponents)?,
+                Inst::Op(KernelOp::Pow, args) => match l.short_power(args, ir.values[i].1, shape.exponents) {
+                    Some(power) => power,
+                    // Exponents that are not numbers may have short cuts, each another one.
+                    None => shape.slots[args[1].0 as usize].and(l.compute(KernelOp::Pow, args, ir.values[i].1))?,
+                },
                 Inst::Op(code, args) => {
                     checks -= usize::from(code.is_checked());
                     l.compute(code, args, ir.values[i].1)?
@@ -228,8 +233,8 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// `x` to a power that is known.
-    fn power(&mut self, [x, y, _]: [Val; 3], ty: ComputeType, exponents: &[(u32, f64)]) -> Option<Held> {
+    /// `x` to a power that is known and has a short cut.
+    fn short_power(&mut self, [x, y, _]: [Val; 3], ty: ComputeType, exponents: &[(u32, f64)]) -> Option<Held> {
         let slot = self.held[y.0 as usize].slot?;
         let exponent = exponents.iter().find(|(c, _)| *c == slot)?.1;
         let (mul, div, sqrt) = match ty {
@@ -237,7 +242,7 @@ impl Lowering<'_> {
             _ => (Op::MulPd, Op::DivPd, Op::SqrtPd),
         };
         let one = if ty == ComputeType::F32 { self.vectors.ps(1.0) } else { self.vectors.pd(1.0) };
-        // The short cuts of `math::pow32`.
+        // Those of `loops.rs`.
         let power = |v: &mut Vectors, x: V| {
             let positive = match exponent.abs() {
                 0.0 => one,
@@ -550,50 +555,5 @@ fn wide_float(v: &mut Vectors, code: KernelOp, [x, y, z]: [V; 3]) -> Option<V> {
             v.op(Op::Or, &[rest, sign])
         }
         _ => v.op_imm(Op::CmpPd, &[x, y], predicate(code)?),
-    })
-}
-
-fn wide_integer(v: &mut Vectors, code: KernelOp, [x, y, _]: [V; 3]) -> Option<V> {
-    let not = |v: &mut Vectors, x: V| {
-        let ones = v.q(u64::MAX);
-        v.op(Op::Xor, &[x, ones])
-    };
-    Some(match code {
-        KernelOp::Neg => {
-            let zero = v.q(0);
-            v.op(Op::SubQ, &[zero, x])
-        }
-        KernelOp::Abs => {
-            let zero = v.q(0);
-            let sign = v.op(Op::GtQ, &[zero, x]);
-            let flipped = v.op(Op::Xor, &[x, sign]);
-            v.op(Op::SubQ, &[flipped, sign])
-        }
-        KernelOp::Not => not(v, x),
-        KernelOp::Add => v.op(Op::AddQ, &[x, y]),
-        KernelOp::Sub => v.op(Op::SubQ, &[x, y]),
-        KernelOp::Mul => v.mul_q(x, y),
-        KernelOp::Max => {
-            let larger = v.op(Op::GtQ, &[x, y]);
-            v.op(Op::BlendQ, &[larger, x, y])
-        }
-        KernelOp::Min => {
-            let smaller = v.op(Op::GtQ, &[y, x]);
-            v.op(Op::BlendQ, &[smaller, x, y])
-        }
-        KernelOp::And => v.op(Op::And, &[x, y]),
-        KernelOp::Or => v.op(Op::Or, &[x, y]),
-        KernelOp::Xor => v.op(Op::Xor, &[x, y]),
-        KernelOp::Eq => v.op(Op::EqQ, &[x, y]),
-        KernelOp::Ne => {
-            let equal = v.op(Op::EqQ, &[x, y]);
-            not(v, equal)
-        }
-        KernelOp::Lt => v.op(Op::GtQ, &[y, x]),
-        KernelOp::Le => {
-            let greater = v.op(Op::GtQ, &[x, y]);
-            not(v, greater)
-        }
-        _ => return None,
     })
 }

@@ -150,3 +150,49 @@ impl Vectors {
         self.op(Op::BlendQ, &[fits, number, least])
     }
 }
+
+/// An operation on integers of 64 bits; `None` if there is none.
+pub(super) fn wide_integer(v: &mut Vectors, code: KernelOp, [x, y, _]: [V; 3]) -> Option<V> {
+    let not = |v: &mut Vectors, x: V| {
+        let ones = v.q(u64::MAX);
+        v.op(Op::Xor, &[x, ones])
+    };
+    Some(match code {
+        KernelOp::Neg => {
+            let zero = v.q(0);
+            v.op(Op::SubQ, &[zero, x])
+        }
+        KernelOp::Abs => {
+            let zero = v.q(0);
+            let sign = v.op(Op::GtQ, &[zero, x]);
+            let flipped = v.op(Op::Xor, &[x, sign]);
+            v.op(Op::SubQ, &[flipped, sign])
+        }
+        KernelOp::Not => not(v, x),
+        KernelOp::Add => v.op(Op::AddQ, &[x, y]),
+        KernelOp::Sub => v.op(Op::SubQ, &[x, y]),
+        KernelOp::Mul => v.mul_q(x, y),
+        KernelOp::Max => {
+            let larger = v.op(Op::GtQ, &[x, y]);
+            v.op(Op::BlendQ, &[larger, x, y])
+        }
+        KernelOp::Min => {
+            let smaller = v.op(Op::GtQ, &[y, x]);
+            v.op(Op::BlendQ, &[smaller, x, y])
+        }
+        KernelOp::And => v.op(Op::And, &[x, y]),
+        KernelOp::Or => v.op(Op::Or, &[x, y]),
+        KernelOp::Xor => v.op(Op::Xor, &[x, y]),
+        KernelOp::Eq => v.op(Op::EqQ, &[x, y]),
+        KernelOp::Ne => {
+            let equal = v.op(Op::EqQ, &[x, y]);
+            not(v, equal)
+        }
+        KernelOp::Lt => v.op(Op::GtQ, &[y, x]),
+        KernelOp::Le => {
+            let greater = v.op(Op::GtQ, &[x, y]);
+            not(v, greater)
+        }
+        _ => return None,
+    })
+}

@@ -132,3 +132,34 @@ fn special_values() {
     assert_eq!((round_bf16::<true>(1.003_906_3), round_bf16::<true>(1.011_718_8)), (1.0, 1.015_625));
     assert!(round_bf16::<true>(f32::from_bits(0x7f80_0001)).is_nan());
 }
+
+#[test]
+fn powers_are_those_of_c_within_two_last_places() {
+    let f = |x: f32, y: f32| f32::from_bits(pow(&One::<true>, x.to_bits(), y.to_bits()));
+    let ends = [0.0, 1e-45, 1e-38, 0.5, 1.0, 1.5, 2.0, 3.0, 16_777_215.0, 16_777_217.0, 3e38, f32::INFINITY, f32::NAN];
+    let ends: Vec<f32> = ends.into_iter().flat_map(|x| [x, -x]).collect();
+    for (&x, &y) in ends.iter().flat_map(|x| ends.iter().map(move |y| (x, y))) {
+        let (found, expected) = (f(x, y), f64::from(x).powf(f64::from(y)) as f32);
+        let kind = |x: f32| (x.is_nan(), x.is_infinite(), x == 0.0, !x.is_nan() && x.is_sign_negative());
+        assert_eq!(kind(found), kind(expected), "{x:e} to the power {y:e} is {found:e}, not {expected:e}");
+    }
+    let mut state = 7u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state
+    };
+    let mut worst = (0f64, 0.0, 0.0);
+    for i in 0..2_000_000u32 {
+        // Of numbers of all sizes and near one, with results of all sizes.
+        let x = if i % 2 == 0 { f32::from_bits(next() >> 1) } else { 1.0 + (next() as i32 as f32) / 4e9 };
+        let y = ((next() as i32 as f64) / f64::from(i32::MAX) * 126.0 / f64::from(x).log2()) as f32;
+        let exact = f64::from(x).powf(f64::from(y));
+        if !exact.is_normal() || exact.abs() > 3e38 || exact.abs() < 2e-38 || !y.is_finite() {
+            continue;
+        }
+        let ulp = f64::from(f32::from_bits((exact as f32).to_bits() + 1)) - f64::from(exact as f32);
+        let error = (f64::from(f(x, y)) - exact).abs() / ulp;
+        worst = if error > worst.0 { (error, x, y) } else { worst };
+    }
+    assert!(worst.0 < 2.0, "{worst:?}");
+}
