@@ -302,6 +302,15 @@ impl std::fmt::Debug for Case {
     }
 }
 
+/// Whether an operation on these values has a loop, and is no function of each element alone.
+pub(crate) fn is_vector(b: &Builder, code: KernelOp, args: &[Val]) -> bool {
+    let mut one = Builder::new(false);
+    let operands: Vec<Val> = args.iter().enumerate().map(|(i, a)| one.input(i as u32, b.ty(*a))).collect();
+    let alone = one.op(code, &operands);
+    let scalar = code == KernelOp::Pow || code.is_function() && b.ty(args[args.len() - 1]) == ComputeType::F64;
+    has_loop(&one.finish(&[alone])) && !scalar
+}
+
 /// A random IR: values picked by dice, of any type, some kept.
 pub(crate) fn random(dice: &mut Dice, size: usize) -> Case {
     let lies = [Lie::Dense, Lie::Dense, Lie::Dense, Lie::Row, Lie::Column, Lie::Transposed, Lie::One];
@@ -339,13 +348,7 @@ pub(crate) fn random(dice: &mut Dice, size: usize) -> Case {
             let v = recent(dice, &values);
             *arg = b.cast(v, if code == KernelOp::Select && i == 0 { ComputeType::Bool } else { ty });
         }
-        // Only what has a loop.
-        let mut one = Builder::new(false);
-        let types: Vec<ComputeType> = args[..code.arity()].iter().map(|a| b.ty(*a)).collect();
-        let operands: Vec<Val> = types.iter().enumerate().map(|(i, l)| one.input(i as u32, *l)).collect();
-        let alone = one.op(code, &operands);
-        let scalar = matches!(code, KernelOp::Pow) || code.is_function() && ty == ComputeType::F64;
-        if has_loop(&one.finish(&[alone])) && !scalar {
+        if is_vector(&b, code, &args[..code.arity()]) {
             let v = b.op(code, &args[..code.arity()]);
             values.push(v);
         }

@@ -5,8 +5,7 @@ use ltc_ir::DType;
 use super::{CODES, DTYPES, Dice, has_vectors, stored};
 use crate::{
     Builder, ComputeType, Jit, KernelIr, KernelOp, Ran, ReductionSpace, RowKernel, Val,
-    cases::{Bits, Elements},
-    has_loop,
+    cases::{Bits, Elements, is_vector},
 };
 
 /// How an operand of `outer` times `inner` rows lies.
@@ -149,12 +148,7 @@ fn random(dice: &mut Dice, sizes: [i64; 3], size: usize) -> RowCase {
             let v = recent(dice, &values);
             *arg = b.cast(v, if code == KernelOp::Select && i == 0 { ComputeType::Bool } else { ty });
         }
-        let mut one = Builder::new(false);
-        let types: Vec<ComputeType> = args[..code.arity()].iter().map(|a| b.ty(*a)).collect();
-        let operands: Vec<Val> = types.iter().enumerate().map(|(i, l)| one.input(i as u32, *l)).collect();
-        let alone = one.op(code, &operands);
-        let left = code == KernelOp::Pow || code.is_checked() || code.is_function() && ty == ComputeType::F64;
-        if has_loop(&one.finish(&[alone])) && !left {
+        if is_vector(&b, code, &args[..code.arity()]) && !code.is_checked() {
             values.push(b.op(code, &args[..code.arity()]));
         }
     }
