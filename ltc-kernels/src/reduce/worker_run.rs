@@ -469,7 +469,7 @@ impl RowKernel {
             let make = || Staged::new(&self.general.0, &self.space, (&self.inputs, &self.outputs), Jit::Off);
             self.general.1.get_or_init(make).as_ref().ok_or(TooLarge)?
         };
-        let row_code = staged.row_code.as_ref().filter(|_| usual);
+        let row_code = staged.row_code.as_ref().filter(|code| usual && !code.tier.is_declined());
         // SAFETY: by this function's contract.
         let mut row_numbers = row_code.map(|of| unsafe { staged.row_numbers(of, numbers) });
         let code = row_code.zip(row_numbers.as_mut()).and_then(|(of, numbers)| {
