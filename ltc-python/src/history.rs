@@ -30,6 +30,12 @@ pub(crate) fn without_history<'py>(
     list(tensors.py(), &fresh)
 }
 
+/// Whether functions of Python are called where the gradient of one of these tensors is added up.
+#[pyfunction]
+pub(crate) fn gather_by_python(tensors: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(all(tensors)?.iter().any(|t| ltc_torch::state_of(t).gathers_by_python()))
+}
+
 #[pymethods]
 impl History {
     /// What autograd makes of these tensors from here on.

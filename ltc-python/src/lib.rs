@@ -284,6 +284,12 @@ fn before_fork(py: Python<'_>) -> PyResult<()> {
     py.detach(ltc_torch::before_fork).map_err(raise)
 }
 
+/// Operators got other kernels than they had: nothing that was captured before goes by them.
+#[pyfunction]
+fn note_registration() {
+    ltc_torch::note_registration();
+}
+
 /// The thread's state that operators and autograd depend on besides their arguments, to be asked what differs later.
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 struct Ambient(ltc_torch::Ambient);
@@ -343,7 +349,9 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
+    m.add_function(wrap_pyfunction!(history::gather_by_python, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
+    m.add_function(wrap_pyfunction!(note_registration, m)?)?;
     m.add_function(wrap_pyfunction!(step::is_capturing, m)?)?;
     m.add_function(wrap_pyfunction!(convert::are_bare, m)?)?;
     m.add_function(wrap_pyfunction!(step::pause_capture, m)?)?;

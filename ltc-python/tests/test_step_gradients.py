@@ -381,3 +381,61 @@ def test_views_that_are_returned_count_writes_with_what_they_show():
 
     call = both(run)
     assert call.counts[0] >= 2, call.explain()
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_hooks_where_gradients_are_added_up_come_and_go(after):
+    def run(device, compiled):
+        weight = torch.ones(3, 3).to(device).requires_grad_()
+        adder = weight.view_as(weight).grad_fn.next_functions[0][0]
+
+        def put():
+            if after:
+                return adder.register_hook(lambda *_: weight.grad.mul_(2.0) is None or None)
+            return adder.register_prehook(lambda grads: (grads[0] * 2.0,))
+
+        def learn(x):
+            weight.grad = None
+            (x @ weight).sum().backward()
+            return weight.grad.sum()
+
+        step, found, hook = compiled(learn), [], None
+        for i in range(16):
+            if i == 5:
+                hook = put()
+            if i == 8:
+                second = put()
+            if i == 11:
+                second.remove()
+            if i == 12:
+                hook.remove()
+            found.append(step(torch.full((2, 3), float(i + 1)).to(device)).item())
+        return found
+
+    step = both(run)
+    assert step.counts[0] >= 1, step.explain()
+    assert "AccumulateGrad" in step.explain()
+
+
+def test_operators_get_other_kernels_and_lose_them():
+    library = torch.library.Library("ltc_kernels_change", "DEF")
+    library.define("more(Tensor x) -> Tensor")
+    library.impl("more", lambda x: x + 1, "CompositeImplicitAutograd")
+
+    def run(device, compiled):
+        def learn(x):
+            return torch.ops.ltc_kernels_change.more(x) * 2
+
+        step, found = compiled(learn), []
+        for i in range(18):
+            if i in (6, 12):
+                by = {6: 10, 12: 1}[i]
+                other = torch.library.Library("ltc_kernels_change", "IMPL")
+                other.impl("more", lambda x, by=by: x + by, "CompositeImplicitAutograd", allow_override=True)
+                kept.append(other)
+            found.append(step(torch.full((2,), float(i)).to(device)).sum().item())
+        return found
+
+    kept = [library]
+    step = both(run)
+    assert step.counts[0] >= 6, step.explain()

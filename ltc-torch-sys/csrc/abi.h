@@ -208,7 +208,8 @@ int ltc_tensor_wrap(LtcSlot* slot, size_t nbytes, const LtcDims* view, int64_t o
                     LtcError* err);
 
 // What a tensor is besides its values. Addresses tell what is the same, and are not to be followed.
-enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2 };
+// The last: functions of Python are called where the gradient of a leaf is added up.
+enum LtcTensorFlags { LTC_REQUIRES_GRAD = 1, LTC_INFERENCE = 2, LTC_GATHERS_BY_PYTHON = 4 };
 typedef struct LtcTensorState {
   const void* storage;  // null where there is none
   const void* grad;     // null where there is none
@@ -272,8 +273,11 @@ typedef struct LtcAmbient {
   uint64_t modes;
   uint64_t mode_objects;  // and which
   uint64_t default_dtype, determinism, numerics, threads;
+  uint64_t registrations;  // how often operators got other kernels, as far as it was noted
 } LtcAmbient;
 void ltc_ambient(LtcAmbient* out);
+// Operators got other kernels: nothing that was captured before goes by them.
+void ltc_note_registration(void);
 // A fingerprint of the state of the CPU's default generator.
 int ltc_host_draws(uint64_t* out, LtcError* err);
 // What kernels of programs warned of since it was last asked.

@@ -14,12 +14,15 @@
 #include <xmmintrin.h>
 #endif
 
+#include <atomic>
 #include <cstring>
 
 #include "shim.h"
 
 namespace ltc {
 namespace {
+std::atomic<uint64_t> registrations{0};
+
 // Small numbers side by side in one word.
 struct Packed {
   uint64_t word = 0;
@@ -129,5 +132,8 @@ extern "C" void ltc_ambient(LtcAmbient* out) {
   for (auto op : {Op::MATMUL, Op::CONV, Op::RNN}) numerics((uint64_t)c.float32Precision(Backend::MKLDNN, op), 2);
   a.numerics = numerics.word;
   a.threads = (uint64_t)at::get_num_threads();
+  a.registrations = registrations.load(std::memory_order_relaxed);
   *out = a;
 }
+
+extern "C" void ltc_note_registration(void) { ltc::registrations.fetch_add(1, std::memory_order_relaxed); }

@@ -2,6 +2,10 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <cstring>
+#include <typeinfo>
+
 #include "nodes.h"
 #include "shim.h"
 
@@ -22,6 +26,18 @@ uint64_t hooks_of(const torch::autograd::AutogradMeta& meta) {
   auto node = meta.grad_accumulator_.lock();
   h = mix(h, node ? node->pre_hooks().size() : 0);
   return mix(h, node ? node->post_hooks().size() : 0);
+}
+// Whether functions of Python are called where a leaf's gradient is added up: which there are stands in a dict that
+// only libtorch's Python half can read. Those of C++ (DDP's) stay as they are.
+bool gathers_by_python(const torch::autograd::AutogradMeta& meta) {
+  const auto is_python = [](const auto& hook) {
+    const auto& h = *hook;
+    return std::strstr(typeid(h).name(), "PyFunction") != nullptr;
+  };
+  const auto node = meta.grad_accumulator_.lock();
+  return node &&
+      (std::any_of(node->pre_hooks().begin(), node->pre_hooks().end(), is_python) ||
+       std::any_of(node->post_hooks().begin(), node->post_hooks().end(), is_python));
 }
 // The history of a result of a replay whose graph the step has used up: it says what the graph would.
 struct Spent final : torch::autograd::Node {
@@ -55,6 +71,7 @@ void ltc_tensor_state(const void* t, LtcTensorState* out) {
   if (meta->requires_grad_ || meta->grad_fn_) out->flags |= LTC_REQUIRES_GRAD;
   out->history = meta->grad_fn_.get();
   out->grad = meta->grad_.defined() ? meta->grad_.unsafeGetTensorImpl() : nullptr;
+  if (gathers_by_python(*meta)) out->flags |= LTC_GATHERS_BY_PYTHON;
   out->hooks = hooks_of(*meta);
 }
 void ltc_tensor_bump(const void* t, uint32_t by) {

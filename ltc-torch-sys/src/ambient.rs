@@ -7,6 +7,7 @@ use crate::{TorchError, error::ErrorSlot, ffi::LtcError};
 unsafe extern "C" {
     fn ltc_ambient(out: *mut Ambient);
     fn ltc_host_draws(out: *mut u64, err: *mut LtcError) -> std::ffi::c_int;
+    safe fn ltc_note_registration();
 }
 
 /// A number for the state of the CPU's default generator, which draws move.
@@ -37,6 +38,7 @@ pub struct Ambient {
     determinism: u64,
     numerics: u64,
     threads: u64,
+    registrations: u64,
 }
 
 impl Ambient {
@@ -57,7 +59,7 @@ impl Ambient {
     /// What differs between two states, in a user's words; the first such thing.
     pub fn difference(&self, other: &Ambient) -> Option<&'static str> {
         type Part = (&'static str, fn(&Ambient) -> u64);
-        let parts: [Part; 11] = [
+        let parts: [Part; 12] = [
             ("grad or inference mode", |a| a.autograd),
             ("autocast", |a| a.autocast),
             ("the default dtype", |a| a.default_dtype),
@@ -69,6 +71,7 @@ impl Ambient {
             ("a mode, a function transform or hooks of saved tensors", |a| a.mode_objects),
             ("dispatch keys", |a| a.keys_included),
             ("dispatch keys", |a| a.keys_excluded),
+            ("which kernels operators have", |a| a.registrations),
         ];
         parts.iter().find(|(_, part)| part(self) != part(other)).map(|(name, _)| *name)
     }
@@ -80,6 +83,12 @@ pub fn ambient() -> Ambient {
     // SAFETY: `Ambient` is laid out like LtcAmbient and is written before the call returns.
     unsafe { ltc_ambient(&mut ambient) };
     ambient
+}
+
+/// To be called when operators got other kernels than they had (`torch.library.Library.impl`): steps that were captured
+/// before did what the kernels of then do, and libtorch tells nobody.
+pub fn note_registration() {
+    ltc_note_registration();
 }
 
 #[cfg(test)]
@@ -105,5 +114,12 @@ mod tests {
         let more = ambient();
         tch::set_num_threads(threads);
         assert_eq!(before.difference(&more), Some("the number of threads"));
+    }
+
+    #[test]
+    fn other_kernels_are_told() {
+        let before = ambient();
+        note_registration();
+        assert_eq!(before.difference(&ambient()), Some("which kernels operators have"));
     }
 }

@@ -18,6 +18,7 @@ pub(crate) const LTC_ELEMENTWISE: u32 = 1 << 16;
 pub(crate) const LTC_COMPARES: u32 = 1 << 17;
 pub(crate) const LTC_REQUIRES_GRAD: u32 = 1;
 pub(crate) const LTC_INFERENCE: u32 = 2;
+pub(crate) const LTC_GATHERS_BY_PYTHON: u32 = 4;
 
 #[repr(C)]
 pub(crate) struct LtcError {
@@ -430,6 +431,7 @@ mod tests {
             ("DEVICE_LOST", ErrorClass::DeviceLost as i64),
             ("REQUIRES_GRAD", i64::from(LTC_REQUIRES_GRAD)),
             ("INFERENCE", i64::from(LTC_INFERENCE)),
+            ("GATHERS_BY_PYTHON", i64::from(LTC_GATHERS_BY_PYTHON)),
             ("SLOT_BYTES", SLOT_BYTES as i64),
         ] {
             assert_eq!(header.remove(name), Some(number), "{name}");

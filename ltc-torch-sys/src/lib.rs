@@ -37,7 +37,7 @@ mod tensor;
 mod warnings;
 
 pub use alias::{has_mps, name_mps};
-pub use ambient::{Ambient, ambient, host_draws};
+pub use ambient::{Ambient, ambient, host_draws, note_registration};
 pub use callers::Callers;
 pub use calls::{Calls, calls};
 pub use capture::{Hold, capture_begin, capture_end, capture_pause};

@@ -58,6 +58,12 @@ impl TensorState {
         self.flags & ffi::LTC_INFERENCE != 0
     }
 
+    /// Whether functions of Python are called where its gradient is added up (hooks of its `AccumulateGrad` node).
+    /// States do not tell which.
+    pub fn gathers_by_python(&self) -> bool {
+        self.flags & ffi::LTC_GATHERS_BY_PYTHON != 0
+    }
+
     /// Whether an operator made it that gradients flow through.
     pub fn has_history(&self) -> bool {
         !self.history.is_null()

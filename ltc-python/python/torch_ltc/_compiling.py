@@ -1,10 +1,11 @@
 """What is known of compiled steps before there is one, and ``torch.compiler.is_compiling()`` while one is captured."""
 
 import contextlib
+import functools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -27,6 +28,28 @@ def _every() -> int:
 CHECK_EVERY = _every()
 
 _asks = torch.compiler.is_compiling
+
+
+def _noted(register: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives operators kernels, or takes them (``torch.library.Library``): captured steps went by those of then."""
+
+    @functools.wraps(register)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return register(*args, **kwargs)
+        finally:
+            _ltc.note_registration()
+
+    return noted
+
+
+@functools.cache
+def note_registrations() -> None:
+    """From here on a kernel that an operator gets in Python ends what was captured before."""
+    module = torch._C._DispatchModule
+    for name in ("reset", "impl", "impl_t_t", "impl_with_aoti_compile", "fallback", "fallback_fallthrough"):
+        if hasattr(module, name):
+            setattr(module, name, _noted(getattr(module, name)))
 
 
 def _answer() -> bool:

@@ -33,6 +33,7 @@ __all__ = [
     "fallbacks",
     "force_fallback",
     "function_of_frame",
+    "gather_by_python",
     "generator_state",
     "graph_backend",
     "graph_data",
@@ -47,6 +48,7 @@ __all__ = [
     "mark_step",
     "metrics_report",
     "never_was",
+    "note_registration",
     "pause_capture",
     "pending_count",
     "raise_interrupt",
@@ -148,6 +150,8 @@ class History:
 def is_capturing() -> bool: ...
 def are_bare(args: tuple[object, ...]) -> bool: ...
 def pause_capture(pauses: bool) -> None: ...
+def gather_by_python(tensors: Sequence[torch.Tensor]) -> bool: ...
+def note_registration() -> None: ...
 def without_history(tensors: Sequence[torch.Tensor], spent: Sequence[tuple[int, str, str]]) -> list[torch.Tensor]: ...
 
 @final

@@ -333,6 +333,8 @@ class Run:
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
+        if not why and _ltc.gather_by_python([*self.reads.watch.tensors(), *self._inputs]):
+            why = "the node that adds up a gradient (AccumulateGrad) has hooks"
         results, flow, why = self._look_at_results(out, survey, recorder, had, why)
         if survey.uses_grads and torch.is_grad_enabled():
             outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not is_leaf(t)]

@@ -10,7 +10,7 @@ import torch
 
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
-from torch_ltc._compiling import CHECK_EVERY, capturing
+from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
 from torch_ltc._history import INTERRUPTED, TWICE, Twice
 from torch_ltc._lent import floats
 from torch_ltc._masks import Masks
@@ -101,6 +101,7 @@ class CompiledStep(Generic[_P, _R]):
 
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
+        note_registrations()
         self._fn = fn
         self._replays = _ltc.Replays()
         self._keys: OrderedDict[Any, str] = OrderedDict()
