@@ -439,3 +439,23 @@ def test_operators_get_other_kernels_and_lose_them():
     kept = [library]
     step = both(run)
     assert step.counts[0] >= 6, step.explain()
+
+
+def test_a_leaf_that_a_step_returns_detached_requires_no_gradient():
+    def run(device, compiled):
+        leaf = torch.arange(6.0).to(device).requires_grad_()
+
+        def learn(x):
+            (leaf * x).sum().backward()
+            return leaf.detach(), leaf.detach().view(2, 3), leaf.data
+
+        step, found = compiled(learn), []
+        for i in range(7):
+            results = step(torch.full((6,), float(i)).to(device))
+            found += [*seen(*results), [t.requires_grad for t in results]]
+            with torch.no_grad():
+                leaf.mul_(2.0)
+            found.append([t.sum().item() for t in results])
+        return found
+
+    assert both(run).counts[0] >= 3

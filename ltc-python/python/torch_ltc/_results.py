@@ -1,6 +1,5 @@
 """What a step returns, and how a replay returns it."""
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -80,9 +79,13 @@ class Record:
 
 
 def _view(base: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """What another tensor shows of the memory of one, as a view of that."""
-    with contextlib.nullcontext() if not base.requires_grad else torch.no_grad():
-        return base.as_strided(like.size(), like.stride(), like.storage_offset())
+    """What another tensor, which has no history, shows of the memory of one, as a view of that."""
+    size, stride, offset = like.size(), like.stride(), like.storage_offset()
+    if not base.requires_grad:
+        return base.as_strided(size, stride, offset)
+    # A view of a leaf requires a gradient even where nothing is recorded for one.
+    with torch.no_grad():
+        return base.as_strided(size, stride, offset).detach()
 
 
 class Containers:
