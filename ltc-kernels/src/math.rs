@@ -77,6 +77,12 @@ pub(super) trait Arith {
     fn power(&self, n: Self::V) -> Self::V {
         self.shl(self.add_int(n, self.bits(127)), 23)
     }
+
+    /// `p`, near one, times two to the power of a whole number that need not be an exponent, rounded once. `n` is the
+    /// number, `shifted` has it in its low bits.
+    fn scaled(&self, p: Self::V, _n: Self::V, shifted: Self::V) -> Self::V {
+        scaled_in_halves(self, p, shifted)
+    }
 }
 
 /// One element. `F` says whether the machine rounds `a * b + c` once.
@@ -244,8 +250,7 @@ fn exp_rest<A: Arith>(m: &A, r: A::V) -> A::V {
     m.fma(m.mul(p, r), r, r)
 }
 
-/// Parts of e to the x: `e^r - 1` with `x = n ln 2 + r`, and `n` in two halves, because it may lie outside the range of
-/// exponents.
+/// Parts of e to the x: `e^r - 1` with `x = n ln 2 + r`, `n`, and `n` in the low bits of a shifted number.
 #[inline(always)]
 fn exp_parts<A: Arith>(m: &A, x: A::V) -> (A::V, A::V, A::V) {
     // Beyond these the result is infinite or zero; NaN passes both.
@@ -255,24 +260,30 @@ fn exp_parts<A: Arith>(m: &A, x: A::V) -> (A::V, A::V, A::V) {
     let n = m.sub(shifted, m.num(SHIFT));
     let r = m.fma(n, m.num(-0.693_145_75), x);
     let r = m.fma(n, m.num(-1.428_606_8e-6), r);
-    let p = exp_rest(m, r);
-    halves(m, p, shifted)
+    (exp_rest(m, r), n, shifted)
 }
 
-/// With the integer in the low bits of a shifted number in two halves. Of NaN, any integer will do.
+/// The integer in the low bits of a shifted number in two halves, because it may lie outside the range of exponents. Of
+/// NaN, any integer will do.
 #[inline(always)]
-fn halves<A: Arith>(m: &A, p: A::V, shifted: A::V) -> (A::V, A::V, A::V) {
+fn halves<A: Arith + ?Sized>(m: &A, shifted: A::V) -> (A::V, A::V) {
     let n = m.sub_int(shifted, m.num(SHIFT));
     let half = m.sar(n, 1);
-    (p, half, m.sub_int(n, half))
+    (half, m.sub_int(n, half))
+}
+
+/// `p` times two to the power of the integer in the low bits of a shifted number.
+#[inline(always)]
+pub(super) fn scaled_in_halves<A: Arith + ?Sized>(m: &A, p: A::V, shifted: A::V) -> A::V {
+    let (half, rest) = halves(m, shifted);
+    m.mul(m.mul(p, m.power(half)), m.power(rest))
 }
 
 /// e to the x.
 #[inline(always)]
 pub(super) fn exp<A: Arith>(m: &A, x: A::V) -> A::V {
-    let (p, half, rest) = exp_parts(m, x);
-    let p = m.add(p, m.num(1.0));
-    m.mul(m.mul(p, m.power(half)), m.power(rest))
+    let (p, n, shifted) = exp_parts(m, x);
+    m.scaled(m.add(p, m.num(1.0)), n, shifted)
 }
 
 /// Two to the x.
@@ -281,16 +292,16 @@ pub(super) fn exp2<A: Arith>(m: &A, x: A::V) -> A::V {
     let x = m.min(m.num(151.0), x);
     let x = m.max(m.num(-151.0), x);
     let shifted = m.add(x, m.num(SHIFT));
-    let r = m.sub(x, m.sub(shifted, m.num(SHIFT)));
-    let p = exp_rest(m, m.mul(r, m.num(std::f32::consts::LN_2)));
-    let (p, half, rest) = halves(m, m.add(p, m.num(1.0)), shifted);
-    m.mul(m.mul(p, m.power(half)), m.power(rest))
+    let n = m.sub(shifted, m.num(SHIFT));
+    let p = exp_rest(m, m.mul(m.sub(x, n), m.num(std::f32::consts::LN_2)));
+    m.scaled(m.add(p, m.num(1.0)), n, shifted)
 }
 
 /// e to the x less one.
 #[inline(always)]
 pub(super) fn expm1<A: Arith>(m: &A, x: A::V) -> A::V {
-    let (p, half, rest) = exp_parts(m, x);
+    let (p, _, shifted) = exp_parts(m, x);
+    let (half, rest) = halves(m, shifted);
     // 2^rest (2^half p + 2^half - 2^-rest)
     let (scale, one) = (m.power(half), m.power(m.sub_int(m.bits(0), rest)));
     let y = m.mul(m.fma(p, scale, m.sub(scale, one)), m.power(rest));
@@ -393,9 +404,9 @@ pub(super) fn tanh<A: Arith>(m: &A, x: A::V) -> A::V {
 /// Half of e to the x, which is finite somewhat longer.
 #[inline(always)]
 fn half_exp<A: Arith>(m: &A, x: A::V) -> A::V {
-    let (p, half, rest) = exp_parts(m, x);
-    let p = m.add(p, m.num(1.0));
-    m.mul(m.mul(p, m.power(half)), m.power(m.sub_int(rest, m.bits(1))))
+    let (p, n, shifted) = exp_parts(m, x);
+    let half = m.num(0.5);
+    m.scaled(m.fma(p, half, half), n, shifted)
 }
 
 /// Hyperbolic sine.

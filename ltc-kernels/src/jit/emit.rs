@@ -354,16 +354,27 @@ impl Emitter {
                 self.put(Instruction::with4(code, d, v(2), v(1), v(0)))
             }
             (Op::BlendD | Op::BlendQ, Width::Zmm) => {
-                let (mask, blend) = if op == Op::BlendD {
-                    (Code::EVEX_Vpmovd2m_kr_zmm, Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32)
-                } else {
-                    (Code::EVEX_Vpmovq2m_kr_zmm, Code::EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64)
+                let wide = op == Op::BlendQ;
+                let mask = if wide { Code::EVEX_Vpmovq2m_kr_zmm } else { Code::EVEX_Vpmovd2m_kr_zmm };
+                let (mask_of, yes, no) = (v(0), v(1), v(2));
+                self.put(Instruction::with2(mask, Register::K1, mask_of))?;
+                self.select(wide, d, yes, no)
+            }
+            (Op::ScalePs, _) => {
+                let code = Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er;
+                self.put(Instruction::with3(code, d, v(0), v(1)))
+            }
+            (Op::Select(comparison), _) => {
+                let Some((code, has_imm, wide)) = compared(comparison.mask(), Width::Zmm) else {
+                    unreachable!("{comparison:?} has a form")
                 };
-                let (yes, no) = (v(1), v(2));
-                self.put(Instruction::with2(mask, Register::K1, v(0)))?;
-                let mut instruction = Instruction::with3(blend, d, no, yes)?;
-                instruction.set_op_mask(Register::K1);
-                self.put(Ok(instruction))
+                let (a, b, yes, no) = (v(0), v(1), v(2), v(3));
+                self.put(if has_imm {
+                    Instruction::with4(code, Register::K1, a, b, imm)
+                } else {
+                    Instruction::with3(code, Register::K1, a, b)
+                })?;
+                self.select(wide, d, yes, no)
             }
             (Op::RoundHalf, _) => {
                 let (to, from) = (
@@ -381,6 +392,18 @@ impl Emitter {
             }
             _ => unreachable!("{op:?} has a form"),
         }
+    }
+
+    /// By the bits of a mask register, on AVX-512.
+    pub(super) fn select(&mut self, wide: bool, to: Register, yes: Register, no: Register) -> Result<(), IcedError> {
+        let code = if wide {
+            Code::EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64
+        } else {
+            Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32
+        };
+        let mut instruction = Instruction::with3(code, to, no, yes)?;
+        instruction.set_op_mask(Register::K1);
+        self.put(Ok(instruction))
     }
 
     fn either_register(&self, ymm: Register, zmm: Register) -> Register {

@@ -18,16 +18,147 @@ pub(super) struct Gathered {
     pub(super) is_long: bool,
 }
 
-/// Four lanes after the other, of a vector's register, to a register of 16 bytes.
-fn four(e: &mut Emitter, vector: u8, which: usize, to: Register) -> Result<Register, IcedError> {
-    let (xmm, ymm, zmm) =
-        (Register::XMM0 + u32::from(vector), Register::YMM0 + u32::from(vector), Register::ZMM0 + u32::from(vector));
-    match which {
-        0 => return Ok(xmm),
-        1 => e.put(Instruction::with3(Code::VEX_Vextractf128_xmmm128_ymm_imm8, to, ymm, 1))?,
-        _ => e.put(Instruction::with3(Code::EVEX_Vextractf32x4_xmmm128_k1z_zmm_imm8, to, zmm, which as u32))?,
+/// How much of a vector register an instruction takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    X,
+    Y,
+    Z,
+}
+
+impl Size {
+    fn of(self, register: u32) -> Register {
+        match self {
+            Size::X => Register::XMM0 + register,
+            Size::Y => Register::YMM0 + register,
+            Size::Z => Register::ZMM0 + register,
+        }
     }
-    Ok(to)
+}
+
+/// Lanes of a line, in vectors, and the first of four registers that hold nothing.
+struct Lanes {
+    first: u32,
+    count: u32,
+    free: u32,
+    whole: Size,
+    half: Size,
+}
+
+impl Lanes {
+    fn new(e: &Emitter, vectors: Range<usize>, free: usize) -> Lanes {
+        let (whole, half) = if e.width == Width::Zmm { (Size::Z, Size::Y) } else { (Size::Y, Size::X) };
+        Lanes { first: vectors.start as u32, count: vectors.len() as u32, free: free as u32, whole, half }
+    }
+
+    /// The upper half of a register of this size, in another.
+    fn upper(e: &mut Emitter, size: Size, from: u32, to: u32) -> Result<(), IcedError> {
+        let (code, half) = match size {
+            Size::Z => (Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, Size::Y),
+            _ => (Code::VEX_Vextractf128_xmmm128_ymm_imm8, Size::X),
+        };
+        e.put(Instruction::with3(code, half.of(to), size.of(from), 1))
+    }
+
+    /// The lower or upper half of a vector's lanes in double precision.
+    fn widen(&self, e: &mut Emitter, vector: u32, is_upper: bool, to: u32) -> Result<(), IcedError> {
+        let code = e.either(Code::VEX_Vcvtps2pd_ymm_xmmm128, Code::EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae);
+        let from = if is_upper { to } else { vector };
+        if is_upper {
+            Lanes::upper(e, self.whole, vector, to)?;
+        }
+        e.put(Instruction::with2(code, self.whole.of(to), self.half.of(from)))
+    }
+
+    fn add(&self, e: &mut Emitter, to: u32, other: u32) -> Result<(), IcedError> {
+        let code = e.either(Code::VEX_Vaddpd_ymm_ymm_ymmm256, Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er);
+        e.put(Instruction::with3(code, self.whole.of(to), self.whole.of(to), self.whole.of(other)))
+    }
+
+    /// The sum of one half of all vectors, to this register; the two after it are written, too.
+    fn half(&self, e: &mut Emitter, is_upper: bool, to: u32) -> Result<(), IcedError> {
+        let pairs = self.count / 2;
+        for i in 0..pairs {
+            self.widen(e, self.first + i, is_upper, to + i)?;
+            self.widen(e, self.first + i + pairs, is_upper, to + i + 1)?;
+            self.add(e, to + i, to + i + 1)?;
+        }
+        if pairs > 1 { self.add(e, to, to + 1) } else { Ok(()) }
+    }
+
+    /// The sum of all in double precision, in the first free register.
+    fn sum(&self, e: &mut Emitter) -> Result<(), IcedError> {
+        let (sum, other) = (self.free, self.free + 1);
+        self.half(e, false, sum)?;
+        self.half(e, true, other)?;
+        self.add(e, sum, other)?;
+        if self.whole == Size::Z {
+            Lanes::upper(e, Size::Z, sum, other)?;
+            let [sum, other] = [sum, other].map(|r| Size::Y.of(r));
+            e.put(Instruction::with3(Code::VEX_Vaddpd_ymm_ymm_ymmm256, sum, sum, other))?;
+        }
+        Lanes::upper(e, Size::Y, sum, other)?;
+        let [sum, other] = [sum, other].map(|r| Size::X.of(r));
+        e.put(Instruction::with3(Code::VEX_Vaddpd_xmm_xmm_xmmm128, sum, sum, other))?;
+        e.put(Instruction::with3(Code::VEX_Vunpckhpd_xmm_xmm_xmmm128, other, sum, sum))?;
+        e.put(Instruction::with3(Code::VEX_Vaddsd_xmm_xmm_xmmm64, sum, sum, other))
+    }
+
+    /// Of two, lane by lane, the one that is beyond the other; the earlier of equal ones, so that zeros have the same
+    /// sign everywhere, and NaN.
+    fn beyond(&self, e: &mut Emitter, most: bool, size: Size, [to, so_far, later]: [u32; 3]) -> Result<(), IcedError> {
+        let [x, y, z] = if most {
+            [
+                Code::VEX_Vmaxps_xmm_xmm_xmmm128,
+                Code::VEX_Vmaxps_ymm_ymm_ymmm256,
+                Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae,
+            ]
+        } else {
+            [
+                Code::VEX_Vminps_xmm_xmm_xmmm128,
+                Code::VEX_Vminps_ymm_ymm_ymmm256,
+                Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae,
+            ]
+        };
+        let (outer, compare, blend) = match size {
+            Size::X => (x, Code::VEX_Vcmpps_xmm_xmm_xmmm128_imm8, Code::VEX_Vblendvps_xmm_xmm_xmmm128_xmm),
+            Size::Y => (y, Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm),
+            Size::Z => (z, Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, Code::INVALID),
+        };
+        let [outermost, mask] = [2, 3].map(|i| size.of(self.free + i));
+        let [to, so_far, later] = [to, so_far, later].map(|r| size.of(r));
+        let is_nan = u32::from(compare::UNORDERED);
+        e.put(Instruction::with3(outer, outermost, later, so_far))?;
+        if size == Size::Z {
+            e.put(Instruction::with4(compare, Register::K1, later, later, is_nan))?;
+            return e.select(false, to, later, outermost);
+        }
+        e.put(Instruction::with4(compare, mask, later, later, is_nan))?;
+        e.put(Instruction::with4(blend, to, outermost, later, mask))
+    }
+
+    /// What is beyond all others, in the first free register.
+    fn outermost(&self, e: &mut Emitter, most: bool) -> Result<(), IcedError> {
+        let (all, other) = (self.free, self.free + 1);
+        let pairs = self.count / 2;
+        for i in 0..pairs {
+            self.beyond(e, most, self.whole, [all + i, self.first + i, self.first + i + pairs])?;
+        }
+        if pairs > 1 {
+            self.beyond(e, most, self.whole, [all, all, other])?;
+        }
+        if self.whole == Size::Z {
+            Lanes::upper(e, Size::Z, all, other)?;
+            self.beyond(e, most, Size::Y, [all, all, other])?;
+        }
+        Lanes::upper(e, Size::Y, all, other)?;
+        self.beyond(e, most, Size::X, [all, all, other])?;
+        let [x_all, x_other] = [all, other].map(|r| Size::X.of(r));
+        e.put(Instruction::with3(Code::VEX_Vmovhlps_xmm_xmm_xmm, x_other, x_all, x_all))?;
+        self.beyond(e, most, Size::X, [all, all, other])?;
+        e.put(Instruction::with2(Code::VEX_Vmovshdup_xmm_xmmm128, x_other, x_all))?;
+        self.beyond(e, most, Size::X, [all, all, other])
+    }
 }
 
 impl Gathered {
@@ -45,71 +176,25 @@ impl Gathered {
 
     /// After a line, whose lanes are in these vectors; `free` and those after it hold nothing.
     pub(super) fn end(&self, e: &mut Emitter, vectors: Range<usize>, free: usize) -> Result<(), IcedError> {
-        let quads = if e.width == Width::Zmm { 4 } else { 2 };
-        let all: Vec<(u8, usize)> = vectors.flat_map(|v| (0..quads).map(move |q| (v as u8, q))).collect();
-        match self.of.0 {
-            KernelOp::AMax => self.outermost(e, &all, free, Code::VEX_Vmaxps_xmm_xmm_xmmm128),
-            KernelOp::AMin => self.outermost(e, &all, free, Code::VEX_Vminps_xmm_xmm_xmmm128),
-            _ => self.sum(e, &all, free),
-        }
-    }
-
-    /// Four totals in double precision, lane after lane; then these, one after the other.
-    fn sum(&self, e: &mut Emitter, all: &[(u8, usize)], free: usize) -> Result<(), IcedError> {
-        let (_, value, total) = self.of;
-        let xmm = |i: usize| Register::XMM0 + (free + i) as u32;
-        let ymm = |i: usize| Register::YMM0 + (free + i) as u32;
-        e.put(Instruction::with3(Code::VEX_Vxorpd_ymm_ymm_ymmm256, ymm(0), ymm(0), ymm(0)))?;
-        for &(vector, which) in all {
-            let from = four(e, vector, which, xmm(1))?;
-            e.put(Instruction::with2(Code::VEX_Vcvtps2pd_ymm_xmmm128, ymm(1), from))?;
-            e.put(Instruction::with3(Code::VEX_Vaddpd_ymm_ymm_ymmm256, ymm(0), ymm(0), ymm(1)))?;
-        }
-        let add = Code::VEX_Vaddsd_xmm_xmm_xmmm64;
-        let second = Code::VEX_Vunpckhpd_xmm_xmm_xmmm128;
-        e.put(Instruction::with3(Code::VEX_Vextractf128_xmmm128_ymm_imm8, xmm(1), ymm(0), 1))?;
-        e.put(Instruction::with3(second, xmm(2), xmm(0), xmm(0)))?;
-        e.put(Instruction::with3(add, xmm(0), xmm(0), xmm(2)))?;
-        e.put(Instruction::with3(add, xmm(0), xmm(0), xmm(1)))?;
-        e.put(Instruction::with3(second, xmm(1), xmm(1), xmm(1)))?;
-        e.put(Instruction::with3(add, xmm(0), xmm(0), xmm(1)))?;
-        if self.is_long {
-            e.put(Instruction::with3(add, xmm(0), xmm(0), number(total)))?;
-            e.put(Instruction::with2(Code::VEX_Vmovsd_m64_xmm, number(total), xmm(0)))?;
-        }
-        e.put(Instruction::with3(Code::VEX_Vcvtsd2ss_xmm_xmm_xmmm64, xmm(0), xmm(0), xmm(0)))?;
-        e.put(Instruction::with2(Code::VEX_Vmovss_m32_xmm, number(value), xmm(0)))
-    }
-
-    /// The first of those that are beyond all others: of two equal ones the earlier, so that zeros have the same sign.
-    fn outermost(&self, e: &mut Emitter, all: &[(u8, usize)], free: usize, outer: Code) -> Result<(), IcedError> {
-        let (_, value, _) = self.of;
-        let xmm = |i: usize| Register::XMM0 + (free + i) as u32;
-        // The earlier one is in the first register, where the result goes.
-        let join = |e: &mut Emitter, later: Register| {
-            e.put(Instruction::with3(outer, xmm(2), later, xmm(0)))?;
-            let is_nan = u32::from(compare::UNORDERED);
-            e.put(Instruction::with4(Code::VEX_Vcmpps_xmm_xmm_xmmm128_imm8, xmm(3), later, later, is_nan))?;
-            e.put(Instruction::with4(Code::VEX_Vblendvps_xmm_xmm_xmmm128_xmm, xmm(0), xmm(2), later, xmm(3)))
-        };
-        for (i, &(vector, which)) in all.iter().enumerate() {
-            let later = four(e, vector, which, xmm(1))?;
-            if i == 0 {
-                e.put(Instruction::with2(Code::VEX_Vmovaps_xmm_xmmm128, xmm(0), later))?;
-            } else {
-                join(e, later)?;
+        let (op, value, total) = self.of;
+        let lanes = Lanes::new(e, vectors, free);
+        let [all, other] = [lanes.free, lanes.free + 1];
+        let [x_all, x_other] = [all, other].map(|r| Size::X.of(r));
+        if matches!(op, KernelOp::AMax | KernelOp::AMin) {
+            let most = op == KernelOp::AMax;
+            lanes.outermost(e, most)?;
+            if self.is_long {
+                e.put(Instruction::with2(Code::VEX_Vmovss_xmm_m32, x_other, number(value)))?;
+                lanes.beyond(e, most, Size::X, [all, other, all])?;
             }
+        } else {
+            lanes.sum(e)?;
+            if self.is_long {
+                e.put(Instruction::with3(Code::VEX_Vaddsd_xmm_xmm_xmmm64, x_all, x_all, number(total)))?;
+                e.put(Instruction::with2(Code::VEX_Vmovsd_m64_xmm, number(total), x_all))?;
+            }
+            e.put(Instruction::with3(Code::VEX_Vcvtsd2ss_xmm_xmm_xmmm64, x_all, x_all, x_all))?;
         }
-        // The second of each two, then the second two.
-        e.put(Instruction::with2(Code::VEX_Vmovshdup_xmm_xmmm128, xmm(1), xmm(0)))?;
-        join(e, xmm(1))?;
-        e.put(Instruction::with3(Code::VEX_Vmovhlps_xmm_xmm_xmm, xmm(1), xmm(0), xmm(0)))?;
-        join(e, xmm(1))?;
-        if self.is_long {
-            e.put(Instruction::with2(Code::VEX_Vmovaps_xmm_xmmm128, xmm(1), xmm(0)))?;
-            e.put(Instruction::with2(Code::VEX_Vmovss_xmm_m32, xmm(0), number(value)))?;
-            join(e, xmm(1))?;
-        }
-        e.put(Instruction::with2(Code::VEX_Vmovss_m32_xmm, number(value), xmm(0)))
+        e.put(Instruction::with2(Code::VEX_Vmovss_m32_xmm, number(value), x_all))
     }
 }

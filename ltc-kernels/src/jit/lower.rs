@@ -53,6 +53,7 @@ pub(super) struct Shape<'a> {
 pub(super) fn lower(shape: &Shape<'_>, width: Width) -> Option<Vectors> {
     let mut vectors = Vectors::default();
     lower_after(shape, width, &mut vectors)?;
+    vectors.suit(width);
     Some(vectors)
 }
 
@@ -394,7 +395,7 @@ impl Lowering<'_> {
             KernelOp::Fma => v.op(Op::FmaPs, &[x, y, z]),
             _ => match predicate(code) {
                 Some(how) => v.op_imm(Op::CmpPs, &[x, y], how),
-                None => v.function(code, x, y)?,
+                None => v.function(code, self.width, x, y)?,
             },
         }))
     }

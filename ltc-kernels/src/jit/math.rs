@@ -4,19 +4,22 @@ use std::cell::RefCell;
 
 use super::{
     super::{ir::KernelOp, math, math::Arith},
-    vector::{Op, V, Vectors, compare, rounding},
+    vector::{Op, V, Vectors, Width, compare, rounding},
 };
 
 /// One of each element: what is computed is written into the program.
-struct Many<'a>(RefCell<&'a mut Vectors>);
+struct Many<'a> {
+    vectors: RefCell<&'a mut Vectors>,
+    width: Width,
+}
 
 impl Many<'_> {
     fn op(&self, op: Op, args: &[V]) -> V {
-        self.0.borrow_mut().op(op, args)
+        self.vectors.borrow_mut().op(op, args)
     }
 
     fn op_imm(&self, op: Op, args: &[V], imm: u8) -> V {
-        self.0.borrow_mut().op_imm(op, args, imm)
+        self.vectors.borrow_mut().op_imm(op, args, imm)
     }
 }
 
@@ -56,7 +59,7 @@ impl Arith for Many<'_> {
     }
 
     fn bits(&self, bits: u32) -> V {
-        self.0.borrow_mut().d(bits)
+        self.vectors.borrow_mut().d(bits)
     }
 
     fn is_nan(&self, a: V) -> V {
@@ -75,15 +78,22 @@ impl Arith for Many<'_> {
         self.op_imm(Op::SarD, &[a], by)
     }
 
+    fn scaled(&self, p: V, n: V, shifted: V) -> V {
+        if self.width == Width::Zmm {
+            return self.op(Op::ScalePs, &[p, n]);
+        }
+        math::scaled_in_halves(self, p, shifted)
+    }
+
     fn check(&self, fails: V) {
-        self.0.borrow_mut().check(fails);
+        self.vectors.borrow_mut().check(fails);
     }
 }
 
 impl Vectors {
     /// A function of [`math`], in single precision.
-    pub(super) fn function(&mut self, code: KernelOp, x: V, y: V) -> Option<V> {
-        let m = &Many(RefCell::new(self));
+    pub(super) fn function(&mut self, code: KernelOp, width: Width, x: V, y: V) -> Option<V> {
+        let m = &Many { vectors: RefCell::new(self), width };
         match code {
             KernelOp::CopySign => Some(m.copysign(x, y)),
             _ => math::function(m, code, x, y),

@@ -56,6 +56,7 @@ impl RowPart {
             let shape = Shape { ir, slots: &slots, inputs: &inputs, targets: &targets, exponents: &known };
             lower_after(&shape, width, &mut vectors)?;
         }
+        vectors.suit(width);
         Some(vectors)
     }
 }

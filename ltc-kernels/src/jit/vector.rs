@@ -114,6 +114,10 @@ pub(super) enum Op {
     /// The second where the first, a mask, is set, else the third.
     BlendD,
     BlendQ,
+    /// The third where this holds of the first and the second, else the fourth.
+    Select(Comparison),
+    /// The first times two to the power of the second, which is whole. AVX-512 only.
+    ScalePs,
     /// First times second plus third.
     FmaPs,
     FmaPd,
@@ -136,6 +140,44 @@ pub(super) enum Op {
     Keep(u32),
     /// The first 64 bits.
     KeepWide(u32),
+}
+
+/// What is compared, lane by lane: floats as the immediate says, integers for equal or greater.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Comparison {
+    Ps,
+    Pd,
+    EqD,
+    GtD,
+    EqQ,
+    GtQ,
+}
+
+impl Comparison {
+    /// The comparison an operation is.
+    fn of(op: Op) -> Option<Comparison> {
+        Some(match op {
+            Op::CmpPs => Comparison::Ps,
+            Op::CmpPd => Comparison::Pd,
+            Op::EqD => Comparison::EqD,
+            Op::GtD => Comparison::GtD,
+            Op::EqQ => Comparison::EqQ,
+            Op::GtQ => Comparison::GtQ,
+            _ => return None,
+        })
+    }
+
+    /// The operation that gives its mask.
+    pub(super) fn mask(self) -> Op {
+        match self {
+            Comparison::Ps => Op::CmpPs,
+            Comparison::Pd => Op::CmpPd,
+            Comparison::EqD => Op::EqD,
+            Comparison::GtD => Op::GtD,
+            Comparison::EqQ => Op::EqQ,
+            Comparison::GtQ => Op::GtQ,
+        }
+    }
 }
 
 /// Elements of a group in memory.
@@ -308,6 +350,39 @@ impl Vectors {
 
     pub(super) fn pd(&mut self, number: f64) -> V {
         self.q(number.to_bits())
+    }
+
+    /// Makes use of what only this width has, once the program is whole.
+    pub(super) fn suit(&mut self, width: Width) {
+        if width == Width::Zmm {
+            self.select_by_bits();
+        }
+    }
+
+    /// Where masks of comparisons are for selections only, these compare themselves: AVX-512 has a comparison's bits in
+    /// a register of their own, and lanes of ones and zeros cost it two instructions more.
+    fn select_by_bits(&mut self) {
+        let is_selection = |op: Op| matches!(op, Op::BlendD | Op::BlendQ);
+        let mut compared: FxHashMap<V, VecInst> = FxHashMap::default();
+        for inst in &self.insts {
+            let stays = |v: &V| !self.accumulators.contains(v);
+            if let (Some(result), Some(_)) = (inst.result, Comparison::of(inst.op))
+                && inst.args.iter().all(stays)
+            {
+                compared.insert(result, inst.clone());
+            }
+        }
+        for inst in &self.insts {
+            let first = usize::from(is_selection(inst.op));
+            inst.args[first.min(inst.args.len())..].iter().for_each(|v| drop(compared.remove(v)));
+        }
+        self.insts.retain(|inst| !inst.result.is_some_and(|v| compared.contains_key(&v)));
+        for inst in self.insts.iter_mut().filter(|inst| is_selection(inst.op)) {
+            let Some(by) = compared.get(&inst.args[0]) else { continue };
+            let Some(comparison) = Comparison::of(by.op) else { continue };
+            inst.args = by.args.iter().chain(&inst.args[1..]).copied().collect();
+            (inst.op, inst.imm) = (Op::Select(comparison), by.imm);
+        }
     }
 
     /// Most vectors alive at once, uniform ones not counted.

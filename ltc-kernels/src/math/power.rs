@@ -1,6 +1,6 @@
 //! Powers.
 
-use super::{Arith, SHIFT, exp_rest, halves, log_parts};
+use super::{Arith, SHIFT, exp_rest, log_parts};
 
 /// Exponents that libtorch has short cuts for where they are numbers (`aten/src/ATen/native/Pow.cpp` and
 /// `aten/src/ATen/native/cpu/PowKernel.cpp`).
@@ -58,10 +58,10 @@ pub(crate) fn pow<A: Arith>(m: &A, x: A::V, y: A::V) -> A::V {
     let z_rest = m.pick(m.le(m.abs(z), m.num(160.0)), z_rest, zero);
     let z = m.max(m.num(-152.0), m.min(m.num(152.0), z));
     let shifted = m.add(z, m.num(SHIFT));
-    let r = m.add(m.sub(z, m.sub(shifted, m.num(SHIFT))), z_rest);
+    let n = m.sub(shifted, m.num(SHIFT));
+    let r = m.add(m.sub(z, n), z_rest);
     let p = exp_rest(m, m.mul(r, m.num(std::f32::consts::LN_2)));
-    let (p, half, rest) = halves(m, m.add(p, one), shifted);
-    let power = m.mul(m.mul(p, m.power(half)), m.power(rest));
+    let power = m.scaled(m.add(p, one), n, shifted);
     let falls = m.lt(y, zero);
     let power = m.pick(m.eq(ax, zero), m.pick(falls, infinity, zero), power);
     let power = m.pick(m.eq(ax, infinity), m.pick(falls, zero, infinity), power);

@@ -109,15 +109,18 @@ plain! {
         u64, f64::to_bits, f64::from_bits;
 }
 
-/// All lanes, four side by side: one after the other, each would wait for the last. On its own, lest the compiler
-/// arranges lanes to suit it.
+/// All lanes, of which the upper half joins the lower one until one is left: one after the other, each would wait for
+/// the last. On its own, lest the compiler arranges lanes to suit it.
 #[inline(never)]
 fn total_of<F: Reduction>(lanes: &[F::Element; LANES]) -> F::Total {
-    let mut totals = [F::START; 4];
-    for four in lanes.as_chunks::<4>().0 {
-        totals.iter_mut().zip(four).for_each(|(total, lane)| *total = F::add(*total, *lane));
+    let mut totals = lanes.map(|lane| F::add(F::START, lane));
+    let mut count = LANES;
+    while count > 1 {
+        count /= 2;
+        let (lower, upper) = totals.split_at_mut(count);
+        lower.iter_mut().zip(upper).for_each(|(a, b)| *a = F::join(*a, *b));
     }
-    totals.into_iter().fold(F::START, F::join)
+    totals[0]
 }
 
 #[inline(always)]

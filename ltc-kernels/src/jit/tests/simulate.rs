@@ -3,7 +3,7 @@
 use super::super::{
     JitInput,
     allocate::{AllocEvent, Allocated, allocate},
-    vector::{Form, Op, Origin, VecSlot, Vectors, Width, compare, rounding},
+    vector::{Comparison, Form, Op, Origin, VecSlot, Vectors, Width, compare, rounding},
 };
 
 type Register = [u8; 64];
@@ -113,6 +113,13 @@ fn operate(op: Op, imm: u8, a: &[Register]) -> Register {
         GtQ => qs(&|i| mask_q(t(0, i) as i64 > t(1, i) as i64)),
         BlendD => ds(&|i| if s(0, i) >> 31 == 1 { s(1, i) } else { s(2, i) }),
         BlendQ => qs(&|i| if t(0, i) >> 63 == 1 { t(1, i) } else { t(2, i) }),
+        Select(comparison) => {
+            let mask = operate(comparison.mask(), imm, a);
+            let blend =
+                if matches!(comparison, Comparison::Ps | Comparison::EqD | Comparison::GtD) { BlendD } else { BlendQ };
+            operate(blend, 0, &[mask, a[2], a[3]])
+        }
+        ScalePs => ps(&|i| (f64::from(f(0, i)) * f64::from(f(1, i)).exp2()) as f32),
         FmaPs => ps(&|i| f(0, i).mul_add(f(1, i), f(2, i))),
         FmaPd => pd(&|i| g(0, i).mul_add(g(1, i), g(2, i))),
         RoundHalf => ps(&|i| half::f16::from_f32(f(0, i)).to_f32()),

@@ -12,7 +12,10 @@ use super::{
     },
     Case, Dice, Elements, Lie, random, simulate,
 };
-use crate::{ComputeType, Jit, Val, ir::Inst};
+use crate::{
+    ComputeType, Jit, Val,
+    ir::{Builder, Inst, KernelOp},
+};
 
 fn input(case: &Case) -> JitInput {
     let uniform = |v: &(Inst, ComputeType)| matches!(v.0, Inst::Number(..) | Inst::Const(_));
@@ -177,4 +180,40 @@ fn both_widths_are_one_operation() {
         };
         assert_eq!(wide, expected, "{op:?}: {narrow:?}");
     }
+}
+
+/// Comparisons for selections only stay bits, and powers of two are one instruction.
+#[test]
+fn what_only_avx512_has_is_used() {
+    let mnemonics = |of: &dyn Fn(&mut Builder, Val, Val) -> Vec<Val>| {
+        let mut b = Builder::new(false);
+        let (x, y) = (b.input(0, ComputeType::F32), b.input(1, ComputeType::F32));
+        let outputs = of(&mut b, x, y);
+        let ir = b.finish(&outputs);
+        let dtype = |v: &Val| if ir.ty(*v) == ComputeType::Bool { DType::Bool } else { DType::F32 };
+        let outputs = ir.outputs.iter().map(dtype).collect();
+        let case = Case { inputs: vec![(DType::F32, Lie::Dense); 2], outputs, ir };
+        [Width::Ymm, Width::Zmm].map(|width| {
+            let machine = input(&case).assemble(width, &[0; 16]).expect("a program");
+            let decoder = Decoder::with_ip(64, &machine.bytes[machine.entry..], 0, DecoderOptions::NONE);
+            let name = |i: Instruction| format!("{:?}", i.mnemonic()).to_lowercase();
+            decoder.into_iter().map(name).collect::<Vec<String>>()
+        })
+    };
+    let has = |names: &[String], name: &str| names.iter().any(|n| n == name);
+    let [narrow, wide] = mnemonics(&|b, x, y| {
+        let less = b.op(KernelOp::Lt, &[x, y]);
+        vec![b.op(KernelOp::Select, &[less, x, y])]
+    });
+    assert!(has(&narrow, "vblendvps") && has(&wide, "vpblendmd") && has(&wide, "vcmpps"));
+    assert!(!has(&wide, "vpmovm2d") && !has(&wide, "vpmovd2m"), "{wide:?}");
+    // Who stores the mask needs it in lanes.
+    let [_, wide] = mnemonics(&|b, x, y| {
+        let less = b.op(KernelOp::Lt, &[x, y]);
+        vec![b.op(KernelOp::Select, &[less, x, y]), less]
+    });
+    assert!(has(&wide, "vpmovm2d") && has(&wide, "vpmovd2m"), "{wide:?}");
+    let [narrow, wide] = mnemonics(&|b, x, _| vec![b.op(KernelOp::Exp, &[x])]);
+    assert!(has(&wide, "vscalefps") && !has(&wide, "vpsrad"), "{wide:?}");
+    assert!(has(&narrow, "vpsrad"), "{narrow:?}");
 }

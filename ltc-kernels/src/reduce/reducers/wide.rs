@@ -2,10 +2,10 @@
 //! most of reducing them is how lanes become one.
 
 use std::arch::x86_64::{
-    __m128, __m256, _CMP_GT_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _mm_blendv_ps, _mm_cmp_ps, _mm_or_ps, _mm_set1_ps,
-    _mm_storeu_ps, _mm256_add_pd, _mm256_add_ps, _mm256_blendv_ps, _mm256_castps256_ps128, _mm256_cmp_ps,
-    _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_loadu_ps, _mm256_or_ps, _mm256_set1_ps, _mm256_setzero_pd,
-    _mm256_setzero_ps, _mm256_storeu_pd,
+    __m128, __m256, _CMP_GT_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _mm_add_pd, _mm_add_sd, _mm_blendv_ps, _mm_cmp_ps,
+    _mm_cvtsd_f64, _mm_cvtss_f32, _mm_movehdup_ps, _mm_movehl_ps, _mm_or_ps, _mm_unpackhi_pd, _mm256_add_pd,
+    _mm256_add_ps, _mm256_blendv_ps, _mm256_castpd256_pd128, _mm256_castps256_ps128, _mm256_cmp_ps, _mm256_cvtps_pd,
+    _mm256_extractf128_pd, _mm256_extractf128_ps, _mm256_loadu_ps, _mm256_or_ps, _mm256_set1_ps, _mm256_setzero_ps,
 };
 use std::marker::PhantomData;
 
@@ -49,40 +49,39 @@ fn sum(chunks: &[[f32; LANES]]) -> f64 {
             *lanes = _mm256_add_ps(*lanes, x);
         }
     }
-    let mut totals = _mm256_setzero_pd();
-    for vector in lanes {
-        for four in halves(vector) {
-            totals = _mm256_add_pd(totals, _mm256_cvtps_pd(four));
-        }
-    }
-    let mut single = [0.0; 4];
-    // SAFETY: there is room for four.
-    unsafe { _mm256_storeu_pd(single.as_mut_ptr(), totals) };
-    single.into_iter().fold(0.0, |a, b| a + b)
+    let [a, b, c, d] = [halves(lanes[0]), halves(lanes[1]), halves(lanes[2]), halves(lanes[3])];
+    let quarter = |which: usize| {
+        let join = |x: [__m128; 2], y: [__m128; 2]| _mm256_add_pd(_mm256_cvtps_pd(x[which]), _mm256_cvtps_pd(y[which]));
+        _mm256_add_pd(join(a, c), join(b, d))
+    };
+    let totals = _mm256_add_pd(quarter(0), quarter(1));
+    let totals = _mm_add_pd(_mm256_castpd256_pd128(totals), _mm256_extractf128_pd::<1>(totals));
+    _mm_cvtsd_f64(_mm_add_sd(totals, _mm_unpackhi_pd(totals, totals)))
 }
 
-/// Four lanes that are beyond all others, as `OUTER` compares them; NaN if there is one.
+/// The lane that is beyond all others, as `OUTER` compares them; NaN if there is one.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn outermost<const OUTER: i32>(chunks: &[[f32; LANES]], start: f32) -> [f32; 4] {
+fn outermost<const OUTER: i32>(chunks: &[[f32; LANES]], start: f32) -> f32 {
+    let outer = |so_far: __m256, x: __m256| {
+        let taken = _mm256_or_ps(_mm256_cmp_ps::<OUTER>(x, so_far), _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
+        _mm256_blendv_ps(so_far, x, taken)
+    };
+    let outer_of_four = |so_far: __m128, x: __m128| {
+        let taken = _mm_or_ps(_mm_cmp_ps::<OUTER>(x, so_far), _mm_cmp_ps::<_CMP_UNORD_Q>(x, x));
+        _mm_blendv_ps(so_far, x, taken)
+    };
     let mut lanes = [_mm256_set1_ps(start); VECTORS];
     for chunk in chunks {
         for (lanes, x) in lanes.iter_mut().zip(vectors(chunk)) {
-            let taken = _mm256_or_ps(_mm256_cmp_ps::<OUTER>(x, *lanes), _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
-            *lanes = _mm256_blendv_ps(*lanes, x, taken);
+            *lanes = outer(*lanes, x);
         }
     }
-    let mut totals = _mm_set1_ps(start);
-    for vector in lanes {
-        for x in halves(vector) {
-            let taken = _mm_or_ps(_mm_cmp_ps::<OUTER>(x, totals), _mm_cmp_ps::<_CMP_UNORD_Q>(x, x));
-            totals = _mm_blendv_ps(totals, x, taken);
-        }
-    }
-    let mut single = [0.0; 4];
-    // SAFETY: there is room for four.
-    unsafe { _mm_storeu_ps(single.as_mut_ptr(), totals) };
-    single
+    let [a, b, c, d] = lanes;
+    let [lower, upper] = halves(outer(outer(a, c), outer(b, d)));
+    let four = outer_of_four(lower, upper);
+    let two = outer_of_four(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(outer_of_four(two, _mm_movehdup_ps(two)))
 }
 
 macro_rules! wide {
@@ -124,8 +123,8 @@ macro_rules! wide {
 
 wide! {
     Sum: f64, |chunks| sum(chunks);
-    Largest: f32, |chunks| outermost::<_CMP_GT_OQ>(chunks, Self::START).into_iter().fold(Self::START, Self::join);
-    Smallest: f32, |chunks| outermost::<_CMP_LT_OQ>(chunks, Self::START).into_iter().fold(Self::START, Self::join);
+    Largest: f32, |chunks| outermost::<_CMP_GT_OQ>(chunks, Self::START);
+    Smallest: f32, |chunks| outermost::<_CMP_LT_OQ>(chunks, Self::START);
 }
 
 #[cfg(test)]
