@@ -1,5 +1,7 @@
 """What can be asked of the gradients that flow through compiled steps is what can be asked of the step itself."""
 
+import random
+
 import pytest
 import torch
 import torch_ltc
@@ -459,3 +461,35 @@ def test_a_leaf_that_a_step_returns_detached_requires_no_gradient():
         return found
 
     assert both(run).counts[0] >= 3
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gradients_of_results_that_others_are_computed_from(seed):
+    """Random graphs: any results, of any of which the gradients are taken."""
+    dice = random.Random(seed)
+    ops = [torch.mul, torch.add, torch.sub, torch.atan2, lambda a, b: a.sin() * b, lambda a, b: a.exp() + b.cos()]
+    plan = [(dice.choice(ops), dice.randrange(3 + i), dice.randrange(3 + i)) for i in range(dice.randint(2, 7))]
+    kept = sorted(dice.sample(range(3, 3 + len(plan)), dice.randint(2, min(4, len(plan)))))
+    asked = [dice.sample(range(len(kept)), dice.randint(1, len(kept))) for _ in range(10)]
+
+    def run(device, compiled):
+        leaf = torch.tensor([0.3, -0.2]).to(device).requires_grad_()
+
+        def learn(x, y):
+            values = [x, y, leaf]
+            for op, a, b in plan:
+                values.append(op(values[a], values[b]))
+            return [values[i] for i in kept]
+
+        step, found = compiled(learn), []
+        for i in range(10):
+            x, y = [torch.tensor([0.1 * i + k, 0.5]).to(device).requires_grad_() for k in range(2)]
+            results = step(x, y)
+            chosen = [results[k] for k in asked[i] if results[k].requires_grad]
+            seeds = [torch.full_like(t, 1.0 + k) for k, t in enumerate(chosen)]
+            leaves = [x, y, leaf]
+            grads = torch.autograd.grad(chosen, leaves, seeds, allow_unused=True) if chosen else []
+            found += [*seen(*results), *grads]
+        return found
+
+    assert both(run).counts[0] >= 5

@@ -22,16 +22,16 @@ struct Entrance final : Node {
   variable_list apply(variable_list&&) override { return {}; }
 };
 
-struct Given {
+struct Start {
   Tensor tensor;
   Edge own;
   NodePtr entrance;  // none where the step does not lead to it
 };
 
-// An edge of the step's nodes that leads out of the step.
+// An edge of the step's nodes that leads out of the step, or to what led to another result.
 struct Way {
   NodePtr from;
-  size_t index, given;
+  size_t index, start;
 };
 
 bool has_hooks(Node& node) {
@@ -49,7 +49,9 @@ void lead(const Way& way, Edge to) { const_cast<edge_list&>(way.from->next_edges
 }  // namespace ltc
 
 struct LtcHistory {
-  std::vector<ltc::Given> given;
+  // What the step was given, so many, and then its results: what is computed from a result begins there, too.
+  std::vector<ltc::Start> starts;
+  size_t given = 0;
   std::vector<ltc::Way> out;
   torch::autograd::edge_list roots;
   uint64_t since = 0;
@@ -64,8 +66,9 @@ LtcHistory* ltc_history_begin(const void* const* tensors, size_t n, LtcError* er
     history->since = at::sequence_number::peek();
     for (size_t i = 0; i < n; i++) {
       const Tensor& t = *static_cast<const Tensor*>(tensors[i]);
-      history->given.push_back({t, t.requires_grad() ? impl::gradient_edge(t) : Edge(), nullptr});
+      history->starts.push_back({t, t.requires_grad() ? impl::gradient_edge(t) : Edge(), nullptr});
     }
+    history->given = n;
   });
   if (!failed) return history;
   delete history;
@@ -75,15 +78,18 @@ int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_
   return guarded(err, [&] {
     std::unordered_set<Node*> seen;
     std::vector<NodePtr> ahead;
-    auto leads_out = [&](const Edge& edge) {
+    auto leads_to = [&](const Edge& edge) {
       size_t i = 0;
-      while (i < h->given.size() && !(h->given[i].own == edge)) i++;
+      while (i < h->starts.size() && !(h->starts[i].own == edge)) i++;
       return i;
     };
     for (size_t i = 0; i < m; i++) {
-      h->roots.push_back(impl::gradient_edge(*static_cast<const Tensor*>(results[i])));
-      TORCH_CHECK(leads_out(h->roots.back()) == h->given.size(), "it returns an input with history");
+      const Tensor& t = *static_cast<const Tensor*>(results[i]);
+      h->roots.push_back(impl::gradient_edge(t));
+      const size_t known = leads_to(h->roots.back());
+      TORCH_CHECK(known >= h->given, "it returns an input with history");
       ahead.push_back(h->roots.back().function);
+      if (known == h->starts.size()) h->starts.push_back({t, h->roots.back(), nullptr});
     }
     while (!ahead.empty()) {
       auto node = std::move(ahead.back());
@@ -96,30 +102,30 @@ int ltc_history_take(LtcHistory* h, const void* const* results, size_t m, uint8_
       for (size_t k = 0; k < node->next_edges().size(); k++) {
         const Edge& edge = node->next_edge(k);
         if (!edge.is_valid()) continue;
-        const size_t i = leads_out(edge);
-        if (i == h->given.size()) ahead.push_back(edge.function);
+        const size_t i = leads_to(edge);
+        if (i == h->starts.size()) ahead.push_back(edge.function);
         else h->out.push_back({node, k, i});
       }
     }
     for (auto& way : h->out) {
-      auto& given = h->given[way.given];
-      if (given.entrance) continue;
-      given.entrance = new_node<Entrance>();
-      given.entrance->add_input_metadata(given.tensor);
+      auto& start = h->starts[way.start];
+      if (start.entrance) continue;
+      start.entrance = new_node<Entrance>();
+      start.entrance->add_input_metadata(start.tensor);
     }
-    for (size_t i = 0; i < h->given.size(); i++) reached[i] = h->given[i].entrance != nullptr;
+    for (size_t i = 0; i < h->given; i++) reached[i] = h->starts[i].entrance != nullptr;
   });
 }
 void ltc_history_detach(LtcHistory* h) {
-  for (auto& way : h->out) lead(way, {h->given[way.given].entrance, 0});
+  for (auto& way : h->out) lead(way, {h->starts[way.start].entrance, 0});
 }
 void ltc_history_mend(LtcHistory* h) {
-  for (auto& way : h->out) lead(way, h->given[way.given].own);
+  for (auto& way : h->out) lead(way, h->starts[way.start].own);
 }
 void ltc_history_let_go(LtcHistory* h) {
-  for (auto& g : h->given) {
-    g.tensor = Tensor();
-    g.own = Edge();
+  for (auto& start : h->starts) {
+    start.tensor = Tensor();
+    start.own = Edge();
   }
   h->out.clear();
 }
@@ -133,10 +139,10 @@ int ltc_history_run(const LtcHistory* h, const void* const* grads, void** out, L
       seeds.push_back(*static_cast<const Tensor*>(grads[i]));
     }
     std::vector<size_t> places;
-    for (size_t i = 0; i < h->given.size(); i++) {
+    for (size_t i = 0; i < h->given; i++) {
       out[i] = nullptr;
-      if (!h->given[i].entrance) continue;
-      ends.emplace_back(h->given[i].entrance, 0);
+      if (!h->starts[i].entrance) continue;
+      ends.emplace_back(h->starts[i].entrance, 0);
       places.push_back(i);
     }
     auto results = Engine::get_default_engine().execute(roots, seeds, true, false, false, ends);

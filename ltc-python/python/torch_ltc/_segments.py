@@ -17,20 +17,19 @@ MIXED = (
 class Segment(NamedTuple):
     """Nodes that lead to results, from other results or from what the step was given."""
 
-    #: Results, by position, and those that theirs are computed from.
+    #: Results, by position, and where they stand in the graph.
     roots: list[int]
-    results: list[int]
-    #: What it was given, by position: a node and which of its edges leads there.
-    given: dict[int, tuple[Any, int]]
-    #: Where the results and those that they are computed from stand in the graph.
     edges: list[GradientEdge]
-    ends: list[GradientEdge]
+    #: Results that these are computed from, and what was given, by position: a node and which of its edges leads there.
+    results: dict[int, tuple[Any, int]]
+    given: dict[int, tuple[Any, int]]
 
     def run(self, grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
         """Gradients of the results that it begins at and of what was given, from those of its own; with a history that
-        was detached, whose nodes lead to stand-ins for what was given."""
+        was detached, whose nodes lead to stand-ins for both, so that none goes on from one to the other."""
         outputs = [edge for edge, g in zip(self.edges, grads) if g is not None]
-        inputs = [*self.ends, *[GradientEdge(*node.next_functions[k]) for node, k in self.given.values()]]
+        ways = [*self.results.values(), *self.given.values()]
+        inputs = [GradientEdge(*node.next_functions[k]) for node, k in ways]
         seeds = [g for g in grads if g is not None]
         return list(torch.autograd.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True))
 
@@ -45,7 +44,7 @@ def segments(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> 
     ends = {(edge.node, edge.output_nr): i for i, edge in enumerate(starts) if edge is not None}
     group = [roots[edge.node, edge.output_nr] for edge in edges]
     of: dict[Any, int] = {}
-    leads: list[set[int]] = [set() for _ in edges]
+    leads: list[dict[int, tuple[Any, int]]] = [{} for _ in edges]
     begins: list[dict[int, tuple[Any, int]]] = [{} for _ in edges]
 
     def same(i: int) -> int:
@@ -67,13 +66,13 @@ def segments(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> 
                 if (to, nr) in ends:
                     begins[i].setdefault(ends[to, nr], (node, k))
                 elif (to, nr) in roots:
-                    leads[i].add(roots[to, nr])
+                    leads[i].setdefault(roots[to, nr], (node, k))
                 else:
                     ahead.append(to)
     members: dict[int, list[int]] = {}
     for i in range(len(edges)):
         members.setdefault(same(i), []).append(i)
-    inner = {g: sorted(set().union(*[leads[i] for i in all_of])) for g, all_of in members.items()}
+    inner = {g: {at: way for i in all_of for at, way in leads[i].items()} for g, all_of in members.items()}
     order: list[Segment] = []
     done: set[int] = set()
     while len(done) < len(members):
@@ -83,6 +82,6 @@ def segments(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> 
         for g in free:
             own = members[g]
             starts_at = {at: way for i in own for at, way in begins[i].items()}
-            order.append(Segment(own, inner[g], starts_at, [edges[i] for i in own], [edges[i] for i in inner[g]]))
+            order.append(Segment(own, [edges[i] for i in own], inner[g], starts_at))
         done.update(free)
     return order
