@@ -543,6 +543,13 @@ impl Watch {
         }
     }
 
+    /// How often tensors were written until now is expected: what other calls wrote is no effect of the next one.
+    fn expect_versions(&self) {
+        for watched in &mut self.0.lock().tensors {
+            watched.expected = watched.expected.with_version(ltc_torch::state_of(&watched.tensor).version());
+        }
+    }
+
     /// The float in this place may change: a replay reads it.
     fn free(&self, index: usize) {
         let mut places = self.0.lock();

@@ -327,3 +327,20 @@ def test_padded_batches_of_transformers(kind):
     assert losses == pytest.approx(run("cpu", False)[0], rel=1e-4)
     # The first model in a process fills what it keeps for all: other calls are captured anew for that.
     assert step.counts[0] >= 7, step.explain()
+
+
+def test_what_a_step_writes_is_counted_once_whichever_way_it_goes():
+    draws = torch.Generator().manual_seed(3)
+    weight, state = torch.ones(3).to("ltc"), torch.ones(3).to("ltc")
+
+    @torch_ltc.compile
+    def step():
+        twice = weight * 2 if torch.rand([], generator=draws) < 0.5 else weight * 3
+        more = weight + 2 if torch.rand([], generator=draws) < 0.5 else weight + 3
+        state.tanh_()
+        return twice, more
+
+    for i in range(40):
+        step()
+        assert state._version == i + 1, step.explain()
+    assert step.counts[0] >= 20, step.explain()

@@ -74,6 +74,11 @@ impl TensorState {
         TensorState { grad: if has { std::ptr::dangling() } else { std::ptr::null() }, ..self }
     }
 
+    /// The same, but written so often.
+    pub fn with_version(self, version: u32) -> Self {
+        TensorState { version, ..self }
+    }
+
     /// Whether it has a gradient.
     pub fn has_grad(&self) -> bool {
         !self.grad.is_null()

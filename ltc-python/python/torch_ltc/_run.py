@@ -229,6 +229,8 @@ class Run:
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
         if before is not None:
             before.watch.refresh()
+        for making in self._making:
+            making.reads.watch.expect_versions()
         for place in self._making[0].reads.places if self._making else ():
             if place.kind == "entry" and type(place.holder.get(place.name)) in RENEWED:
                 self._old[id(place.holder), place.name] = place.holder[place.name]
