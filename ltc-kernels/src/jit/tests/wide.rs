@@ -70,6 +70,10 @@ fn both_widths_decode() {
 /// The AVX-512 program, spills and all, computed by a machine of ours, gives the bits of tier 0.
 #[test]
 fn wide_programs_agree() {
+    if crate::instruction_set() == "portable" {
+        println!("skipped: loops for any machine round products and sums one after the other, vector programs at once");
+        return;
+    }
     let mut compared = 0;
     for seed in 1..220u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
