@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 import torch_ltc
 from ranks import RANK, STORE, WORLD, join, ones, reduced, run
+from torch_ltc import _ltc
 
 
 def cuts() -> None:
@@ -106,10 +107,21 @@ def fails() -> None:
 def killed() -> None:
     """The other ranks are told, with operator and line, and go on alone."""
     join()
-    reduced(ones()).tolist()
+    older = reduced(ones())
+    assert older.tolist() == [WORLD] * 3
     if RANK == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     start = time.monotonic()
+    # Nobody can say what is left of a tensor that was to be reduced; of what is computed from it nothing is lost.
+    newer = reduced(older) * 2
+    for t, never_was in ((newer, True), (older, False)):
+        try:
+            t.tolist()
+        except RuntimeError as error:
+            assert "ltc_dist::all_reduce" in str(error), error
+        else:
+            raise AssertionError("a collective without all ranks")
+        assert _ltc.never_was(t) is never_was
     for _ in range(2):
         try:
             reduced(ones()).tolist()
