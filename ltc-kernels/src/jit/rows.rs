@@ -23,6 +23,9 @@ struct Part {
     groups: usize,
 }
 
+/// How wide vectors of one value per row are, of which one lane counts: the wider, the longer quotients and roots take.
+const OF_ROWS: Width = Width::Ymm;
+
 /// Registers that instructions need beside what lives through the loop.
 const PASSING: usize = 3;
 
@@ -97,7 +100,7 @@ impl RowInput {
             let mut parts = Vec::new();
             for stage in &self.stages {
                 let elements = stage.elements.program(rows, self, width, uniforms)?;
-                let row = stage.row.program(rows, self, width, uniforms)?;
+                let row = stage.row.program(rows, self, OF_ROWS, uniforms)?;
                 let groups = self.groups(&elements, width)?;
                 parts.push((Part { program: elements, groups }, row));
             }
@@ -114,9 +117,11 @@ impl RowInput {
                 self.elements(&mut e, stage, rows, elements)?;
             }
             e.pool += elements.program.pool.len() as u32;
-            let code = allocate(row, width.registers());
+            let code = allocate(row, OF_ROWS.registers());
+            e.width = OF_ROWS;
             e.steps(&code.before, code.slots)?;
             e.steps(&code.steps, code.slots)?;
+            e.width = width;
             e.pool += row.pool.len() as u32;
         }
         e.end(&pool)

@@ -50,24 +50,38 @@ impl<'a> SideBySide<'a> {
         SideBySide { memory, of, walks, buffers, numbers: Numbers::from_slice(numbers) }
     }
 
-    /// The next row is the one at this place, `row` of its tile, which begins with `first`.
+    /// The next rows, so many, of a tile that begins with `first`, from `row` of it on.
     ///
     /// # Safety
     /// Values of the tile's rows are there.
-    unsafe fn set(&mut self, place: usize, first: usize, row: usize) {
+    unsafe fn set(&mut self, rows: usize, first: usize, row: usize) {
         let (width, own) = (self.of.buffers.len(), self.of.own as usize);
-        for walk in &mut self.walks {
-            if walk.left == 0 {
-                *walk = self.memory.walk(walk.operand, walk.buffer, first + row);
+        let (buffers, numbers) = (self.buffers.as_mut_slice(), self.numbers.as_mut_slice());
+        for walk in self.walks.as_mut_slice() {
+            let places = buffers[walk.buffer..].iter_mut().step_by(width).take(rows);
+            if walk.left >= rows {
+                for place in places {
+                    *place = walk.at;
+                    walk.at = walk.at.wrapping_offset(walk.step);
+                }
+                walk.left -= rows;
+                continue;
             }
-            self.buffers[place * width + walk.buffer] = walk.at;
-            walk.at = walk.at.wrapping_offset(walk.step);
-            walk.left -= 1;
+            for (i, place) in places.enumerate() {
+                if walk.left == 0 {
+                    *walk = self.memory.walk(walk.operand, walk.buffer, first + row + i);
+                }
+                *place = walk.at;
+                walk.at = walk.at.wrapping_offset(walk.step);
+                walk.left -= 1;
+            }
         }
         for &(value, ty) in &self.of.given {
-            // SAFETY: by this function's contract.
-            let number = unsafe { read_number(self.memory.row_value(value), row, ty) };
-            self.numbers[place * own + value as usize] = number;
+            let places = numbers[value as usize..].iter_mut().step_by(own).take(rows);
+            for (i, place) in places.enumerate() {
+                // SAFETY: by this function's contract.
+                *place = unsafe { read_number(self.memory.row_value(value), row + i, ty) };
+            }
         }
     }
 
@@ -100,7 +114,7 @@ impl WorkerMemory<'_> {
                 let left = together.min(rows.len() - row);
                 // SAFETY: by this function's contract. Results have room for a row tile's values.
                 unsafe {
-                    (0..left).for_each(|k| side.set(k, rows.start, row + k));
+                    side.set(left, rows.start, row);
                     // Where fewer rows are left, the last one is computed more than once.
                     (left..together).for_each(|k| side.repeat(k));
                     code.run_rows(&side.buffers, &mut side.numbers, self.kernel.space.each, spills);
