@@ -49,7 +49,7 @@ pub(crate) struct RowStage {
 }
 
 /// Most rows the code takes side by side.
-pub(crate) const MOST_ROWS: usize = 4;
+pub(crate) const MOST_ROWS: usize = 8;
 /// Elements of rows side by side that stay in the first-level cache.
 const NEAR_ELEMENTS: usize = 1024;
 

@@ -3,6 +3,8 @@
 //!
 //! Reductions have the bits of `reduce/reducers.rs`: the same lanes, joined in the same order.
 
+use std::ops::Range;
+
 use iced_x86::{Code, IcedError, Instruction, Register};
 use ltc_ir::DType;
 
@@ -17,8 +19,9 @@ use super::{
     vector::{Vectors, Width},
 };
 
-/// A part's program, and how many groups its loop takes at once.
+/// A loop over the elements of some rows: its program, and how many groups it takes at once.
 struct Part {
+    rows: Range<usize>,
     program: Vectors,
     groups: usize,
 }
@@ -36,7 +39,7 @@ fn most_accumulators(width: Width) -> usize {
 
 impl RowPart {
     /// The program for rows side by side.
-    fn program(&self, rows: usize, of: &RowInput, width: Width, uniforms: &[u64]) -> Option<Vectors> {
+    fn program(&self, rows: Range<usize>, of: &RowInput, width: Width, uniforms: &[u64]) -> Option<Vectors> {
         let RowPart { ir, slots, inputs, targets } = self;
         let first = MOST_ROWS as u32 * of.own;
         // A power the row itself has may be another for each.
@@ -45,7 +48,7 @@ impl RowPart {
         }
         let known = short_exponents(exponents(ir, slots), uniforms)?;
         let mut vectors = Vectors::default();
-        for row in 0..rows {
+        for row in rows {
             let slots: Vec<Option<u32>> = slots.iter().map(|slot| slot.map(|slot| of.number(slot, row))).collect();
             let inputs: Vec<(u16, DType)> = inputs.iter().map(|&(buffer, d)| (of.buffer(buffer, row), d)).collect();
             let target = |target: &Target| match *target {
@@ -93,30 +96,39 @@ impl RowInput {
         (1..=most / least).map(|times| times * least).filter(fits).max()
     }
 
-    /// The function of rows, and how many it takes side by side.
+    /// The function of rows, and how many it takes side by side: more than a loop has registers for one loop after the
+    /// other, so that the ends of one's reductions, which wait for each other, stand beside the next one.
     fn assemble(&self, width: Width, uniforms: &[u64]) -> Option<(Machine, usize)> {
         let most = most_rows(self.each);
-        [MOST_ROWS, 2, 1].into_iter().filter(|rows| *rows <= most).find_map(|rows| {
-            let mut parts = Vec::new();
-            for stage in &self.stages {
-                let elements = stage.elements.program(rows, self, width, uniforms)?;
-                let row = stage.row.program(rows, self, OF_ROWS, uniforms)?;
-                let groups = self.groups(&elements, width)?;
-                parts.push((Part { program: elements, groups }, row));
-            }
-            Some((self.build(&parts, rows, width).ok()?, rows))
-        })
+        [(MOST_ROWS, 4), (4, 4), (2, 2), (1, 1)].into_iter().filter(|(all, _)| *all <= most).find_map(
+            |(all, at_once)| {
+                let mut stages = Vec::new();
+                for stage in &self.stages {
+                    let mut parts = Vec::new();
+                    for first in (0..all).step_by(at_once) {
+                        let rows = first..first + at_once;
+                        let program = stage.elements.program(rows.clone(), self, width, uniforms)?;
+                        let groups = self.groups(&program, width)?;
+                        parts.push(Part { rows, program, groups });
+                    }
+                    stages.push((parts, stage.row.program(0..all, self, OF_ROWS, uniforms)?));
+                }
+                Some((self.build(&stages, all, width).ok()?, all))
+            },
+        )
     }
 
-    fn build(&self, parts: &[(Part, Vectors)], rows: usize, width: Width) -> Result<Machine, IcedError> {
-        let all = || parts.iter().flat_map(|(elements, row)| [&elements.program, row]);
+    fn build(&self, stages: &[(Vec<Part>, Vectors)], rows: usize, width: Width) -> Result<Machine, IcedError> {
+        let all = || stages.iter().flat_map(|(parts, row)| parts.iter().map(|p| &p.program).chain([row]));
         let pool: Vec<u64> = all().flat_map(|program| program.pool.iter().copied()).collect();
         let mut e = Emitter::begin(pool.len(), self.buffers * rows, width)?;
-        for (stage, (elements, row)) in self.stages.iter().zip(parts) {
-            if !elements.program.insts.is_empty() {
-                self.elements(&mut e, stage, rows, elements)?;
+        for (stage, (parts, row)) in self.stages.iter().zip(stages) {
+            for part in parts {
+                if !part.program.insts.is_empty() {
+                    self.elements(&mut e, stage, part)?;
+                }
+                e.pool += part.program.pool.len() as u32;
             }
-            e.pool += elements.program.pool.len() as u32;
             let code = allocate(row, OF_ROWS.registers());
             e.width = OF_ROWS;
             e.steps(&code.before, code.slots)?;
@@ -128,7 +140,7 @@ impl RowInput {
     }
 
     /// The loop over the rows' elements, line by line.
-    fn elements(&self, e: &mut Emitter, stage: &RowStage, rows: usize, part: &Part) -> Result<(), IcedError> {
+    fn elements(&self, e: &mut Emitter, stage: &RowStage, part: &Part) -> Result<(), IcedError> {
         let group = e.width.group();
         let code = allocate(&part.program.interleaved(part.groups, group, self.lanes), e.width.registers());
         let is_long = self.each > self.line;
@@ -136,7 +148,7 @@ impl RowInput {
             let number = move |slot: u32| self.number(slot, row);
             stage.reduced.iter().map(move |&(op, value, total)| (op, number(value), number(total)))
         };
-        let gathered: Vec<Gathered> = (0..rows).flat_map(of_row).map(|of| Gathered { of, is_long }).collect();
+        let gathered: Vec<Gathered> = part.rows.clone().flat_map(of_row).map(|of| Gathered { of, is_long }).collect();
         if is_long {
             gathered.iter().try_for_each(|g| g.begin(e))?;
         }

@@ -71,7 +71,7 @@ fn both_widths_decode() {
 #[test]
 fn wide_programs_agree() {
     if crate::instruction_set() == "portable" {
-        println!("skipped: loops for any machine round products and sums one after the other, vector programs at once");
+        eprintln!("this machine rounds products before they are added: vector programs do not");
         return;
     }
     let mut compared = 0;
