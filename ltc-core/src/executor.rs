@@ -270,12 +270,17 @@ impl Executor {
         wait_while(&shared.less, &mut shared.progress.lock(), |_| mark.at().is_none(), give_up)
     }
 
-    /// The first execution error nobody was told of, of the programs up to the one that made this; they have run.
-    pub(crate) fn unreported(&self, cell: &DataCell) -> Option<Arc<ExecError>> {
+    /// The first execution error nobody was told of, of the programs up to this one; they have run.
+    pub(crate) fn unreported(&self, program: u64) -> Option<Arc<ExecError>> {
         let shared = self.shared();
         let mut progress = shared.progress.lock();
-        let known = progress.unreported.front().is_some_and(|(number, _)| *number <= cell.made_by());
+        let known = progress.unreported.front().is_some_and(|(number, _)| *number <= program);
         if known { progress.unreported.pop_front().map(|(_, error)| error) } else { None }
+    }
+
+    /// Nobody is told of what this program, which has run, failed with.
+    pub(crate) fn forget(&self, program: u64) {
+        self.shared().progress.lock().unreported.retain(|(number, _)| *number != program);
     }
 
     /// The program was told of this error.

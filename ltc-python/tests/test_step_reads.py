@@ -344,3 +344,36 @@ def test_what_a_step_writes_is_counted_once_whichever_way_it_goes():
         step()
         assert state._version == i + 1, step.explain()
     assert step.counts[0] >= 20, step.explain()
+
+
+def test_a_replay_that_fails_on_its_way_to_another_value_is_taken_back():
+    """How many classes there are is read, and decides how large a memory is that is written to."""
+    seen = [0, 0, 0, 0, 1, 1, 2, 0, 2, 1, 2, 2, 0, 1, 2, 0] * 2
+    state = torch.zeros(3).to("ltc")
+
+    @torch_ltc.compile
+    def step(x):
+        state.add_(x)
+        return nn.functional.one_hot(x.argmax())
+
+    for i, at in enumerate(seen):
+        x = nn.functional.one_hot(torch.tensor(at), 3).float()
+        assert step(x.to("ltc")).tolist() == nn.functional.one_hot(torch.tensor(at)).tolist()
+        torch_ltc.mark_step(wait=True)
+        assert state.tolist() == [seen[: i + 1].count(k) for k in range(3)]
+    assert step.counts[0] >= 12, step.explain()
+
+
+def test_a_replay_that_fails_as_it_does_recorded_says_so():
+    @torch_ltc.compile
+    def step(x, i):
+        return x[i] * 2 if x.sum() > 0 else x
+
+    x = torch.ones(3).to("ltc")
+    for at in [0, 1, 2, 0, 1]:
+        assert step(x, torch.tensor([at]).to("ltc")).tolist() == [2]
+    with pytest.raises(IndexError):
+        step(x, torch.tensor([7]).to("ltc")).tolist()
+    assert step(x, torch.tensor([1]).to("ltc")).tolist() == [2]
+    torch_ltc.mark_step(wait=True)
+    assert step.counts[0] >= 2, step.explain()

@@ -10,6 +10,7 @@ use ltc_backend::{Buffer, ExecError, HostTensor, LargeValue};
 use super::Device;
 use crate::{
     TraceValue,
+    cell::DataCell,
     error::Error,
     event::{Event, SyncReason},
     executor::Reached,
@@ -18,6 +19,12 @@ use crate::{
 
 /// How often a device that computes by itself is asked whether it has passed a fence, by who may give the wait up.
 const POLL: Duration = Duration::from_micros(50);
+
+/// The data a value is, once what computes it was sent.
+fn cell_of(value: &TraceValue) -> Arc<DataCell> {
+    let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
+    cell.expect("invariant: a sync leaves no value pending that somebody holds")
+}
 
 impl Device {
     /// The data of a value: a sync point for everything pending, so that a loop that reads its loss each step runs one
@@ -57,8 +64,17 @@ impl Device {
     }
 
     fn wait_for(&self, value: &TraceValue) -> Result<Buffer, Error> {
-        let cell = value.inspect(|_, _| None, |cell| Some(cell.clone()));
-        let cell = cell.expect("invariant: a sync leaves no value pending that somebody holds");
+        let cell = cell_of(value);
+        let result = self.settled(&cell)?;
+        // A failure before it comes first, as it would have in eager execution.
+        match self.0.executor.unreported(cell.made_by()) {
+            Some(error) => Err(self.exec_error(error)),
+            None => result.map_err(|e| self.exec_error(e)),
+        }
+    }
+
+    /// What became of data, once it is known.
+    fn settled(&self, cell: &DataCell) -> Result<Result<Buffer, Arc<ExecError>>, Error> {
         let runtime = &self.0.runtime;
         metrics::add(&runtime.counters.downloads, 1);
         runtime.events.push(|| Event::Download);
@@ -69,12 +85,37 @@ impl Device {
         if !ready {
             runtime.counters.wait.add(start.elapsed());
         }
-        let result = result.ok_or(Error::Interrupted)?;
-        // A failure before it comes first, as it would have in eager execution.
-        match self.0.executor.unreported(&cell) {
-            Some(error) => Err(self.exec_error(error)),
-            None => result.map_err(|e| self.exec_error(e)),
+        result.ok_or(Error::Interrupted)
+    }
+
+    /// Copies a value to the host that a program reads or makes which may have been run for nothing; `of` is one of its
+    /// results. `None` where it failed before the value was there: whether somebody is told is up to who sent it.
+    ///
+    /// # Errors
+    /// Fails with what a program before it failed with, or where the wait is interrupted.
+    pub fn download_from(&self, value: &TraceValue, of: &TraceValue) -> Result<Option<HostTensor>, Error> {
+        let (cell, program) = (cell_of(value), cell_of(of).made_by());
+        let result = self.settled(&cell)?;
+        if let Some(error) = self.0.executor.unreported(cell.made_by().min(program.saturating_sub(1))) {
+            return Err(self.exec_error(error));
         }
+        match result {
+            Ok(buffer) => Ok(Some(self.0.runtime.backend.download(self.0.index, &buffer, value.layout())?)),
+            Err(_) if cell.made_by() == program => Ok(None),
+            Err(error) => Err(self.exec_error(error)),
+        }
+    }
+
+    /// The program with this result was run for nothing: waits until it is done. Nobody is told that it failed.
+    ///
+    /// # Errors
+    /// Fails where the wait is interrupted.
+    pub fn discard(&self, of: &TraceValue) -> Result<(), Error> {
+        let mark = Arc::new(Reached::default());
+        self.0.executor.mark(mark.clone());
+        let done = self.0.executor.await_mark(&mark, &|| self.0.runtime.is_interrupted());
+        self.0.executor.forget(cell_of(of).made_by());
+        if done { Ok(()) } else { Err(Error::Interrupted) }
     }
 
     /// Copies a host tensor to the device.
