@@ -493,3 +493,78 @@ def test_gradients_of_results_that_others_are_computed_from(seed):
         return found
 
     assert both(run).counts[0] >= 5
+
+
+def outcome(fn):
+    """What it returns, or the class of what it raises."""
+    try:
+        return fn()
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__
+
+
+def test_the_gradient_an_argument_has_is_that_of_the_call():
+    def run(device, compiled):
+        step, found = compiled(lambda x: (x * x.grad).sum()), []
+        for i in range(9):
+            x = torch.tensor([1.0, 2.0]).to(device).requires_grad_()
+            x.grad = torch.tensor([1.0 + i, 0.0]).to(device)
+            found.append(torch.autograd.grad(step(x), x)[0].tolist())
+        return found
+
+    both(run)
+
+
+@pytest.mark.parametrize("pair", ["view", "view first", "detached", "views"])
+@pytest.mark.parametrize("has_history", [False, True])
+def test_results_that_share_memory_do_so_after_a_replay(pair, has_history):
+    def run(device, compiled):
+        def learn(x):
+            y = x * 2
+            return {"view": (y, y[0]), "view first": (y[0], y), "detached": (y, y.detach()), "views": (y[0], y[1])}[
+                pair
+            ]
+
+        step, found = compiled(learn), []
+        for _ in range(9):
+            factor = torch.tensor([3.0, 4.0]).to(device).requires_grad_()
+            a, b = step(torch.ones(2, 2).to(device).requires_grad_(has_history))
+            product = factor * b
+            with torch.no_grad():
+                a.add_(1)
+            found += [a._version == b._version, b.tolist(), outcome(lambda: product.sum().backward()), factor.grad]
+            a, b = step(torch.ones(2, 2).to(device))
+            b.mul_(factor)
+            found += [a.requires_grad, b.requires_grad]
+        return [x if x is None or not isinstance(x, torch.Tensor) else x.tolist() for x in found]
+
+    both(run)
+
+
+@pytest.mark.parametrize("part", [lambda x: x.detach(), lambda x: x.detach()[0], lambda x: x[0], lambda x: x.view(-1)])
+def test_writes_to_what_shows_an_input_reach_it_as_they_do_recorded(part):
+    def run(device, compiled):
+        step, found = compiled(part), []
+        for _ in range(8):
+            x, factor = torch.ones(2, 2).to(device), torch.tensor(3.0).to(device).requires_grad_()
+            shown = step(x)
+            shown.mul_(factor)
+            found += [x.requires_grad, x.is_leaf, x.tolist(), shown.requires_grad]
+        return found
+
+    assert both(run).counts[0] >= 4
+
+
+def test_inference_tensors_stay_what_they_are():
+    def run(device, compiled):
+        def learn(x):
+            with torch.inference_mode():
+                return x * 2
+
+        step = compiled(learn)
+        found = [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+        with torch.inference_mode():
+            found += [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+        return found
+
+    both(run)

@@ -195,6 +195,7 @@ class Saving:
             return parts
         position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
         place = lambda t: _Source("input", position[id(t)]) if id(t) in position else _Source("own", 0, t)
+        known_older = set(map(id, watched))
         saved: dict[int, int] = {}
         sources: list[_Source] = []
         checked: dict[int, _Source] = {}
@@ -203,6 +204,8 @@ class Saving:
             if id(x) not in saved:
                 at = saved[id(x)] = len(sources)
                 if id(x) in position or older(x):
+                    if id(x) not in position and id(x) not in known_older:
+                        return "autograd saves a tensor that an argument leads to (its gradient, say)"
                     sources.append(place(x))
                 else:
                     # Writes to what it shares memory with count.

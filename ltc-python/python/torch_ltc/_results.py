@@ -1,13 +1,34 @@
 """What a step returns, and how a replay returns it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
 
-from torch_ltc._history import Way
+from torch_ltc._arguments import TENSORS
+from torch_ltc._history import Way, storage_of
 from torch_ltc._names import by_value
+from torch_ltc._runtime import is_dense
+
+
+class Shown(NamedTuple):
+    """Whose memory a result shows: it counts its writes with that."""
+
+    #: "input" or "result" (of the program), by position; "older": a tensor that is older than the step.
+    kind: str
+    of: Any
+    #: Whether it is a view of that for autograd: one of a detached tensor is not.
+    is_view: bool
+
+    def find(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
+        """That tensor."""
+        return self.of if self.kind == "older" else (inputs if self.kind == "input" else results)[self.of]
+
+    @property
+    def key(self) -> Any:
+        """Equal of two captures that show the same."""
+        return self.kind, id(self.of) if self.kind == "older" else self.of, self.is_view
 
 
 class Result(NamedTuple):
@@ -22,8 +43,7 @@ class Result(NamedTuple):
     of_program: int
     #: A leaf whose gradient it is, or such an input's position.
     of_leaf: Any = None
-    #: Whose memory it shows, a position among the inputs or an older tensor: it counts its writes with that.
-    shows: Any = None
+    shows: Shown | None = None
 
 
 class Record:
@@ -55,7 +75,7 @@ class Record:
         if self._shows:
             results = list(results)
             for at, shows in self._shows.items():
-                results[at] = _view(inputs[shows] if type(shows) is int else shows, results[at])
+                results[at] = _view(shows.find(inputs, results), results[at], shows.is_view)
         for place, at in self._told.items():
             assert told is not None
             flat[place] = told[at]
@@ -72,20 +92,69 @@ class Record:
         """Whether both return the same, but for the values of tensors."""
 
         def all_of(record: "Record") -> Any:
-            which = [(t[0], t[1], id(t[2]), t[3], id(t[4]), id(t[5])) for t in record._tensors]
+            by = lambda x: x if type(x) is int else id(x)
+            which = [(t[0], t[1], id(t[2]), t[3], by(t[4]), t[5] and t[5].key) for t in record._tensors]
             return str(record._spec), [*map(by_value, record._plain)], which, record._told
 
         return all_of(self) == all_of(other)
 
 
-def _view(base: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """What another tensor, which has no history, shows of the memory of one, as a view of that."""
+def _view(base: torch.Tensor, like: torch.Tensor, is_view: bool) -> torch.Tensor:
+    """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
     size, stride, offset = like.size(), like.stride(), like.storage_offset()
-    if not base.requires_grad:
+    if is_view and not base.requires_grad:
         return base.as_strided(size, stride, offset)
     # A view of a leaf requires a gradient even where nothing is recorded for one.
     with torch.no_grad():
         return base.as_strided(size, stride, offset).detach()
+
+
+class Memory:
+    """What tensors that are older than a call show, by storage."""
+
+    def __init__(self, inputs: Sequence[torch.Tensor], older: Iterable[torch.Tensor], copies: Container[int]) -> None:
+        given = [(x, "input", i) for i, x in enumerate(inputs)]
+        known: list[tuple[torch.Tensor, str, Any]] = [*given, *[(x, "older", x) for x in older]]
+        shown = [k for k in known if is_dense(k[0]) and id(k[0]) not in copies]
+        self._by_storage = {storage_of(k[0]): k for k in reversed(shown)}
+
+    def shown(self, x: torch.Tensor) -> Shown | None:
+        """Whose memory a result without history shows."""
+        known = self._by_storage.get(storage_of(x)) if x.grad_fn is None else None
+        if known is None:
+            return None
+        base, kind, of = known
+        return Shown(kind, of, x._is_view() and (x._base is base or x._base is base._base))
+
+    def obstacle(self, x: torch.Tensor) -> str:
+        """Why a replay cannot return a tensor that the call made, or nothing."""
+        if x.requires_grad and x.grad_fn is None:
+            return "it returns a leaf that requires a gradient"
+        if x.is_inference() != torch.is_inference_mode_enabled():
+            return "it returns a tensor made in inference mode, which is not on around it"
+        if x.is_conj() or x.is_neg():
+            return "it returns a conjugated or negated view"
+        if type(x) not in TENSORS:
+            return f"it returns a {type(x).__name__}"
+        if x.grad_fn is None and x.dtype != self._by_storage.get(storage_of(x), (x,))[0].dtype:
+            return "it returns a view of another dtype of a tensor that is older than the step"
+        return f"it gives a tensor that it returns attributes ({', '.join(vars(x))})" if vars(x) else ""
+
+
+def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
+    """Finds results that show another one's memory, and notes that; why a replay cannot return them, or nothing."""
+    first: dict[int, int] = {}
+    new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.shows is None]
+    for t in sorted(new, key=lambda t: results[t.of_program]._is_view()):
+        x = results[t.of_program]
+        at = first.setdefault(storage_of(x), t.of_program)
+        base = results[at]
+        if at == t.of_program or x.grad_fn is not None:
+            continue
+        if base._is_view() or (x._is_view() and x._base is not base):
+            return "it returns tensors that share memory, and not the one that they are views of"
+        tensors[tensors.index(t)] = t._replace(shows=Shown("result", at, x._is_view()))
+    return ""
 
 
 class Containers:

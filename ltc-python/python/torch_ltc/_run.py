@@ -12,17 +12,17 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
-from torch_ltc._arguments import TENSORS, Arguments
+from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Twice, Way, storage_of
+from torch_ltc._history import Saving, Twice, Way
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
 from torch_ltc._lent import floats
 from torch_ltc._names import PLAIN
 from torch_ltc._places import Place
-from torch_ltc._results import Containers, Record, Result
-from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
+from torch_ltc._results import Containers, Memory, Record, Result, shown_results
+from torch_ltc._runtime import history_of, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Traced
 
@@ -381,9 +381,7 @@ class Run:
         older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
-        older = [(x, x) for x in (self.reads.watch.tensors() if self.reads else ())]
-        known = [(x, key) for key, x in (*enumerate(self._inputs), *older) if is_dense(x) and id(x) not in copies]
-        memory = {storage_of(x): (x, key) for x, key in reversed(known)}
+        memory = Memory(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
         tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = [None] * len(flat)
@@ -404,25 +402,16 @@ class Run:
             if x.layout is not torch.strided:
                 why = why or f"it returns a sparse tensor ({x.layout})"
                 continue
-            given = next((j for j, y in enumerate(self._inputs) if y is x), None)
-            leaf = next((t for t, _ in had if t.grad is x), None) if given is None else None
+            is_input = next((j for j, y in enumerate(self._inputs) if y is x), None)
+            leaf = next((t for t, _ in had if t.grad is x), None) if is_input is None else None
             if leaf is not None:
                 at_input = next((j for j, y in enumerate(self._inputs) if y is leaf), None)
                 tensors.append(Result(i, None, None, 0, leaf if at_input is None else at_input))
                 continue
-            if given is not None or survey.is_older(x):
-                tensors.append(Result(i, given, None if given is not None else x, 0))
+            if is_input is not None or survey.is_older(x):
+                tensors.append(Result(i, is_input, None if is_input is not None else x, 0))
                 continue
-            if x.requires_grad and x.grad_fn is None:
-                why = why or "it returns a leaf that requires a gradient"
-            elif x.is_conj() or x.is_neg():
-                why = why or "it returns a conjugated or negated view"
-            elif type(x) not in TENSORS:
-                why = why or f"it returns a {type(x).__name__}"
-            elif x.grad_fn is None and x.dtype != memory.get(storage_of(x), (x,))[0].dtype:
-                why = why or "it returns a view of another dtype of a tensor that is older than the step"
-            elif vars(x):
-                why = why or f"it gives a tensor that it returns attributes ({', '.join(vars(x))})"
+            why = why or memory.obstacle(x)
             at = next((k for k, y in enumerate(results) if y is x), None)
             if at is None:
                 at = len(results)
@@ -433,8 +422,8 @@ class Run:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
                         flow.append(at)
-            shows = memory.get(storage_of(x)) if x.grad_fn is None else None
-            tensors.append(Result(i, None, None, at, None, shows[1] if shows is not None else None))
+            tensors.append(Result(i, None, None, at, None, memory.shown(x)))
+        why = why or shown_results(tensors, results)
         self.record = Record(spec, plain, tensors, told)
         return results, flow, why
 
