@@ -30,6 +30,15 @@ pub(crate) fn without_history<'py>(
     list(tensors.py(), &fresh)
 }
 
+/// Gives these tensors, which have no history, one: their gradients go to the others' as they are.
+#[pyfunction]
+pub(crate) fn pass_to(tensors: &Bound<'_, PyAny>, others: &Bound<'_, PyAny>) -> PyResult<()> {
+    for (t, to) in all(tensors)?.iter().zip(all(others)?.iter()) {
+        ltc_torch::pass_to(t, to).map_err(ltc_torch::Error::from).map_err(raise)?;
+    }
+    Ok(())
+}
+
 /// Whether functions of Python are called where the gradient of one of these tensors is added up.
 #[pyfunction]
 pub(crate) fn gather_by_python(tensors: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -225,6 +225,8 @@ void ltc_tensor_bump(const void* tensor, uint32_t by);  // its version, as so ma
 void* ltc_tensor_grad(const void* tensor);              // owned; null where there is none
 int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, LtcError* err);
 // Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
+// Gradients of a tensor without history go to another one's as they are, by a node of its own.
+int ltc_tensor_pass_to(const void* tensor, const void* to, LtcError* err);
 int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
 
 // The history that autograd makes of these tensors from `begin` on. `take` says whether all that leads back from these

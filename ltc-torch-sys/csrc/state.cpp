@@ -39,6 +39,11 @@ bool gathers_by_python(const torch::autograd::AutogradMeta& meta) {
       (std::any_of(node->pre_hooks().begin(), node->pre_hooks().end(), is_python) ||
        std::any_of(node->post_hooks().begin(), node->post_hooks().end(), is_python));
 }
+// The history of one result of a replay among several: hooks and writes see a node of its own, as they do recorded.
+struct Passed final : torch::autograd::Node {
+  std::string name() const override { return "CompiledStepResult"; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override { return std::move(grads); }
+};
 // The history of a result of a replay whose graph the step has used up: it says what the graph would.
 struct Spent final : torch::autograd::Node {
   std::string called, why;
@@ -85,6 +90,14 @@ void* ltc_tensor_grad(const void* t) {
 }
 int ltc_tensor_set_grad(const void* t, const void* grad, LtcError* err) {
   return guarded(err, [&] { tensor(t).mutable_grad() = grad ? tensor(grad) : Tensor(); });
+}
+int ltc_tensor_pass_to(const void* t, const void* to, LtcError* err) {
+  return guarded(err, [&] {
+    auto node = new_node<Passed>();
+    node->add_input_metadata(tensor(t));
+    node->add_next_edge(torch::autograd::impl::gradient_edge(tensor(to)));
+    torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
+  });
 }
 int ltc_tensor_set_spent(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
   return guarded(err, [&] {

@@ -131,6 +131,16 @@ pub fn set_grad(t: &impl AsTensor, grad: Option<&Tensor>) -> Result<(), TorchErr
     unsafe { err.check(ffi::ltc_tensor_set_grad(raw(t), grad.map_or(std::ptr::null(), raw), err.as_ptr())) }
 }
 
+/// Gives a tensor without history one: its gradients go to another's as they are.
+///
+/// # Errors
+/// Fails where libtorch lets the tensor have no history: its message says why.
+pub fn pass_to(t: &impl AsTensor, to: &impl AsTensor) -> Result<(), TorchError> {
+    let err = ErrorSlot::new();
+    // SAFETY: both are live tensors.
+    unsafe { err.check(ffi::ltc_tensor_pass_to(raw(t), raw(to), err.as_ptr())) }
+}
+
 /// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
 ///
 /// # Errors

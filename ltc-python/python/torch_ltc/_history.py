@@ -334,12 +334,23 @@ class _Part:
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
         out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._leads_to])
+        if len(out) > 1:
+            # Hooks of a result that got no gradient are not called, and one is written over without the others.
+            with torch.no_grad():
+                apart = [x.detach() for x in out]
+            _ltc.pass_to(apart, out)
+            out = apart
         for i, x in zip(self._flow, out):
             results[i] = x
 
     def note_twice(self) -> None:
         """Somebody goes back in a way that can be differentiated."""
         self._twice.note()
+
+    @property
+    def saves(self) -> bool:
+        """Whether a replay saves something for it."""
+        return bool(self._saved or self._checked)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -459,7 +470,8 @@ class _Back(torch.autograd.Function):
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
         """Goes back."""
         with torch.no_grad():
-            found = ctx.part.go(grads, [*ctx.saved_tensors])
+            # What saved nothing may be gone back through again, as without compiling; asked, torch refuses it.
+            found = ctx.part.go(grads, [*ctx.saved_tensors] if ctx.part.saves else [])
         if torch.is_grad_enabled():
             ctx.part.note_twice()
             found = _differentiated(found)

@@ -1,0 +1,130 @@
+"""What comes out of compiled steps is to autograd what it is without compiling: nodes, views, versions and memory."""
+
+import pytest
+import torch
+import torch_ltc
+
+
+def both(run, **how):
+    """What a function of a device and of a way to compile says on both devices: the same; returns what was compiled."""
+    expected = run("cpu", lambda fn: fn, **how)
+    made = []
+    found = run("ltc", lambda fn: made.append(torch_ltc.compile(fn)) or made[-1], **how)
+    assert len(expected) == len(found)
+    for i, (a, b) in enumerate(zip(expected, found)):
+        if isinstance(a, torch.Tensor):
+            torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-6, msg=lambda m: f"{i}: {m}")
+        else:
+            assert a == b, (i, expected, found)
+    return made[0]
+
+
+def outcome(fn):
+    """What it returns, or the class of what it raises."""
+    try:
+        return fn()
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__
+
+
+def test_the_gradient_an_argument_has_is_that_of_the_call():
+    def run(device, compiled):
+        step, found = compiled(lambda x: (x * x.grad).sum()), []
+        for i in range(9):
+            x = torch.tensor([1.0, 2.0]).to(device).requires_grad_()
+            x.grad = torch.tensor([1.0 + i, 0.0]).to(device)
+            found.append(torch.autograd.grad(step(x), x)[0].tolist())
+        return found
+
+    both(run)
+
+
+@pytest.mark.parametrize("pair", ["view", "view first", "detached", "views"])
+@pytest.mark.parametrize("has_history", [False, True])
+def test_results_that_share_memory_do_so_after_a_replay(pair, has_history):
+    def run(device, compiled):
+        def learn(x):
+            y = x * 2
+            return {"view": (y, y[0]), "view first": (y[0], y), "detached": (y, y.detach()), "views": (y[0], y[1])}[
+                pair
+            ]
+
+        step, found = compiled(learn), []
+        for _ in range(9):
+            factor = torch.tensor([3.0, 4.0]).to(device).requires_grad_()
+            a, b = step(torch.ones(2, 2).to(device).requires_grad_(has_history))
+            product = factor * b
+            with torch.no_grad():
+                a.add_(1)
+            found += [a._version == b._version, b.tolist(), outcome(lambda: product.sum().backward()), factor.grad]
+            a, b = step(torch.ones(2, 2).to(device))
+            b.mul_(factor)
+            found += [a.requires_grad, b.requires_grad]
+        return [x if x is None or not isinstance(x, torch.Tensor) else x.tolist() for x in found]
+
+    both(run)
+
+
+@pytest.mark.parametrize("part", [lambda x: x.detach(), lambda x: x.detach()[0], lambda x: x[0], lambda x: x.view(-1)])
+def test_writes_to_what_shows_an_input_reach_it_as_they_do_recorded(part):
+    def run(device, compiled):
+        step, found = compiled(part), []
+        for _ in range(8):
+            x, factor = torch.ones(2, 2).to(device), torch.tensor(3.0).to(device).requires_grad_()
+            shown = step(x)
+            shown.mul_(factor)
+            found += [x.requires_grad, x.is_leaf, x.tolist(), shown.requires_grad]
+        return found
+
+    assert both(run).counts[0] >= 4
+
+
+def test_inference_tensors_stay_what_they_are():
+    def run(device, compiled):
+        def learn(x):
+            with torch.inference_mode():
+                return x * 2
+
+        step = compiled(learn)
+        found = [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+        with torch.inference_mode():
+            found += [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+        return found
+
+    both(run)
+
+
+def test_each_result_has_a_node_of_its_own():
+    def run(device, compiled):
+        def learn(x):
+            h = x * 2
+            return h.sin(), h.cos()
+
+        def linear(x):
+            h = x * 2
+            return h * 2, h * 3
+
+        step, other, sums, found = compiled(learn), compiled(linear), compiled(lambda x: (x + 1).sum()), []
+        for _ in range(9):
+            x = torch.tensor([0.1]).to(device).requires_grad_()
+            y, z = step(x)
+            calls = []
+            z.register_hook(lambda g: calls.append(g) or g * 2)
+            y.sum().backward(retain_graph=True)
+            found += [len(calls), x.grad.clone()]
+            z.sum().backward()
+            found += [len(calls), x.grad.clone()]
+            x = torch.tensor([0.1]).to(device).requires_grad_()
+            z, y = other(x)
+            y.retain_grad()
+            y.mul_(2)
+            y.sum().backward()
+            found += [y.grad, x.grad, z.requires_grad, z.is_leaf]
+            x = torch.tensor([0.1]).to(device).requires_grad_()
+            total = sums(x)
+            total.backward()
+            total.backward()
+            found.append(x.grad)
+        return found
+
+    assert both(run).counts[0] >= 4
