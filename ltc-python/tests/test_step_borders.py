@@ -2,21 +2,7 @@
 
 import pytest
 import torch
-import torch_ltc
-
-
-def both(run, **how):
-    """What a function of a device and of a way to compile says on both devices: the same; returns what was compiled."""
-    expected = run("cpu", lambda fn: fn, **how)
-    made = []
-    found = run("ltc", lambda fn: made.append(torch_ltc.compile(fn)) or made[-1], **how)
-    assert len(expected) == len(found)
-    for i, (a, b) in enumerate(zip(expected, found)):
-        if isinstance(a, torch.Tensor):
-            torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-6, msg=lambda m: f"{i}: {m}")
-        else:
-            assert a == b, (i, expected, found)
-    return made[0]
+from steps import both
 
 
 def outcome(fn):
