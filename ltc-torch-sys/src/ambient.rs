@@ -95,8 +95,9 @@ pub fn note_registration() {
 mod tests {
     use super::*;
 
+    /// One test: some of this is the whole process's, and tests run side by side.
     #[test]
-    fn grad_mode_is_told_and_told_apart() {
+    fn what_changes_is_told_by_name() {
         let before = ambient();
         assert_eq!(ambient(), before);
         assert!(!before.has_modes());
@@ -104,21 +105,13 @@ mod tests {
         assert_eq!(before.difference(&within), Some("grad or inference mode"));
         assert_ne!(before.fingerprint(), within.fingerprint());
         assert_eq!(ambient().difference(&before), None);
-    }
 
-    #[test]
-    fn the_number_of_threads_is_told() {
-        let before = ambient();
         let threads = tch::get_num_threads();
         tch::set_num_threads(threads + 1);
         let more = ambient();
         tch::set_num_threads(threads);
         assert_eq!(before.difference(&more), Some("the number of threads"));
-    }
 
-    #[test]
-    fn other_kernels_are_told() {
-        let before = ambient();
         note_registration();
         assert_eq!(before.difference(&ambient()), Some("which kernels operators have"));
     }
