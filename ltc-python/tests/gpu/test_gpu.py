@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+import torch_ltc  # noqa: F401
 from networks import CALLS, NETWORKS, called, drawn, trained
 
 GPU = "ltc:1"
