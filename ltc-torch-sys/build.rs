@@ -25,6 +25,7 @@ fn main() {
         "eager",
         "device",
         "place",
+        "graphs",
         "plan",
         "kernels",
         "register",
@@ -58,6 +59,8 @@ fn main() {
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")
+        // Declares what headers of libtorch name of CUDA's, which a machine without CUDA has not.
+        .include("csrc/cuda_stub")
         .files(sources.map(|s| format!("csrc/{s}.cpp")));
     if env::var_os("CARGO_FEATURE_DIST").is_some() {
         // Declares what a header of libtorch names of gloo, whose headers the torch package leaves out.

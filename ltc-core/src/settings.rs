@@ -133,6 +133,12 @@ pub const SETTINGS: &[Setting] = &[
         "Where machine code of kernels for GPUs is kept from process to process; at most 256 MiB of it.",
     ),
     setting(
+        "LTC_CUDA_GRAPHS",
+        Switch,
+        "on",
+        "Take down programs whose inputs lie where they lay as graphs of CUDA's, each of which is one launch.",
+    ),
+    setting(
         "LTC_CUDA_SYNC",
         Switch,
         "off",

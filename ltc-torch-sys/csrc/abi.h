@@ -298,6 +298,15 @@ void* ltc_place_stream(int32_t place);                // CUDA's handle of that s
 int ltc_error_is_fatal(int32_t code);                 // whether a GPU does nothing any more after this error of CUDA's
 int ltc_place_wait(int32_t place, LtcError* err);     // until all that was put there is done
 int ltc_place_release(int32_t place, LtcError* err);  // memory kept for reuse goes back to the system
+// From here on what the calling thread asks the place for goes to a stream that nobody else uses, with memory that is
+// kept for graphs, until it leaves. An error where libtorch was built without CUDA.
+typedef struct LtcTakingDown LtcTakingDown;
+int ltc_graph_enter(int32_t place, LtcTakingDown** out, LtcError* err);
+void ltc_graph_leave(LtcTakingDown* entered);
+// A tensor over memory of the place that somebody else holds.
+int ltc_tensor_over(void* memory, const LtcDims* dims, int32_t place, void** out, LtcError* err);
+// Copies elements of tensors to others of the same layouts, all of them there.
+int ltc_tensors_copy(int32_t place, const void* const* to, const void* const* from, size_t n, LtcError* err);
 // A point behind all that was put at a place that is not the CPU.
 typedef struct LtcFence LtcFence;
 int ltc_fence_new(int32_t place, LtcFence** out, LtcError* err);

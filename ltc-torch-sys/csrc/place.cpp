@@ -31,15 +31,23 @@ void check_process() {
               "a GPU cannot be used in a forked process: start it by spawn, or make its tensors on the CPU");
 }
 
-// The one stream of ours on a device: programs, transfers and draws are put there in the order of the program.
-c10::Stream stream_of(c10::Device device) {
+// The two streams of ours on a device: the first is where programs, transfers and draws are put in the order of the
+// program, the second where programs are taken down (graphs.cpp). The pool's streams are given in turn.
+c10::Stream stream_of_pool(c10::Device device, bool second) {
   static std::mutex mutex;
-  static auto* streams = new std::map<c10::DeviceIndex, c10::Stream>;
+  static auto* streams = new std::map<c10::DeviceIndex, std::pair<c10::Stream, c10::Stream>>;
   std::lock_guard<std::mutex> lock(mutex);
   auto found = streams->find(device.index());
-  if (found == streams->end())
-    found = streams->emplace(device.index(), cuda()->getStreamFromGlobalPool(device, false)).first;
-  return found->second;
+  if (found == streams->end()) {
+    const auto a = cuda()->getStreamFromGlobalPool(device, false), b = cuda()->getStreamFromGlobalPool(device, false);
+    found = streams->emplace(device.index(), std::pair(a, b)).first;
+  }
+  return second ? found->second.second : found->second.first;
+}
+
+thread_local std::optional<c10::Stream> t_stream;
+c10::Stream stream_of(c10::Device device) {
+  return t_stream && t_stream->device() == device ? *t_stream : stream_of_pool(device, false);
 }
 
 // Memory of the host that a device reads and writes by itself. A device that is lost does not take it back: that would
@@ -105,6 +113,9 @@ OnPlace::~OnPlace() {
   cuda()->exchangeStream(*stream);
   cuda()->uncheckedSetDevice(*device);
 }
+
+OnStream::OnStream(c10::Device place) : stream(stream_of_pool(place, true)) { t_stream = stream; }
+OnStream::~OnStream() { t_stream.reset(); }
 
 at::Generator generator_at(c10::Device place, uint64_t seed) {
   if (place.is_cpu()) return at::detail::createCPUGenerator(seed);

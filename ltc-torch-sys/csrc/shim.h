@@ -105,6 +105,13 @@ struct OnPlace {
   ~OnPlace();
   OnPlace(const OnPlace&) = delete;
 };
+// While it lives, this thread's stream of ours at a place is another one, on which nobody else puts anything.
+struct OnStream {
+  const c10::Stream stream;
+  explicit OnStream(c10::Device place);
+  ~OnStream();
+  OnStream(const OnStream&) = delete;
+};
 // The same values and layout there: the tensor itself if it is there. Waits only on the way to the host.
 Tensor at_place(const Tensor& t, c10::Device place);
 at::Generator generator_at(c10::Device place, uint64_t seed);

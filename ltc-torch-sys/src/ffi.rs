@@ -41,6 +41,11 @@ pub(crate) struct LtcEntered {
 }
 
 #[repr(C)]
+pub(crate) struct LtcTakingDown {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub(crate) struct LtcFence {
     _private: [u8; 0],
 }
@@ -255,6 +260,22 @@ unsafe extern "C" {
     pub(crate) fn ltc_place_enter(place: i32, out: *mut *mut LtcEntered, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_place_leave(entered: *mut LtcEntered);
     pub(crate) fn ltc_place_stream(place: i32) -> *mut c_void;
+    pub(crate) fn ltc_graph_enter(place: i32, out: *mut *mut LtcTakingDown, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_graph_leave(entered: *mut LtcTakingDown);
+    pub(crate) fn ltc_tensor_over(
+        memory: *mut c_void,
+        dims: *const LtcDims,
+        place: i32,
+        out: *mut *mut c_void,
+        err: *mut LtcError,
+    ) -> c_int;
+    pub(crate) fn ltc_tensors_copy(
+        place: i32,
+        to: *const *const c_void,
+        from: *const *const c_void,
+        n: usize,
+        err: *mut LtcError,
+    ) -> c_int;
     pub(crate) fn ltc_error_is_fatal(code: i32) -> c_int;
     pub(crate) fn ltc_fence_new(place: i32, out: *mut *mut LtcFence, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_fence_free(fence: *mut LtcFence);

@@ -22,6 +22,7 @@ mod ffi;
 mod fork;
 mod frames;
 mod generators;
+mod graphs;
 mod handle;
 mod history;
 mod memory;
@@ -50,6 +51,7 @@ pub use generators::{
     default_generator_seed, default_generator_state, default_generator_storage, seed_default_generator,
     set_default_generator_state,
 };
+pub use graphs::{TakingDown, copy_all, tensor_over};
 pub use handle::{AsTensor, Borrowed, Tensor};
 pub use history::History;
 pub use memory::{DeviceMemory, PlaceMemory};

@@ -114,8 +114,8 @@ pub struct Options {
     /// Run on one thread what is too small for several, though libtorch would start them
     /// ([`TsConfig::single_thread_small`]). `LTC_SINGLE_THREAD_SMALL`; on.
     pub single_thread_small: bool,
-    /// Where kernels for GPUs get their code. `LTC_NVRTC`, `LTC_CUDA_CACHE`; NVRTC beside torch, and `ltc` in the
-    /// user's cache folder.
+    /// How programs run on GPUs. `LTC_NVRTC`, `LTC_CUDA_CACHE`, `LTC_CUDA_GRAPHS`; NVRTC beside torch, `ltc` in the
+    /// user's cache folder, graphs.
     pub gpu: GpuConfig,
     /// Wait after each step on a GPU, so that an error names the operator and the line that failed. `LTC_CUDA_SYNC`;
     /// off.
@@ -156,7 +156,11 @@ impl Options {
             pool_bytes: vars.number("LTC_POOL_BYTES").unwrap_or(1 << 30),
             budget_bytes: vars.number("LTC_MEMORY_BUDGET").unwrap_or(0),
             single_thread_small: switch("LTC_SINGLE_THREAD_SMALL"),
-            gpu: GpuConfig { nvrtc: vars.text("LTC_NVRTC").map(PathBuf::from), cache: code_cache(vars) },
+            gpu: GpuConfig {
+                nvrtc: vars.text("LTC_NVRTC").map(PathBuf::from),
+                cache: code_cache(vars),
+                graphs: switch("LTC_CUDA_GRAPHS"),
+            },
             cuda_sync: vars.switch("LTC_CUDA_SYNC").unwrap_or(false),
             tch_device: cfg!(feature = "tch"),
             track_sites: switch("LTC_SITES"),

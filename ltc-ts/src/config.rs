@@ -32,14 +32,22 @@ impl std::str::FromStr for Fusion {
     }
 }
 
-/// Where kernels for GPUs get their code.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// How programs run on GPUs.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GpuConfig {
     /// Folder with NVRTC, NVIDIA's compiler; without one, or where it has none, it is looked for beside libtorch and
     /// where the system's loader looks.
     pub nvrtc: Option<PathBuf>,
     /// Folder in which machine code is kept from process to process; `None`: it is not.
     pub cache: Option<PathBuf>,
+    /// Take down programs whose inputs lie where they lay as graphs of CUDA's.
+    pub graphs: bool,
+}
+
+impl Default for GpuConfig {
+    fn default() -> Self {
+        GpuConfig { nvrtc: None, cache: None, graphs: true }
+    }
 }
 
 /// How a [`TsBackend`](crate::TsBackend) is set up.
@@ -69,7 +77,7 @@ pub struct TsConfig {
     /// ([`ltc_backend::Inputs::single_threaded`]). Only with [`Fusion::Full`], as sums may have other bits then; which
     /// they have follows from the program, never from measured times.
     pub single_thread_small: bool,
-    /// Where kernels for GPUs get their code. The process's: the first device to need it counts.
+    /// How programs run on GPUs. Where code of kernels is found is the process's: the first device to need it counts.
     pub gpu: GpuConfig,
     /// Wait after each step at places that are not the CPU, so that a failure is told of the step that failed.
     pub sync_steps: bool,

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The driver's name; it is where the system has a GPU.
-const NAME: &str = "libcuda.so.1";
+pub(super) const NAME: &str = "libcuda.so.1";
 
 /// Numbers of the attributes that say what a device can do.
 const COMPUTE_CAPABILITY: [c_int; 2] = [75, 76];
@@ -40,7 +40,7 @@ pub struct Module(*mut c_void);
 
 /// A function of a [`Module`].
 #[derive(Clone, Copy, Debug)]
-pub struct Function(*mut c_void);
+pub struct Function(pub(super) *mut c_void);
 
 // SAFETY: both are handles, which the driver takes on any thread.
 unsafe impl Send for Module {}
@@ -158,14 +158,19 @@ impl Driver {
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<(), LibraryError> {
-        if code == 0 {
-            return Ok(());
-        }
-        let mut name = std::ptr::null();
-        // SAFETY: the driver gives a text that stays, or null for a number it does not know.
-        let known = unsafe { (self.functions.error_name)(code, &raw mut name) } == 0 && !name.is_null();
-        // SAFETY: as above.
-        let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned() } else { String::new() };
-        Err(LibraryError::Call { call, code, name })
+        if code == 0 { Ok(()) } else { Err(failed(self.functions.error_name, call, code)) }
     }
+}
+
+/// What tells an error's name.
+pub(super) type ErrorName = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+
+/// A call of the driver's that failed.
+pub(super) fn failed(error_name: ErrorName, call: &'static str, code: c_int) -> LibraryError {
+    let mut name = std::ptr::null();
+    // SAFETY: the driver gives a text that stays, or null for a number it does not know.
+    let known = unsafe { error_name(code, &raw mut name) } == 0 && !name.is_null();
+    // SAFETY: as above.
+    let name = if known { unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned() } else { String::new() };
+    LibraryError::Call { call, code, name }
 }

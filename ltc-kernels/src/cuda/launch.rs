@@ -55,6 +55,11 @@ pub struct Operands<'a> {
 }
 
 impl Launch {
+    /// Whether runtime numbers are among its parameters.
+    pub fn takes_numbers(&self) -> bool {
+        self.params.iter().any(|param| matches!(param, Param::Number(..)))
+    }
+
     /// The arguments, one for each parameter, eight bytes each.
     ///
     /// # Panics

@@ -34,14 +34,14 @@ pub enum LibraryError {
 /// Defines `Functions`, a table of a library's functions, each opened by its name.
 macro_rules! functions {
     ($($field:ident $symbol:ident($($arg:ty),*) -> $result:ty;)*) => {
-        struct Functions {
+        pub(super) struct Functions {
             $($field: unsafe extern "C" fn($($arg),*) -> $result,)*
         }
 
         impl Functions {
             /// # Safety
             /// The library's functions of these names are of these types.
-            unsafe fn open(library: &libloading::Library) -> Result<Functions, libloading::Error> {
+            pub(super) unsafe fn open(library: &libloading::Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     // SAFETY: by this function's contract.
                     $($field: *unsafe { library.get(concat!(stringify!($symbol), "\0").as_bytes()) }?,)*

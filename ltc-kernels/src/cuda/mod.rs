@@ -37,11 +37,13 @@
 //! | `pointwise.rs` | kernels without reductions |
 //! | `rows.rs`, `rows.cu` | kernels with reductions |
 //! | `library.rs`, `nvrtc.rs`, `driver.rs` | NVIDIA's libraries: the compiler, and what launches |
+//! | `graph.rs` | launches that are taken down and put on a stream as one |
 //! | `cache.rs` | machine code on disk |
 
 mod cache;
 mod driver;
 mod functions;
+mod graph;
 mod launch;
 mod library;
 mod nvrtc;
@@ -59,6 +61,7 @@ use rustc_hash::FxHashSet;
 
 pub use cache::{CodeCache, CodeKey};
 pub use driver::{Driver, Function, Module};
+pub use graph::{Graph, GraphDriver, Node};
 pub use launch::{Launch, Operands, Source};
 pub use library::LibraryError;
 pub use nvrtc::{Arch, Nvrtc};

@@ -62,6 +62,11 @@ impl TchBuffer {
         &self.held
     }
 
+    /// Where its bytes are counted.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        self.charge.meter()
+    }
+
     pub(crate) fn into_parts(self) -> (Held, Charge) {
         (self.held, self.charge)
     }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::{
     gpu::GpuProgram,
+    graphs::Graphs,
     interp::RunStats,
     memory_meter::Meter,
     profile::Profile,
@@ -32,6 +33,8 @@ pub struct TsExecutable {
     target: Target,
     /// Its kernels, where they are a GPU's.
     gpu: Option<GpuProgram>,
+    /// The program on its way to a graph, where it may have one.
+    graphs: Option<Graphs>,
     /// The program of the graph as recorded, for numbers a rewritten one was not made for, and while kernels have no
     /// code yet. Made when it is needed.
     as_recorded: OnceLock<Result<Arc<Program>, BackendError>>,
@@ -66,6 +69,7 @@ impl TsExecutable {
             state: Mutex::new(State { frame, stats, cost: cost::of(&program), compiled: 0 }),
             trial: AbTrial::default(),
             gpu: GpuProgram::of(&program, target.place, target.config.jit, &target.config.gpu),
+            graphs: Graphs::of(&program, &target),
             program: Arc::new(program),
             target,
             as_recorded: OnceLock::new(),
@@ -84,6 +88,18 @@ impl TsExecutable {
     /// Whether it may run on one thread where libtorch would use several.
     fn may_use_one_thread(&self) -> bool {
         self.target.config.may_use_one_thread() && self.program.parallel_regions() == 0
+    }
+
+    /// Keeps the memory of a run, and what it did.
+    fn note(&self, frame: Frame, stats: RunStats) {
+        let mut state = self.state.lock();
+        state.frame = frame;
+        state.stats += stats;
+        if stats.compiled > state.compiled {
+            (state.compiled, state.cost) = (stats.compiled, cost::of(&self.program));
+        }
+        drop(state);
+        *self.total.lock() += stats;
     }
 
     /// The lowered graph.
@@ -108,6 +124,12 @@ impl Executable for TsExecutable {
         // One that cannot be entered is told of by the first step.
         let _here = self.target.place.enter();
         let is_ready = self.gpu.as_ref().is_none_or(|gpu| gpu.is_ready(&self.program));
+        let mut by_graph = RunStats::default();
+        if let Some(graphs) = self.graphs.as_ref().filter(|_| guards_hold && is_ready && !self.profile.is_on())
+            && graphs.run((&self.program, &self.target), &self.meter, &inputs, sink, &mut by_graph)
+        {
+            return self.note(frame, by_graph);
+        }
         let program = if guards_hold && is_ready { Ok(&self.program) } else { self.as_recorded() };
         let pooled = Pooled::enter();
         let run = || match program {
@@ -130,18 +152,12 @@ impl Executable for TsExecutable {
             (single_threaded || guards_hold && !multi_threaded) && self.may_use_one_thread() || came_along();
         let mut stats = if single_threaded { on_one_thread(OneThread::Kernels, run) } else { run() };
         stats.single_threaded += u64::from(single_threaded);
+        stats += by_graph;
         let blocks = pooled.leave();
         self.meter.note_cached(blocks.cached);
         (stats.blocks_reused, stats.blocks_new) =
             (stats.blocks_reused + blocks.reused, stats.blocks_new + blocks.fresh);
-        let mut state = self.state.lock();
-        state.frame = frame;
-        state.stats += stats;
-        if stats.compiled > state.compiled {
-            (state.compiled, state.cost) = (stats.compiled, cost::of(&self.program));
-        }
-        drop(state);
-        *self.total.lock() += stats;
+        self.note(frame, stats);
     }
 
     fn respecialised(&self, graph: &Arc<Graph>) -> Option<Result<Arc<dyn Executable>, BackendError>> {

@@ -1,21 +1,21 @@
-//! Kernels on a GPU: their code is compiled by one thread while programs run without them (decision record 0017).
+//! Kernels on a GPU: other threads compile their code while programs run without them (decision record 0017).
 //!
-//! Kernels of a program that have no code yet are compiled as one text, and the program runs as recorded, by
-//! libtorch's kernels, until the code is there. Functions are known by name, which follows from their text, so that a
+//! Kernels of a program that have no code yet are compiled as a few texts, and the program runs as recorded, by
+//! libtorch's kernels, until all code is there. Functions are known by name, which follows from their text, so that a
 //! program over other sizes mostly finds its own.
 
 use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        mpsc::{self, Sender},
+        mpsc::{self, Receiver, Sender},
     },
     thread,
 };
 
 use ltc_kernels::{
     Jit,
-    cuda::{self, Arch, CodeCache, CodeKey, Driver, Function, LibraryError, Nvrtc, Source},
+    cuda::{self, Arch, CodeCache, CodeKey, Driver, Function, GraphDriver, LibraryError, Nvrtc, Source},
 };
 use ltc_torch_sys::{Place, library_folder};
 use parking_lot::Mutex;
@@ -34,7 +34,7 @@ fn kernels(program: &Program) -> impl Iterator<Item = &GpuKernel> {
     })
 }
 
-/// Machine code of a program's kernels, or why there is none.
+/// Machine code of some of a program's kernels, or why there is none.
 type Code = Arc<OnceLock<Result<Vec<u8>, String>>>;
 
 /// What is to be compiled.
@@ -48,6 +48,8 @@ struct Request {
 struct Toolchain {
     nvrtc: Nvrtc,
     driver: Driver,
+    /// `None`: it is too old for graphs.
+    graphs: Option<GraphDriver>,
     cache: Option<CodeCache>,
 }
 
@@ -62,7 +64,12 @@ impl Toolchain {
         let beside = site.iter().flat_map(|site| beside.map(|folder| site.join(folder)));
         let folders: Vec<PathBuf> = config.nvrtc.iter().cloned().chain(beside).collect();
         let cache = config.cache.clone().map(|folder| CodeCache::new(folder, CACHE_BYTES));
-        Ok(Toolchain { nvrtc: Nvrtc::open(&folders)?, driver: Driver::open()?, cache })
+        Ok(Toolchain {
+            nvrtc: Nvrtc::open(&folders)?,
+            driver: Driver::open()?,
+            graphs: GraphDriver::open().ok(),
+            cache,
+        })
     }
 
     fn compile(&self, text: &str, arch: Arch) -> Result<Vec<u8>, LibraryError> {
@@ -85,17 +92,40 @@ pub(super) fn driver() -> Option<&'static Driver> {
     toolchain(&GpuConfig::default()).ok().map(|toolchain| &toolchain.driver)
 }
 
-/// The one thread that compiles, which ends with the process.
+/// What graphs take of the driver, where there is one, and a compiler.
+pub(super) fn graph_driver(config: &GpuConfig) -> Option<&'static GraphDriver> {
+    toolchain(config).ok().and_then(|toolchain| toolchain.graphs.as_ref())
+}
+
+/// At most so many threads compile.
+const COMPILERS: usize = 4;
+/// At most so many kernels are compiled as one text.
+const TOGETHER: usize = 8;
+
+/// How many threads compile: programs run meanwhile.
+fn compilers() -> usize {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    (processors / 2).clamp(1, COMPILERS)
+}
+
+/// The threads that compile, which end with the process.
 fn compiler(toolchain: &'static Toolchain) -> Option<&'static Sender<Request>> {
     static COMPILER: OnceLock<Option<Sender<Request>>> = OnceLock::new();
     let start = || {
         let (send, requests) = mpsc::channel::<Request>();
-        let compile = move || {
-            for Request { text, arch, code } in requests {
+        let requests = Arc::new(Mutex::new(requests));
+        let compile = move |requests: &Mutex<Receiver<Request>>| {
+            // The lock is held while one waits for a text, not while it is compiled.
+            let next = || requests.lock().recv();
+            while let Ok(Request { text, arch, code }) = next() {
                 let _ = code.set(toolchain.compile(&text, arch).map_err(|e| e.to_string()));
             }
         };
-        thread::Builder::new().name("ltc-nvrtc".into()).spawn(compile).ok().map(|_| send)
+        let started = (0..compilers()).filter(|_| {
+            let requests = requests.clone();
+            thread::Builder::new().name("ltc-nvrtc".into()).spawn(move || compile(&requests)).is_ok()
+        });
+        (started.count() > 0).then_some(send)
     };
     COMPILER.get_or_init(start).as_ref()
 }
@@ -107,9 +137,17 @@ static FUNCTIONS: Mutex<Option<FxHashMap<(u8, String), Function>>> = Mutex::new(
 #[derive(Debug)]
 pub(super) struct GpuProgram {
     gpu: u8,
-    code: Code,
+    code: Vec<Code>,
     /// Whether its kernels have functions, or never will.
     linked: OnceLock<bool>,
+}
+
+/// Asks for code to be compiled.
+fn ask(text: String, gpu: u8, code: &Code, config: &GpuConfig) -> Result<(), String> {
+    let toolchain = toolchain(config).map_err(str::to_owned)?;
+    let arch = toolchain.driver.arch(gpu.into()).map_err(|e| e.to_string())?;
+    let compiler = compiler(toolchain).ok_or("the system has no thread for the compiler")?;
+    compiler.send(Request { text, arch, code: code.clone() }).map_err(|e| e.to_string())
 }
 
 impl GpuProgram {
@@ -117,30 +155,28 @@ impl GpuProgram {
     pub(super) fn of(program: &Program, place: Place, jit: Jit, config: &GpuConfig) -> Option<GpuProgram> {
         let Place::Cuda(gpu) = place else { return None };
         kernels(program).next()?;
-        let this = GpuProgram { gpu, code: Code::default(), linked: OnceLock::new() };
         let known = FUNCTIONS.lock();
         let is_known = |name: &str| known.as_ref().is_some_and(|k| k.contains_key(&(gpu, name.to_owned())));
-        let new: Vec<&Source> = kernels(program).flat_map(GpuKernel::sources).filter(|s| !is_known(&s.name)).collect();
+        let mut new: Vec<&Source> = kernels(program).flat_map(GpuKernel::sources).collect();
+        new.retain(|source| !is_known(&source.name));
         drop(known);
-        if new.is_empty() {
-            let _ = this.code.set(Ok(Vec::new()));
-            return Some(this);
-        }
-        if let Err(why) = this.ask(cuda::program(new), jit, config) {
-            let _ = this.code.set(Err(why));
-        }
-        Some(this)
-    }
-
-    fn ask(&self, text: String, jit: Jit, config: &GpuConfig) -> Result<(), String> {
-        let toolchain = toolchain(config).map_err(str::to_owned)?;
-        let arch = toolchain.driver.arch(self.gpu.into()).map_err(|e| e.to_string())?;
+        new.sort_by(|a, b| a.name.cmp(&b.name));
+        new.dedup_by(|a, b| a.name == b.name);
+        let together = new.len().div_ceil(compilers()).clamp(1, TOGETHER);
+        let ask = |sources: &[&Source]| {
+            let code = Code::default();
+            if let Err(why) = ask(cuda::program(sources.iter().copied()), gpu, &code, config) {
+                let _ = code.set(Err(why));
+            }
+            code
+        };
+        let code: Vec<Code> = new.chunks(together).map(ask).collect();
         if jit == Jit::Now {
-            let _ = self.code.set(toolchain.compile(&text, arch).map_err(|e| e.to_string()));
-            return Ok(());
+            for code in &code {
+                let _ = code.wait();
+            }
         }
-        let compiler = compiler(toolchain).ok_or("the system has no thread for the compiler")?;
-        compiler.send(Request { text, arch, code: self.code.clone() }).map_err(|e| e.to_string())
+        Some(GpuProgram { gpu, code, linked: OnceLock::new() })
     }
 
     /// Whether the program's kernels can be launched. On a thread where its GPU is current.
@@ -148,8 +184,9 @@ impl GpuProgram {
         if let Some(&linked) = self.linked.get() {
             return linked;
         }
-        let Some(code) = self.code.get() else { return false };
-        let linked = code.as_ref().map_err(Clone::clone).and_then(|code| self.link(program, code));
+        let Some(code) = self.code.iter().map(|code| code.get()).collect::<Option<Vec<_>>>() else { return false };
+        let code = code.into_iter().map(|code| code.as_ref().map_err(Clone::clone)).collect::<Result<Vec<_>, String>>();
+        let linked = code.and_then(|code| self.link(program, &code));
         if let Err(why) = &linked {
             tracing::warn!("kernels for cuda:{} are not there, libtorch's run instead: {why}", self.gpu);
         }
@@ -157,10 +194,10 @@ impl GpuProgram {
     }
 
     /// Loads code, if there is any, and gives each kernel its functions.
-    fn link(&self, program: &Program, code: &[u8]) -> Result<(), String> {
+    fn link(&self, program: &Program, code: &[&Vec<u8>]) -> Result<(), String> {
         let text = |e: LibraryError| e.to_string();
         let driver = driver().ok_or("there is no driver")?;
-        let module = (!code.is_empty()).then(|| driver.load(code)).transpose().map_err(text)?;
+        let modules = code.iter().map(|code| driver.load(code)).collect::<Result<Vec<_>, _>>().map_err(text)?;
         let mut functions = FUNCTIONS.lock();
         let functions = functions.get_or_insert_default();
         for kernel in kernels(program) {
@@ -169,8 +206,8 @@ impl GpuProgram {
                 if let Some(&known) = functions.get(&key) {
                     return Ok(known);
                 }
-                let module = module.ok_or_else(|| format!("{} was compiled and is gone", source.name))?;
-                let function = driver.function(module, &source.name).map_err(text)?;
+                let found = modules.iter().find_map(|&module| driver.function(module, &source.name).ok());
+                let function = found.ok_or_else(|| format!("{} was compiled and is gone", source.name))?;
                 functions.insert(key, function);
                 Ok(function)
             };

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::{
     buffer::{TchBuffer, address, wrap},
     launch::{run_bernoulli, run_fused, run_pool},
+    launch_graph::Notes,
     memory_meter::Meter,
 };
 use crate::{
@@ -50,6 +51,12 @@ pub struct RunStats {
     pub guard_misses: u64,
     /// Executions on a GPU whose kernels had no code yet: the graph ran as recorded.
     pub cold: u64,
+    /// Programs taken down as graphs of a GPU's.
+    pub graphs: u64,
+    /// Executions by a graph.
+    pub graph_runs: u64,
+    /// Executions whose inputs or numbers were not those of the program's graph.
+    pub graph_misses: u64,
     /// Large blocks of memory that had been kept from earlier runs.
     pub blocks_reused: u64,
     /// Large blocks of memory the system was asked for.
@@ -73,6 +80,9 @@ impl std::ops::AddAssign for RunStats {
         self.single_threaded += o.single_threaded;
         self.guard_misses += o.guard_misses;
         self.cold += o.cold;
+        self.graphs += o.graphs;
+        self.graph_runs += o.graph_runs;
+        self.graph_misses += o.graph_misses;
         self.blocks_reused += o.blocks_reused;
         self.blocks_new += o.blocks_new;
         self.parallel_regions += o.parallel_regions;
@@ -107,6 +117,8 @@ pub(super) struct Run<'a> {
     pub(super) deferred: Vec<(u32, Buffer)>,
     /// Something failed, or came in as a failure.
     pub(super) failed: bool,
+    /// The program is being taken down.
+    pub(super) notes: Option<&'a Notes>,
 }
 
 /// How many values an error names that says there was no memory.
@@ -125,7 +137,7 @@ impl<'a> Run<'a> {
         sink: &'a mut dyn OutputSink,
     ) -> Self {
         let (stats, deferred) = (RunStats::default(), Vec::new());
-        Run { program, meter, slots, numbers, sink, stats, settled: u32::MAX, deferred, failed: false }
+        Run { program, meter, slots, numbers, sink, stats, settled: u32::MAX, deferred, failed: false, notes: None }
     }
 }
 
@@ -296,10 +308,13 @@ impl Run<'_> {
             InstrKind::MaxPool(pool) => run_pool(pool, held[0], self.program.instr_results(instr)),
             InstrKind::Fused(fused) => {
                 let layouts = self.program.instr_results(instr).iter().map(|r| &r.layout);
-                run_fused((fused, self.program.place), &held, &reusable, numbers, layouts).map(|(values, ran)| {
-                    by = ran;
-                    values
-                })
+                let notes = self.notes.map(|notes| (notes, as_usize(&instr.numbers)));
+                run_fused((fused, self.program.place), &held, &reusable, (numbers, notes), layouts).map(
+                    |(values, ran)| {
+                        by = ran;
+                        values
+                    },
+                )
             }
         };
         self.stats.compiled += u64::from(by == Ran::Compiled);
@@ -341,7 +356,7 @@ impl Run<'_> {
                 })
                 .collect();
             let layouts = program.instr_results(instr).iter().map(|r| &r.layout);
-            run_fused((fused, program.place), &held, &vec![false; held.len()], self.numbers, layouts)
+            run_fused((fused, program.place), &held, &vec![false; held.len()], (self.numbers, None), layouts)
                 .map(|(values, _)| values)
         });
         self.stats.steps += 1;

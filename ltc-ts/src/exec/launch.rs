@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use ltc_ir::{DType, ErrorClass, Layout, LayoutRef};
-use ltc_kernels::{
-    FusedKernel, MaxPool, Mt19937, Ran, bernoulli,
-    cuda::{LibraryError, Operands},
-};
+use ltc_kernels::{FusedKernel, MaxPool, Mt19937, Ran, bernoulli, cuda::Operands};
 use ltc_torch_sys::{Held, Place, Tensor, TorchError, empty_at, is_sole_holder, parallel_for};
 use smallvec::SmallVec;
 
-use super::gpu;
+use super::{
+    gpu,
+    launch_graph::{Notes, failed_launch},
+};
 use crate::{
     fusion::{ConcatSlice, FusedKernelStep, GpuKernel},
     program::InstrResult,
@@ -36,12 +36,12 @@ pub(super) fn run_fused<'a>(
     (fused, place): (&FusedKernelStep, Place),
     operands: &[&Held],
     reusable: &[bool],
-    numbers: &[u64],
+    (numbers, notes): (&[u64], Option<(&Notes, Range<usize>)>),
     layouts: impl Iterator<Item = &'a LayoutRef>,
 ) -> Result<(SmallVec<[Held; 2]>, Ran), TorchError> {
     let results = memory_of_results((fused, place), operands, reusable, layouts)?;
     if let Some(gpu) = &fused.gpu {
-        return launch((fused, gpu), place, operands, &results, numbers).map(|()| (results, Ran::Compiled));
+        return launch((fused, gpu), place, operands, &results, (numbers, notes)).map(|()| (results, Ran::Compiled));
     }
     let mut inputs: SmallVec<[*const u8; 16]> = SmallVec::new();
     // Blocks at odd addresses are copied to even ones; vectors would not mind, the compiler may.
@@ -96,7 +96,7 @@ fn launch(
     place: Place,
     operands: &[&Held],
     results: &[Held],
-    numbers: &[u64],
+    (numbers, notes): (&[u64], Option<(&Notes, Range<usize>)>),
 ) -> Result<(), TorchError> {
     let missing = || TorchError::runtime("a kernel was to be launched before it had code");
     let (driver, functions) = gpu::driver().zip(gpu.functions.get()).ok_or_else(missing)?;
@@ -110,20 +110,18 @@ fn launch(
     };
     let scratch = scratch.as_ref().map_or(0, |memory| memory.data_ptr() as u64);
     let memory = Operands { outputs: &outputs, inputs: &inputs, numbers, scratch };
+    let stream = place.stream();
     for (launch, function) in gpu.launches.each.iter().zip(functions) {
         // SAFETY: the function is the launch's, in the context of the place, as is its stream. Operands are as for
         // kernels on the host, and lie on this GPU: they are values of a program that runs there. libtorch gives memory
         // to others in the order of the stream, so it stays until the launch has run.
-        let launched = unsafe { driver.launch(*function, launch, memory, place.stream()) };
+        let launched = unsafe { driver.launch(*function, launch, memory, stream) };
         launched.map_err(failed_launch)?;
+        if let Some((notes, numbers)) = &notes {
+            notes.launched((*function, launch), memory, stream, numbers.clone());
+        }
     }
     Ok(())
-}
-
-fn failed_launch(error: LibraryError) -> TorchError {
-    let is_lost = matches!(&error, LibraryError::Call { code, .. } if ltc_torch_sys::is_fatal(*code));
-    let class = if is_lost { ErrorClass::DeviceLost } else { ErrorClass::Runtime };
-    TorchError { class, message: error.to_string() }
 }
 
 /// The tensors a kernel writes: new ones, or operands whose memory it takes.

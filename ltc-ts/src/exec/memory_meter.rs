@@ -97,6 +97,11 @@ impl Charge {
         Charge { meter: meter.clone(), bytes }
     }
 
+    /// Where they are counted.
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
     /// Hands the counted bytes to whoever counts on the same meter; `None` leaves them to be returned as usual.
     pub(crate) fn release_to(mut self, meter: &Arc<Meter>) -> Option<usize> {
         Arc::ptr_eq(&self.meter, meter).then(|| std::mem::take(&mut self.bytes))

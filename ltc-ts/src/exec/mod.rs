@@ -9,6 +9,7 @@
 //! | `launch.rs` | kernels on libtorch's tensors |
 //! | `fence.rs` | points in the work of a place that is not the CPU |
 //! | `gpu.rs` | code of kernels on a GPU, compiled in the background |
+//! | `graphs.rs`, `taken_down.rs`, `launch_graph.rs` | programs on a GPU that are one launch |
 //! | `buffer.rs` | what a device buffer is, and who may touch its memory |
 //! | `memory_meter.rs` | bytes in use |
 //! | `profile.rs` | where time goes |
@@ -17,12 +18,15 @@ pub(crate) mod buffer;
 mod executable;
 mod fence;
 mod gpu;
+mod graphs;
 mod interp;
 mod launch;
+mod launch_graph;
 mod memory_meter;
 mod parallel_branches;
 mod profile;
 mod run;
+mod taken_down;
 mod worker;
 
 pub use buffer::TchBuffer;
