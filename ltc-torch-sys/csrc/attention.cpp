@@ -218,10 +218,13 @@ Four backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor
   return {stack[0].toTensor(), stack[1].toTensor(), stack[2].toTensor(), stack[3].toTensor()};
 }
 
+// The state of a generator that nothing is drawn from: who saves it for the gradient expects a tensor.
+Tensor no_state(const Tensor& q) { return new_uninit(at::kLong, {}, {}, q.device().index()); }
+
 Four efficient(const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& bias, bool logsumexp, double dropout,
                bool causal, OptScale scale) {
   auto [out, sum] = forward(q, k, v, bias, logsumexp, dropout, causal, scale, SDPBackend::efficient_attention);
-  return {out, sum, {}, {}};
+  return {out, sum, no_state(q), no_state(q)};
 }
 Four efficient_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
                         const Tensor& out, const Tensor& logsumexp, const Tensor&, const Tensor&, double dropout,
@@ -234,7 +237,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Ten
     const Tensor& q, const Tensor& k, const Tensor& v, const OptTensor& bias, bool logsumexp, double dropout,
     bool causal, bool, OptScale scale) {
   auto [out, sum] = forward(q, k, v, bias, logsumexp, dropout, causal, scale, SDPBackend::cudnn_attention);
-  return {out, sum, {}, {}, q.size(2), k.size(2), {}, {}, {}};
+  return {out, sum, {}, {}, q.size(2), k.size(2), no_state(q), no_state(q), {}};
 }
 Three cudnn_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, const Tensor&, const Tensor&, const Tensor& bias, const Tensor&,
