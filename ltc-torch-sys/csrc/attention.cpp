@@ -1,9 +1,9 @@
 // Which kernel `scaled_dot_product_attention` takes: the one that libtorch would choose where the values are.
 //
 // CUDA's fused kernels are operators whose results are not all tensors, or are not all on the GPU. What is recorded
-// there is `ltc_cuda::attention` and `ltc_cuda::attention_backward`, whose kernel on CUDA calls them. `aten`'s own operators lead
-// to these, so that autograd, autocast and tracing find what they know: cuDNN's and the memory-efficient one under their
-// names, flash attention under that of the CPU's, which is what libtorch calls for a device that is not CUDA.
+// there is `ltc_cuda::attention` and its gradient, whose kernels call them. Operators of `aten` lead to these, so that
+// autograd, autocast and tracing find what they know: cuDNN's and the memory-efficient one under their names, flash
+// attention under that of the CPU's, which is what libtorch calls for a device that is not CUDA.
 #include <ATen/ATen.h>
 #include <ATen/SDPBackend.h>
 #include <ATen/native/transformers/attention.h>

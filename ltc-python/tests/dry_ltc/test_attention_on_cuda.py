@@ -194,6 +194,22 @@ def test_compiled_steps_replay(lower):
     torch.testing.assert_close(got, trained("cpu", lower=lower)[0], rtol=1e-2 if lower else 1e-5, atol=1e-5)
 
 
+def test_a_compiled_step_follows_the_switches():
+    def step(x):
+        return attention(x, x, x)
+
+    x, call = inputs(GPU, grad=False)[0], torch_ltc.compile(step)
+    for kinds in ([CUDNN], [FLASH], [EFFICIENT], [MATH]):
+        with sdpa_kernel(kinds):
+            results = [call(x) for _ in range(4)]
+        replayed = call.counts[0]
+        torch.testing.assert_close(results[-1].cpu(), step(x).cpu(), rtol=2e-2, atol=2e-2)
+        with sdpa_kernel(kinds):
+            call(x)
+        assert call.counts[0] == replayed + 1, call.explain()
+    assert call.counts[1] >= 4, call.explain()
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "ltc"])
 @pytest.mark.parametrize("lower", [False, True], ids=["float", "autocast"])
 def test_models_compile(backend, lower):

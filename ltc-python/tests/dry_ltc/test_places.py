@@ -125,8 +125,8 @@ def test_layouts_are_those_of_cuda():
 @pytest.mark.parametrize("compiled", [False, True], ids=["recorded", "compiled"])
 def test_networks_train_as_on_the_cpu(network, compiled):
     losses, parameters, call = train(network, GPU, compiled)
-    # Convolutions of CUDA's are another algorithm's there, attention is another kernel, and recurrent layers are made of
-    # cells.
+    # Convolutions of CUDA's are another algorithm's there, attention is another kernel, and recurrent layers are made
+    # of cells.
     close = {"rtol": 0, "atol": 0} if network == "perceptron" else {"rtol": 1e-5, "atol": 1e-5}
     want, wanted, _ = train(network, "cpu")
     torch.testing.assert_close(losses, want, **close)
