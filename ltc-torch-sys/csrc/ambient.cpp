@@ -129,6 +129,7 @@ extern "C" void ltc_ambient(LtcAmbient* out) {
   Packed numerics;
   numerics(c.userEnabledMkldnn(), 1)(c.userEnabledNNPACK(), 1)(c.userEnabledFlashSDP(), 1)(c.userEnabledMathSDP(), 1)(
       c.allowFP16BF16ReductionMathSDP(), 1)(denormals(), 16);
+  numerics(c.userEnabledMemEfficientSDP(), 1)(c.userEnabledCuDNNSDP(), 1);
   for (auto op : {Op::MATMUL, Op::CONV, Op::RNN}) numerics((uint64_t)c.float32Precision(Backend::MKLDNN, op), 2);
   a.numerics = numerics.word;
   a.threads = (uint64_t)at::get_num_threads();

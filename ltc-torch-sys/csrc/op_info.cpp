@@ -62,6 +62,8 @@ void correct(OpInfo& o, const std::string& base) {
   // Written over `empty`, for any device, where the layout is decided; no number or dtype is refused.
   for (auto p : {"_to_copy", "clone", "empty_like", "ones", "zeros"})
     o.meta_is_kernel |= o.composite && o.name == std::string("aten::") + p;
+  // Ours, whose Meta kernels say where their results lie.
+  o.meta_is_kernel |= starts_with(base, "ltc_cuda::attention");
   // Tagged random for the dropout that its kernel refuses. A draw that is none would still borrow the process's
   // generator.
   if (o.name == "aten::_scaled_dot_product_flash_attention_for_cpu") o.random = o.implied_generator = false;

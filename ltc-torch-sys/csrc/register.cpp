@@ -13,7 +13,7 @@
 namespace ltc {
 void register_composites(torch::Library& autograd);
 void register_recurrent(torch::Library& device, torch::Library& autograd);
-void register_attention();
+void register_attention(torch::Library& device);
 
 namespace {
 struct RecordingKernel final : c10::OperatorKernel {
@@ -33,7 +33,7 @@ void refuse_layout(const OperatorHandle& op, DispatchKeySet keys, Stack*) {
 
 bool starts_with(const std::string& s, const char* p) { return s.rfind(p, 0) == 0; }
 
-// Served by kernels.cpp.
+// Served by kernels.cpp and attention.cpp.
 const std::unordered_set<std::string>& explicit_kernels() {
   static const std::unordered_set<std::string> s = {"empty.memory_format",
                                                     "empty_strided",
@@ -59,7 +59,13 @@ const std::unordered_set<std::string>& explicit_kernels() {
                                                     "_efficientzerotensor",
                                                     "_nested_tensor_from_mask_left_aligned",
                                                     "histc",
-                                                    "native_group_norm"};
+                                                    "native_group_norm",
+                                                    "_scaled_dot_product_efficient_attention",
+                                                    "_scaled_dot_product_efficient_attention_backward",
+                                                    "_scaled_dot_product_cudnn_attention",
+                                                    "_scaled_dot_product_cudnn_attention_backward",
+                                                    "_scaled_dot_product_flash_attention_for_cpu",
+                                                    "_scaled_dot_product_flash_attention_for_cpu_backward"};
   return s;
 }
 // Composites whose own code does the right thing in terms of operators we serve (host logic, metadata, or better
@@ -177,7 +183,7 @@ void register_kernels() {
   // It asks what tensors are, not what they come from, which may be an error by now (a view whose base was written).
   autograd.impl("_has_compatible_shallow_copy_type", torch::CppFunction::makeFallthrough());
   register_recurrent(m, autograd);
-  register_attention();
+  register_attention(m);
   register_sparse();
 }
 

@@ -28,15 +28,16 @@ using torch::jit::Stack;
 namespace {
 constexpr auto key = c10::DispatchKey::Fake;
 
-// Operators that compute nothing, besides views: they allocate, or say something about their argument. A name that ends
-// with `*` is a beginning.
+// Operators that compute nothing, besides views: they allocate, say something about their argument, or are made of
+// operators that have values. A name that ends with `*` is a beginning.
 const std::set<std::string> without_values = {"aten::empty*",    "aten::new_empty*",          "aten::_empty*",
                                               "aten::resize_",   "aten::resize_as_",          "aten::_resize_output_",
                                               "aten::set_",      "aten::record_stream",       "aten::_pin_memory",
-                                              "aten::is_pinned", "aten::_local_scalar_dense", "ltc_dist::*"};
+                                              "aten::is_pinned", "aten::_local_scalar_dense", "ltc_dist::*",
+                                              "ltc_cuda::*"};
 
 // Operators whose own kernels read on the host what they computed: their results' sizes are values. The CPU's kernel
-// runs at once.
+// runs at once. So it does for cuDNN's, which asks the driver itself.
 const std::set<std::string> read_themselves = {"aten::nonzero",
                                                "aten::_unique2",
                                                "aten::unique_dim",
@@ -46,7 +47,9 @@ const std::set<std::string> read_themselves = {"aten::nonzero",
                                                "aten::embedding_renorm_",
                                                "aten::repeat_interleave",
                                                "aten::equal",
-                                               "aten::_unique"};
+                                               "aten::_unique",
+                                               "aten::_scaled_dot_product_cudnn_attention",
+                                               "aten::_scaled_dot_product_cudnn_attention_backward"};
 
 // Arguments that are written though the schema does not say so.
 const std::map<std::string, std::vector<size_t>> written_in_secret = {
@@ -353,7 +356,7 @@ void call_at_once(const c10::OperatorHandle& op, Stack* stack, c10::Device devic
   size_t next = 0;
   for (size_t i = 0; i < schema.returns().size(); i++) {
     IValue& v = (*stack)[stack->size() - schema.returns().size() + i];
-    if (!v.isTensor()) continue;
+    if (!v.isTensor() || !v.toTensor().defined()) continue;
     if (schema.returns()[i].alias_info()) {
       const IValue& to = given[written.at(next)];
       if (schema.arguments()[written[next++]].is_out()) {

@@ -33,7 +33,7 @@ impl DryOptions {
 const SOURCES: &str = "tests/cuda";
 
 /// What the shadow is made of; all other sources are the stand-in's.
-const SHADOW: &str = "shadow.cpp";
+const SHADOW: [&str; 2] = ["shadow.cpp", "attention.cpp"];
 
 /// What NVRTC is made of: it compiles kernels of ours for the host.
 const COMPILER: &str = "nvrtc.cpp";
@@ -161,7 +161,7 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(root.join(SOURCES)).context(SOURCES)? {
         let path = entry?.path();
         if path.extension().is_some_and(|e| e == "cpp")
-            && ![SHADOW, COMPILER, NCCL].iter().any(|apart| path.ends_with(apart))
+            && !SHADOW.iter().chain(&[COMPILER, NCCL]).any(|apart| path.ends_with(apart))
         {
             sources.push(path);
         }
@@ -178,7 +178,7 @@ fn build(root: &Path, torch: &Torch, out: &Path) -> Result<PathBuf> {
     args.push(format!("-isystem{}", include.join("torch/csrc/api/include").display()));
     args.push(format!("-L{}", torch.folder.join("lib").display()));
     args.extend(["-ltorch_cpu".to_owned(), "-lc10".to_owned(), stand_in.display().to_string()]);
-    compile(root, &[root.join(SOURCES).join(SHADOW)], &args, &out.join("libdry_shadow.so"))?;
+    compile(root, &SHADOW.map(|source| root.join(SOURCES).join(source)), &args, &out.join("libdry_shadow.so"))?;
 
     // The library that torch brings is loaded besides, for what the stand-in has not.
     let mut args: Vec<_> = torch.headers.iter().map(|folder| format!("-I{}", folder.display())).collect();

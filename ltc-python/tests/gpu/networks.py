@@ -10,6 +10,14 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from small_networks import train
 
+
+def attended(x, dtype, **call):
+    """Attention and its gradients."""
+    leaves = [(x.view(1, 8, -1, 32) * scale).to(dtype).requires_grad_() for scale in (1, 0.5, 2)]
+    out = nn.functional.scaled_dot_product_attention(*leaves, **call)
+    return [out.detach(), *torch.autograd.grad(out, leaves, out.detach())]
+
+
 CALLS = {
     "pointwise": lambda x: [nn.functional.silu(x * 1.5 + 0.25).tanh(), (x.exp() + 1).log() * x.sin(), x.half() * 2],
     "rows": lambda x: [torch.softmax(x, 1), nn.functional.layer_norm(x, (x.shape[1],)), x.log_softmax(1).amax(1)],
@@ -18,6 +26,14 @@ CALLS = {
     "products": lambda x: [x @ x.t(), nn.functional.linear(x, x[:7])],
     "written": lambda x: [x.clone().add_(1).t().mul_(2), x[:, ::3].clone().relu_()],
     "attention": lambda x: [nn.functional.scaled_dot_product_attention(*[x.view(1, 8, -1, 32)] * 3, is_causal=True)],
+    "attention in bf16": lambda x: [
+        nn.functional.scaled_dot_product_attention(*[x.view(1, 8, -1, 32).bfloat16()] * 3, is_causal=True)
+    ],
+    "gradients of attention": lambda x: attended(x, torch.float32, is_causal=True),
+    "gradients of attention in bf16": lambda x: attended(x, torch.bfloat16, is_causal=True),
+    "gradients of masked attention": lambda x: attended(
+        x, torch.bfloat16, attn_mask=torch.ones(192, 192, dtype=torch.bool, device=x.device).tril(9)
+    ),
 }
 
 

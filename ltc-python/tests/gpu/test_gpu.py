@@ -27,7 +27,8 @@ def test_calls_are_those_of_eager_cuda(eager, call):
     got, want = called(call, GPU), eager["calls"][call]
     assert [(g.dtype, g.shape, g.stride()) for g in got] == [(w.dtype, w.shape, w.stride()) for w in want]
     for g, w in zip(got, want, strict=True):
-        torch.testing.assert_close(g.cpu(), w, rtol=2e-5, atol=2e-6, check_stride=False)
+        rtol, atol = (1e-2, 1e-2) if w.dtype == torch.bfloat16 else (2e-5, 2e-6)
+        torch.testing.assert_close(g.cpu(), w, rtol=rtol, atol=atol, check_stride=False)
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["recorded", "compiled"])
