@@ -180,7 +180,7 @@ endef
 test-cuda:
 	$(NO_GPU)
 	$(MAKE) python
-	cd ltc-python && LTC_DEVICES=cpu,cuda:0 ../.venv/bin/python -m pytest -q tests/gpu $(ARGS)
+	cd ltc-python && LTC_DEVICES=cpu,cuda:0 LTC_FUSION=1 LTC_JIT=now ../.venv/bin/python -m pytest -q tests/gpu $(ARGS)
 
 bench-cuda:
 	$(NO_GPU)

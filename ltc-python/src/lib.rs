@@ -149,6 +149,16 @@ fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(d)
 }
 
+/// What executions of programs did so far, by name.
+#[pyfunction]
+fn executions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    for (name, count) in ltc_torch::run_stats().map_err(raise)?.counts() {
+        d.set_item(name, count)?;
+    }
+    Ok(d)
+}
+
 /// Sets counters and timings to zero.
 #[pyfunction]
 fn reset_metrics() -> PyResult<()> {
@@ -362,6 +372,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(wait, m)?)?;
     m.add_function(wrap_pyfunction!(metrics_report, m)?)?;
     m.add_function(wrap_pyfunction!(counters, m)?)?;
+    m.add_function(wrap_pyfunction!(executions, m)?)?;
     m.add_function(wrap_pyfunction!(reset_metrics, m)?)?;
     m.add_function(wrap_pyfunction!(fallbacks, m)?)?;
     m.add_function(wrap_pyfunction!(fallback_count, m)?)?;

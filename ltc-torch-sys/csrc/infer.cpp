@@ -402,6 +402,8 @@ bool ask_small(const OpInfo& o, const Stack& stack, const Flat& f, ShapeEntry& e
         auto& m = small.outs[out];
         if (m.kind == OutKind::Written) continue;
         if (m.kind != OutKind::New || i >= like.size()) return false;
+        // A result that is not of the arguments' sizes, such as one without elements, says nothing of other sizes.
+        if (c10::multiply_integers(m.layout.sizes) != 1) return false;
         m.layout = Layout(m.layout.dtype, like[i].sizes(), like[i].strides());
       }
     e.outs = std::move(small.outs);

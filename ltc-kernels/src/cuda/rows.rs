@@ -18,14 +18,21 @@ use super::{
     writer::{Operand, Writer, is_narrow, operands},
 };
 use crate::{
-    ir::{ComputeType, KernelOp},
+    ir::{ComputeType, Inst, KernelOp},
     reduce::{ReductionStages, RowKernel, RowOutput, Stage, StageInput, StageOutput},
+    space::Access,
 };
 
 /// Rows of so many elements have a block each.
 const LONG: usize = 256;
 /// Elements of rows that have a block with more threads.
 const VERY_LONG: usize = 8192;
+/// A thread keeps at most so many elements of an input,
+const MOST_HELD: usize = 32;
+/// in at most so many registers in all.
+const REGISTERS: usize = 64;
+/// A loop over held elements is written out, up to so many operations.
+const WRITTEN_OUT: usize = 640;
 /// Most blocks of a launch; where there is more to do, they go round again.
 const MAX_BLOCKS: usize = 1 << 16;
 /// So many blocks keep a GPU busy: where there are fewer, long rows are cut.
@@ -141,6 +148,10 @@ struct RowWriter<'a> {
     rows: String,
     each: String,
     chunk_count: String,
+    /// How many elements of a row a thread has, if it keeps them.
+    held: Option<usize>,
+    /// Inputs whose elements it has by now.
+    loaded: Vec<bool>,
 }
 
 impl<'a> RowWriter<'a> {
@@ -175,7 +186,24 @@ impl<'a> RowWriter<'a> {
         let rows = w.size("rows", space.row_count as i64);
         let each = w.size("each", space.each as i64);
         let chunk_count = if pass == Pass::Whole { String::new() } else { w.size("chunks", chunks as i64) };
-        Ok(RowWriter { kernel, stages, team, pass, chunks, outputs, inputs, of_rows, w, rows, each, chunk_count })
+        let held = (pass == Pass::Whole).then(|| held(kernel, stages, team, &inputs)).flatten();
+        let loaded = vec![false; inputs.len()];
+        Ok(RowWriter {
+            kernel,
+            stages,
+            team,
+            pass,
+            chunks,
+            outputs,
+            inputs,
+            of_rows,
+            w,
+            rows,
+            each,
+            chunk_count,
+            held,
+            loaded,
+        })
     }
 
     fn launch(mut self) -> Result<Launch, Unsupported> {
@@ -270,21 +298,14 @@ impl<'a> RowWriter<'a> {
         stage: &Stage,
         reductions: &[(&'static str, ComputeType, u32)],
     ) -> Result<(), Unsupported> {
-        let (rows, each) = (self.rows.clone(), self.each.clone());
-        let (first, end) = if self.pass == Pass::Chunks {
-            let chunk = self.team.chunk();
-            self.w.line(format_args!("const I start = task % {} * {chunk};", self.chunk_count));
-            self.w.line(format_args!("const I end = min(start + {chunk}, {each});"));
-            ("start + Team::first()", "end")
-        } else {
-            ("Team::first()", each.as_str())
-        };
-        self.w.open(format_args!("for (I i = {first}; i < {end}; i += Team::step())"));
-        let at = if self.kernel.space.columns { format!("i * {rows} + row") } else { format!("row * {each} + i") };
-        self.w.line(format_args!("const I e = {at};"));
+        let used = |input: &StageInput| matches!(input, StageInput::Input(_));
+        if self.held.is_some() && stage.inputs.iter().any(used) {
+            self.load_held(stage);
+        }
+        self.open_elements();
         let mut used: Vec<&Operand> = Vec::new();
         used.extend(stage.inputs.iter().filter_map(|input| match input {
-            StageInput::Input(i) => Some(&self.inputs[*i as usize]),
+            StageInput::Input(i) if !self.loaded[*i as usize] => Some(&self.inputs[*i as usize]),
             _ => None,
         }));
         used.extend(stage.outputs.iter().filter_map(|output| match output {
@@ -292,11 +313,12 @@ impl<'a> RowWriter<'a> {
             _ => None,
         }));
         self.w.locate("", &self.kernel.space.elements, &used, "e");
-        let inputs = &self.inputs;
+        let (inputs, loaded) = (&self.inputs, &self.loaded);
         self.w.values(
             &stage.elements,
             |_| true,
             |k| match stage.inputs[k as usize] {
+                StageInput::Input(i) if loaded[i as usize] => format!("held{i}[k]"),
                 StageInput::Input(i) => format!("load({})", inputs[i as usize].at("e")),
                 StageInput::Row(r) => format!("r{r}"),
                 StageInput::Cached(c) => format!("cached{c}"),
@@ -311,8 +333,62 @@ impl<'a> RowWriter<'a> {
                 self.w.line(format_args!("a{row} = {reducer}::join(a{row}, v{});", v.0));
             }
         }
-        self.w.close();
+        self.close_elements();
         Ok(())
+    }
+
+    /// Begins a loop over the elements that a thread has of its row: `e` is where one is in order.
+    fn open_elements(&mut self) {
+        let (rows, each) = (self.rows.clone(), self.each.clone());
+        if let Some(held) = self.held {
+            self.w.line("#pragma unroll");
+            self.w.open(format_args!("for (int k = 0; k < {held}; k++)"));
+            self.w.line("const I i = Team::first() + k * Team::step();");
+            self.w.open(format_args!("if (i < {each})"));
+        } else if self.pass == Pass::Chunks {
+            let chunk = self.team.chunk();
+            self.w.line(format_args!("const I start = task % {} * {chunk};", self.chunk_count));
+            self.w.line(format_args!("const I end = min(start + {chunk}, {each});"));
+            self.w.open("for (I i = start + Team::first(); i < end; i += Team::step())");
+        } else {
+            self.w.open(format_args!("for (I i = Team::first(); i < {each}; i += Team::step())"));
+        }
+        let at = if self.kernel.space.columns { format!("i * {rows} + row") } else { format!("row * {each} + i") };
+        self.w.line(format_args!("const I e = {at};"));
+    }
+
+    fn close_elements(&mut self) {
+        self.w.close();
+        if self.held.is_some() {
+            self.w.close();
+        }
+    }
+
+    /// Reads what a stage needs and no stage before it did, all of it before any of it is used.
+    fn load_held(&mut self, stage: &Stage) {
+        let mut new: Vec<(usize, ComputeType)> = Vec::new();
+        for (k, input) in stage.inputs.iter().enumerate() {
+            if let (StageInput::Input(i), Some(ty)) = (input, input_type(stage, k))
+                && !self.loaded[*i as usize]
+                && self.inputs[*i as usize].access != Access::Uniform
+            {
+                new.push((*i as usize, ty));
+            }
+        }
+        if new.is_empty() {
+            return;
+        }
+        for &(i, ty) in &new {
+            self.w.line(format_args!("{} held{i}[{}];", type_name(ty), self.held.unwrap_or_default()));
+        }
+        self.open_elements();
+        let operands: Vec<&Operand> = new.iter().map(|&(i, _)| &self.inputs[i]).collect();
+        self.w.locate("", &self.kernel.space.elements, &operands, "e");
+        for &(i, _) in &new {
+            self.w.line(format_args!("held{i}[k] = load({});", self.inputs[i].at("e")));
+            self.loaded[i] = true;
+        }
+        self.close_elements();
     }
 
     /// The text of a row's partial value of the reduction with this number, of a chunk.
@@ -364,6 +440,34 @@ impl<'a> RowWriter<'a> {
         self.w.close();
         Ok(())
     }
+}
+
+/// The type that a stage has an input in, if it reads it.
+fn input_type(stage: &Stage, input: usize) -> Option<ComputeType> {
+    let reads = |inst: &Inst| matches!(inst, Inst::Input(i) if *i as usize == input);
+    stage.elements.values.iter().find(|(inst, _)| reads(inst)).map(|&(_, ty)| ty)
+}
+
+/// How many elements of a row each thread has, if that is few enough to keep what is read of them, and to write out the
+/// loops over them.
+fn held(kernel: &RowKernel, stages: &ReductionStages, team: Team, inputs: &[Operand]) -> Option<usize> {
+    let each = kernel.space.each;
+    let step = match team {
+        Team::Warp => 32,
+        Team::Block => team.threads(each) as usize,
+        Team::Columns => return None,
+    };
+    let count = each.div_ceil(step);
+    let operations: usize = stages.stages.iter().map(|stage| stage.elements.values.len()).sum();
+    let is_read = |i: usize| {
+        let mut reads = stages.stages.iter().flat_map(|stage| &stage.inputs);
+        inputs[i].access != Access::Uniform
+            && reads.any(|input| matches!(input, StageInput::Input(r) if *r as usize == i))
+    };
+    let words = |i: usize| inputs[i].dtype.size_of().div_ceil(4).max(1);
+    let registers: usize = (0..inputs.len()).filter(|&i| is_read(i)).map(words).sum::<usize>() * count;
+    let fits = count <= MOST_HELD && registers <= REGISTERS && operations * count <= WRITTEN_OUT;
+    (fits && count > 0).then_some(count)
 }
 
 /// The type in which what threads have is joined: floats are added in double precision, so that long sums lose nothing.

@@ -18,6 +18,12 @@ def counter_value(name: str) -> int | None:
     return _ltc.counters().get(name)
 
 
+def executions() -> dict[str, int]:
+    """What executions of programs did since the process began, by name: steps, kernels of ours, writes in place, graphs
+    of a GPU's, and others. They run behind the program; :func:`torch_ltc.wait_device_ops` waits for them."""
+    return _ltc.executions()
+
+
 def metrics_report() -> str:
     """All counters and timings as text."""
     return _ltc.metrics_report()

@@ -92,6 +92,18 @@ def test_what_somebody_else_holds_is_not_written():
     assert all(torch.equal(k.cpu(), v) for k, v in zip(kept, wanted, strict=True))
 
 
+@pytest.mark.parametrize("part", [lambda x: x.view(-1), lambda x: x[0], lambda x: x.t()])
+def test_views_of_what_is_not_the_programs_to_write_are_not_written(part):
+    step, before = torch_ltc.compile(part), torch_ltc.metrics.executions()["graph_runs"]
+    for _ in range(12):
+        x, factor = torch.ones(2, 2).to(GPU), torch.tensor(3.0).to(GPU).requires_grad_()
+        shown, want = step(x), torch.ones(2, 2)
+        shown.mul_(factor)
+        part(want).mul_(3.0)
+        assert torch.equal(x.cpu(), want)
+    assert torch_ltc.metrics.executions()["graph_runs"] - before >= 4
+
+
 def test_outputs_that_are_inputs_or_parts_of_them():
     x = torch.arange(24.0).reshape(4, 6)
     there, kept = x.to(GPU), []

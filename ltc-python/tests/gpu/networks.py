@@ -18,6 +18,13 @@ def attended(x, dtype, **call):
     return [out.detach(), *torch.autograd.grad(out, leaves, out.detach())]
 
 
+def with_gradient(call, x):
+    """A call and its gradient."""
+    x = x.requires_grad_()
+    y = call(x)
+    return [y.detach(), *torch.autograd.grad(y, x, y.detach())]
+
+
 CALLS = {
     "pointwise": lambda x: [nn.functional.silu(x * 1.5 + 0.25).tanh(), (x.exp() + 1).log() * x.sin(), x.half() * 2],
     "rows": lambda x: [torch.softmax(x, 1), nn.functional.layer_norm(x, (x.shape[1],)), x.log_softmax(1).amax(1)],
@@ -25,6 +32,7 @@ CALLS = {
     "long": lambda x: [x.flatten().exp().sum(), x.square().mean()],
     "products": lambda x: [x @ x.t(), nn.functional.linear(x, x[:7])],
     "written": lambda x: [x.clone().add_(1).t().mul_(2), x[:, ::3].clone().relu_()],
+    "logsigmoid": lambda x: with_gradient(nn.functional.logsigmoid, x),
     "attention": lambda x: [nn.functional.scaled_dot_product_attention(*[x.view(1, 8, -1, 32)] * 3, is_causal=True)],
     "attention in bf16": lambda x: [
         nn.functional.scaled_dot_product_attention(*[x.view(1, 8, -1, 32).bfloat16()] * 3, is_causal=True)
@@ -39,7 +47,8 @@ CALLS = {
 
 def called(name, device):
     """What a call gives, the same numbers on each device."""
-    x = torch.linspace(-3, 3, 512 * 96).reshape(512, 96).sin().to(device)
+    # Neighbours have little to do with each other, so that a sum is not what is left of large ones.
+    x = (torch.arange(512 * 96).reshape(512, 96) * 12.9898).sin().to(device)
     return CALLS[name](x)
 
 

@@ -32,6 +32,8 @@ const ALIKE: u32 = 3;
 const MOST_GRAPHS: u32 = 4;
 /// After so many runs that were not alike, it is left alone, too.
 const MOST_WATCHED: u32 = 64;
+/// Bytes that may be copied to and from a graph for each launch that it saves: that many take a tenth of its time.
+const COPIED: usize = 256 << 10;
 /// A graph may keep this part of a GPU's memory.
 const PART_OF_MEMORY: u64 = 8;
 
@@ -161,6 +163,8 @@ impl Graphs {
             .ok_or_else(|| "there is no driver with graphs".to_owned())
             .and_then(|driver| TakenDown::of(program, driver, inputs, &lies, moves));
         *phase = match taken {
+            // It may still be that what moved now, such as weights, stays where it is.
+            Ok(graph) if graph.copied_bytes(program) > program.instrs.len() * COPIED => Phase::watching(moves.len()),
             Ok(graph) => {
                 (*graphs, stats.graphs) = (*graphs + 1, 1);
                 Phase::Graph(Box::new(graph))

@@ -22,71 +22,68 @@ use crate::{
     program::{Instr, InstrKind, InstrResult, Program, ValueUse, as_usize},
 };
 
-/// What executions did, summed; for tests and reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RunStats {
-    /// Executions.
-    pub runs: u64,
-    /// Steps gone through.
-    pub steps: u64,
-    /// Steps that failed or depended on a failure.
-    pub poisoned: u64,
-    /// Written operands whose memory became the result's.
-    pub in_place: u64,
-    /// Written operands that had to be copied first.
-    pub copies: u64,
-    /// Donated inputs taken over with their memory.
-    pub donations_taken: u64,
-    /// Fused kernels run.
-    pub kernels: u64,
-    /// Those of them run as machine code.
-    pub compiled: u64,
-    /// Those that began as loops and ended as machine code, which was there by then.
-    pub tiered_up: u64,
-    /// Matrix products that were too small for several threads.
-    pub small_products: u64,
-    /// Executions with nothing that gains by several threads.
-    pub single_threaded: u64,
-    /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
-    pub guard_misses: u64,
-    /// Executions on a GPU whose kernels had no code yet: the graph ran as recorded.
-    pub cold: u64,
-    /// Programs taken down as graphs of a GPU's.
-    pub graphs: u64,
-    /// Executions by a graph.
-    pub graph_runs: u64,
-    /// Executions whose inputs or numbers were not those of the program's graph.
-    pub graph_misses: u64,
-    /// Large blocks of memory that had been kept from earlier runs.
-    pub blocks_reused: u64,
-    /// Large blocks of memory the system was asked for.
-    pub blocks_new: u64,
-    /// Times steps ran on two threads.
-    pub parallel_regions: u64,
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What executions did, summed; for tests and reports.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct RunStats {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl RunStats {
+            /// Each count with its name.
+            pub fn counts(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name)),*]
+            }
+        }
+
+        impl std::ops::AddAssign for RunStats {
+            fn add_assign(&mut self, other: RunStats) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
 }
 
-impl std::ops::AddAssign for RunStats {
-    fn add_assign(&mut self, o: RunStats) {
-        self.runs += o.runs;
-        self.steps += o.steps;
-        self.poisoned += o.poisoned;
-        self.in_place += o.in_place;
-        self.copies += o.copies;
-        self.donations_taken += o.donations_taken;
-        self.kernels += o.kernels;
-        self.compiled += o.compiled;
-        self.tiered_up += o.tiered_up;
-        self.small_products += o.small_products;
-        self.single_threaded += o.single_threaded;
-        self.guard_misses += o.guard_misses;
-        self.cold += o.cold;
-        self.graphs += o.graphs;
-        self.graph_runs += o.graph_runs;
-        self.graph_misses += o.graph_misses;
-        self.blocks_reused += o.blocks_reused;
-        self.blocks_new += o.blocks_new;
-        self.parallel_regions += o.parallel_regions;
-    }
+counts! {
+    /// Executions.
+    runs,
+    /// Steps gone through.
+    steps,
+    /// Steps that failed or depended on a failure.
+    poisoned,
+    /// Written operands whose memory became the result's.
+    in_place,
+    /// Written operands that had to be copied first.
+    copies,
+    /// Donated inputs taken over with their memory.
+    donations_taken,
+    /// Fused kernels run.
+    kernels,
+    /// Those of them run as machine code.
+    compiled,
+    /// Those that began as loops and ended as machine code, which was there by then.
+    tiered_up,
+    /// Matrix products that were too small for several threads.
+    small_products,
+    /// Executions with nothing that gains by several threads.
+    single_threaded,
+    /// Executions on numbers the rewritten program was not made for: the graph ran as recorded.
+    guard_misses,
+    /// Executions on a GPU whose kernels had no code yet: the graph ran as recorded.
+    cold,
+    /// Programs taken down as graphs of a GPU's.
+    graphs,
+    /// Executions by a graph.
+    graph_runs,
+    /// Executions whose inputs or numbers were not those of the program's graph.
+    graph_misses,
+    /// Large blocks of memory that had been kept from earlier runs.
+    blocks_reused,
+    /// Large blocks of memory the system was asked for.
+    blocks_new,
+    /// Times steps ran on two threads.
+    parallel_regions,
 }
 
 /// What a slot holds.

@@ -156,14 +156,17 @@ impl TakenDown {
         let notes = Notes::new(driver);
         // Not counted: what is allocated from here on is the graph's.
         let meter = Arc::new(Meter::default());
+        let mut held = Vec::new();
         let lend = |(index, (at, layout)): (usize, (&InputAt, &LayoutRef))| {
             let tensor = match at {
                 InputAt::Copied(own) => Some(own),
                 InputAt::At { .. } => input_tensor(program, index, &inputs.params[index]),
             };
             let tensor = tensor.ok_or_else(|| TorchError::runtime("an input does not fit"))?;
-            let held = Held::Tensor(lent(tensor, place, layout)?);
-            Ok(Input { buffer: Ok(wrap(held, layout, &meter, 0)), donated: at.lies().1 })
+            let (tensor, is_given) = (lent(tensor, place, layout)?, at.lies().1);
+            // What is not the program's to write has another holder, as in any run: also a view of it is not written.
+            held.extend((!is_given).then(|| tensor.shallow_clone()));
+            Ok(Input { buffer: Ok(wrap(Held::Tensor(tensor), layout, &meter, 0)), donated: is_given })
         };
         let lent: Vec<Input> =
             places.iter().zip(layouts).enumerate().map(lend).collect::<Result<_, _>>().map_err(text)?;
@@ -180,7 +183,7 @@ impl TakenDown {
             run.settled = u32::MAX;
             run.tell_deferred();
         });
-        drop(taking);
+        drop((taking, held));
         if let Some(failure) = kept.failure {
             return Err(failure.to_string());
         }
@@ -188,6 +191,20 @@ impl TakenDown {
         let varying = notes.finish().ok_or("a launch is not where it was put")?;
         let outputs = kept.outputs.into_iter().map(|o| source(o, &places, layouts)).collect::<Result<_, _>>()?;
         Ok(TakenDown { graph, inputs: places, outputs, varying, numbers })
+    }
+
+    /// Bytes of inputs and outputs that are copied.
+    pub(super) fn copied_bytes(&self, program: &Program) -> usize {
+        let copied = |(at, layout): (&InputAt, &LayoutRef)| match at {
+            InputAt::Copied(_) => layout.storage_bytes(),
+            InputAt::At { .. } => 0,
+        };
+        let own = |source: &Source| match source {
+            Source::Own { layout, .. } => layout.storage_bytes(),
+            Source::Input { .. } => 0,
+        };
+        let inputs: usize = self.inputs.iter().zip(program.lowered.params()).map(copied).sum();
+        inputs + self.outputs.iter().map(own).sum::<usize>()
     }
 
     /// Whether inputs are where the graph has them; notes those that are not.
