@@ -261,6 +261,10 @@ impl Executor {
         let sent = progress.sent;
         mark.sent.store(true, Ordering::Release);
         progress.marks.push_back((sent, mark));
+        if progress.in_flight.is_empty() {
+            // Behind what the device has by now, not behind the last program, which it may have passed long ago.
+            progress.fence = shared.backend.fence(shared.device);
+        }
         progress.reach_marks(Instant::now());
     }
 

@@ -118,11 +118,15 @@ pub(super) fn launches(kernel: &RowKernel) -> Result<Launches, Unsupported> {
         return Ok(Launches { each: Vec::new(), scratch_bytes: 0 });
     }
     let of_rows: Vec<bool> = kernel.inputs.iter().map(|p| p.of_rows).collect();
-    let stages = ReductionStages::new(kernel.ir(), &of_rows, false);
+    let mut stages = ReductionStages::new(kernel.ir(), &of_rows, false);
     let team = Team::of(each, kernel.space.columns);
     let blocks = rows.div_ceil(team.rows());
     let chunks = each.div_ceil(team.chunk());
     if stages.stages.len() != 2 || blocks >= BUSY || chunks < 2 {
+        let kept = ReductionStages::new(kernel.ir(), &of_rows, true);
+        if held(kernel, &kept, team).is_some() {
+            stages = kept;
+        }
         let whole = RowWriter::new(kernel, &stages, team, Pass::Whole, 1)?.launch()?;
         return Ok(Launches { each: vec![whole], scratch_bytes: 0 });
     }
@@ -186,7 +190,7 @@ impl<'a> RowWriter<'a> {
         let rows = w.size("rows", space.row_count as i64);
         let each = w.size("each", space.each as i64);
         let chunk_count = if pass == Pass::Whole { String::new() } else { w.size("chunks", chunks as i64) };
-        let held = (pass == Pass::Whole).then(|| held(kernel, stages, team, &inputs)).flatten();
+        let held = (pass == Pass::Whole).then(|| held(kernel, stages, team)).flatten();
         let loaded = vec![false; inputs.len()];
         Ok(RowWriter {
             kernel,
@@ -302,6 +306,12 @@ impl<'a> RowWriter<'a> {
         if self.held.is_some() && stage.inputs.iter().any(used) {
             self.load_held(stage);
         }
+        for output in &stage.outputs {
+            if let (StageOutput::Cached(c), Some(held)) = (output, self.held) {
+                let ty = type_name(self.stages.cached[*c as usize]);
+                self.w.line(format_args!("{ty} cached{c}[{held}];"));
+            }
+        }
         self.open_elements();
         let mut used: Vec<&Operand> = Vec::new();
         used.extend(stage.inputs.iter().filter_map(|input| match input {
@@ -321,16 +331,22 @@ impl<'a> RowWriter<'a> {
                 StageInput::Input(i) if loaded[i as usize] => format!("held{i}[k]"),
                 StageInput::Input(i) => format!("load({})", inputs[i as usize].at("e")),
                 StageInput::Row(r) => format!("r{r}"),
-                StageInput::Cached(c) => format!("cached{c}"),
+                StageInput::Cached(c) => format!("cached{c}[k]"),
             },
         )?;
         let mut reductions = reductions.iter();
         for (output, v) in stage.outputs.iter().zip(&stage.elements.outputs) {
-            if let StageOutput::Output(o) = output {
-                let at = self.outputs[*o as usize].at("e");
-                self.w.line(format_args!("if (live) store({at}, v{});", v.0));
-            } else if let Some((reducer, _, row)) = reductions.next() {
-                self.w.line(format_args!("a{row} = {reducer}::join(a{row}, v{});", v.0));
+            match output {
+                StageOutput::Output(o) => {
+                    let at = self.outputs[*o as usize].at("e");
+                    self.w.line(format_args!("if (live) store({at}, v{});", v.0));
+                }
+                StageOutput::Cached(c) => self.w.line(format_args!("cached{c}[k] = v{};", v.0)),
+                StageOutput::Reduce(..) => {
+                    if let Some((reducer, _, row)) = reductions.next() {
+                        self.w.line(format_args!("a{row} = {reducer}::join(a{row}, v{});", v.0));
+                    }
+                }
             }
         }
         self.close_elements();
@@ -448,9 +464,9 @@ fn input_type(stage: &Stage, input: usize) -> Option<ComputeType> {
     stage.elements.values.iter().find(|(inst, _)| reads(inst)).map(|&(_, ty)| ty)
 }
 
-/// How many elements of a row each thread has, if that is few enough to keep what is read of them, and to write out the
-/// loops over them.
-fn held(kernel: &RowKernel, stages: &ReductionStages, team: Team, inputs: &[Operand]) -> Option<usize> {
+/// How many elements of a row each thread has, if that is few enough to keep what is read and cached of them, and to
+/// write out the loops over them.
+fn held(kernel: &RowKernel, stages: &ReductionStages, team: Team) -> Option<usize> {
     let each = kernel.space.each;
     let step = match team {
         Team::Warp => 32,
@@ -461,11 +477,13 @@ fn held(kernel: &RowKernel, stages: &ReductionStages, team: Team, inputs: &[Oper
     let operations: usize = stages.stages.iter().map(|stage| stage.elements.values.len()).sum();
     let is_read = |i: usize| {
         let mut reads = stages.stages.iter().flat_map(|stage| &stage.inputs);
-        inputs[i].access != Access::Uniform
-            && reads.any(|input| matches!(input, StageInput::Input(r) if *r as usize == i))
+        let is_one = kernel.space.elements.access(kernel.outputs.len() + i) == Access::Uniform;
+        !is_one && reads.any(|input| matches!(input, StageInput::Input(r) if *r as usize == i))
     };
-    let words = |i: usize| inputs[i].dtype.size_of().div_ceil(4).max(1);
-    let registers: usize = (0..inputs.len()).filter(|&i| is_read(i)).map(words).sum::<usize>() * count;
+    let words = |bytes: usize| bytes.div_ceil(4);
+    let read = (0..kernel.inputs.len()).filter(|&i| is_read(i)).map(|i| words(kernel.inputs[i].dtype.size_of()));
+    let cached = stages.cached.iter().map(|ty| words(ty.bytes()));
+    let registers = (read.sum::<usize>() + cached.sum::<usize>()) * count;
     let fits = count <= MOST_HELD && registers <= REGISTERS && operations * count <= WRITTEN_OUT;
     (fits && count > 0).then_some(count)
 }

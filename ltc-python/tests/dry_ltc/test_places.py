@@ -188,6 +188,21 @@ def test_what_is_uploaded_stays_until_it_has_arrived():
     assert [x.unique().tolist() for x in arrived] == [[float(i)] for i in range(20)]
 
 
+def test_an_event_of_an_idle_gpu_is_of_the_time_when_it_is_recorded():
+    x = torch.ones(8).to(GPU)
+    (x * 2 + 1).cpu()
+    torch.ltc.synchronize(1)
+    time.sleep(2)
+    begin, end = (torch.Event("ltc", enable_timing=True) for _ in range(2))
+    begin.record(torch.ltc.current_stream(1))
+    y = x * 2
+    end.record(torch.ltc.current_stream(1))
+    torch_ltc.mark_step()
+    end.synchronize()
+    assert y.sum().item() == 16
+    assert 0 <= begin.elapsed_time(end) < 1900
+
+
 def test_an_event_is_reached_when_the_gpu_has_passed_it():
     x = torch.ones(8).to(GPU)
     (x * 2 + 1).cpu()  # Layouts are asked for once.
