@@ -158,41 +158,12 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
       [&] { return dry::launch(*(Function*)f, {{gx, gy, gz}, {bx, by, bz}}, shared, s, parameters); });
 }
 
-// CUDA's headers rename these to versions for callers of a later one; ltc asks for those of CUDA 12 by name.
-#undef cuStreamBeginCapture
-#undef cuStreamGetCaptureInfo
+// CUDA's headers rename it for callers of a later version; ltc asks for that of CUDA 12 by name.
 #undef cuGraphExecKernelNodeSetParams
-CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
-  return (CUresult)cudaStreamBeginCapture(s, (cudaStreamCaptureMode)mode);
-}
-CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) { return (CUresult)cudaStreamEndCapture(s, graph); }
-CUresult cuStreamGetCaptureInfo_v2(CUstream s, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                                   const CUgraphNode** nodes, size_t* number) {
-  return (CUresult)driver_entry([&] {
-    static thread_local CUgraphNode last;
-    const auto& capture = of(s).capture;
-    *status = !capture     ? CU_STREAM_CAPTURE_STATUS_NONE
-        : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                           : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (id) *id = capture ? capture->id : 0;
-    if (graph) *graph = capture ? (CUgraph)capture->graph.get() : nullptr;
-    const size_t all = capture && capture->graph ? capture->graph->nodes.size() : 0;
-    last = (CUgraphNode)all;
-    if (nodes) *nodes = all ? &last : nullptr;
-    if (number) *number = all ? 1 : 0;
-    return cudaSuccess;
-  });
-}
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags) {
-  return (CUresult)cudaGraphInstantiateWithFlags(executable, graph, flags);
-}
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream s) { return (CUresult)cudaGraphLaunch(executable, s); }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
   return (CUresult)driver_entry([&] { return (cudaError_t)set(*(Graph*)executable, (size_t)node, *parameters); });
 }
-CUresult cuGraphDestroy(CUgraph graph) { return (CUresult)cudaGraphDestroy(graph); }
-CUresult cuGraphExecDestroy(CUgraphExec executable) { return (CUresult)cudaGraphExecDestroy(executable); }
 
 // libtorch finds the driver's functions by name.
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** f, unsigned, unsigned long long,

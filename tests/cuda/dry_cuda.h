@@ -17,6 +17,8 @@ void dry_cuda_reset();
 void dry_cuda_fail_allocation(uint64_t n);
 // The n-th launch from now ends the device with an illegal address; 0 takes that back.
 void dry_cuda_fail_launch(uint64_t n);
+// The n-th launch of a graph from now is refused for lack of memory; 0 takes that back.
+void dry_cuda_refuse_graph(uint64_t n);
 // From now on every call fails with this error, as after an assertion on the device.
 void dry_cuda_lose(int error);
 

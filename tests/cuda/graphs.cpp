@@ -71,6 +71,7 @@ static cudaStreamCaptureStatus status_of(const Stream& s) {
 }
 
 static cudaError_t replay(const Graph& graph, Stream& s) {
+  if (state().refused_graph && --state().refused_graph == 0) return cudaErrorMemoryAllocation;
   const cudaError_t error = launch("a graph", {{1, 1, 1}, {1, 1, 1}}, s, {});
   for (auto& node : graph.nodes) push(s, node);
   return error;
@@ -131,4 +132,38 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   return entry([&] { return delete (Graph*)executable, cudaSuccess; });
 }
+
+// The driver's, which keep no last error. CUDA's headers rename some for callers of a later version; ltc asks for those
+// of CUDA 12 by name.
+#undef cuStreamBeginCapture
+#undef cuStreamGetCaptureInfo
+CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
+  return (CUresult)driver_entry([&] { return begin(of(s), (cudaStreamCaptureMode)mode); });
+}
+CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) {
+  return (CUresult)driver_entry([&] { return end(of(s), graph); });
+}
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                   const CUgraphNode** nodes, size_t* number) {
+  return (CUresult)driver_entry([&] {
+    static thread_local CUgraphNode last;
+    const Stream& s = of(stream);
+    *status = (CUstreamCaptureStatus)status_of(s);
+    if (id) *id = s.capture ? s.capture->id : 0;
+    if (graph) *graph = s.capture ? (CUgraph)s.capture->graph.get() : nullptr;
+    const size_t all = s.capture ? s.capture->graph->nodes.size() : 0;
+    last = (CUgraphNode)all;
+    if (nodes) *nodes = all ? &last : nullptr;
+    if (number) *number = all ? 1 : 0;
+    return cudaSuccess;
+  });
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags) {
+  return (CUresult)cudaGraphInstantiateWithFlags(executable, graph, flags);
+}
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream s) {
+  return (CUresult)driver_entry([&] { return replay(*(Graph*)executable, of(s)); });
+}
+CUresult cuGraphDestroy(CUgraph graph) { return (CUresult)cudaGraphDestroy(graph); }
+CUresult cuGraphExecDestroy(CUgraphExec executable) { return (CUresult)cudaGraphExecDestroy(executable); }
 }

@@ -117,7 +117,7 @@ struct State {
   std::map<char*, Block> blocks;
   std::vector<std::shared_ptr<Capture>> captures;  // that have not ended
   cudaError_t lost = cudaSuccess;
-  uint64_t failing_allocation = 0, failing_launch = 0;  // counted down to 0
+  uint64_t failing_allocation = 0, failing_launch = 0, refused_graph = 0;  // counted down to 0
   uint64_t counts[(int)Count::Number] = {};
   std::deque<std::string> launches;
 };

@@ -98,6 +98,10 @@ void dry_cuda_fail_launch(uint64_t n) {
   std::lock_guard<std::recursive_mutex> lock(state().mutex);
   state().failing_launch = n;
 }
+void dry_cuda_refuse_graph(uint64_t n) {
+  std::lock_guard<std::recursive_mutex> lock(state().mutex);
+  state().refused_graph = n;
+}
 void dry_cuda_lose(int error) {
   std::lock_guard<std::recursive_mutex> lock(state().mutex);
   state().lost = (cudaError_t)error;

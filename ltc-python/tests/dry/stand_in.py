@@ -18,12 +18,13 @@ torch.backends.cudnn.enabled = False
 _runtime = ctypes.CDLL(str(LIBRARY))
 _runtime.dry_cuda_count.argtypes, _runtime.dry_cuda_count.restype = [ctypes.c_char_p], ctypes.c_uint64
 _runtime.dry_cuda_launches.restype = ctypes.c_char_p
-for _name in ("dry_cuda_fail_allocation", "dry_cuda_fail_launch"):
+for _name in ("dry_cuda_fail_allocation", "dry_cuda_fail_launch", "dry_cuda_refuse_graph"):
     getattr(_runtime, _name).argtypes = [ctypes.c_uint64]
-reset, fail_allocation, fail_launch = (
+reset, fail_allocation, fail_launch, refuse_graph = (
     _runtime.dry_cuda_reset,
     _runtime.dry_cuda_fail_allocation,
     _runtime.dry_cuda_fail_launch,
+    _runtime.dry_cuda_refuse_graph,
 )
 driver = ctypes.CDLL("libcuda.so.1")
 

@@ -156,13 +156,14 @@ def test_numbers_of_libtorchs_kernels_are_those_of_the_call():
 
 
 def test_what_waits_for_the_device_has_no_graph():
-    x = torch.arange(12.0)
-    there, kept = x.to(GPU), []
+    x, declined = torch.arange(12.0), lambda: torch_ltc.metrics.executions()["graphs_declined"]
+    there, kept, before = x.to(GPU), [], declined()
     for _ in range(10):
         kept.append(torch.histc(there * 2, 4) + 1)  # Without bounds, it reads the least and the most.
         torch_ltc.mark_step()
     assert graphs() == 0
     assert all(torch.equal(y.cpu(), torch.histc(x * 2, 4) + 1) for y in kept)
+    assert declined() == before + 1
 
 
 def test_draws_have_no_graph():
@@ -190,6 +191,38 @@ def test_without_memory_a_program_runs_as_ever():
         stand_in.fail_allocation(0)
         want = (x * (2 + at)).add_(1).cumsum(0)[-1:]
         assert all(torch.allclose(y.cpu(), want) for y in kept)
+
+
+def test_a_graph_that_is_refused_is_run_without():
+    w, want = torch.ones(6).to(GPU), torch.ones(6)
+    for step in range(16):
+        if step == 10:
+            assert graphs() >= 1
+            stand_in.refuse_graph(1)
+        w, want = (w * 1.5).add_(1).clamp_(max=50), (want * 1.5).add_(1).clamp_(max=50)
+        torch_ltc.mark_step()
+        torch.ltc.synchronize(1)
+    stand_in.refuse_graph(0)
+    assert torch.equal(w.cpu(), want)
+
+
+def test_a_failure_before_a_program_costs_it_no_graph():
+    """What depends on a failed value fails with it; the program has its graph for the next."""
+    x, kept = torch.ones(8).to(GPU), []
+    for step in range(24):
+        given = x
+        if step % 8 == 7:
+            given = (x.expand(1 << 29, 8) + 1)[0]  # More than there is.
+            torch_ltc.mark_step()
+        made = (given * 2).add_(1).cumsum(0)
+        torch_ltc.mark_step()
+        if given is not x:
+            with pytest.raises(torch.OutOfMemoryError):
+                made.cpu()
+        else:
+            kept.append(made)
+    assert graphs() >= 12
+    assert all(torch.equal(y.cpu(), torch.full((8,), 3.0).cumsum(0)) for y in kept)
 
 
 def test_the_switch():

@@ -114,13 +114,22 @@ impl Graphs {
     ) -> bool {
         let Some(mut state) = self.state.try_lock() else { return false };
         let state = &mut *state;
+        // Whatever has failed before says nothing of the runs to come.
+        let are_there = |(index, input)| input_tensor(program, index, input).is_some();
+        if inputs.params.len() != state.moves.len() || !inputs.params.iter().enumerate().all(are_there) {
+            return false;
+        }
         if let Phase::Watching { .. } = state.phase {
             self.watch(state, program, target, inputs, stats);
         }
         let Phase::Graph(graph) = &mut state.phase else { return false };
         let is_same = |range: &Range<usize>| program_numbers(program, inputs, range) == &graph.numbers[range.clone()];
         if self.fixed.iter().all(is_same) && graph.fits(program, inputs, &mut state.moves) {
-            let ran = graph.run(program, meter, inputs, sink);
+            let ran = graph.run(program, meter, inputs, sink).unwrap_or_else(|why| {
+                tracing::warn!("a graph on {} was refused, its program runs without: {}", program.place, why.message);
+                (state.phase, stats.graphs_declined) = (Phase::Declined, 1);
+                false
+            });
             if ran {
                 (stats.runs, stats.graph_runs, stats.steps) = (1, 1, program.instrs.len() as u64);
             }
@@ -128,6 +137,7 @@ impl Graphs {
         }
         let again = state.graphs < MOST_GRAPHS;
         state.phase = if again { Phase::watching(state.moves.len()) } else { Phase::Declined };
+        stats.graphs_declined += u64::from(!again);
         stats.graph_misses += 1;
         false
     }
@@ -153,7 +163,7 @@ impl Graphs {
         *last = seen;
         if *alike < ALIKE {
             if *watched >= MOST_WATCHED {
-                *phase = Phase::Declined;
+                (*phase, stats.graphs_declined) = (Phase::Declined, 1);
             }
             return;
         }
@@ -171,6 +181,7 @@ impl Graphs {
             }
             Err(why) => {
                 tracing::debug!("a program on {} has no graph: {why}", program.place);
+                stats.graphs_declined = 1;
                 Phase::Declined
             }
         };
@@ -178,9 +189,6 @@ impl Graphs {
 
     /// `None` where an input has failed, or is none that the program takes.
     fn seen(&self, program: &Program, inputs: &Inputs) -> Option<Seen> {
-        if inputs.params.len() != program.lowered.params().len() {
-            return None;
-        }
         let lies = |(index, input): (usize, &Input)| {
             let tensor = input_tensor(program, index, input)?;
             Some(Lies { address: tensor.data_ptr() as usize, is_given: input.donated && is_sole_holder(tensor) })

@@ -74,6 +74,8 @@ counts! {
     cold,
     /// Programs taken down as graphs of a GPU's.
     graphs,
+    /// Programs that were watched and get no graph: something in them forbids it, or they are never alike.
+    graphs_declined,
     /// Executions by a graph.
     graph_runs,
     /// Executions whose inputs or numbers were not those of the program's graph.

@@ -209,11 +209,7 @@ impl TakenDown {
 
     /// Whether inputs are where the graph has them; notes those that are not.
     pub(super) fn fits(&self, program: &Program, inputs: &Inputs, moves: &mut [bool]) -> bool {
-        let counts = (inputs.params.len(), inputs.numbers.len() + program.constants.len());
-        if counts != (self.inputs.len(), self.numbers.len()) {
-            return false;
-        }
-        let mut fit = true;
+        let mut fit = inputs.numbers.len() + program.constants.len() == self.numbers.len();
         for (index, (input, place)) in inputs.params.iter().zip(&self.inputs).enumerate() {
             let Some(tensor) = input_tensor(program, index, input) else { return false };
             if let InputAt::At { address, is_given } = place {
@@ -226,21 +222,24 @@ impl TakenDown {
         fit
     }
 
-    /// Puts the graph on the stream of its place, with these inputs, which fit. Does nothing, and says so, if there is
-    /// no memory for the outputs.
+    /// Puts the graph on the stream of its place, with these inputs, which fit; or says that it did not, as there is no
+    /// memory for the outputs.
+    ///
+    /// # Errors
+    /// If the graph was refused. Nothing has run then.
     pub(super) fn run(
         &mut self,
         program: &Program,
         meter: &Arc<Meter>,
         inputs: &Inputs,
         sink: &mut dyn OutputSink,
-    ) -> bool {
+    ) -> Result<bool, TorchError> {
         let own = |source: &Source| match source {
             Source::Own { layout, .. } => Some(empty_at(program.place, layout)),
             Source::Input { .. } => None,
         };
         let Ok(results) = self.outputs.iter().filter_map(own).collect::<Result<Vec<Tensor>, _>>() else {
-            return false;
+            return Ok(false);
         };
         // No step can fail any more: those that look at numbers and layouts did when it was taken down.
         sink.safe();
@@ -249,9 +248,12 @@ impl TakenDown {
             _ => true,
         };
         if !inputs.params.iter().zip(&self.inputs).all(is_given) {
-            return false;
+            return Ok(false);
         }
-        match self.launch(program, inputs, &results) {
+        self.copy_in(program, inputs)?;
+        self.renumber(&inputs.numbers)?;
+        launch_graph(&self.graph, program.place)?;
+        match self.copy_out(program, &results) {
             Ok(()) => self.tell(meter, inputs, results, sink),
             Err(error) => {
                 let error = Arc::new(ExecError::new("a graph", error.class, error.message));
@@ -259,21 +261,23 @@ impl TakenDown {
                 (0..self.outputs.len()).for_each(|i| sink.output(i, Err(error.clone())));
             }
         }
-        true
+        Ok(true)
     }
 
-    /// Copies of inputs, the graph, copies of outputs.
-    fn launch(&mut self, program: &Program, inputs: &Inputs, results: &[Tensor]) -> Result<(), TorchError> {
+    /// Copies inputs to where the graph has them.
+    fn copy_in(&self, program: &Program, inputs: &Inputs) -> Result<(), TorchError> {
         let (mut to, mut from): (Vec<&Tensor>, Vec<&Tensor>) = (Vec::new(), Vec::new());
-        for (index, (input, place)) in inputs.params.iter().zip(&self.inputs).enumerate() {
-            if let (InputAt::Copied(own), Some(tensor)) = (place, input_tensor(program, index, input)) {
+        for (index, (input, at)) in inputs.params.iter().zip(&self.inputs).enumerate() {
+            if let (InputAt::Copied(own), Some(tensor)) = (at, input_tensor(program, index, input)) {
                 to.push(own);
                 from.push(tensor);
             }
         }
-        copy_all(program.place, &to, &from)?;
-        self.renumber(&inputs.numbers)?;
-        launch_graph(&self.graph, program.place)?;
+        copy_all(program.place, &to, &from)
+    }
+
+    /// Copies what the graph has made to memory that it does not write again.
+    fn copy_out(&self, program: &Program, results: &[Tensor]) -> Result<(), TorchError> {
         let own = |source: &Source| match source {
             Source::Own { tensor, .. } => Some(tensor.shallow_clone()),
             Source::Input { .. } => None,
