@@ -132,6 +132,18 @@ print(len(kernels()), torch.allclose(train(GPU), train("cpu"), rtol=1e-4, atol=1
     assert mended == first
 
 
+def test_a_first_program_without_elements_leaves_the_compiler_where_it_is():
+    """Where the compiler is asked for is said by the settings, whichever program comes first."""
+    text = """
+empty = torch.zeros(2, 0).to(GPU)
+print((empty * 2 + 1).tolist() == [[], []])
+x = torch.arange(3.0)
+print(torch.allclose((x.to(GPU) * 2 + 1).exp().cpu(), (x * 2 + 1).exp()), len(kernels()) > 0)
+"""
+    printed, _ = child(text)
+    assert printed == ["True"] * 3
+
+
 def test_a_launch_that_fails_names_its_operator():
     text = """
 x = torch.ones(64).to(GPU)

@@ -82,14 +82,15 @@ impl Toolchain {
 }
 
 /// The libraries, or why kernels have no code here. The first device to ask says where to look for them.
+static TOOLCHAIN: OnceLock<Result<Toolchain, String>> = OnceLock::new();
+
 fn toolchain(config: &GpuConfig) -> Result<&'static Toolchain, &'static str> {
-    static TOOLCHAIN: OnceLock<Result<Toolchain, String>> = OnceLock::new();
     TOOLCHAIN.get_or_init(|| Toolchain::open(config).map_err(|e| e.to_string())).as_ref().map_err(String::as_str)
 }
 
 /// The driver, once there was a kernel to compile.
 pub(super) fn driver() -> Option<&'static Driver> {
-    toolchain(&GpuConfig::default()).ok().map(|toolchain| &toolchain.driver)
+    TOOLCHAIN.get()?.as_ref().ok().map(|toolchain| &toolchain.driver)
 }
 
 /// What graphs take of the driver, where there is one, and a compiler.
@@ -196,8 +197,9 @@ impl GpuProgram {
     /// Loads code, if there is any, and gives each kernel its functions.
     fn link(&self, program: &Program, code: &[&Vec<u8>]) -> Result<(), String> {
         let text = |e: LibraryError| e.to_string();
-        let driver = driver().ok_or("there is no driver")?;
-        let modules = code.iter().map(|code| driver.load(code)).collect::<Result<Vec<_>, _>>().map_err(text)?;
+        let driver = || driver().ok_or_else(|| "there is no driver".to_owned());
+        let load = |code: &&Vec<u8>| driver()?.load(code).map_err(text);
+        let modules = code.iter().map(load).collect::<Result<Vec<_>, String>>()?;
         let mut functions = FUNCTIONS.lock();
         let functions = functions.get_or_insert_default();
         for kernel in kernels(program) {
@@ -206,6 +208,7 @@ impl GpuProgram {
                 if let Some(&known) = functions.get(&key) {
                     return Ok(known);
                 }
+                let driver = driver()?;
                 let found = modules.iter().find_map(|&module| driver.function(module, &source.name).ok());
                 let function = found.ok_or_else(|| format!("{} was compiled and is gone", source.name))?;
                 functions.insert(key, function);

@@ -98,6 +98,10 @@ fn launch(
     results: &[Held],
     (numbers, notes): (&[u64], Option<(&Notes, Range<usize>)>),
 ) -> Result<(), TorchError> {
+    // Without elements there is nothing to launch, and may be no driver yet.
+    if gpu.launches.each.is_empty() {
+        return Ok(());
+    }
     let missing = || TorchError::runtime("a kernel was to be launched before it had code");
     let (driver, functions) = gpu::driver().zip(gpu.functions.get()).ok_or_else(missing)?;
     let outputs: SmallVec<[u64; 4]> = outputs(fused, results).map(|p| p as u64).collect();
