@@ -278,12 +278,11 @@ impl TakenDown {
 
     /// Copies what the graph has made to memory that it does not write again.
     fn copy_out(&self, program: &Program, results: &[Tensor]) -> Result<(), TorchError> {
-        let own = |source: &Source| match source {
-            Source::Own { tensor, .. } => Some(tensor.shallow_clone()),
+        let own = self.outputs.iter().filter_map(|source| match source {
+            Source::Own { tensor, .. } => Some(tensor),
             Source::Input { .. } => None,
-        };
-        let own: Vec<Tensor> = self.outputs.iter().filter_map(own).collect();
-        copy_all(program.place, &results.iter().collect::<Vec<_>>(), &own.iter().collect::<Vec<_>>())
+        });
+        copy_all(program.place, &results.iter().collect::<Vec<_>>(), &own.collect::<Vec<_>>())
     }
 
     /// Gives launches of ours the numbers of this run, which are behind them the program's own.
