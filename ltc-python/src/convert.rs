@@ -13,7 +13,7 @@ use pyo3::{
     ffi, intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyCapsule, PyFloat, PyList, PyTuple, PyType},
+    types::{PyCapsule, PyFloat, PyInt, PyList, PyTuple, PyType},
 };
 use smallvec::SmallVec;
 
@@ -156,12 +156,14 @@ pub(crate) fn parts_of_function<'py>(function: &Bound<'py, PyAny>) -> [Option<Bo
     parts.map(|p| unsafe { Bound::from_borrowed_ptr_or_opt(py, p) })
 }
 
-/// How many floats a setting is: one, or a tuple of some, which counts as one more; 0 where it is anything else.
-pub(crate) fn floats(setting: Option<&Bound<'_, PyAny>>) -> usize {
+/// How many floats a setting is: one, or a tuple of some, which counts as one more; another count for a whole number,
+/// and 0 where it is anything else.
+pub(crate) fn numbers(setting: Option<&Bound<'_, PyAny>>) -> usize {
     let is_float = |x: &Bound<'_, PyAny>| x.is_exact_instance_of::<PyFloat>();
     let Some(x) = setting else { return 0 };
     match x.downcast_exact::<PyTuple>() {
         Ok(t) if !t.is_empty() && t.iter().all(|y| is_float(&y)) => t.len() + 1,
+        _ if x.is_exact_instance_of::<PyInt>() => usize::MAX,
         _ => usize::from(is_float(x)),
     }
 }

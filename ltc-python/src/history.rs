@@ -30,6 +30,12 @@ pub(crate) fn without_history<'py>(
     list(tensors.py(), &fresh)
 }
 
+/// Whether a tensor has a history that says why nobody can go back through it.
+#[pyfunction]
+pub(crate) fn is_spent(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(any_tensor(tensor.py(), tensor)?.is_some_and(|t| ltc_torch::is_spent(&t)))
+}
+
 /// Gives these tensors, which have no history, one: their gradients go to the others' as they are.
 #[pyfunction]
 pub(crate) fn pass_to(tensors: &Bound<'_, PyAny>, others: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -174,6 +174,13 @@ impl Store {
         self.last_id
     }
 
+    /// A capture is tried first from here on: of two that differ by what the host decides, what is mostly right.
+    fn is_first(&mut self, class: u64, ready: &Arc<Ready>) {
+        let class = self.classes.iter_mut().find(|c| c.id == class);
+        let found = class.and_then(|c| Some((c.ready.iter().position(|r| Arc::ptr_eq(r, ready))?, c)));
+        found.into_iter().for_each(|(at, c)| c.ready[..=at].rotate_right(1));
+    }
+
     fn find(&mut self, key: &str, ambient: Ambient, inputs: &Tensors) -> PyResult<Option<&mut Class>> {
         self.clock += 1;
         let mut at = None;
@@ -260,14 +267,17 @@ impl Replays {
     fn replay<'py>(&self, inputs: &Bound<'py, PyTuple>, key: &str) -> PyResult<Option<Replayed<'py>>> {
         let py = inputs.py();
         let Some(mut given) = tensors(inputs)? else { return Ok(None) };
-        for (class, ready) in self.that_may_fit(key, &given)? {
+        for (at, (class, ready)) in self.that_may_fit(key, &given)?.into_iter().enumerate() {
             // Comparing may run Python, which may want the store.
             if !ready.finds(inputs) || !ready.watch.get().holds(py) {
                 continue;
             }
             match self.run(py, class, &ready, &mut given)? {
                 Ran::Done(results, told) => {
-                    self.store.lock().replays += 1;
+                    let mut store = self.store.lock();
+                    store.replays += 1;
+                    (at > 0).then(|| store.is_first(class, &ready));
+                    drop(store);
                     return Ok(Some((ready.record.clone_ref(py), list(py, &results)?, told)));
                 }
                 Ran::OtherWay => (),

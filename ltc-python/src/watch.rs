@@ -15,13 +15,15 @@ use pyo3::{
     exceptions::PyTypeError,
     intern,
     prelude::*,
-    sync::PyOnceLock,
-    types::{PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType},
+    types::{PyDict, PyList, PyType},
 };
 
-use crate::convert::{
-    self, floats, lookup,
-    unwritten::{Unwritten, class_version},
+use crate::{
+    convert::{
+        self, lookup, numbers,
+        unwritten::{Unwritten, class_version},
+    },
+    same::{each_pair, each_part, is_ordered, same, same_found},
 };
 
 /// What was found in a place: an object, or nothing.
@@ -59,12 +61,21 @@ struct Entry {
     name: Py<PyAny>,
     index: usize,
     expected: Found,
-    /// A float, or a tuple of some, that the replay reads: they may be any.
-    any_float: bool,
+    may_be: MayBe,
 }
 
-/// A key and its value.
-type Pair = (Py<PyAny>, Py<PyAny>);
+/// What may be in a place besides what was there.
+#[derive(Clone, Copy, PartialEq)]
+enum MayBe {
+    Nothing,
+    /// Another float, a tuple of as many, or another whole number, which the replay reads.
+    Numbers,
+    /// Anything: what it is is an input of the step.
+    Anything,
+}
+
+/// A key and its value; nothing where that may be anything.
+type Pair = (Py<PyAny>, Found);
 
 /// Everything read of one dict or class.
 struct Group<T, V> {
@@ -130,91 +141,6 @@ struct Places {
     tensors: Vec<Watched>,
     /// Whether it matters which tensors have gradients.
     grads: bool,
-}
-
-/// Whether two objects are the same, or numbers or strings of one type and value.
-fn same(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
-    if a.is(b) {
-        return true;
-    }
-    if !a.get_type().is(b.get_type()) {
-        return false;
-    }
-    if let (Ok(a), Ok(b)) = (a.downcast_exact::<PyFloat>(), b.downcast_exact::<PyFloat>()) {
-        return a.value().to_bits() == b.value().to_bits();
-    }
-    if let (Ok(a), Ok(b)) = (a.downcast_exact::<PyTuple>(), b.downcast_exact::<PyTuple>()) {
-        return a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(&a, &b));
-    }
-    if let (Ok(a), Ok(b)) = (a.downcast_exact::<PyComplex>(), b.downcast_exact::<PyComplex>()) {
-        return a.real().to_bits() == b.real().to_bits() && a.imag().to_bits() == b.imag().to_bits();
-    }
-    let by_value = a.is_exact_instance_of::<PyInt>()
-        || a.is_exact_instance_of::<PyString>()
-        || a.is_exact_instance_of::<PyBytes>();
-    by_value && a.eq(b).unwrap_or(false)
-}
-
-fn same_found(py: Python<'_>, a: &Found, b: Option<&Bound<'_, PyAny>>) -> bool {
-    match (a, b) {
-        (None, None) => true,
-        (Some(a), Some(b)) => same(a.bind(py), b),
-        _ => false,
-    }
-}
-
-/// Hands on a container's class and members, and what a `defaultdict` makes its values with.
-fn each_part(
-    container: Option<&Bound<'_, PyAny>>,
-    each: &mut dyn FnMut(Option<&Bound<'_, PyAny>>) -> bool,
-) -> PyResult<()> {
-    let Some(container) = container else {
-        each(None);
-        return Ok(());
-    };
-    each(Some(container.get_type().as_any()));
-    let Ok(dict) = container.downcast::<PyDict>() else {
-        for member in container.try_iter()? {
-            each(Some(&member?));
-        }
-        return Ok(());
-    };
-    each(container.getattr(intern!(container.py(), "default_factory")).ok().as_ref());
-    each_pair(dict, &mut |key, value| {
-        each(Some(key));
-        each(Some(value))
-    })
-}
-
-/// Hands on keys and values in the order in which a program meets them, until somebody has seen enough.
-fn each_pair<'py>(
-    dict: &Bound<'py, PyDict>,
-    each: &mut dyn FnMut(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> bool,
-) -> PyResult<()> {
-    if !is_ordered(dict)? {
-        let _ = dict.iter().all(|(key, value)| each(&key, &value));
-        return Ok(());
-    }
-    for key in ordered_class(dict.py())?.call_method1(intern!(dict.py(), "__iter__"), (dict,))?.try_iter()? {
-        let key = key?;
-        if let Some(value) = dict.get_item(&key)?
-            && !each(&key, &value)
-        {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a dict has an order that changes while it is not written.
-fn is_ordered(dict: &Bound<'_, PyDict>) -> PyResult<bool> {
-    Ok(!dict.is_exact_instance_of::<PyDict>() && dict.is_instance(ordered_class(dict.py())?)?)
-}
-
-fn ordered_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let find = || PyResult::Ok(py.import("collections")?.getattr("OrderedDict")?.unbind());
-    Ok(CLASS.get_or_try_init(py, find)?.bind(py))
 }
 
 impl Other {
@@ -289,8 +215,17 @@ impl Other {
 impl Entry {
     fn is(&self, py: Python<'_>, now: Option<&Bound<'_, PyAny>>) -> bool {
         let expected = self.expected.as_ref().map(|x| x.bind(py));
-        same_found(py, &self.expected, now)
-            || (self.any_float && floats(expected) > 0 && floats(expected) == floats(now))
+        let may_be = match self.may_be {
+            MayBe::Nothing => false,
+            MayBe::Numbers => numbers(expected) > 0 && numbers(expected) == numbers(now),
+            MayBe::Anything => true,
+        };
+        may_be || same_found(py, &self.expected, now)
+    }
+
+    /// Whether it is for the value of this key, which may be another.
+    fn frees(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> bool {
+        self.may_be != MayBe::Nothing && same(self.name.bind(py), key)
     }
 }
 
@@ -305,14 +240,13 @@ impl DictGroup {
         if let Some((index, whole)) = &self.whole {
             let mut good = dict.len() == whole.len();
             let is_free = |key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>| {
-                let own = |e: &&Entry| e.any_float && e.name.bind(py).is(key);
-                self.entries.iter().find(own).is_some_and(|e| e.is(py, Some(value)))
+                self.entries.iter().find(|e| e.frees(py, key)).is_some_and(|e| e.is(py, Some(value)))
             };
             let mut at = 0;
             each_pair(dict, &mut |key, value| {
                 good = good
                     && whole.get(at).is_some_and(|(k, v)| {
-                        same(k.bind(py), key) && (same(v.bind(py), value) || is_free(key, value))
+                        same(k.bind(py), key) && (same_found(py, v, Some(value)) || is_free(key, value))
                     });
                 at += 1;
                 good
@@ -326,7 +260,7 @@ impl DictGroup {
             let mut good = dict.len() < self.room || unwritten();
             for (key, value) in kept {
                 let now = dict.get_item(key.bind(py))?;
-                good = good && now.is_some_and(|now| same(value.bind(py), &now));
+                good = good && same_found(py, value, now.as_ref());
             }
             if !good {
                 changed(*index);
@@ -360,13 +294,15 @@ impl DictGroup {
         let dict = self.holder.bind(py);
         let now = self.since_now(dict);
         for entry in &mut self.entries {
-            let now = dict.get_item(entry.name.bind(py))?.map(Bound::unbind);
-            gone.push(replace(&mut entry.expected, now));
+            let now = if entry.may_be == MayBe::Anything { None } else { dict.get_item(entry.name.bind(py))? };
+            gone.push(replace(&mut entry.expected, now.map(Bound::unbind)));
         }
+        let entries = &self.entries;
+        let is_any = |k: &Bound<'_, PyAny>| entries.iter().any(|e| e.may_be == MayBe::Anything && e.frees(py, k));
         for (_, whole) in self.whole.iter_mut().chain(&mut self.kept) {
-            gone.extend(whole.drain(..).flat_map(|(k, v)| [Some(k), Some(v)]));
+            gone.extend(whole.drain(..).flat_map(|(k, v)| [Some(k), v]));
             each_pair(dict, &mut |k, v| {
-                whole.push((k.clone().unbind(), v.clone().unbind()));
+                whole.push((k.clone().unbind(), (!is_any(k)).then(|| v.clone().unbind())));
                 true
             })?;
         }
@@ -471,9 +407,10 @@ impl Watch {
         for (index, place) in places.iter().enumerate() {
             let (kind, holder, name) = (place.get_item(0)?, place.get_item(1)?, place.get_item(2)?);
             let kind = kind.extract::<String>()?;
-            let entry = |name: Bound<'_, PyAny>| Entry { name: name.unbind(), index, expected: None, any_float: false };
+            let may_be = if kind == "left" { MayBe::Anything } else { MayBe::Nothing };
+            let entry = |name: Bound<'_, PyAny>| Entry { name: name.unbind(), index, expected: None, may_be };
             let kind = match kind.as_str() {
-                "entry" => {
+                "entry" | "left" => {
                     let at =
                         group(&mut watch.dicts, &mut dicts, &holder, holder.downcast::<PyDict>()?.clone().unbind());
                     watch.dicts[at].entries.push(entry(name));
@@ -554,7 +491,7 @@ impl Watch {
     fn free(&self, index: usize) {
         let mut places = self.0.lock();
         let entries = places.dicts.iter_mut().flat_map(|g| g.entries.iter_mut());
-        entries.filter(|e| e.index == index).for_each(|e| e.any_float = true);
+        entries.filter(|e| e.index == index).for_each(|e| e.may_be = MayBe::Numbers);
     }
 
     /// Indices of the places that are not as they were.
@@ -571,6 +508,14 @@ impl Watch {
         let places = self.0.lock();
         let entry = places.dicts.iter().flat_map(|g| &g.entries).find(|e| e.index == index)?;
         entry.expected.as_ref().map(|x| x.clone_ref(py))
+    }
+
+    /// What is expected in a dict that is watched as a whole.
+    fn expected_pairs(&self, py: Python<'_>, index: usize) -> Vec<(Py<PyAny>, Found)> {
+        let places = self.0.lock();
+        let found = places.dicts.iter().filter_map(|g| g.whole.as_ref()).find(|(at, _)| *at == index);
+        let both = |(k, v): &Pair| (k.clone_ref(py), v.as_ref().map(|v| v.clone_ref(py)));
+        found.map_or_else(Vec::new, |(_, pairs)| pairs.iter().map(both).collect())
     }
 
     /// What became of the tensors: each one that changed, whether it is another tensor now in more than gradient and

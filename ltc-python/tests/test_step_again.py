@@ -225,7 +225,7 @@ def test_a_call_that_is_taken_back_has_not_stepped_the_schedule():
         ROWS[:] = rows
 
 
-def test_a_rate_that_the_step_sets_by_itself_is_recorded():
+def test_a_rate_that_the_step_sets_by_itself_is_set_by_replays():
     def make(device):
         model = network(device)
         optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -240,8 +240,7 @@ def test_a_rate_that_the_step_sets_by_itself_is_recorded():
 
         return learn, lambda: optimiser.param_groups[0]["lr"], None
 
-    step = both(make, least=0)
-    assert "changes the learning rate" in step.refusal
+    both(make)
 
 
 # ---- checkpoints ----

@@ -99,6 +99,10 @@ int ltc_tensor_pass_to(const void* t, const void* to, LtcError* err) {
     torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
   });
 }
+bool ltc_tensor_is_spent(const void* t) {
+  auto* meta = torch::autograd::impl::get_autograd_meta(tensor(t));
+  return meta && dynamic_cast<const Spent*>(meta->grad_fn_.get());
+}
 int ltc_tensor_set_spent(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
   return guarded(err, [&] {
     auto node = new_node<Spent>(std::string(name, n), std::string(why, m));

@@ -141,6 +141,12 @@ pub fn pass_to(t: &impl AsTensor, to: &impl AsTensor) -> Result<(), TorchError> 
     unsafe { err.check(ffi::ltc_tensor_pass_to(raw(t), raw(to), err.as_ptr())) }
 }
 
+/// Whether a tensor has a history that [`set_spent`] gave it.
+pub fn is_spent(t: &impl AsTensor) -> bool {
+    // SAFETY: `t` is a live tensor.
+    unsafe { ffi::ltc_tensor_is_spent(raw(t)) }
+}
+
 /// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
 ///
 /// # Errors

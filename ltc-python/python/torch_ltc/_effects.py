@@ -50,25 +50,27 @@ def _contents(cell: types.CellType) -> Any:
         return None
 
 
-class _Instruction(NamedTuple):
+class Instruction(NamedTuple):
     """One of bytecode's, in words that all versions of Python share."""
 
     opname: str
     argval: Any
     argrepr: str
     line: int | None
+    #: Whether other instructions than the one before lead here.
+    is_target: bool = False
 
 
-def _instructions(code: types.CodeType) -> Iterator[_Instruction]:
+def instructions(code: types.CodeType) -> Iterator[Instruction]:
     """Those of a code object that do something. What loads or stores two variables (3.13) is two."""
     for step in dis.get_instructions(code):
         line = step.positions and step.positions.lineno
         if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):
             second = max(step.opname.rfind("LOAD_FAST"), step.opname.rfind("STORE_FAST"))
             for opname, name in zip((step.opname[: second - 1], step.opname[second:]), step.argval):
-                yield _Instruction(opname, name, name, line)
+                yield Instruction(opname, name, name, line, step.is_jump_target)
         elif step.opname not in _NOTHING:
-            yield _Instruction(step.opname, step.argval, step.argrepr, line)
+            yield Instruction(step.opname, step.argval, step.argrepr, line, step.is_jump_target)
 
 
 class _Place(NamedTuple):
@@ -80,7 +82,7 @@ class _Place(NamedTuple):
     cells: dict[str, Any]
     owner: type | None
 
-    def is_own(self, step: _Instruction | None) -> bool:
+    def is_own(self, step: Instruction | None) -> bool:
         """Whether an instruction loads the method's own object, or gives its name to another."""
         if self.owner is None or step is None or self.whole.co_varnames[:1] != (step.argval,):
             return False
@@ -88,7 +90,7 @@ class _Place(NamedTuple):
         fast = step.opname.startswith(("LOAD_FAST", "STORE_FAST"))
         return step.opname == "LOAD_DEREF" or (fast and self.code is self.whole)
 
-    def is_known(self, called: list[_Instruction]) -> bool:
+    def is_known(self, called: list[Instruction]) -> bool:
         """Whether the instructions load a function of a module whose functions change nothing."""
         return [step.opname for step in called] == ["LOAD_GLOBAL", "LOAD_ATTR"] and (
             self.of_name(called[0].argval) in _MODULES
@@ -98,7 +100,7 @@ class _Place(NamedTuple):
         """What a name stands for that is no variable of the function's."""
         return self.cells.get(name, self.names.get(name, getattr(builtins, name, None)))
 
-    def line(self, step: _Instruction) -> str:
+    def line(self, step: Instruction) -> str:
         """Where an instruction comes from, as messages name it."""
         return f" ({self.code.co_filename}:{step.line or self.code.co_firstlineno})"
 
@@ -131,7 +133,7 @@ class _Search:
                 return f"it is given a {type(value).__qualname__} to go on in"
         for code in _parts(function.__code__):
             place = _Place(code, function.__code__, function.__globals__, cells, owner)
-            steps = list(_instructions(code))
+            steps = list(instructions(code))
             for i, step in enumerate(steps):
                 called = steps[i + 1 : i + 3] if _CALLED_AFTER else steps[max(0, i - 2) : i]
                 if step.opname == "PUSH_NULL" and place.is_known(called):
@@ -140,7 +142,7 @@ class _Search:
                     return why if why.endswith(")") else why + place.line(step)
         return ""
 
-    def _change(self, place: _Place, earlier: list[_Instruction], step: _Instruction) -> str:
+    def _change(self, place: _Place, earlier: list[Instruction], step: Instruction) -> str:
         """Why an instruction may change something else; empty where it does not. `earlier`: the two before."""
         name, before = step.opname, earlier[-1] if earlier else None
         if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):

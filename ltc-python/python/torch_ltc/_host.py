@@ -21,7 +21,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
-from torch_ltc._host_program import HostProgram, Line, needed_lines
+from torch_ltc._host_program import Changes, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -33,34 +33,12 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
+from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES
 from torch_ltc._lent import Lent, floats
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._runtime import on_device
-from torch_ltc._traced import NUMBERS, Traced, plain
-
-#: Methods that tell about a tensor without reading it.
-_METADATA = frozenset(
-    "size stride dim ndimension numel nelement element_size storage_offset is_contiguous is_floating_point is_complex"
-    " is_conj is_neg is_signed is_pinned is_shared is_set_to is_inference is_same_size is_tensor _is_view data_ptr"
-    " get_device untyped_storage __len__ __hash__".split()
-)
-
-#: What shows a tensor in another way, or as another type, or on another device.
-_SHOWN = frozenset(
-    "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand"
-    " detach clone float double half bfloat16 long int bool __getitem__".split()
-)
-
-#: What takes CPU tensors to the device, and what uses them there.
-_MOVES, _USES = frozenset(("to", "ltc", "as_tensor")), frozenset(("to", "copy_", "__setitem__", "__getitem__"))
-#: What asks for no more than a tensor's shape or type.
-_LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_same_size"))
-
-#: What tells about a tensor's memory and history.
-_OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
-#: What tells where a tensor is.
-_PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
+from torch_ltc._traced import NUMBERS, Counted, Traced, plain
 
 
 def _is_tensor(x: Any) -> bool:
@@ -97,6 +75,8 @@ class HostRecorder(TorchFunctionMode):
         #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
         self._lent = Lent(lent)
         self._schedules: list[Any] = []
+        #: Numbers that the step puts in place of those that were lent, by dict and key.
+        self._put: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
         #: Why what the host does cannot be written down; empty where it can.
@@ -167,8 +147,17 @@ class HostRecorder(TorchFunctionMode):
 
     def _take_back(self) -> None:
         """The numbers are plain ones again."""
-        why = self._lent.take_back()
+        why = self._lent.take_back(self._puts)
         self.obstacle = self.obstacle or why
+
+    def _puts(self, holder: dict[Any, Any], name: Any, number: Any) -> bool:
+        """The step put this in place of a number that was lent to it, and replays do; whether they can."""
+        if type(plain(number)) not in (int, float):
+            return False
+        put = self._constant(dict.__setitem__)
+        self._line(f"{put}({self._constant(holder)}, {self._constant(name)}, {self._text(number)})", effect=True)
+        self._put[id(holder), name] = (holder, name)
+        return True
 
     def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
         """A call begins that replays make again; what is to be called when it returns."""
@@ -230,7 +219,7 @@ class HostRecorder(TorchFunctionMode):
             self._stays(number)
         self._take_back()
         for name, number in frame.f_locals.items():
-            if type(number) is Traced:
+            if type(number) in (Traced, Counted):
                 self._stays(number)
                 frame.f_locals[name] = plain(number)
                 if sys.version_info < (3, 13):  # or it would be lost with the next look at them
@@ -268,7 +257,7 @@ class HostRecorder(TorchFunctionMode):
             return self._device_call(func, args, kwargs, leaves, hosts)
         self._draws_as_written(leaves)
         word = getattr(func, "__name__", "")
-        tells = word in _METADATA or word == "__get__"
+        tells = word in METADATA or word == "__get__"
         if any(t.requires_grad or t.is_inference() for t in hosts):
             if not tells:
                 self.obstacle = (
@@ -279,7 +268,7 @@ class HostRecorder(TorchFunctionMode):
             if not tells and word != "__set__":
                 self.obstacle = self.obstacle or f"it uses sparse CPU tensors in {word}{here()}"
             return self._run(func, args, kwargs)
-        device = _goes_to(args, kwargs) if word in _MOVES and _is_host(args[0]) else None
+        device = _goes_to(args, kwargs) if word in MOVES and _is_host(args[0]) else None
         if device is not None or word == "ltc" and hosts:
             return self._run(func, (self._upload(args[0], device or torch.device("ltc")), *args[1:]), kwargs)
         versions = [t._version for t in hosts]
@@ -297,13 +286,13 @@ class HostRecorder(TorchFunctionMode):
         """A call with tensors on the device, among which there may be some of the CPU."""
         word = getattr(func, "__name__", "")
         goes = [t for t in hosts if (t is args[0]) == (word == "to")]
-        if goes and word in _USES and (word == "to" or on_device(args[0])) and all(map(self._may_go, goes)):
+        if goes and word in USES and (word == "to" or on_device(args[0])) and all(map(self._may_go, goes)):
             device = next(x.device for x in leaves if on_device(x))
             copies = {id(t): self._upload(t, device) for t in goes}
             args, kwargs = replaced(args, copies), replaced(kwargs, copies)
             leaves = list(leaves_of((args, kwargs)))
             hosts = [x for x in leaves if _is_host(x)]
-        if word in _OF_MEMORY or word == "__get__" and getattr(func.__self__, "__name__", "") in _OF_MEMORY:
+        if word in OF_MEMORY or word == "__get__" and getattr(func.__self__, "__name__", "") in OF_MEMORY:
             self._memory_is_seen(args[0])
         self._hand_over(leaves, word)
         generators = [x for x in leaves if isinstance(x, torch.Generator)]
@@ -375,9 +364,9 @@ class HostRecorder(TorchFunctionMode):
         versions = [t._version for t in tensors]
         out = self._run(func, args, kwargs)
         is_own = len(tensors) == 1 and versions == [t._version for t in tensors]
-        if word in _METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
+        if word in METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
             return out
-        if is_own and _is_tensor(out) and word in _SHOWN and (on_device(out) or word not in ("as_tensor", "ltc")):
+        if is_own and _is_tensor(out) and word in SHOWN and (on_device(out) or word not in ("as_tensor", "ltc")):
             shown = self._run(func, tuple(map(copy, args)), kwargs)
             if on_device(out):
                 # What is copied twice are two tensors.
@@ -394,7 +383,9 @@ class HostRecorder(TorchFunctionMode):
         for x in leaves:
             if type(x) is Traced:
                 self._handed.append((x.name, plain(x)))
-            elif _is_host(x) and x.layout is torch.strided and word not in _LIKE and word not in _METADATA:
+            elif type(x) is Counted:
+                self._stays(x)
+            elif _is_host(x) and x.layout is torch.strided and word not in LIKE and word not in METADATA:
                 self._note_older(x)
                 if x.dim() == 0 and x.dtype.is_floating_point:
                     self._handed.append((self._line(f"{self._name(x)}.item()"), x.item()))
@@ -431,7 +422,7 @@ class HostRecorder(TorchFunctionMode):
         word = getattr(func, "__name__", "")
         hosts = [x for x in leaves if _is_host(x)]
         for t in hosts:
-            if word not in _METADATA:
+            if word not in METADATA:
                 self._note_older(t)
         for t in changed:
             self._note_changed(t)
@@ -455,9 +446,9 @@ class HostRecorder(TorchFunctionMode):
             self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
         if not hosts or any(isinstance(x, torch.Tensor) for x in results):
             return out
-        if word in _METADATA or word in ("__get__", "__set__"):
+        if word in METADATA or word in ("__get__", "__set__"):
             # How large a tensor is may follow from values.
-            if any(id(t) in self._made for t in hosts) and word not in _PLACES and _is_plain(out):
+            if any(id(t) in self._made for t in hosts) and word not in PLACES and _is_plain(out):
                 self._check(call, out)
             return out
         if func is torch.Tensor.item and type(out) is float:
@@ -474,6 +465,8 @@ class HostRecorder(TorchFunctionMode):
     def setting(self, group: dict[str, Any], name: str) -> Any:
         """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
         line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
+        if type(value) is int:
+            return Counted(value, self, line)
         lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
         # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
         self._handed += zip(lines, floats(value), strict=True)
@@ -482,7 +475,10 @@ class HostRecorder(TorchFunctionMode):
 
     def number(self, value: float, text: str, *operands: Any) -> float:
         """The number that ``text`` computes from its operands."""
-        return self._traced(value, self._line(text.format(*map(self._text, operands)))) if self._open else value
+        if not self._open:
+            return value
+        line = self._line(text.format(*map(self._text, operands)))
+        return Counted(value, self, line) if type(value) is int else self._traced(value, line)
 
     def expect(self, value: Any, text: str, *operands: Any) -> None:
         """A replay is right only if ``text`` gives this value again."""
@@ -512,7 +508,7 @@ class HostRecorder(TorchFunctionMode):
                 self._stays(number)
         self._ahead = self._ahead or ahead
 
-    def _stays(self, number: Traced) -> None:
+    def _stays(self, number: Traced | Counted) -> None:
         if number.name not in self._expected:
             self._expected.add(number.name)
             self._check(number.name, plain(number))
@@ -538,8 +534,8 @@ class HostRecorder(TorchFunctionMode):
         return self._made[id(t)][0] if id(t) in self._made else self._constant(t)
 
     def _text(self, x: Any) -> str:
-        if type(x) is Traced:
-            return x.name
+        if type(x) in (Traced, Counted):
+            return str(x.name)
         if isinstance(x, torch.Tensor):
             return self._name(x)
         if type(x) is list:
@@ -580,6 +576,5 @@ class HostRecorder(TorchFunctionMode):
         some = self._handed, self._uploaded, self._told
         numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
         body = [*kept, f"return [{numbers}], [{tensors}], [{told}]"]
-        return HostProgram(
-            body, self._constants, list(self._changed.values()), self._schedules, list(self._moved.values())
-        )
+        changes = Changes([*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()])
+        return HostProgram(body, self._constants, changes)

@@ -46,38 +46,62 @@ class Changed(Exception):
     """The host would go another way than when the step was captured."""
 
 
-class HostProgram:
-    """Lines that ran on the host, ready to run again. Undone, CPU tensors, schedules and generators are as if it had
-    not run."""
+class Changes:
+    """What lines change, so that it can be as it was before they ran: CPU tensors, schedules, states of generators, and
+    numbers in places, by dict and key."""
 
     def __init__(
         self,
-        body: Sequence[str],
-        constants: dict[str, Any],
-        changed: list[torch.Tensor],
+        tensors: list[torch.Tensor],
         schedules: list[Any],
         generators: list[torch.Generator],
+        places: list[tuple[dict[Any, Any], Any]],
     ) -> None:
+        self._tensors, self._copies = tensors, [t.clone() for t in tensors]
+        self._schedules = Saved(schedules) if schedules else None
+        self._generators, self._states = generators, [g.get_state() for g in generators]
+        self._places, self._numbers = places, [holder.get(name) for holder, name in places]
+
+    def take(self) -> None:
+        """Takes down how it is now."""
+        if self._tensors:
+            torch._foreach_copy_(self._copies, self._tensors)
+        if self._schedules is not None:
+            self._schedules.take()
+        if self._generators:
+            self._states = [g.get_state() for g in self._generators]
+        if self._places:
+            self._numbers = [holder.get(name) for holder, name in self._places]
+
+    def undo(self) -> None:
+        """All is again as it was."""
+        if self._tensors:
+            torch._foreach_copy_(self._tensors, self._copies)
+        if self._schedules is not None:
+            self._schedules.restore()
+        for generator, state in zip(self._generators, self._states):
+            generator.set_state(state)
+        for (holder, name), number in zip(self._places, self._numbers):
+            holder[name] = number
+
+
+class HostProgram:
+    """Lines that ran on the host, ready to run again. Undone, what they change is as if they had not run."""
+
+    def __init__(self, body: Sequence[str], constants: dict[str, Any], changes: Changes) -> None:
         used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
         source = f"def bind(Changed, {', '.join(used)}):\n  def run():\n    " + "\n    ".join(body) + "\n  return run"
         scope: dict[str, Any] = {}
         exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
         self._run: Callable[[], _Done] = scope["bind"](Changed, **used)
-        self._changed, self._before = changed, [t.clone() for t in changed]
-        self._saved = Saved(schedules) if schedules else None
-        self._generators, self._states = generators, [g.get_state() for g in generators]
+        self._changes = changes
         #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
         self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
 
     def run(self) -> _Done | None:
         """Runs; returns the numbers it hands to the device, the tensors that it took there, and the numbers that the
         step returns. Where the host goes another way, which gives `None`, or raises, what it did is to be undone."""
-        if self._changed:
-            torch._foreach_copy_(self._before, self._changed)
-        if self._saved is not None:
-            self._saved.take()
-        if self._generators:
-            self._states = [g.get_state() for g in self._generators]
+        self._changes.take()
         try:
             with torch.no_grad():
                 return self._run()
@@ -85,10 +109,5 @@ class HostProgram:
             return None
 
     def undo(self) -> None:
-        """Takes back what the last run did to CPU tensors."""
-        if self._changed:
-            torch._foreach_copy_(self._changed, self._before)
-        if self._saved is not None:
-            self._saved.restore()
-        for generator, state in zip(self._generators, self._states):
-            generator.set_state(state)
+        """Takes back what the last run did."""
+        self._changes.undo()

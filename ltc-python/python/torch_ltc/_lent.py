@@ -1,11 +1,11 @@
-"""Settings that change from call to call (learning rates, momenta), lent to a captured step: while it runs, their
-places hold numbers that remember what becomes of them."""
+"""Settings that change from call to call (learning rates, momenta) and numbers that a step counts up, lent to a
+captured step: while it runs, their places hold numbers that remember what becomes of them."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torch_ltc._traced import Traced, plain
+from torch_ltc._traced import Counted, Traced, plain
 
 
 def floats(x: Any) -> tuple[float, ...]:
@@ -13,6 +13,39 @@ def floats(x: Any) -> tuple[float, ...]:
     if type(x) is float:
         return (x,)
     return x if type(x) is tuple and all(type(y) is float for y in x) else ()
+
+
+class Free:
+    """The numbers of a step that change from call to call, by dict and key."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+        #: Where whole numbers stand that the step only counts with, and where some that it does not only count with.
+        self._counted: set[tuple[int, Any]] = set()
+        self._uncounted: set[tuple[int, Any]] = set()
+
+    def add(self, holder: dict[Any, Any], name: Any) -> None:
+        """The number in this place changes."""
+        self.places.setdefault((id(holder), name), (holder, name))
+
+    def add_count(self, holder: dict[Any, Any], name: Any) -> None:
+        """The whole number in this place changes, and the step only counts with it."""
+        self.add(holder, name)
+        self._counted.add((id(holder), name))
+
+    def is_uncounted(self, holder: dict[Any, Any], name: Any) -> bool:
+        """Whether the step was seen to do something else with a whole number than to count with it."""
+        return (id(holder), name) in self._uncounted
+
+    def not_counted(self, holder: dict[Any, Any], name: Any) -> None:
+        """The step does not only count with the whole number in this place."""
+        self._counted.discard((id(holder), name))
+        self._uncounted.add((id(holder), name))
+
+    def takes(self, holder: dict[Any, Any], name: Any) -> bool:
+        """Whether what stands in a place can be lent."""
+        x = holder.get(name)
+        return (id(holder), name) in self._counted if type(x) is int else bool(floats(x))
 
 
 class Lent:
@@ -27,7 +60,7 @@ class Lent:
     def lend(self, trace: Callable[[dict[Any, Any], Any], Any]) -> None:
         """From here on, what ``trace`` gives for a place stands there."""
         for holder, name in self._slots:
-            if floats(holder.get(name)):
+            if type(holder.get(name)) is int or floats(holder.get(name)):
                 traced = trace(holder, name)
                 self._out.append((holder, name, holder[name], traced))
                 holder[name] = traced
@@ -38,17 +71,20 @@ class Lent:
                 for number in traced:
                     self._held[id(number)] = sys.getrefcount(number)
 
-    def take_back(self) -> str:
-        """The numbers are plain ones again; what the step did to one that no replay would do, or nothing."""
+    def take_back(self, puts: Callable[[dict[Any, Any], Any, Any], bool]) -> str:
+        """The numbers are plain ones again, and so is what the step put in place of one, which a replay puts there, too
+        (``puts`` says so); what the step did to one that no replay would do, or nothing."""
         why = ""
         for holder, name, was, traced in self._out:
             now = holder.get(name)
             if now is traced:
                 holder[name] = was
                 continue
-            what = "the learning rate" if name == "lr" else name
-            why = why or f"it changes {what} itself"
-            holder[name] = tuple(map(plain, now)) if type(now) is tuple else plain(now)
+            if not why and not puts(holder, name, now):
+                what = "the learning rate" if name == "lr" else name
+                why = f"it changes {what} itself"
+            if name in holder:
+                holder[name] = tuple(map(plain, now)) if type(now) is tuple else plain(now)
         self._out, self._held = [], {}
         return why
 
@@ -56,10 +92,10 @@ class Lent:
         """How often a number, by its identity, is held where it is lent; 0 for one that is not."""
         return self._held.get(number, 0)
 
-    def numbers(self) -> Iterator[Traced]:
+    def numbers(self) -> Iterator[Traced | Counted]:
         """All that are lent."""
         for *_, traced in self._out:
-            yield from (x for x in (traced if type(traced) is tuple else (traced,)) if type(x) is Traced)
+            yield from (x for x in (traced if type(traced) is tuple else (traced,)) if type(x) in (Traced, Counted))
 
     def taken(self) -> Iterator[Traced]:
         """Those of tuples that somebody has taken as they are: C code may read their members."""

@@ -4,6 +4,7 @@
 import enum
 import functools
 import gc
+import itertools
 import operator
 import threading
 import types
@@ -16,6 +17,7 @@ from typing import Any, cast
 import torch
 
 from torch_ltc._calls import Calls
+from torch_ltc._counters import only_appends
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
@@ -77,6 +79,10 @@ class Reached(Calls):
         self.on_host: dict[int, tuple[torch.Tensor, int]] = {}
         #: Whether it calls scripted functions, whose operators nobody sees.
         self.is_scripted = False
+        #: Places of dicts, by holder and name, in which the step leaves tensors: what stands there is given to it.
+        self.left: frozenset[tuple[int, Any]] = frozenset()
+        #: Lists that code only appends to, by identity, and how long they were.
+        self._appended: dict[int, tuple[list[Any], int]] = {}
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
@@ -99,7 +105,7 @@ class Reached(Calls):
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
                 self.place("dict", x, None, code)
-            inside = [*x.keys(), *x.values()] if self._is_small(x, frame) else []
+            inside = [*x.keys(), *self._values(x)] if self._is_small(x, frame) else []
             if isinstance(x, defaultdict):
                 inside.append(x.default_factory)
                 if old:
@@ -196,7 +202,9 @@ class Reached(Calls):
                 if isinstance(x, types.ModuleType):
                     self.place("dict", x.__dict__, None, frame.f_code)
                     inside = [
-                        y for y in x.__dict__.values() if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
+                        y
+                        for y in self._values(vars(x))
+                        if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
                     ]
                 stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
             elif space is None or isinstance(x, torch.Tensor):
@@ -207,6 +215,32 @@ class Reached(Calls):
             for y in inside:
                 self.look(y, everything if info.goes_on else info, frame)
         self._opens = False
+
+    def read_of(self, x: Any, name: str, code: types.CodeType) -> Iterable[Any]:
+        """What code may read of what it finds under a name: not what is in lists that it only appends to."""
+        if type(x) is list and only_appends(code, name):
+            return self._only_appended(x)
+        if type(x) is dict and any(type(y) is list for y in x.values()) and only_appends(code, name):
+            if self.is_older(x):
+                self.place("dict", x, None, code)
+            read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
+            return [*x.keys(), *itertools.chain(*read)]
+        return (x,)
+
+    def _only_appended(self, x: list[Any]) -> Iterable[Any]:
+        if not self.is_older(x):
+            return (x,)
+        self._appended.setdefault(id(x), (x, len(x)))
+        return ()
+
+    def appended(self) -> list[tuple[list[Any], list[Any]]]:
+        """Lists that the step only appended to, and what."""
+        return [(x, x[before:]) for x, before in self._appended.values() if len(x) > before]
+
+    def _values(self, space: dict[Any, Any]) -> list[Any]:
+        """What a dict holds, but for what is given to the step there."""
+        at = id(space)
+        return [x for name, x in space.items() if (at, name) not in self.left] if self.left else [*space.values()]
 
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
         if len(x) > _MANY:
@@ -310,7 +344,7 @@ class Reached(Calls):
             part = getattr(x, name)
             if name == "__globals__":
                 self.place("dict", part, None, code)
-                found += [y for y in part.values() if not isinstance(y, _OF_MODULES)]
+                found += [y for y in self._values(part) if not isinstance(y, _OF_MODULES)]
             else:
                 found.append(part)
         return [*found, *self._added(x, info, code, old)]
@@ -321,7 +355,7 @@ class Reached(Calls):
         if info.all_attributes and space:
             if old:
                 self.place("dict", space, None, code)
-            return list(space.values())
+            return self._values(space)
         return self._attributes(space, info, code, old) if space or info.may_lack else []
 
     def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
@@ -348,7 +382,7 @@ class Reached(Calls):
                     self.place("dict", space, None, code)
                 for name in space:
                     self._hides(kind, name, code)
-                found += space.values()
+                found += self._values(space)
             else:
                 found += self._attributes(space, info, code, old, kind)
             modules = space.get("_modules")
@@ -370,15 +404,15 @@ class Reached(Calls):
     def _attributes(
         self, space: dict[str, Any], info: Code, code: types.CodeType, old: bool, kind: type | None = None
     ) -> list[Any]:
-        found = []
+        found: list[Any] = []
         for name in info.attributes:
             if name in space:
                 if old:
                     self.place("entry", space, name, code)
                 if kind is not None:
                     self._hides(kind, name, code)
-                if not is_only_used(space[name], name, info):
-                    found.append(space[name])
+                if (id(space), name) not in self.left and not is_only_used(space[name], name, info):
+                    found += self.read_of(space[name], name, code)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.place("entry", space, name, code)
         return found

@@ -46,14 +46,36 @@ class Result(NamedTuple):
     shows: Shown | None = None
 
 
+class Leave(NamedTuple):
+    """Somewhere a step leaves something that it makes."""
+
+    #: A dict, or a list that it appends to.
+    holder: dict[Any, Any] | list[Any]
+    name: Any
+    spec: Any
+
+    def put(self, flat: list[Any]) -> None:
+        """Leaves what is taken apart here."""
+        x = pytree.tree_unflatten(flat, self.spec)
+        if isinstance(self.holder, list):
+            self.holder.append(x)
+        else:
+            self.holder[self.name] = x
+
+
 class Record:
     """What Python keeps of a captured step."""
 
-    def __init__(self, spec: Any, plain: list[Any], tensors: list[Result], told: dict[int, int]) -> None:
+    def __init__(
+        self, spec: Any, plain: list[Any], tensors: list[Result], told: dict[int, int], leaves: "list[Leave]"
+    ) -> None:
         self._spec, self._plain, self._tensors = spec, plain, tensors
+        #: What it leaves, which stands behind what it returns.
+        self._leaves = leaves
         #: Numbers that the host computes: their position among those, by place.
         self._told = told
-        self.only = spec.is_leaf() and len(tensors) == 1 and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
+        bare = spec.is_leaf() and not leaves and len(tensors) == 1
+        self.only = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         #: Results that show older memory, and whose.
         self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
         self._way: Way | None = None
@@ -86,7 +108,18 @@ class Record:
                 flat[place] = (
                     itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
                 )
+        if self._leaves:
+            at = self._spec.num_leaves
+            for leave in self._leaves:
+                leave.put(flat[at : at + leave.spec.num_leaves])
+                at += leave.spec.num_leaves
+            del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
+
+    @property
+    def left(self) -> list[Any]:
+        """Where it leaves something, in a form to compare."""
+        return [(id(holder), name, str(spec)) for holder, name, spec in self._leaves]
 
     def like(self, other: "Record") -> bool:
         """Whether both return the same, but for the values of tensors."""
@@ -94,7 +127,7 @@ class Record:
         def all_of(record: "Record") -> Any:
             by = lambda x: x if type(x) is int else id(x)
             which = [(t[0], t[1], id(t[2]), t[3], by(t[4]), t[5] and t[5].key) for t in record._tensors]
-            return str(record._spec), [*map(by_value, record._plain)], which, record._told
+            return str(record._spec), [*map(by_value, record._plain)], which, record._told, record.left
 
         return all_of(self) == all_of(other)
 

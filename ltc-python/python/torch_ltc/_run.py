@@ -1,12 +1,10 @@
 """One recorded call of a step: what it read, changed, saved and returned."""
 
 import contextlib
-import functools
 import gc
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 from torch.utils import _pytree as pytree
@@ -17,11 +15,11 @@ from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Saving, Twice, Way
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._known import ATOMS
-from torch_ltc._lent import floats
-from torch_ltc._names import PLAIN
+from torch_ltc._left import MISSING, Found, Left, spent
+from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
-from torch_ltc._results import Containers, Memory, Record, Result, shown_results
+from torch_ltc._reads import Making, Reads
+from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results
 from torch_ltc._runtime import history_of, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Traced
@@ -30,116 +28,19 @@ if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
 
 
-class Making:
-    """A captured step that the next call may confirm."""
-
-    def __init__(self, watch: "Reads", step: int, program: HostProgram | None, attempts: int) -> None:
-        self.reads, self.step, self.program, self.attempts = watch, step, program, attempts
+#: Places of dicts, by holder and name.
+_Entries: TypeAlias = list[tuple[dict[Any, Any], Any]]
 
 
-class Reads:
-    """What a survey found, watched."""
-
-    def __init__(self, survey: Survey, free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]], twice: Twice) -> None:
-        places, tensors = survey.places()
-        self.twice = twice
-        places.append(Place("entry", twice.place, "found", None))
-        self.places: list[Place] = places
-        for holder, name in _rates(places):
-            free.setdefault((id(holder), name), (holder, name))
-        known = {(id(p.holder), p.name): i for i, p in enumerate(places) if p.kind == "entry"}
-        whole = {id(p.holder) for p in places if p.kind == "dict"}
-        lent = []
-        for key, (holder, name) in free.items():
-            if key not in known and key[0] in whole:
-                known[key] = len(places)
-                places.append(Place("entry", holder, name, None))
-            if key in known and floats(holder.get(name)):
-                lent.append((known[key], holder, name))
-        self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
-        for index, _, _ in lent:
-            self.watch.free(index)
-        #: Settings of optimisers that are numbers, as they were.
-        self.settings = [
-            (p.holder, {name: x for name, x in p.holder.items() if floats(x)})
-            for p in places
-            if p.kind == "dict" and "params" in p.holder
-        ]
-        #: Numbers that may change, as ``(dict, key)``: replays read them.
-        self.free = [(holder, name) for _, holder, name in lent]
-        self.uses_grads = survey.uses_grads
-        #: How gradients flow through replays of the capture that this was found in.
-        self.way: Way | None = None
-
-    def lacks(self, other: "Reads") -> str:
-        """What the other reads and is not watched here, in words; empty where all of it is."""
-        mine = set(map(_which, self.places))
-        for place in other.places:
-            if _which(place) not in mine:
-                return str(place)
-        tensors = set(map(id, self.watch.tensors()))
-        if not tensors.issuperset(map(id, other.watch.tensors())):
-            return "other tensors"
-        return "" if self.uses_grads == other.uses_grads else "other gradients"
-
-    def known(self) -> set[int]:
-        """The identities of all objects that are watched and that arguments may be: the watch holds them, or what it
-        holds does and never anything else."""
-        found: set[int] = set()
-        ahead = gc.get_referents(self.watch)
-        while ahead:
-            x = ahead.pop()
-            if type(x) not in _NO_ARGUMENTS and id(x) not in found:
-                found.add(id(x))
-                if type(x) in _FIXED:
-                    ahead += gc.get_referents(x)
-        return found
-
-    def leaves(self) -> list[torch.Tensor]:
-        """Tensors whose gradients the step may read or leave."""
-        if not self.uses_grads:
-            return []
-        return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t) and t.requires_grad]
-
-
-def _which(place: Place) -> tuple[str, int, Any]:
-    """The place that is read, whatever was found there."""
-    return place.kind, id(place.holder), id(place.name) if place.kind == "slot" else place.name
-
-
-def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
-    """Learning rates: the setting that schedules change."""
-    for place in places:
-        if place.kind == "dict" and "params" in place.holder and type(place.holder.get("lr")) is float:
-            yield place.holder, "lr"
-
-
-#: What comes as part of a key, or of a program.
-_NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CellType}
-#: What always holds the same.
-_FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
 #: Containers of which steps may make new ones each time.
 RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
-def _spent(x: torch.Tensor) -> str:
-    """What going back through a tensor's history would say where the step has done so and let it go; empty where it can
-    be."""
-    seen: set[Any] = set()
-    ahead: list[Any] = [x.grad_fn]
-    while ahead:
-        node = ahead.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        for name in dir(type(node)):
-            if name.startswith("_saved_") or name == "saved_tensors":
-                try:
-                    getattr(node, name)
-                except RuntimeError as e:
-                    return str(e)
-        ahead += [n for n, _ in node.next_functions]
-    return ""
+def _kind_of(x: Any) -> str:
+    """What something is, in words."""
+    if isinstance(x, torch.Tensor):
+        return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
+    return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
 
 
 def _version(x: torch.Tensor) -> int:
@@ -163,6 +64,8 @@ class Call(NamedTuple):
     inputs: tuple[torch.Tensor, ...]
     #: All of it, taken apart; `None` where it is but these inputs.
     given: Arguments | None
+    #: Tensors that it finds where the step leaves some: the last inputs.
+    left: list[Found]
 
     def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The CPU tensors among the arguments, each with its copy."""
@@ -213,6 +116,9 @@ class Run:
         self.has_history = False
         self.way: Way | None = None
         self._saves = saves
+        to_lend = before.to_lend(step._free) if before is not None else []
+        #: Numbers that are lent to it, as ``(dict, key)``, and their places.
+        self._lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
         #: Containers in places that the step reads, which it may put others in place of.
         self._old: dict[tuple[int, Any], Any] = {}
         #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
@@ -245,9 +151,9 @@ class Run:
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, before.free if before else [])
-        ours = [*(call.given.objects if call.given is not None else ()), *givens]
-        survey = Survey(ours, owner._renewed.values(), recorder.again)
+        recorder = HostRecorder(copies, self._lends)
+        ours = [*(call.given.objects if call.given is not None else ()), *givens, *[f.tensor for f in call.left]]
+        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left])
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -327,12 +233,17 @@ class Run:
     ) -> None:
         """Finds out what the call did."""
         owner = self._owner
-        self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free]
-        owner._free.update({(id(h), name): (h, name) for h, name in self._moved})
-        self.reads = Reads(survey, owner._free, self._twice)
+        self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free.places]
+        for holder, name in self._moved:
+            owner._free.add(holder, name)
+        self.reads = Reads(survey, owner._free, self._call.left, self._twice)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
+        for holder, name in self._lends:
+            if type(holder.get(name)) is int and not survey.only_counts(holder, name):
+                owner._free.not_counted(holder, name)
+                why = why or f"it does not only count with {name}"
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
         if not why and _ltc.gather_by_python([*self.reads.watch.tensors(), *self._inputs]):
@@ -340,14 +251,14 @@ class Run:
         results, flow, why = self._look_at_results(out, survey, recorder, had, why)
         if survey.uses_grads and torch.is_grad_enabled():
             outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not is_leaf(t)]
-            if any(t.requires_grad for t in outside):
+            if any(t.requires_grad and not spent(t) for t in outside):
                 why = why or "it differentiates through a tensor that was made outside"
         (gets, loses), why = self._look_at_grads(had, results, why)
         if flow and not why:
             why = self._flows(flow, results, survey, recorder, bool(gets or loses))
         self.like = self._making[0] if self._making else None
         if not why and not captures:
-            why = self._effects(versions)
+            why = self._effects(versions, survey)
         if why:
             return self._refuse(why, captures)
         if not captures:
@@ -366,7 +277,7 @@ class Run:
             # What the host read and decided says which way it went.
             alike = [m for m in self._making if not m.step or owner._replays.goes_like(self.step, m.step)]
             self.like = alike[0] if alike else None
-        why = why or self._effects(versions)
+        why = why or self._effects(versions, survey)
         if why:
             self.obstacle = self._advised(why)
             owner._replays.forget(self.step)
@@ -378,6 +289,16 @@ class Run:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
+        found = [f for f in self._call.left if f.now is not f.tensor]
+        if other := [f for f in found if not Left.takes(f.now)]:
+            why = why or f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})"
+        left = [(f.holder, f.name, f.now) for f in found]
+        leaves = []
+        appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
+        for holder, name, x in [*left, *appended]:
+            parts, own = pytree.tree_flatten(x, is_leaf=containers.are_older)
+            leaves.append(Leave(holder, name, own))
+            flat += parts
         older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
@@ -417,14 +338,14 @@ class Run:
                 at = len(results)
                 results.append(x)
                 if x.grad_fn is not None and not why:
-                    said = _spent(x)
+                    said = spent(x)
                     if said:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
                         flow.append(at)
             tensors.append(Result(i, None, None, at, None, memory.shown(x)))
         why = why or shown_results(tensors, results)
-        self.record = Record(spec, plain, tensors, told)
+        self.record = Record(spec, plain, tensors, told, leaves)
         return results, flow, why
 
     def _look_at_grads(
@@ -497,16 +418,22 @@ class Run:
         assert self.record is not None
         return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent), self._told)
 
-    def _effects(self, versions: list[tuple[torch.Tensor, int]]) -> str:
+    def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
         """What the call changed; why a replay cannot, or nothing."""
         if self.like is None:
             return ""
         reads = self.like.reads
-        changes = self._renews([reads.places[i] for i in reads.watch.changes()])
-        if changes is None:
-            return ""
+        rest, new, counted = self._newly_left(reads, survey)
+        changes = self._renews(rest)
         if changes:
             return f"it changes {changes[0]}"
+        if new and not self._owner._left.add(new):
+            return "it leaves tensors in too many places"
+        for holder, name in counted:
+            is_whole = type(holder.get(name)) is int
+            (self._owner._free.add_count if is_whole else self._owner._free.add)(holder, name)
+        if new or counted or changes is None:
+            return ""
         tensors, times = [], []
         for t, is_other, written in reads.watch.effects():
             if is_other:
@@ -520,6 +447,36 @@ class Run:
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
         self.is_plain = True
         return ""
+
+    def _newly_left(self, reads: Reads, survey: Survey) -> tuple[list[Place], _Entries, _Entries]:
+        """The places that are not as they were; but those where the step put one tensor in place of another come apart,
+        and so do those where it put one number in place of another that can be lent to it."""
+        tensors: _Entries = []
+        numbers: _Entries = []
+        rest = []
+        for index in reads.watch.changes():
+            place, watch = reads.places[index], reads.watch
+            pairs = watch.expected_pairs(index) if place.kind == "dict" else [(place.name, watch.expected(index))]
+            if place.kind == "entry" or (place.kind == "dict" and [n for n, _ in pairs] == [*place.holder]):
+                found = [self._of_kind(place.holder, n, then, survey) for n, then in pairs]
+                if any(found) and None not in found:
+                    tensors += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "tensor"]
+                    numbers += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "number"]
+                    continue
+            rest.append(place)
+        return rest, tensors, numbers
+
+    def _of_kind(self, holder: dict[Any, Any], name: Any, then: Any, survey: Survey) -> str | None:
+        """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
+        one that can be lent; `None` where it is anything else."""
+        key, now, owner = (id(holder), name), holder.get(name, MISSING), self._owner
+        if now is then or key in owner._left.places or (isinstance(now, PLAIN) and by_value(now) == by_value(then)):
+            return ""
+        if Left.takes(then) and Left.takes(now):
+            return "tensor"
+        both = {type(then), type(now)}
+        counts = both == {int} and not owner._free.is_uncounted(holder, name) and survey.only_counts(holder, name)
+        return "number" if both == {float} or counts else None
 
     def _is_held(self, key: tuple[int, Any]) -> bool:
         """Whether the program still holds a container that the step has put another one in place of."""

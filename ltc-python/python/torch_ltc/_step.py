@@ -12,10 +12,12 @@ from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
 from torch_ltc._history import INTERRUPTED, TWICE, Twice
-from torch_ltc._lent import floats
+from torch_ltc._left import Found, Left
+from torch_ltc._lent import Free, floats
 from torch_ltc._masks import Masks
+from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Record
-from torch_ltc._run import RENEWED, Call, Making, Reads, Run
+from torch_ltc._run import RENEWED, Call, Run
 
 #: Captures that may differ from the one before until calls like these are left alone.
 #: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
@@ -95,7 +97,7 @@ class CompiledStep(Generic[_P, _R]):
     __slots__ = (
         *("_fn", "_replays", "_keys", "_last_key", "_classes", "_free", "_reads", "_renewed", "_masks", "_whole"),
         *("_is_part", "_recorded", "_checked", "_astray", "_captures", "_refusal", "_until_check", "_threads"),
-        *("_ready_reads", "_known", "__dict__", "__weakref__"),
+        *("_ready_reads", "_known", "_left", "__dict__", "__weakref__"),
     )
     is_of_programs = True
 
@@ -107,12 +109,14 @@ class CompiledStep(Generic[_P, _R]):
         self._keys: OrderedDict[Any, str] = OrderedDict()
         self._last_key = 0
         self._classes: dict[int, _Class] = {}
-        #: Numbers that changed between calls, by dict and key.
-        self._free: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+        #: Numbers that changed between calls.
+        self._free = Free()
         #: What any call read last: an idea of what the next one will.
         self._reads: Reads | None = None
         #: Places in which the step puts new containers, by dict and key.
         self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+        #: Places in which it leaves tensors.
+        self._left = Left()
         self._masks = Masks()
         #: How many objects of each class calls were given that cannot be taken apart.
         self._whole: dict[type, int] = {}
@@ -138,8 +142,9 @@ class CompiledStep(Generic[_P, _R]):
             self._is_part = True
             return self._fn(*args, **kwargs)
         if _transform_level() is not None:
-            return self._record(_TRANSFORMED, Call(args, kwargs, (), None))
+            return self._record(_TRANSFORMED, Call(args, kwargs, (), None, []))
         inputs: tuple[Any, ...] = args
+        own: Sequence[Any]
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
         if key is None or not _ltc.are_bare(args):
@@ -147,21 +152,26 @@ class CompiledStep(Generic[_P, _R]):
             key = self._key_of(given)
             inputs = given.inputs() if not given.obstacle else ()
         own = args if given is None else given.objects
+        left: list[Found] = []
+        if self._left.places:
+            left, states = self._left.find(inputs)
+            key, own = self._short((key, states))[0], (*own, *[f.tensor for f in left])
+            inputs = (*inputs, *[f.given for f in left])
         if not self._known.isdisjoint(map(id, own)):
             # What is known is another argument than what comes from outside: code may compare them.
             key = self._key_among_known(key, own)
         if given is not None and given.obstacle:
-            return self._record(given.obstacle, Call(args, kwargs, inputs, given))
+            return self._record(given.obstacle, Call(args, kwargs, inputs, given, left))
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._compared(key, Call(args, kwargs, inputs, given))
+                return self._compared(key, Call(args, kwargs, inputs, given, left))
         if self._renewed and self._is_held():
-            return self._record(_HELD, Call(args, kwargs, inputs, given))
+            return self._record(_HELD, Call(args, kwargs, inputs, given, left))
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, Call(args, kwargs, inputs, given))
+            return self._miss(key, Call(args, kwargs, inputs, given, left))
         record, results, told = hit
         only: Any = results[0] if record.only else record.unflatten(inputs, results, told)
         return only
@@ -249,14 +259,16 @@ class CompiledStep(Generic[_P, _R]):
         """Floats that changed since: replays shall read them."""
         for index in reads.watch.changes():
             place = reads.places[index]
-            if (
-                place.kind == "entry"
-                and len(floats(reads.watch.expected(index))) == len(floats(place.holder.get(place.name))) > 0
-            ):
-                self._free.setdefault((id(place.holder), place.name), (place.holder, place.name))
+            pairs = reads.watch.expected_pairs(index) if place.kind == "dict" else []
+            if place.kind == "entry":
+                pairs = [(place.name, reads.watch.expected(index))]
+            for name, then in pairs:
+                now = place.holder.get(name)
+                if then is not now and len(floats(then)) == len(floats(now)) > 0:
+                    self._free.add(place.holder, name)
         for holder, before in reads.settings:
             for name in [name for name, was in before.items() if floats(now := holder.get(name)) and now != was]:
-                self._free.setdefault((id(holder), name), (holder, name))
+                self._free.add(holder, name)
 
     def _capture(self, number: int, kind: _Class, call: Call) -> Any:
         self._captures += 1
@@ -291,8 +303,13 @@ class CompiledStep(Generic[_P, _R]):
         if run.step:
             if making is not None and making.step:
                 why = self._replays.confirm(run.step, making.step)
-                if not why and not new and run.is_plain:
+                if run.record is not None and making.left != run.record.left:
+                    why = why or "it leaves tensors in other places at each call"
+                # A number that may change has to have been lent to both: else it is a constant of theirs.
+                is_read = reads.freed <= run.lent & making.lent
+                if not why and not new and run.is_plain and is_read:
                     return self._ready(number, kind, reads, run)
+                reads = reads if is_read else run.reads
             elif found and making is None:
                 why = "it reads a value that changes from call to call"
             attempts = max([m.attempts for m in found], default=-1) + 1
@@ -302,7 +319,7 @@ class CompiledStep(Generic[_P, _R]):
                 self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"
                 self._replays.forget(run.step)
                 return False
-        kind.making.insert(0, Making(reads, run.step, run.program, attempts))
+        kind.making.insert(0, Making(reads, run.step, run.program, attempts, run))
         for old in kind.making[8:]:
             self._replays.forget(old.step)
         del kind.making[8:]
@@ -312,7 +329,7 @@ class CompiledStep(Generic[_P, _R]):
         """A confirmed capture: calls like this one are replayed from here on."""
         why = run.lead_back()
         if why == INTERRUPTED:
-            kind.making.insert(0, Making(reads, run.step, run.program, 0))
+            kind.making.insert(0, Making(reads, run.step, run.program, 0, run))
             return False
         if why:
             self._refusal = kind.refusal = why
@@ -321,6 +338,7 @@ class CompiledStep(Generic[_P, _R]):
         self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
         self._astray = 0
         reads.way = run.way
+        reads.left = run.record.left if run.record is not None else []
         self._ready_reads.append(reads)
         # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
         self._known = self._known.union(reads.known() - {id(x) for _, x in run.elsewhere})

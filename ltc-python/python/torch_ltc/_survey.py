@@ -21,6 +21,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 from torch_ltc import _ltc
 from torch_ltc._again import own_changes, repeatable
 from torch_ltc._calls import state_of
+from torch_ltc._counters import only_counts
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -40,8 +41,10 @@ class Survey(Reached):
         except_for: Iterable[Any] = (),
         renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
         again: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
+        left: Iterable[tuple[int, Any]] = (),
     ) -> None:
         super().__init__()
+        self.left = frozenset(left)
         #: Arguments and gradients: other objects at each call.
         self._except = set(map(id, except_for))
         #: Those of them that something older holds, too.
@@ -65,6 +68,10 @@ class Survey(Reached):
         #: What was not tracked when it was seen: it may be of the step.
         self._doubtful: set[int] = set()
         self._found: dict[tuple[str, int, Any], Place] = {}
+        #: Which code names an entry of a dict, by holder and name.
+        self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
+        #: Dicts that are read as a whole.
+        self._whole: set[int] = set()
         self._frames: set[tuple[types.CodeType, int]] = set()
         self._globals: set[tuple[types.CodeType, int]] = set()
         self._collects = False
@@ -115,6 +122,7 @@ class Survey(Reached):
         """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
         surveys are part of."""
         self._older, self._again, self._is_closed = None, None, True
+        self._appended = {}
         self.__dict__.pop("numbers_leave", None)
         self.__dict__.pop("begins_within", None)
         self.__dict__.pop("numbers_become_plain", None)
@@ -253,8 +261,9 @@ class Survey(Reached):
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
-                if not is_only_used(scope[name], name, info):
-                    self.look(scope[name], info.closing(), frame, f"the global {name}")
+                if (id(scope), name) not in self.left and not is_only_used(scope[name], name, info):
+                    for x in self.read_of(scope[name], name, frame.f_code):
+                        self.look(x, info.closing(), frame, f"the global {name}")
             else:
                 self.place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
@@ -272,9 +281,21 @@ class Survey(Reached):
             return  # another answer for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
             kind = "renewed"
+        elif kind == "entry" and (id(holder), name) in self.left:
+            kind = "left"
+        if kind == "dict":
+            self._whole.add(id(holder))
+        elif kind == "entry":
+            self._readers.setdefault((id(holder), name), set()).add(reader)
         key = (kind, id(holder), name)
         if key not in self._found:
             self._found[key] = Place(kind, holder, name, reader)
+
+    def only_counts(self, holder: Any, name: Any) -> bool:
+        """Whether all that reads an entry of a dict is code that counts with it."""
+        readers = self._readers.get((id(holder), name), ())
+        is_named = id(holder) not in self._whole and bool(readers)
+        return is_named and all(r is not None and only_counts(r, name) for r in readers)
 
     def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
         """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""

@@ -13,21 +13,25 @@ NUMBERS = (bool, int, float)
 
 
 def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
-    def method(self: "Traced", *others: Any) -> Any:
+    def method(self: "Traced | Counted", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
         if not all(type(x) in NUMBERS for x in operands):
-            if any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
+            if type(self) is Counted or any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
                 self.recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
-        return self.recorder.number(value, text, self, *others) if type(value) is float else value
+        return self.recorder.number(value, text, self, *others) if type(value) in (int, float) else value
 
     return method
 
 
 def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
-    def method(self: "Traced", *others: Any) -> Any:
-        value = function(*[plain(x) for x in (self, *others)])
+    def method(self: "Traced | Counted", *others: Any) -> Any:
+        operands = [plain(x) for x in (self, *others)]
+        if type(self) is Counted and not all(type(x) in (*NUMBERS, str) for x in operands):
+            self.recorder.expect(plain(self), "{}", self)
+            return NotImplemented
+        value = function(*operands)
         self.recorder.expect(value, text, self, *others)
         return value
 
@@ -113,6 +117,57 @@ class Traced(float):
     __hash__ = _decision(hash, "hash({})")
 
 
+class Counted(int):
+    """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
+    (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
+
+    recorder: "HostRecorder"
+    name: str
+
+    def __new__(cls, value: Any, recorder: "HostRecorder | None" = None, name: str = "") -> Any:
+        """A plain number to who calls the class of a number."""
+        if recorder is None:
+            return int(value)
+        self = super().__new__(cls, value)
+        self.recorder, self.name = recorder, name
+        return self
+
+    __add__ = _symbolic(operator.add, "{} + {}")
+    __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
+    __sub__ = _symbolic(operator.sub, "{} - {}")
+    __rsub__ = _symbolic(operator.sub, "{1} - {0}", reverse=True)
+    __mul__ = _symbolic(operator.mul, "{} * {}")
+    __rmul__ = _symbolic(operator.mul, "{1} * {0}", reverse=True)
+    __truediv__ = _symbolic(operator.truediv, "{} / {}")
+    __rtruediv__ = _symbolic(operator.truediv, "{1} / {0}", reverse=True)
+    __floordiv__ = _symbolic(operator.floordiv, "{} // {}")
+    __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
+    __mod__ = _symbolic(operator.mod, "{} % {}")
+    __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
+    __neg__ = _symbolic(operator.neg, "-{}")
+    __pos__ = _symbolic(operator.pos, "+{}")
+    __lt__ = _decision(operator.lt, "{} < {}")
+    __le__ = _decision(operator.le, "{} <= {}")
+    __gt__ = _decision(operator.gt, "{} > {}")
+    __ge__ = _decision(operator.ge, "{} >= {}")
+    __eq__ = _decision(operator.eq, "{} == {}")
+    __ne__ = _decision(operator.ne, "{} != {}")
+    __bool__ = _decision(bool, "bool({})")
+    __hash__ = _decision(hash, "hash({})")
+    __index__ = _decision(int.__index__, "{}")
+    __int__ = _decision(int.__int__, "{}")
+    __float__ = _decision(int.__float__, "float({})")
+    __str__ = _decision(int.__repr__, "repr({})")
+    __repr__ = _decision(int.__repr__, "repr({})")
+    __format__ = _decision(int.__format__, "format({}, {})")
+
+    def __reduce_ex__(self, _: object) -> Any:
+        self.recorder.expect(plain(self), "{}", self)
+        return int, (plain(self),)
+
+
 def plain(x: Any) -> Any:
     """A number without its memory; anything else as it is."""
+    if type(x) is Counted:
+        return int.__pos__(x)
     return float.__float__(x) if type(x) is Traced else x

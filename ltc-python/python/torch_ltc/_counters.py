@@ -1,0 +1,107 @@
+"""Which whole numbers code only counts with, and which lists it only appends to: shown from the code, or not shown.
+
+A number that a step changes at each call (``self.calls += 1``) may be lent to it as one that remembers what becomes of
+it (:mod:`torch_ltc._lent`) where all code that names it does nothing with it but arithmetic, comparisons and decisions,
+and puts what comes of that back under the same name. Anything else that takes a whole number may be C code that reads
+it unseen, an index or a range.
+"""
+
+import functools
+import types
+from collections.abc import Sequence
+
+from torch_ltc._effects import Instruction, instructions
+
+#: What puts something on top of the stack, whatever that is.
+_PUSHES = (
+    "PUSH_NULL",
+    "LOAD_CONST",
+    "LOAD_SMALL_INT",
+    "LOAD_FAST",
+    "LOAD_FAST_BORROW",
+    "LOAD_FAST_CHECK",
+    "LOAD_DEREF",
+)
+_ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
+#: What names a variable of the code's own.
+_OF_VARIABLES = ("_FAST", "_FAST_BORROW", "_FAST_CHECK", "_DEREF", "_CLOSURE", "_CELL")
+_DECIDES = ("POP_JUMP", "TO_BOOL", "UNARY_NOT", "POP_TOP")
+
+
+@functools.lru_cache(4096)
+def only_counts(code: types.CodeType, name: str) -> bool:
+    """Whether code does nothing with what it finds under the name of an attribute or a global but to count with it."""
+    steps = [*instructions(code)]
+    named = [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
+    return bool(named) and all(_counts(steps, i, name) for i in named)
+
+
+def _counts(steps: Sequence[Instruction], at: int, name: str) -> bool:
+    word, is_called = steps[at].opname, "NULL" in steps[at].argrepr
+    if word in ("STORE_ATTR", "STORE_GLOBAL"):
+        return True
+    if word not in ("LOAD_ATTR", "LOAD_GLOBAL") or is_called:
+        return False
+    above: int | None = 0
+    for step in steps[at + 1 :]:
+        if step.is_target or above is None:
+            return False
+        if _ends(step, above, name):
+            return True
+        above = _moved(step, above)
+    return False
+
+
+def _ends(step: Instruction, above: int, name: str) -> bool:
+    """Whether an instruction takes the number, over which there are so many values, and nothing is left of it but a
+    decision or what is put back."""
+    word = step.opname
+    if word == "COMPARE_OP" and above == 1:
+        return True
+    if word == "STORE_ATTR" and above == 1:
+        return bool(step.argval == name)
+    if word == "STORE_GLOBAL" and above == 0:
+        return bool(step.argval == name)
+    return above == 0 and word.startswith(_DECIDES)
+
+
+def _moved(step: Instruction, above: int) -> int | None:
+    """How many values are over the number behind an instruction; nothing where it may be used for something else."""
+    word = step.opname
+    is_called = "NULL" in step.argrepr
+    if word in _PUSHES or word == "LOAD_GLOBAL":
+        return above + 1 + is_called
+    if word == "COPY":
+        return above + 1 if step.argval <= above else None
+    if word in ("LOAD_ATTR", "LOAD_METHOD"):
+        return above + (is_called or word == "LOAD_METHOD") if above else None
+    if word == "CALL":
+        return above - step.argval - 1 if above >= step.argval + 2 else None
+    if word == "BINARY_SUBSCR":
+        return above - 1 if above > 1 else None
+    if word == "BINARY_OP" and above and (above > 1 or step.argrepr in _ARITHMETIC):
+        return above - 1
+    if word == "SWAP" and step.argval == 2 and above < 2:
+        return 1 - above
+    return 0 if word in ("UNARY_NEGATIVE", "UNARY_POSITIVE") and above == 0 else None
+
+
+@functools.lru_cache(4096)
+def only_appends(code: types.CodeType, name: str) -> bool:
+    """Whether code does nothing with what it finds under the name of an attribute or a global but to call its method
+    `append`, or that of an entry under a constant key."""
+    steps = [*instructions(code)]
+    named = [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
+    return bool(named) and all(_appends(steps, i) for i in named)
+
+
+def _appends(steps: Sequence[Instruction], at: int) -> bool:
+    if steps[at].opname not in ("LOAD_ATTR", "LOAD_GLOBAL") or "NULL" in steps[at].argrepr:
+        return False
+    if len(steps) < at + 4:
+        return False
+    key, item = steps[at + 1 : at + 3]
+    is_entry = key.opname == "LOAD_CONST" and (item.opname == "BINARY_SUBSCR" or item.argrepr == "[]")
+    taken = steps[at + 1 : at + 4] if is_entry else [key]
+    calls = taken[-1].opname == "LOAD_METHOD" or (taken[-1].opname == "LOAD_ATTR" and "NULL" in taken[-1].argrepr)
+    return calls and taken[-1].argval == "append" and not any(step.is_target for step in taken)

@@ -1,0 +1,104 @@
+"""Places in which a step leaves tensors that it makes (``self.loss = loss``): what it finds there is one more input of
+it, and what it leaves there one more result.
+
+A place is a name in a dict: of attributes, globals, or entries of a plain dict. What stands there before a call counts
+as given to it, so that code which reads the last call's tensor reads the input. Of a tensor whose history is used up
+the input is another one that shows the same memory without the history: going back through it would raise.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from torch_ltc import _ltc
+from torch_ltc._runtime import history_of, is_dense
+
+#: Places of one step; in more than these it does not leave tensors.
+_MAX_PLACES = 256
+#: What stands nowhere.
+MISSING = object()
+_saved_names: dict[type, tuple[str, ...]] = {}
+
+
+def spent(x: torch.Tensor) -> str:
+    """What going back through a tensor's history would say where somebody has done so and let it go; empty where it can
+    be."""
+    if _ltc.is_spent(x):
+        return "what it saved for going back was let go"
+    seen: set[Any] = set()
+    ahead: list[Any] = [history_of(x)]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        kind = type(node)
+        if kind not in _saved_names:
+            _saved_names[kind] = tuple(n for n in dir(kind) if n.startswith("_saved_") or n == "saved_tensors")
+        for name in _saved_names[kind]:
+            try:
+                getattr(node, name)
+            except RuntimeError as e:
+                return str(e)
+        ahead += [n for n, _ in node.next_functions]
+    return ""
+
+
+class Found(NamedTuple):
+    """A tensor that a call finds in a place."""
+
+    holder: dict[Any, Any]
+    name: Any
+    tensor: torch.Tensor
+    #: What shows its memory without a history: what the step is given.
+    given: torch.Tensor
+
+    @property
+    def key(self) -> tuple[int, Any]:
+        """The place."""
+        return id(self.holder), self.name
+
+    @property
+    def now(self) -> Any:
+        """What stands in the place."""
+        return self.holder.get(self.name, MISSING)
+
+
+class Left:
+    """The places in which a step leaves tensors."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+
+    def add(self, places: Iterable[tuple[dict[Any, Any], Any]]) -> bool:
+        """The step leaves tensors in these places, too; whether there is room for them."""
+        new = {(id(holder), name): (holder, name) for holder, name in places}
+        fits = len(self.places | new) <= _MAX_PLACES
+        if fits:
+            self.places |= new
+        return fits
+
+    def find(self, given: Sequence[torch.Tensor]) -> tuple[list[Found], tuple[Any, ...]]:
+        """What a call finds, and a key of it beside the arguments: which places hold tensors, with used up history or
+        none, and which of them are one."""
+        found: list[Found] = []
+        key: list[Any] = []
+        which = {id(x): i for i, x in enumerate(given)}
+        for holder, name in self.places.values():
+            x: Any = holder.get(name)
+            state = self.takes(x)
+            if state:
+                state += which.setdefault(id(x), len(which))
+                found.append(Found(holder, name, x, x.detach() if x.requires_grad else x))
+            key.append(state)
+        return found, tuple(key)
+
+    @staticmethod
+    def takes(x: Any) -> int:
+        """Whether what stands in a place can be an input of the step: not (0), as it is, or without its history."""
+        if type(x) is not torch.Tensor or not is_dense(x) or x.__dict__ or x.is_inference():
+            return 0
+        if not x.requires_grad:
+            return 1
+        return 1 << 32 if spent(x) else 0

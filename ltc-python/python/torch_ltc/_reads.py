@@ -1,0 +1,135 @@
+"""What a captured call of a step read, watched, and the capture that the next one may confirm."""
+
+import functools
+import gc
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torch_ltc import _ltc
+from torch_ltc._history import Twice, Way
+from torch_ltc._host_program import HostProgram
+from torch_ltc._known import ATOMS
+from torch_ltc._left import Found
+from torch_ltc._lent import Free, floats
+from torch_ltc._places import Place
+from torch_ltc._runtime import is_leaf, on_device
+from torch_ltc._survey import Survey
+
+if TYPE_CHECKING:
+    from torch_ltc._run import Run
+
+#: What comes as part of a key, or of a program.
+_NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CellType}
+#: What always holds the same.
+_FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
+
+
+class Making:
+    """A captured step that the next call may confirm."""
+
+    def __init__(
+        self, reads: "Reads", step: int, program: HostProgram | None, attempts: int, run: "Run | None" = None
+    ) -> None:
+        self.reads, self.step, self.program, self.attempts = reads, step, program, attempts
+        #: Where it leaves tensors.
+        self.left = run.record.left if run is not None and run.record is not None else reads.left
+        #: The numbers that were lent to it.
+        self.lent = run.lent if run is not None else reads.freed
+
+
+class Reads:
+    """What a survey found, watched."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        free: Free,
+        left: list[Found],
+        twice: Twice,
+    ) -> None:
+        places, tensors = survey.places()
+        self.twice = twice
+        places.append(Place("entry", twice.place, "found", None))
+        self.places: list[Place] = places
+        for holder, name in _rates(places):
+            free.add(holder, name)
+        known = {(id(p.holder), p.name): i for i, p in enumerate(places) if p.kind == "entry"}
+        whole = {id(p.holder) for p in places if p.kind == "dict"}
+        self._known = known.keys() | whole
+        named = {(id(p.holder), p.name) for p in places if p.kind == "left"}
+        for found in left:
+            if found.key not in named and found.key[0] in whole:
+                places.append(Place("left", found.holder, found.name, None))
+        lent = []
+        for key, (holder, name) in free.places.items():
+            if key not in known and key[0] in whole:
+                known[key] = len(places)
+                places.append(Place("entry", holder, name, None))
+            if key in known and free.takes(holder, name):
+                lent.append((known[key], holder, name))
+        self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
+        for index, _, _ in lent:
+            self.watch.free(index)
+        #: Settings of optimisers that are numbers, as they were.
+        self.settings = [
+            (p.holder, {name: x for name, x in p.holder.items() if floats(x)})
+            for p in places
+            if p.kind == "dict" and "params" in p.holder
+        ]
+        #: Places of numbers that may change: captures that are confirmed with this read them.
+        self.freed = frozenset((id(holder), name) for _, holder, name in lent)
+        self.uses_grads = survey.uses_grads
+        #: Where the capture that is replayed with this leaves tensors.
+        self.left: list[Any] = []
+        #: How gradients flow through replays of the capture that this was found in.
+        self.way: Way | None = None
+
+    def lacks(self, other: "Reads") -> str:
+        """What the other reads and is not watched here, in words; empty where all of it is."""
+        mine = set(map(_which, self.places))
+        for place in other.places:
+            if _which(place) not in mine:
+                return str(place)
+        tensors = set(map(id, self.watch.tensors()))
+        if not tensors.issuperset(map(id, other.watch.tensors())):
+            return "other tensors"
+        return "" if self.uses_grads == other.uses_grads else "other gradients"
+
+    def to_lend(self, free: Free) -> list[tuple[dict[Any, Any], Any]]:
+        """Numbers that change, in places that are read, as ``(dict, key)``."""
+        read = [slot for key, slot in free.places.items() if key in self._known or key[0] in self._known]
+        return [(holder, name) for holder, name in read if free.takes(holder, name)]
+
+    def known(self) -> set[int]:
+        """The identities of all objects that are watched and that arguments may be: the watch holds them, or what it
+        holds does and never anything else."""
+        found: set[int] = set()
+        ahead = gc.get_referents(self.watch)
+        while ahead:
+            x = ahead.pop()
+            if type(x) not in _NO_ARGUMENTS and id(x) not in found:
+                found.add(id(x))
+                if type(x) in _FIXED:
+                    ahead += gc.get_referents(x)
+        return found
+
+    def leaves(self) -> list[torch.Tensor]:
+        """Tensors whose gradients the step may read or leave."""
+        if not self.uses_grads:
+            return []
+        return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t) and t.requires_grad]
+
+
+def _which(place: Place) -> tuple[str, int, Any]:
+    """The place that is read, whatever was found there."""
+    return place.kind, id(place.holder), id(place.name) if place.kind == "slot" else place.name
+
+
+def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
+    """Learning rates: the setting that schedules change."""
+    for place in places:
+        if place.kind == "dict" and "params" in place.holder and type(place.holder.get("lr")) is float:
+            yield place.holder, "lr"
