@@ -3,6 +3,7 @@
 //! Everything crosses as functions and classes; tensors by `convert.rs`. Only what libtorch itself calls is an
 //! operator: `ltc::_interrupted`, by which a wait raises what a signal's handler raised (`_device.py`).
 
+mod capturing;
 mod convert;
 mod history;
 mod host_program;
@@ -365,9 +366,11 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(history::pass_to, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
     m.add_function(wrap_pyfunction!(note_registration, m)?)?;
-    m.add_function(wrap_pyfunction!(step::is_capturing, m)?)?;
+    m.add_function(wrap_pyfunction!(capturing::is_capturing, m)?)?;
     m.add_function(wrap_pyfunction!(convert::are_bare, m)?)?;
-    m.add_function(wrap_pyfunction!(step::pause_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(capturing::pause_capture, m)?)?;
+    m.add_function(wrap_pyfunction!(capturing::capture_reads, m)?)?;
+    m.add_function(wrap_pyfunction!(capturing::capture_keeps_reads, m)?)?;
     m.add_function(wrap_pyfunction!(init, m)?)?;
     m.add_function(wrap_pyfunction!(raise_interrupt, m)?)?;
     m.add_function(wrap_pyfunction!(mark_step, m)?)?;

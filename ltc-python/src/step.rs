@@ -229,19 +229,6 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
     numbers.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Whether this thread captures a step: calls within it are part of it.
-#[pyfunction]
-pub(crate) fn is_capturing() -> bool {
-    ltc_torch::is_capturing()
-}
-
-/// What this thread uses is not noted by the capture in progress from here on, or is again: what is made meanwhile can
-/// be an input of the captured step.
-#[pyfunction]
-pub(crate) fn pause_capture(pauses: bool) {
-    ltc_torch::capture_pause(pauses);
-}
-
 #[pymethods]
 impl Replays {
     #[new]
@@ -443,6 +430,14 @@ impl Replays {
     /// A capture that was ready in a class and did not fit the last call, which may show why; its watch.
     fn fallen(&self, class: u64) -> Option<(u64, Py<Watch>)> {
         self.store.lock().classes.iter_mut().find(|c| c.id == class)?.fallen.take()
+    }
+
+    /// The watches of all captures that are kept.
+    fn watches(&self, py: Python<'_>) -> Vec<Py<Watch>> {
+        let store = self.store.lock();
+        let each =
+            store.classes.iter().flat_map(|c| c.ready.iter().map(|r| &r.watch).chain(c.fallen.as_ref().map(|f| &f.1)));
+        each.map(|watch| watch.clone_ref(py)).collect()
     }
 
     /// A capture is not needed any more.

@@ -8,6 +8,7 @@ import torch
 import torch_ltc
 from torch import nn
 from torch.utils._pytree import tree_leaves
+from torch_ltc._traced import Counted, Traced
 
 CALLS = 14
 
@@ -126,6 +127,33 @@ class Trainer:
         self.net.last = self.net(x).detach()
         return self.net.last.sum()
 
+    # ---- numbers that are read off the device ----
+
+    def returns_a_number(self, x):
+        return self.back(self.net(x).square().mean()).item()
+
+    def sums_up_losses(self, x):
+        loss = self.back(self.net(x).square().mean())
+        self.rate += loss.item() * x.shape[0]
+        return loss
+
+    def keeps_the_last_number(self, x):
+        loss = self.back(self.net(x).square().mean())
+        self.other = loss.item()
+        return {"loss": loss.item(), "twice": 2 * loss.item() + 1}
+
+    def appends_numbers(self, x):
+        loss = self.back(self.net(x).square().mean())
+        self.calls += 1
+        self.seen.append((loss.item(), 1))
+        self.lists["loss"].append(loss.item() / 2)
+        return loss
+
+    def averages(self, x):
+        loss = self.back(self.net(x).square().mean())
+        self.rate = self.rate * self.decay + (1 - self.decay) * loss.item()
+        return self.rate
+
     # ---- numbers ----
 
     def counts(self, x):
@@ -190,11 +218,12 @@ def run(device, name, between=None, wrap=lambda fn: fn, calls=CALLS):
         if between is not None:
             between(trainer, i)
         kept = tree_leaves((trainer.seen, trainer.lists))
-        here = {f"kept{j}": x for j, x in enumerate(kept)}
+        here = {f"kept{j}": x for j, x in enumerate(kept)} | {f"out{j}": x for j, x in enumerate(tree_leaves(out))}
         here |= {**vars(trainer), **trainer.stats, "module": getattr(trainer.net, "last", None), "out": out}
         here |= {f"lr{j}": g["lr"] for j, g in enumerate(trainer.opt.param_groups)}
         row = {}
         here.pop("device")
+        assert not any(type(x) in (Traced, Counted) for x in here.values())
         for key, x in here.items():
             if isinstance(x, torch.Tensor):
                 row[key] = (x.detach().cpu().clone(), x.requires_grad, [k for k, y in here.items() if y is x])
@@ -216,6 +245,9 @@ def same(name, between=None, calls=CALLS):
                 where = f"{key} behind call {i}"
                 torch.testing.assert_close(other[0], one[0], rtol=1e-5, atol=1e-6, msg=lambda m: f"{where}: {m}")
                 one, other = one[1:], other[1:]
+            if float in (one[0], other[0]):
+                assert one[0] is other[0], f"{key} behind call {i}: {other}, on the CPU {one}"
+                one, other = round(one[1], 4), round(other[1], 4)
             assert one == other, f"{key} behind call {i}: {other}, on the CPU {one}"
     return step
 
@@ -336,6 +368,38 @@ def test_a_list_that_is_read_refuses_the_step():
 
     for make in (reads, by_another_name):
         assert "it changes the contents of a list" in refused(make)
+
+
+def test_a_number_of_the_device_that_decides_refuses_the_step():
+    def compares(trainer):
+        def step(x):
+            loss = trainer.back(trainer.net(x).square().mean())
+            return loss * 2 if loss.item() > 0.5 * trainer.rate else loss
+
+        return step
+
+    def hands_over(trainer):
+        def step(x):
+            loss = trainer.back(trainer.net(x).square().mean())
+            return x * loss.item()
+
+        return step
+
+    def formats(trainer):
+        def step(x):
+            trainer.seen.append(f"{trainer.back(trainer.net(x).square().mean()).item():.1f}")
+            return x * len(trainer.seen[-1])
+
+        return step
+
+    def converts(trainer):
+        def step(x):
+            return x * float(trainer.back(trainer.net(x).square().mean()))
+
+        return step
+
+    for make in (compares, hands_over, formats, converts):
+        assert "it reads a value that changes" in refused(make) or make is formats
 
 
 def test_a_tensor_with_a_history_refuses_the_step():

@@ -149,6 +149,20 @@ pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<
     Ok(buffer)
 }
 
+/// How many values the host has read in the capture of this thread.
+pub fn capture_reads() -> usize {
+    LOG.with_borrow(|log| log.as_ref().map_or(0, |log| log.reads.len()))
+}
+
+/// Only the first of the values that the host has read decide how the captured step goes on: others are results of it.
+pub fn capture_keeps_reads(count: usize) {
+    LOG.with_borrow_mut(|log| {
+        if let Some(log) = log {
+            log.reads.truncate(count);
+        }
+    });
+}
+
 /// A value that is read, for messages: what it is, and where the program reads it.
 pub(crate) fn at(device: &Device, value: &TraceValue, site: SiteId) -> String {
     match device.describe_site(site) {

@@ -51,6 +51,7 @@ use std::{
 
 pub use capture::Capture;
 pub use capture_log::is_open as is_capturing;
+pub use capture_log::{capture_keeps_reads, capture_reads};
 #[cfg(feature = "tch")]
 pub use compiled::{Compiled, compile, compile_frozen};
 pub use draws::Draws;

@@ -142,6 +142,11 @@ class Calls:
                 self.uses_grads = True
             elif module == "torch._C" and name.startswith("_get_") and _is_setting(function):
                 self.place("referent", function)
+            elif module == "torch._C" and name.startswith("_set_"):
+                # What is set is what is found: only where it is another one would setting it do something.
+                found: Any = getattr(torch._C, "_get_" + name.removeprefix("_set_"), None)
+                if found is not None and _is_setting(found):
+                    self.place("referent", found)
         elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
 

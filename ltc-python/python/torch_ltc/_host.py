@@ -10,18 +10,16 @@ that operators of the device may read on the host; a replay for which one fails 
 import ctypes
 import sys
 import types
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
 from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
-from torch_ltc._host_program import Changes, HostProgram, Line, needed_lines
+from torch_ltc._host_program import Changes, HostProgram, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -29,16 +27,19 @@ from torch_ltc._host_values import (
     replaced,
     rewritten,
     same,
-    same_zero,
     to_device,
     with_tensor,
 )
 from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES
-from torch_ltc._lent import Lent, floats
+from torch_ltc._host_written import Written
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
+from torch_ltc._patched import meant
 from torch_ltc._runtime import on_device
 from torch_ltc._traced import NUMBERS, Counted, Traced, plain
+
+#: Functions that are what they are called.
+_OF_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)
 
 
 def _is_tensor(x: Any) -> bool:
@@ -63,32 +64,21 @@ def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
     return None
 
 
-class HostRecorder(TorchFunctionMode):
+class HostRecorder(Written):
     """Writes down what a step does on the host; see the module."""
 
     def __init__(
         self, given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (), lent: Sequence[tuple[dict[Any, Any], Any]] = ()
     ) -> None:
-        super().__init__()
+        super().__init__(lent)
         #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
         self._given = {id(host): (host, copy) for host, copy in given}
-        #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
-        self._lent = Lent(lent)
         self._schedules: list[Any] = []
-        #: Numbers that the step puts in place of those that were lent, by dict and key.
-        self._put: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
-        #: Why what the host does cannot be written down; empty where it can.
-        self.obstacle = ""
-        self._lines: list[Line] = []
-        self._constants: dict[str, Any] = {}
-        self._places: dict[int, str] = {}
-        self._made: dict[int, tuple[str, torch.Tensor]] = {}
         #: Memory of tensors that are older than the step, and that of those it writes, by address.
         self._older: dict[int, torch.UntypedStorage] = {}
         self._changed: dict[int, torch.Tensor] = {}
-        self._handed: list[tuple[str, float]] = []
         #: What went to the device: the lines that made it, and it.
         self._uploaded: list[tuple[str, torch.Tensor]] = []
         #: Whether a tensor was there before the step.
@@ -98,21 +88,12 @@ class HostRecorder(TorchFunctionMode):
         #: Generators of the CPU, each with its state if all that draws from it is written down; those that lines move.
         self._draws: dict[int, tuple[torch.Generator, bytes]] = {}
         self._moved: dict[int, torch.Generator] = {}
-        self._open = True
-        #: Numbers that are alive, and those that have to stay as they are.
-        self._numbers: list[weakref.ref[Traced]] = []
-        #: Those that the step returns, by name.
-        self._told: list[tuple[str, float]] = []
-        self._expected: set[str] = set()
-        self._ahead = False
         #: What is known of masks.
         self.masks: Masks | None = None
         #: Who looks at the step (`sys.setprofile`), while the recorder is at work.
         self._watches: Any = None
         #: While a call runs that replays make again.
         self._paused = False
-        #: How much code runs that may ask for the class of a number.
-        self._plain = 0
         #: While a call with tensors on the device runs, in which this is no mode.
         self._within = False
 
@@ -145,20 +126,6 @@ class HostRecorder(TorchFunctionMode):
         if self._drawn(leaves):
             self.obstacle = self.obstacle or f"it draws numbers on the host where that cannot be repeated{here()}"
 
-    def _take_back(self) -> None:
-        """The numbers are plain ones again."""
-        why = self._lent.take_back(self._puts)
-        self.obstacle = self.obstacle or why
-
-    def _puts(self, holder: dict[Any, Any], name: Any, number: Any) -> bool:
-        """The step put this in place of a number that was lent to it, and replays do; whether they can."""
-        if type(plain(number)) not in (int, float):
-            return False
-        put = self._constant(dict.__setitem__)
-        self._line(f"{put}({self._constant(holder)}, {self._constant(name)}, {self._text(number)})", effect=True)
-        self._put[id(holder), name] = (holder, name)
-        return True
-
     def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
         """A call begins that replays make again; what is to be called when it returns."""
         self._take_back()
@@ -175,6 +142,10 @@ class HostRecorder(TorchFunctionMode):
         return returns
 
     def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if type(func) not in _OF_C and (own := meant(func, 1)) is not func:
+            if own is None:
+                self.obstacle = self.obstacle or f"it calls {func!r} in place of a function of torch's{here()}"
+            func = own or func
         # What the recorder itself does is nobody's to look at; each event would cost more than what it is about.
         watches = sys.getprofile()
         if watches is None:
@@ -253,6 +224,15 @@ class HostRecorder(TorchFunctionMode):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
+        if self.awaited is not None:
+            self.awaited.decides |= self.awaited.concerns(leaves)
+            if (
+                func is torch.Tensor.item
+                and on_device(args[0])
+                and args[0].is_floating_point()
+                and args[0].numel() == 1
+            ):
+                return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
         self._draws_as_written(leaves)
@@ -462,105 +442,6 @@ class HostRecorder(TorchFunctionMode):
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
 
-    def setting(self, group: dict[str, Any], name: str) -> Any:
-        """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
-        line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
-        if type(value) is int:
-            return Counted(value, self, line)
-        lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
-        # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
-        self._handed += zip(lines, floats(value), strict=True)
-        traced = tuple(map(self._traced, floats(value), lines))
-        return traced if type(value) is tuple else traced[0]
-
-    def number(self, value: float, text: str, *operands: Any) -> float:
-        """The number that ``text`` computes from its operands."""
-        if not self._open:
-            return value
-        line = self._line(text.format(*map(self._text, operands)))
-        return Counted(value, self, line) if type(value) is int else self._traced(value, line)
-
-    def expect(self, value: Any, text: str, *operands: Any) -> None:
-        """A replay is right only if ``text`` gives this value again."""
-        if self._open:
-            self._check(text.format(*map(self._text, operands)), value)
-
-    def _traced(self, value: float, name: str) -> float:
-        number: Traced = Traced(value, self, name)
-        if self._plain:
-            self._stays(number)
-            return value
-        self._numbers.append(weakref.ref(number))
-        if self._ahead:
-            self._stays(number)
-        return number
-
-    def leave(self, ahead: bool = False) -> None:
-        """A function that computes with floats is called, which does not tell what it is given: whatever number the
-        step holds may be it; and whatever it will hold, too, where that is `ahead`."""
-        for taken in self._lent.taken():
-            self._stays(taken)
-        alive = [number for ref in self._numbers if (number := ref()) is not None]
-        self._numbers = [weakref.ref(number) for number in alive]
-        while alive:
-            number = alive.pop()
-            if ahead or sys.getrefcount(number) > self._lent.held(id(number)):
-                self._stays(number)
-        self._ahead = self._ahead or ahead
-
-    def _stays(self, number: Traced | Counted) -> None:
-        if number.name not in self._expected:
-            self._expected.add(number.name)
-            self._check(number.name, plain(number))
-
-    def _check(self, text: str, value: Any) -> None:
-        differs = f"({text}) != {self._text(value)}"
-        if type(value) is float and not value:
-            differs = f"not {self._constant(same_zero)}({text}, {value})"
-        self._lines.append(Line("", f"if {differs}: raise Changed", True))
-
-    def _line(self, text: str, effect: bool = False) -> str:
-        name = f"v{len(self._lines)}"
-        self._lines.append(Line(name, f"{name} = {text}", effect))
-        return name
-
-    def _constant(self, x: Any) -> str:
-        if id(x) not in self._places:
-            name = self._places[id(x)] = f"c{len(self._constants)}"
-            self._constants[name] = x
-        return self._places[id(x)]
-
-    def _name(self, t: torch.Tensor) -> str:
-        return self._made[id(t)][0] if id(t) in self._made else self._constant(t)
-
-    def _text(self, x: Any) -> str:
-        if type(x) in (Traced, Counted):
-            return str(x.name)
-        if isinstance(x, torch.Tensor):
-            return self._name(x)
-        if type(x) is list:
-            return f"[{', '.join(map(self._text, x))}]"
-        if type(x) is tuple:
-            return f"({''.join(self._text(y) + ', ' for y in x)})"
-        if type(x) is dict:
-            return f"{{{', '.join(f'{self._constant(k)}: {self._text(v)}' for k, v in x.items())}}}"
-        return self._constant(x)
-
-    def tell(self, number: Traced) -> int:
-        """A number that the step returns; its position among what the program tells."""
-        self._told.append((number.name, plain(number)))
-        return len(self._told) - 1
-
-    @property
-    def told(self) -> list[float]:
-        """Numbers that the step returns, as they were."""
-        return [value for _, value in self._told]
-
-    @property
-    def handed(self) -> list[float]:
-        """Numbers handed to the device, as they were."""
-        return [value for _, value in self._handed]
-
     def take_uploaded(self) -> list[torch.Tensor]:
         """Tensors that went to the device, which are held no longer."""
         uploaded = [t for _, t in self._uploaded]
@@ -569,11 +450,12 @@ class HostRecorder(TorchFunctionMode):
 
     def program(self) -> HostProgram | None:
         """What a replay has to do on the host; ``None`` when that is nothing."""
-        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._told]}
+        early = self.awaited.early() if self.awaited is not None else []
+        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._told]} | set(early)
         kept = needed_lines(self._lines, needed)
         if not kept:
             return None
-        some = self._handed, self._uploaded, self._told
+        some = self._handed, self._uploaded, [*self._told, *[(name, 0.0) for name in early]]
         numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
         body = [*kept, f"return [{numbers}], [{tensors}], [{told}]"]
         changes = Changes([*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()])

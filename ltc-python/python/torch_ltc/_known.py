@@ -98,7 +98,8 @@ SPECIAL = frozenset(
     __gt__ __ge__ __hash__ __str__ __repr__ __format__ __float__ __int__ __index__ __round__ __neg__ __pos__ __abs__
     __invert__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__
     __truediv__ __rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__
-    __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__""".split()
+    __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__
+    __match_args__ __reversed__ __floor__ __trunc__ __ceil__""".split()
 )
 
 

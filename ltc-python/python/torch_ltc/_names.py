@@ -189,6 +189,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             )
         by_name = (
             BY_NAME.intersection(names)
+            or "vars" in names
+            or "__dict__" in attributes
             or not attributes.isdisjoint(OF_ATTRIBUTES)
             or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         )
@@ -197,7 +199,9 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         told = {code.co_name} if code.co_name in OF_ATTRIBUTES else set[str]()
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
         getters = not GETTERS.isdisjoint(names)
-        whole = by_others or "vars" in names or getters or not named.isdisjoint(_READS_BY_NAME)
+        # Patterns by position name what the class says (`__match_args__`).
+        matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
+        whole = by_others or "vars" in names or getters or matches or not named.isdisjoint(_READS_BY_NAME)
         quiet = is_quiet(scope.get("__name__") or "")
         known = _codes[code] = Code(
             frozenset(attributes | guarded),

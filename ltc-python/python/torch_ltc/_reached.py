@@ -40,7 +40,8 @@ def is_only_used(x: Any, name: str, info: Code) -> bool:
     """Whether code only calls a function written in C by this name, which events tell of, or only asks whether objects
     are of a class written in C."""
     if type(x) is types.BuiltinFunctionType:
-        return name not in info.values
+        # A method is looked at with what it is bound to.
+        return name not in info.values and (x.__self__ is None or type(x.__self__) is types.ModuleType)
     return name in info.tested and type(x) is type and takes_numbers(x)
 
 
@@ -141,7 +142,7 @@ class Reached(Calls):
             elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":  # it looks them up
                 self.numbers_leave_unseen()
             found = self._class_attributes(x, info, code)
-            return found if type(x) is type else [*found, *self._class_attributes(type(x), info, code)]
+            return found if type(x) is type else [*found, *self._of_metaclass(x, info, code)]
         if isinstance(x, functools.partial):
             return self._partial(x, info, frame, old)
         if isinstance(x, weakref.ref):
@@ -327,8 +328,16 @@ class Reached(Calls):
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)
-        # Attributes that Python code gave it, and hooks.
-        found = list(self._instance(x, kind, info, code, old)) if kind is not torch.Tensor or x.__dict__ else []
+        if x.device.type == "cpu" and "grad" in info.attributes:
+            self.place("slot", x, torch._C.TensorBase.grad, code)
+        # Attributes that Python code gave it, or may give it, and hooks.
+        found: list[Any] = []
+        if kind is not torch.Tensor or x.__dict__:
+            found += self._instance(x, kind, info, code, old)
+        elif info.may_lack:
+            for name in info.may_lack:
+                if self._lookup(kind, name) is NOTHING:
+                    self.place("entry", x.__dict__, name, code)
         if kind in (torch.Tensor, torch.nn.Parameter):
             hooks = (x._backward_hooks, x._post_accumulate_grad_hooks)
             found += [which for which in hooks if which is not None]
@@ -441,6 +450,12 @@ class Reached(Calls):
             self._class_values[key] = self._look_at_class(kind, info, code)
         return self._class_values[key]
 
+    def _of_metaclass(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+        for name in info.attributes if kind.__flags__ & 1 << 9 else ():
+            if self._is_asked(type(kind), name):  # the class may come to hide it
+                self.place("lookup", kind, name, code)
+        return self._class_attributes(type(kind), info, code)
+
     def _special(self, kind: type, code: types.CodeType) -> list[Any]:
         """What Python looks up on a class without being told to; functions written in C among that, which it calls
         without telling."""
@@ -500,6 +515,12 @@ class Reached(Calls):
                 found += self._of_method(value, info, code)
             elif type(value) is property:
                 found += self._of_property(value, f"{kind.__qualname__}.{name}")
+                for function in (value.fget, value.fset, value.fdel):
+                    if type(function) is types.FunctionType:
+                        found += self._of_method(function, info, code)
+            elif type(value) in (staticmethod, classmethod):
+                inner = value.__func__
+                found += self._of_method(inner, info, code) if type(inner) is types.FunctionType else [inner]
             elif value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_used(value, name, info):
                 found.append(value)
         return found

@@ -84,6 +84,8 @@ class Reads:
         self.uses_grads = survey.uses_grads
         #: Where the capture that is replayed with this leaves tensors.
         self.left: list[Any] = []
+        #: What arguments of that capture may be that it also comes to by itself, by identity.
+        self.ids: set[int] = set()
         #: How gradients flow through replays of the capture that this was found in.
         self.way: Way | None = None
 

@@ -7,6 +7,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc._arguments import TENSORS
+from torch_ltc._awaited import LateProgram
 from torch_ltc._history import Way, storage_of
 from torch_ltc._names import by_value
 from torch_ltc._runtime import is_dense
@@ -67,14 +68,22 @@ class Record:
     """What Python keeps of a captured step."""
 
     def __init__(
-        self, spec: Any, plain: list[Any], tensors: list[Result], told: dict[int, int], leaves: "list[Leave]"
+        self,
+        spec: Any,
+        plain: list[Any],
+        tensors: list[Result],
+        told: dict[int, int],
+        leaves: "list[Leave]",
+        late: LateProgram | None,
     ) -> None:
+        #: What is done when the program has run.
+        self.late = late
         self._spec, self._plain, self._tensors = spec, plain, tensors
         #: What it leaves, which stands behind what it returns.
         self._leaves = leaves
         #: Numbers that the host computes: their position among those, by place.
         self._told = told
-        bare = spec.is_leaf() and not leaves and len(tensors) == 1
+        bare = spec.is_leaf() and not leaves and late is None and len(tensors) == 1
         self.only = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         #: Results that show older memory, and whose.
         self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
@@ -89,8 +98,18 @@ class Record:
         """Gradients flow through the results, this way."""
         self._way, self.only = way, False
 
-    def unflatten(self, inputs: tuple[Any, ...], results: list[torch.Tensor], told: list[float] | None) -> Any:
-        """What the step returns, with these tensors and numbers of the host."""
+    def unflatten(
+        self,
+        inputs: tuple[Any, ...],
+        results: list[torch.Tensor],
+        told: Sequence[float] | None,
+        known: list[float] | None = None,
+    ) -> Any:
+        """What the step returns, with these tensors and numbers of the host, when it has left the rest; nothing is left
+        where the numbers that it reads off the device are `known`, since that was done."""
+        late = known
+        if late is None:
+            late = self.late.run(results, told) if self.late is not None else []
         if self._way is not None:
             results = self._way.wrap(inputs, results)
         flat = list(self._plain)
@@ -99,8 +118,7 @@ class Record:
             for at, shows in self._shows.items():
                 results[at] = _view(shows.find(inputs, results), results[at], shows.is_view)
         for place, at in self._told.items():
-            assert told is not None
-            flat[place] = told[at]
+            flat[place] = late[-1 - at] if at < 0 else (told or ())[at]
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -111,7 +129,8 @@ class Record:
         if self._leaves:
             at = self._spec.num_leaves
             for leave in self._leaves:
-                leave.put(flat[at : at + leave.spec.num_leaves])
+                if known is None:
+                    leave.put(flat[at : at + leave.spec.num_leaves])
                 at += leave.spec.num_leaves
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
+from torch_ltc._awaited import Awaited
 from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Saving, Twice, Way
 from torch_ltc._host import HostRecorder
@@ -22,7 +23,7 @@ from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results
 from torch_ltc._runtime import history_of, is_leaf, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import Traced
+from torch_ltc._traced import Traced, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -125,8 +126,9 @@ class Run:
         self._moved: list[tuple[dict[Any, Any], Any]] = []
         self._saving: Saving | None = None
         self._results: list[torch.Tensor] = []
-        #: Numbers of the host that it returns.
+        #: Numbers of the host that it returns, and those that it reads off the device.
         self._told: list[float] = []
+        self._known_numbers: list[float] = []
 
     def call(self) -> Any:
         """Calls the step, and finds out what it did."""
@@ -164,6 +166,7 @@ class Run:
             _forget_casts()
         try:
             captures = captures and owner._replays.begin(self._inputs)
+            recorder.awaited = Awaited() if captures and not owner._reads_decide else None
             with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
                 out = owner._fn(*call.args, **call.kwargs)
             if captures:
@@ -177,6 +180,7 @@ class Run:
                 self.obstacle = "it changes the history of an input"
             self._look_at_arguments(survey, copies, grads)
             self._look(survey, recorder, out, ambient, had, givens, versions, captures)
+            recorder.let_go()
             owner._masks.work_out()
         except BaseException:
             owner._replays.abort()
@@ -238,6 +242,10 @@ class Run:
             owner._free.add(holder, name)
         self.reads = Reads(survey, owner._free, self._call.left, self._twice)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
+        if recorder.awaited is not None and recorder.awaited.decides:
+            # From here on what is read is compared instead.
+            owner._reads_decide = True
+            return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         for holder, name in self._lends:
@@ -267,7 +275,8 @@ class Run:
             # What autograd saves is taken down next time.
             return owner._replays.abort()
         self.program, self._told = recorder.program(), recorder.told
-        identity = self.program.identity if self.program else ""
+        parts = (self.program, self.record.late if self.record is not None else None)
+        identity = "".join(part.identity for part in parts if part is not None)
         # The survey holds nothing any more that the step dropped.
         self._results = results
         givens = (*givens, *recorder.take_uploaded())
@@ -289,16 +298,8 @@ class Run:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
-        found = [f for f in self._call.left if f.now is not f.tensor]
-        if other := [f for f in found if not Left.takes(f.now)]:
-            why = why or f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})"
-        left = [(f.holder, f.name, f.now) for f in found]
-        leaves = []
-        appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
-        for holder, name, x in [*left, *appended]:
-            parts, own = pytree.tree_flatten(x, is_leaf=containers.are_older)
-            leaves.append(Leave(holder, name, own))
-            flat += parts
+        leaves, parts, said = self._leaves(survey, containers)
+        flat, why = flat + parts, why or said
         older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
@@ -345,8 +346,25 @@ class Run:
                         flow.append(at)
             tensors.append(Result(i, None, None, at, None, memory.shown(x)))
         why = why or shown_results(tensors, results)
-        self.record = Record(spec, plain, tensors, told, leaves)
+        late = recorder.late(len(results))
+        results += recorder.awaited.tensors if recorder.awaited is not None and late is not None else []
+        self._known_numbers = [value for _, value in recorder.awaited.told] if recorder.awaited is not None else []
+        self.record = Record(spec, plain, tensors, told, leaves, late)
         return results, flow, why
+
+    def _leaves(self, survey: Survey, containers: Containers) -> tuple[list[Leave], list[Any], str]:
+        """What the call left in places and at the ends of lists, taken apart; why no replay can, or nothing."""
+        found = [f for f in self._call.left if f.now is not f.tensor]
+        other = [f for f in found if not Left.takes(f.now)]
+        why = f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})" if other else ""
+        appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
+        leaves: list[Leave] = []
+        flat: list[Any] = []
+        for holder, name, x in [*[(f.holder, f.name, f.now) for f in found], *appended]:
+            parts, spec = pytree.tree_flatten(x, is_leaf=containers.are_older)
+            leaves.append(Leave(holder, name, spec))
+            flat += parts
+        return leaves, flat, why
 
     def _look_at_grads(
         self, had: Any, results: list[Any], why: str | None
@@ -416,7 +434,8 @@ class Run:
     def again(self) -> Any:
         """What the step returned, as a replay returns it."""
         assert self.record is not None
-        return self.record.unflatten(self._inputs, _ltc.without_history(self._results, self.spent), self._told)
+        results = _ltc.without_history(self._results, self.spent)
+        return self.record.unflatten(self._inputs, results, self._told, self._known_numbers)
 
     def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
         """What the call changed; why a replay cannot, or nothing."""
@@ -470,6 +489,7 @@ class Run:
         """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
         one that can be lent; `None` where it is anything else."""
         key, now, owner = (id(holder), name), holder.get(name, MISSING), self._owner
+        now = plain(now)
         if now is then or key in owner._left.places or (isinstance(now, PLAIN) and by_value(now) == by_value(then)):
             return ""
         if Left.takes(then) and Left.takes(now):

@@ -39,8 +39,6 @@ _PAUSES = (8, 2)
 _MAX_WHOLE = 8
 #: Different plain values and structures of arguments kept per step.
 _MAX_KEYS = 256
-#: Captures whose reads are kept.
-_MAX_READY = 512
 #: How many replays it takes until one is recorded and compared instead; 0: never.
 _CHECK_EVERY = CHECK_EVERY
 #: Seconds that a capture waits for those of other threads. Where calls are recorded to be compared there is always one;
@@ -97,7 +95,7 @@ class CompiledStep(Generic[_P, _R]):
     __slots__ = (
         *("_fn", "_replays", "_keys", "_last_key", "_classes", "_free", "_reads", "_renewed", "_masks", "_whole"),
         *("_is_part", "_recorded", "_checked", "_astray", "_captures", "_refusal", "_until_check", "_threads"),
-        *("_ready_reads", "_known", "_left", "__dict__", "__weakref__"),
+        *("_ready_reads", "_known", "_left", "_reads_decide", "__dict__", "__weakref__"),
     )
     is_of_programs = True
 
@@ -117,6 +115,8 @@ class CompiledStep(Generic[_P, _R]):
         self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Places in which it leaves tensors.
         self._left = Left()
+        #: Whether it decides by numbers that it reads off the device.
+        self._reads_decide = False
         self._masks = Masks()
         #: How many objects of each class calls were given that cannot be taken apart.
         self._whole: dict[type, int] = {}
@@ -175,6 +175,29 @@ class CompiledStep(Generic[_P, _R]):
         record, results, told = hit
         only: Any = results[0] if record.only else record.unflatten(inputs, results, told)
         return only
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "CompiledStep[_P, _R]": ...
+    @overload
+    def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., _R]": ...
+    def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., Any]":
+        """As a method: a step of each object, which it keeps."""
+        space = getattr(instance, "__dict__", None)
+        if instance is None or not hasattr(self._fn, "__get__"):
+            return self
+        method: Any = self._fn.__get__(instance, owner)
+        if type(space) is not dict:
+            return CompiledStep(method)
+        # No name that code has: it is the object's own, and goes with it.
+        name = f"<compiled {self._fn.__qualname__}>"
+        found = space.get(name)
+        if type(found) is not CompiledStep or found._fn != method:
+            found = space[name] = CompiledStep(method)
+        return found
+
+    def __reduce__(self) -> Any:
+        """Copied and saved without what was captured."""
+        return _made_again, (self._fn, self.__dict__)
 
     def _is_held(self) -> bool:
         """Whether somebody else holds a container that the step renews, and that a replay would leave there."""
@@ -341,13 +364,14 @@ class CompiledStep(Generic[_P, _R]):
         reads.left = run.record.left if run.record is not None else []
         self._ready_reads.append(reads)
         # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
-        self._known = self._known.union(reads.known() - {id(x) for _, x in run.elsewhere})
-        if len(self._ready_reads) > _MAX_READY:
-            del self._ready_reads[: _MAX_READY // 2]
-            self._known = set().union(*[r.known() for r in self._ready_reads])
+        reads.ids = reads.known() - {id(x) for _, x in run.elsewhere}
         self._replays.ready(
             number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record, run.elsewhere
         )
+        # What only captures held that went is let go with them.
+        kept = set(map(id, self._replays.watches()))
+        self._ready_reads = [r for r in self._ready_reads if id(r.watch) in kept]
+        self._known = set().union(*[r.ids for r in self._ready_reads])
         return True
 
     def _compared(self, key: str, call: Call) -> Any:
@@ -485,6 +509,12 @@ class CompiledModule(torch.nn.Module):
 
     def __reduce__(self) -> Any:
         return CompiledModule, (self._orig_mod,)
+
+
+def _made_again(fn: Any, attributes: dict[str, Any]) -> CompiledStep[..., Any]:
+    step = CompiledStep(fn)
+    step.__dict__.update(attributes)
+    return step
 
 
 _ARITIES = {n: str(n) for n in range(64)}

@@ -67,6 +67,8 @@ class Survey(Reached):
         self._untracked: list[Any] = []
         #: What was not tracked when it was seen: it may be of the step.
         self._doubtful: set[int] = set()
+        #: Dicts of a call's own (`**kwargs`) that are not tracked.
+        self._made: dict[int, Any] = {}
         self._found: dict[tuple[str, int, Any], Place] = {}
         #: Which code names an entry of a dict, by holder and name.
         self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
@@ -101,6 +103,7 @@ class Survey(Reached):
         if self.goes_back and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
+        self._made = {}
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # Names of it: one in each tuple, the loop's, and the argument.
@@ -204,6 +207,12 @@ class Survey(Reached):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.numbers_leave_unseen()
+        if code.co_flags & 0x08:
+            # After a `torch.compile` that failed somebody holds these for ever, and so does not tell whose they are.
+            at = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04)
+            given = frame.f_locals.get(code.co_varnames[at])
+            if type(given) is dict and not gc.is_tracked(given):
+                self._made[id(given)] = given
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
@@ -322,7 +331,7 @@ class Survey(Reached):
                 made.add(key)
             elif x not in older:
                 # What has no references is not tracked, and neither are dicts and tuples of such.
-                old = not gc.is_tracked(x)
+                old = not gc.is_tracked(x) and id(x) not in self._made
                 if old:
                     self._untracked.append(x)
                 elif key in made:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from torch_ltc._known import takes_numbers
 
 if TYPE_CHECKING:
-    from torch_ltc._host import HostRecorder
+    from torch_ltc._host_written import Written
 
 NUMBERS = (bool, int, float)
 
@@ -41,10 +41,10 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
 class Traced(float):
     """A float of the host that remembers how it was computed."""
 
-    recorder: "HostRecorder"
+    recorder: "Written"
     name: str
 
-    def __new__(cls, value: Any, recorder: "HostRecorder | None" = None, name: str = "") -> Any:
+    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
         """A plain float to who calls the class of a number (`type(x)(...)`)."""
         if recorder is None:
             return float(value)
@@ -121,10 +121,10 @@ class Counted(int):
     """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
     (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
 
-    recorder: "HostRecorder"
+    recorder: "Written"
     name: str
 
-    def __new__(cls, value: Any, recorder: "HostRecorder | None" = None, name: str = "") -> Any:
+    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
         """A plain number to who calls the class of a number."""
         if recorder is None:
             return int(value)

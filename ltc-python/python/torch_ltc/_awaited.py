@@ -1,0 +1,102 @@
+"""Numbers that the host reads off the device and only computes with (``loss.item()``, returned or summed up): a replay
+reads them when its program has run, and then computes what follows from them.
+
+While a step is captured each is a number that remembers what becomes of it (:class:`torch_ltc._traced.Traced`), like
+those of the host, but on lines of its own. Where the program decides by one, or hands it to an operator, no replay can
+go on without it: such steps are captured again with their reads compared.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from torch_ltc._traced import Traced
+
+_CONSTANTS = re.compile(r"\bc\d+\b")
+_EARLY = re.compile(r"\bv\d+\b")
+
+
+class Awaited:
+    """The numbers that a step reads off the device while it is captured."""
+
+    def __init__(self) -> None:
+        #: What is read, as it is then.
+        self.tensors: list[torch.Tensor] = []
+        #: Whether the program cannot go on without knowing one.
+        self.decides = False
+        self._lines: list[str] = []
+        self._count = 0
+        self._names: set[str] = set()
+        #: Those that the step returns or leaves, with their values.
+        self.told: list[tuple[str, float]] = []
+        self._does_more = False
+
+    def concerns(self, operands: Iterable[Any]) -> bool:
+        """Whether one of these is among the numbers, or follows from them."""
+        return any(type(x) is Traced and x.name in self._names for x in operands)
+
+    def read(self, tensor: torch.Tensor) -> str:
+        """The name of a number that is read off a tensor."""
+        name = self._name()
+        self._lines.append(f"{name} = read[{len(self.tensors)}]")
+        self.tensors.append(tensor)
+        return name
+
+    def line(self, text: str) -> str:
+        """The name of a number that is computed from others."""
+        name = self._name()
+        self._lines.append(f"{name} = {text}")
+        return name
+
+    def does(self, text: str) -> None:
+        """Something is done with numbers."""
+        self._lines.append(text)
+        self._does_more = True
+
+    def tell(self, number: Traced, value: float) -> int:
+        """A number that the step returns; its position among those, counted back from -1."""
+        self.told.append((number.name, value))
+        return -len(self.told)
+
+    def early(self) -> list[str]:
+        """Names of numbers of the host that these are computed with."""
+        return sorted(set(_EARLY.findall(" ".join(self._lines))))
+
+    def program(self, constants: dict[str, Any], first: int, told: int) -> "LateProgram | None":
+        """What replays do with the numbers, of which the first is a result of the program by position, and so many are
+        told of the host's own."""
+        if not self.told and not self._does_more:
+            return None
+        where = range(first, first + len(self.tensors))
+        early = [f"{name} = told[{told + i}]" for i, name in enumerate(self.early())]
+        body = [*early, *self._lines, f"return [{', '.join(name for name, _ in self.told)}]"]
+        return LateProgram(body, constants, where)
+
+    def _name(self) -> str:
+        self._count += 1
+        name = f"w{self._count}"
+        self._names.add(name)
+        return name
+
+
+class LateProgram:
+    """Lines that run when the program of a replay has run."""
+
+    def __init__(self, body: Sequence[str], constants: dict[str, Any], where: range) -> None:
+        used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
+        lines = "\n    ".join(body)
+        source = f"def bind({', '.join(used)}):\n  def run(read, told):\n    {lines}\n  return run"
+        scope: dict[str, Any] = {}
+        exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
+        self._run: Callable[[list[float], Sequence[float]], list[float]] = scope["bind"](**used)
+        self._where = where
+        #: Equal for captures that do the same with the same results.
+        self.identity = source + repr(
+            [where, *[x if isinstance(x, (int, float, str)) else id(x) for x in used.values()]]
+        )
+
+    def run(self, results: Sequence[torch.Tensor], told: Sequence[float] | None) -> list[float]:
+        """The numbers that the step returns, when it has done the rest."""
+        return self._run([results[i].item() for i in self._where], told or ())

@@ -1,0 +1,210 @@
+"""What a recorder of the host's part of a step writes down: lines of Python, and the numbers in them."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from torch_ltc import _ltc
+from torch_ltc._awaited import Awaited, LateProgram
+from torch_ltc._host_program import Line
+from torch_ltc._host_values import same_zero
+from torch_ltc._lent import Lent, floats
+from torch_ltc._traced import Counted, Traced, plain
+
+
+def _replace(holder: Any, old: Any, new: Any) -> None:
+    """Puts something in the place of something else in a dict or a list."""
+    found = holder.items() if type(holder) is dict else enumerate(holder) if type(holder) is list else ()
+    for name in [name for name, x in found if x is old]:
+        holder[name] = new
+
+
+class Written(TorchFunctionMode):
+    """Lines, and the numbers in them; see the module."""
+
+    def __init__(self, lent: Sequence[tuple[dict[Any, Any], Any]]) -> None:
+        super().__init__()
+        #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
+        self._lent = Lent(lent)
+        #: Numbers that the step puts in place of those that were lent, by dict and key.
+        self._put: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
+        #: Why what the host does cannot be written down; empty where it can.
+        self.obstacle = ""
+        self._lines: list[Line] = []
+        self._constants: dict[str, Any] = {}
+        self._places: dict[int, str] = {}
+        self._made: dict[int, tuple[str, torch.Tensor]] = {}
+        self._handed: list[tuple[str, float]] = []
+        self._open = True
+        #: Numbers that are alive, and those that have to stay as they are.
+        self._numbers: list[weakref.ref[Traced]] = []
+        #: Those that the step returns, by name.
+        self._told: list[tuple[str, float]] = []
+        self._expected: set[str] = set()
+        self._ahead = False
+        #: Numbers that are read off the device, where the program does not decide by them.
+        self.awaited: Awaited | None = None
+        #: How much code runs that may ask for the class of a number.
+        self._plain = 0
+
+    def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The call that the step makes."""
+        raise NotImplementedError
+
+    def _take_back(self) -> None:
+        """The numbers are plain ones again."""
+        why = self._lent.take_back(self._puts)
+        self.obstacle = self.obstacle or why
+
+    def _puts(self, holder: dict[Any, Any], name: Any, number: Any) -> bool:
+        """The step put this in place of a number that was lent to it, and replays do; whether they can."""
+        if type(plain(number)) not in (int, float):
+            return False
+        put = self._constant(dict.__setitem__)
+        text = f"{put}({self._constant(holder)}, {self._constant(name)}, {self._text(number)})"
+        if self.awaited is not None and self.awaited.concerns((number,)):
+            self.awaited.does(text)
+            return True
+        self._line(text, effect=True)
+        self._put[id(holder), name] = (holder, name)
+        return True
+
+    def _read(self, awaited: Awaited, func: Any, args: Any) -> float:
+        """A number that is read off the device: a replay reads it when its program has run."""
+        name = awaited.read(args[0].detach().clone())
+        before = _ltc.capture_reads()
+        value = self._run(func, args, {})
+        _ltc.capture_keeps_reads(before)
+        return self._traced(value, name)
+
+    def setting(self, group: dict[str, Any], name: str) -> Any:
+        """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
+        line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
+        if type(value) is int:
+            return Counted(value, self, line)
+        lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
+        # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
+        self._handed += zip(lines, floats(value), strict=True)
+        traced = tuple(map(self._traced, floats(value), lines))
+        return traced if type(value) is tuple else traced[0]
+
+    def number(self, value: float, text: str, *operands: Any) -> float:
+        """The number that ``text`` computes from its operands."""
+        if not self._open:
+            return value
+        said = text.format(*map(self._text, operands))
+        if self.awaited is not None and self.awaited.concerns(operands):
+            if type(value) is int:
+                self.awaited.decides = True
+                return value
+            return self._traced(value, self.awaited.line(said))
+        line = self._line(said)
+        return Counted(value, self, line) if type(value) is int else self._traced(value, line)
+
+    def expect(self, value: Any, text: str, *operands: Any) -> None:
+        """A replay is right only if ``text`` gives this value again."""
+        if self.awaited is not None and self.awaited.concerns(operands):
+            self.awaited.decides |= self._open
+        elif self._open:
+            self._check(text.format(*map(self._text, operands)), value)
+
+    def _traced(self, value: float, name: str) -> float:
+        number: Traced = Traced(value, self, name)
+        if self._plain:
+            self._stays(number)
+            return value
+        self._numbers.append(weakref.ref(number))
+        if self._ahead:
+            self._stays(number)
+        return number
+
+    def leave(self, ahead: bool = False) -> None:
+        """A function that computes with floats is called, which does not tell what it is given: whatever number the
+        step holds may be it; and whatever it will hold, too, where that is `ahead`."""
+        for taken in self._lent.taken():
+            self._stays(taken)
+        alive = [number for ref in self._numbers if (number := ref()) is not None]
+        self._numbers = [weakref.ref(number) for number in alive]
+        while alive:
+            number = alive.pop()
+            if ahead or sys.getrefcount(number) > self._lent.held(id(number)):
+                self._stays(number)
+        self._ahead = self._ahead or ahead
+
+    def _stays(self, number: Traced | Counted) -> None:
+        if self.awaited is not None and self.awaited.concerns((number,)):
+            self.awaited.decides = True
+        elif number.name not in self._expected:
+            self._expected.add(number.name)
+            self._check(number.name, plain(number))
+
+    def let_go(self) -> None:
+        """What the step has put somewhere are plain numbers from here on."""
+        alive = [number for ref in self._numbers if (number := ref()) is not None]
+        for holder in gc.get_referrers(*alive) if alive else ():
+            if type(holder) is tuple:
+                for outer in gc.get_referrers(holder):
+                    _replace(outer, holder, tuple(map(plain, holder)))
+            elif holder is not alive:
+                for number in alive:
+                    _replace(holder, number, plain(number))
+
+    def tell(self, number: Traced) -> int:
+        """A number that the step returns; its position among what the program tells."""
+        if self.awaited is not None and self.awaited.concerns((number,)):
+            return self.awaited.tell(number, plain(number))
+        self._told.append((number.name, plain(number)))
+        return len(self._told) - 1
+
+    def late(self, first: int) -> LateProgram | None:
+        """What a replay has to do when its program has run, of which a result by position is the first number that is
+        read; `None` when that is nothing."""
+        return self.awaited.program(self._constants, first, len(self._told)) if self.awaited is not None else None
+
+    @property
+    def told(self) -> list[float]:
+        """Numbers that the step returns, as they were."""
+        return [value for _, value in self._told]
+
+    @property
+    def handed(self) -> list[float]:
+        """Numbers handed to the device, as they were."""
+        return [value for _, value in self._handed]
+
+    def _check(self, text: str, value: Any) -> None:
+        differs = f"({text}) != {self._text(value)}"
+        if type(value) is float and not value:
+            differs = f"not {self._constant(same_zero)}({text}, {value})"
+        self._lines.append(Line("", f"if {differs}: raise Changed", True))
+
+    def _line(self, text: str, effect: bool = False) -> str:
+        name = f"v{len(self._lines)}"
+        self._lines.append(Line(name, f"{name} = {text}", effect))
+        return name
+
+    def _constant(self, x: Any) -> str:
+        if id(x) not in self._places:
+            name = self._places[id(x)] = f"c{len(self._constants)}"
+            self._constants[name] = x
+        return self._places[id(x)]
+
+    def _name(self, t: torch.Tensor) -> str:
+        return self._made[id(t)][0] if id(t) in self._made else self._constant(t)
+
+    def _text(self, x: Any) -> str:
+        if type(x) in (Traced, Counted):
+            return str(x.name)
+        if isinstance(x, torch.Tensor):
+            return self._name(x)
+        if type(x) is list:
+            return f"[{', '.join(map(self._text, x))}]"
+        if type(x) is tuple:
+            return f"({''.join(self._text(y) + ', ' for y in x)})"
+        if type(x) is dict:
+            return f"{{{', '.join(f'{self._constant(k)}: {self._text(v)}' for k, v in x.items())}}}"
+        return self._constant(x)

@@ -1,0 +1,51 @@
+"""Functions of torch that somebody has put another one in place of, which calls torch's own.
+
+A torch function mode is told which function is called by what stands under its name: the other one, also when that
+calls torch's own. What was meant is found by who asks.
+"""
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch.overrides import handle_torch_function
+
+_ASKS = handle_torch_function.__code__
+
+
+def meant(function: Any, depth: int) -> Callable[..., Any] | None:
+    """What a call is of that a mode is told of as `function`, which is not C code; `None` where that is not known.
+    `depth`: how many frames up the mode was called."""
+    if _is_of_torch(function):
+        return cast(Callable[..., Any], function)
+    caller = sys._getframe(depth + 1)
+    if caller.f_code is not _ASKS or caller.f_back is None:
+        return _method_of_c(function)
+    own = caller.f_back
+    if own.f_code is getattr(function, "__code__", None):
+        return cast(Callable[..., Any], function)
+    return None if own.f_code.co_freevars else _function(own.f_code, own.f_globals)
+
+
+#: Functions of torch's own that were asked for, by their code.
+_functions: dict[types.CodeType, Callable[..., Any]] = {}
+
+
+def _function(code: types.CodeType, scope: dict[str, Any]) -> Callable[..., Any]:
+    """The same one each time: what a step does on the host is compared by identity."""
+    return _functions.setdefault(code, types.FunctionType(code, scope))
+
+
+def _is_of_torch(function: Any) -> bool:
+    scope = getattr(function, "__globals__", None)
+    module = scope.get("__name__") if scope is not None else getattr(function, "__module__", None)
+    return (module or "").partition(".")[0] in ("torch", "") or isinstance(function, types.BuiltinFunctionType)
+
+
+def _method_of_c(function: Any) -> Callable[..., Any] | None:
+    """The method of tensors in whose place this stands."""
+    names = [name for name, value in vars(torch.Tensor).items() if value is function]
+    found = [getattr(torch._C.TensorBase, name, None) for name in names]
+    return found[0] if len(found) == 1 else None
