@@ -16,12 +16,17 @@ _INTS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 #: Whether a program has products: the last bits of libtorch's depend on where its operands begin in memory.
 loose = contextvars.ContextVar("loose", default=False)
 _DRAWS = re.compile(r"rand|normal|uniform|exponential|dropout")
+_QUOTIENTS = re.compile(r"/|div|reciprocal|sqrt|pow")
 _PRODUCTS = re.compile(r"@|linear|dot|mm\(|mv\(|einsum|conv|cdist|attention|outer|norm")
 
 
 def has_products(program):
-    """Whether last bits of sums may differ: fused ones add in an order of their own, of which only drawn numbers
-    tell."""
+    """Whether last bits of sums may differ: fused ones add in an order of their own, of which only drawn numbers tell,
+    and gradients of a leaf that come by several results of a replay are added up in another order."""
+    if any("leaf(" in s.text for s in program.statements) and any(
+        _QUOTIENTS.search(s.text) for s in program.statements
+    ):
+        return True
     fused = program.environment.get("LTC_FUSION") != "exact"
     return any(_PRODUCTS.search(s.text) or (fused and _DRAWS.search(s.text)) for s in program.statements)
 

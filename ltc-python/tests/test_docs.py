@@ -12,7 +12,7 @@ def test_the_page_runs(tmp_path):
     text = PAGE.read_text()
     names = {"path": tmp_path / "model.pt"}
     blocks = [(m.start(), m[1]) for m in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     for start, code in blocks:
         # Lines of errors are those of the page.
         exec(compile("\n" * (text[:start].count("\n") + 1) + code, str(PAGE), "exec"), names)

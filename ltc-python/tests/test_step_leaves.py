@@ -24,6 +24,7 @@ class Trainer:
         self.loss = self.last = self.other = None
         self.hidden = torch.zeros(3, device=device)
         self.average = torch.zeros((), device=device)
+        self.states = (torch.zeros(3, device=device), torch.zeros(3, device=device))
         self.calls = self.logged = self.limit = 0
         self.every, self.decay, self.rate = 5, 0.5, 1.0
         self.stats = {"loss": None, "norm": None}
@@ -59,6 +60,13 @@ class Trainer:
         out = self.net(x) + self.hidden
         self.hidden = out.detach().mean(0)
         return self.back(out.square().mean())
+
+    def recurrent_with_two_states(self, x):
+        self.states = tuple(state.detach() for state in self.states)
+        hidden, cell = self.states
+        out = torch.tanh(self.net(x).mean(0) + hidden)
+        self.states = out, cell * 0.5 + out
+        return self.back(out.square().mean() + self.states[1].sum())
 
     def compares_with_the_last(self, x):
         loss = self.net(x).square().mean()
@@ -217,7 +225,7 @@ def run(device, name, between=None, wrap=lambda fn: fn, calls=CALLS):
         out = step(torch.randn(2, 4, generator=generator).to(device))
         if between is not None:
             between(trainer, i)
-        kept = tree_leaves((trainer.seen, trainer.lists))
+        kept = tree_leaves((trainer.seen, trainer.lists, trainer.states))
         here = {f"kept{j}": x for j, x in enumerate(kept)} | {f"out{j}": x for j, x in enumerate(tree_leaves(out))}
         here |= {**vars(trainer), **trainer.stats, "module": getattr(trainer.net, "last", None), "out": out}
         here |= {f"lr{j}": g["lr"] for j, g in enumerate(trainer.opt.param_groups)}
@@ -268,6 +276,11 @@ CHANGES = {
         lambda t, i: t.other,
     ],
     "hidden": [lambda t, i: torch.full((3,), float(i), device=t.device), lambda t, i: t.net.bias.detach()],
+    "states": [
+        lambda t, i: (t.hidden, t.hidden),
+        lambda t, i: (t.hidden + 1, t.net.bias.detach()),
+        lambda t, i: t.states[::-1],
+    ],
     "average": [lambda t, i: t.average.clone(), lambda t, i: t.net.bias.detach()[0]],
     "calls": [lambda t, i: 3 * i, lambda t, i: True, lambda t, i: float(i)],
     "every": [lambda t, i: 2],

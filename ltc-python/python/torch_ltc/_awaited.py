@@ -31,7 +31,7 @@ class Awaited:
         self._names: set[str] = set()
         #: Those that the step returns or leaves, with their values.
         self.told: list[tuple[str, float]] = []
-        self._does_more = False
+        self._puts: set[tuple[int, Any]] = set()
 
     def concerns(self, operands: Iterable[Any]) -> bool:
         """Whether one of these is among the numbers, or follows from them."""
@@ -50,10 +50,14 @@ class Awaited:
         self._lines.append(f"{name} = {text}")
         return name
 
-    def does(self, text: str) -> None:
-        """Something is done with numbers."""
+    def put(self, holder: dict[Any, Any], name: Any, text: str) -> None:
+        """A number is put into a place, by this line."""
         self._lines.append(text)
-        self._does_more = True
+        self._puts.add((id(holder), name))
+
+    def is_read_again(self, holder: dict[Any, Any], name: Any) -> None:
+        """What stands in a place is read while the step runs: replays put it there later."""
+        self.decides |= (id(holder), name) in self._puts
 
     def tell(self, number: Traced, value: float) -> int:
         """A number that the step returns; its position among those, counted back from -1."""
@@ -67,12 +71,17 @@ class Awaited:
     def program(self, constants: dict[str, Any], first: int, told: int) -> "LateProgram | None":
         """What replays do with the numbers, of which the first is a result of the program by position, and so many are
         told of the host's own."""
-        if not self.told and not self._does_more:
+        if not self.told and not self._puts:
             return None
         where = range(first, first + len(self.tensors))
         early = [f"{name} = told[{told + i}]" for i, name in enumerate(self.early())]
         body = [*early, *self._lines, f"return [{', '.join(name for name, _ in self.told)}]"]
         return LateProgram(body, constants, where)
+
+    def take(self) -> list[torch.Tensor]:
+        """What is read, which is held no longer."""
+        taken, self.tensors = self.tensors, []
+        return taken
 
     def _name(self) -> str:
         self._count += 1

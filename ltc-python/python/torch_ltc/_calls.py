@@ -116,7 +116,8 @@ class Calls:
             module = getattr(function, "__module__", None) or type(owner).__module__
             if owner is not None and not module.startswith("torch"):
                 return self._method(frame, function, owner, name, leave)
-        if module in TAKE_NUMBERS or (module == "_operator" and "mod" in name):
+        takes_numbers = module in TAKE_NUMBERS or (module == "_operator" and "mod" in name)
+        if takes_numbers and frame.f_globals.get("__name__") != "torch_ltc._traced":  # it is about these numbers
             leave()
         if module == "_abc":
             # Whether a class counts as another one, which anybody may say of any two.

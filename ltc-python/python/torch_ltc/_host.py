@@ -54,6 +54,16 @@ def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
 
+def _is_real(x: Any) -> bool:
+    """Whether this is one real number on the device."""
+    return on_device(x) and x.is_floating_point() and x.numel() == 1
+
+
+def _is_gradient(func: Any) -> bool:
+    """Whether a call asks for the gradient of a tensor."""
+    return getattr(func, "__name__", "") == "__get__" and getattr(func.__self__, "__name__", "") == "grad"
+
+
 def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
     """The device of ours that a call names, if it does."""
     for x in (*args[1:], *kwargs.values()):
@@ -74,6 +84,8 @@ class HostRecorder(Written):
         #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
         self._given = {id(host): (host, copy) for host, copy in given}
         self._schedules: list[Any] = []
+        #: CPU tensors whose gradients were asked for.
+        self.gradients: list[torch.Tensor] = []
         #: Settings that schedules set besides learning rates, by dict and key.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
         #: Memory of tensors that are older than the step, and that of those it writes, by address.
@@ -206,6 +218,10 @@ class HostRecorder(Written):
 
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         leaves = list(leaves_of((args, kwargs)))
+        if _is_gradient(func) and _is_host(args[0]):
+            self.gradients.append(args[0])
+        if self.awaited is not None:
+            self.awaited.decides |= self.awaited.concerns(leaves)
         if self._paused:
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
@@ -224,15 +240,8 @@ class HostRecorder(Written):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
-        if self.awaited is not None:
-            self.awaited.decides |= self.awaited.concerns(leaves)
-            if (
-                func is torch.Tensor.item
-                and on_device(args[0])
-                and args[0].is_floating_point()
-                and args[0].numel() == 1
-            ):
-                return self._read(self.awaited, func, args)
+        if self.awaited is not None and func is torch.Tensor.item and _is_real(args[0]):
+            return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
         self._draws_as_written(leaves)

@@ -68,7 +68,7 @@ class Written(TorchFunctionMode):
         put = self._constant(dict.__setitem__)
         text = f"{put}({self._constant(holder)}, {self._constant(name)}, {self._text(number)})"
         if self.awaited is not None and self.awaited.concerns((number,)):
-            self.awaited.does(text)
+            self.awaited.put(holder, name, text)
             return True
         self._line(text, effect=True)
         self._put[id(holder), name] = (holder, name)
@@ -85,6 +85,8 @@ class Written(TorchFunctionMode):
     def setting(self, group: dict[str, Any], name: str) -> Any:
         """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
         line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
+        if self.awaited is not None:
+            self.awaited.is_read_again(group, name)
         if type(value) is int:
             return Counted(value, self, line)
         lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]

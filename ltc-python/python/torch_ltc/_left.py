@@ -14,7 +14,7 @@ import torch
 from torch_ltc import _ltc
 from torch_ltc._runtime import history_of, is_dense
 
-#: Places of one step; in more than these it does not leave tensors.
+#: Places of one step that are known at once.
 _MAX_PLACES = 256
 #: What stands nowhere.
 MISSING = object()
@@ -46,13 +46,14 @@ def spent(x: torch.Tensor) -> str:
 
 
 class Found(NamedTuple):
-    """A tensor that a call finds in a place."""
+    """What a call finds in a place: a tensor, or a tuple of some."""
 
     holder: dict[Any, Any]
     name: Any
-    tensor: torch.Tensor
-    #: What shows its memory without a history: what the step is given.
-    given: torch.Tensor
+    value: Any
+    tensors: tuple[torch.Tensor, ...]
+    #: What shows their memory without a history: what the step is given.
+    given: tuple[torch.Tensor, ...]
 
     @property
     def key(self) -> tuple[int, Any]:
@@ -71,13 +72,11 @@ class Left:
     def __init__(self) -> None:
         self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
 
-    def add(self, places: Iterable[tuple[dict[Any, Any], Any]]) -> bool:
-        """The step leaves tensors in these places, too; whether there is room for them."""
-        new = {(id(holder), name): (holder, name) for holder, name in places}
-        fits = len(self.places | new) <= _MAX_PLACES
-        if fits:
-            self.places |= new
-        return fits
+    def add(self, places: Iterable[tuple[dict[Any, Any], Any]]) -> None:
+        """The step leaves tensors in these places, too; the oldest give way."""
+        self.places |= {(id(holder), name): (holder, name) for holder, name in places}
+        while len(self.places) > _MAX_PLACES:
+            del self.places[next(iter(self.places))]
 
     def find(self, given: Sequence[torch.Tensor]) -> tuple[list[Found], tuple[Any, ...]]:
         """What a call finds, and a key of it beside the arguments: which places hold tensors, with used up history or
@@ -86,17 +85,27 @@ class Left:
         key: list[Any] = []
         which = {id(x): i for i, x in enumerate(given)}
         for holder, name in self.places.values():
-            x: Any = holder.get(name)
-            state = self.takes(x)
-            if state:
-                state += which.setdefault(id(x), len(which))
-                found.append(Found(holder, name, x, x.detach() if x.requires_grad else x))
-            key.append(state)
+            value: Any = holder.get(name)
+            parts = value if type(value) is tuple else (value,)
+            states = [self._takes(x) for x in parts]
+            if all(states) and parts:
+                bare = tuple([x.detach() if x.requires_grad else x for x in parts])
+                found.append(Found(holder, name, value, parts, bare))
+                key.append(
+                    (type(value) is tuple, *[s + which.setdefault(id(x), len(which)) for s, x in zip(states, parts)])
+                )
+            else:
+                key.append(None)
         return found, tuple(key)
 
+    @classmethod
+    def takes(cls, x: Any) -> bool:
+        """Whether what stands in a place can be an input of the step, or several."""
+        return bool(x) and all(map(cls._takes, x)) if type(x) is tuple else cls._takes(x) > 0
+
     @staticmethod
-    def takes(x: Any) -> int:
-        """Whether what stands in a place can be an input of the step: not (0), as it is, or without its history."""
+    def _takes(x: Any) -> int:
+        """Whether a tensor can be an input of the step: not (0), as it is, or without its history."""
         if type(x) is not torch.Tensor or not is_dense(x) or x.__dict__ or x.is_inference():
             return 0
         if not x.requires_grad:

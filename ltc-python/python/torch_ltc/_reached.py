@@ -328,8 +328,6 @@ class Reached(Calls):
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)
-        if x.device.type == "cpu" and "grad" in info.attributes:
-            self.place("slot", x, torch._C.TensorBase.grad, code)
         # Attributes that Python code gave it, or may give it, and hooks.
         found: list[Any] = []
         if kind is not torch.Tensor or x.__dict__:

@@ -154,7 +154,8 @@ class Run:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
         recorder = HostRecorder(copies, self._lends)
-        ours = [*(call.given.objects if call.given is not None else ()), *givens, *[f.tensor for f in call.left]]
+        ours = [*(call.given.objects if call.given is not None else ()), *givens]
+        ours += [x for f in call.left for x in (f.value, *f.tensors)]
         survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left])
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
@@ -240,6 +241,8 @@ class Run:
         self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free.places]
         for holder, name in self._moved:
             owner._free.add(holder, name)
+        for x in filter(survey.is_older, recorder.gradients):
+            survey.place("slot", x, torch._C.TensorBase.grad)
         self.reads = Reads(survey, owner._free, self._call.left, self._twice)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
         if recorder.awaited is not None and recorder.awaited.decides:
@@ -347,14 +350,16 @@ class Run:
             tensors.append(Result(i, None, None, at, None, memory.shown(x)))
         why = why or shown_results(tensors, results)
         late = recorder.late(len(results))
-        results += recorder.awaited.tensors if recorder.awaited is not None and late is not None else []
-        self._known_numbers = [value for _, value in recorder.awaited.told] if recorder.awaited is not None else []
+        if recorder.awaited is not None:
+            read = recorder.awaited.take()
+            results += read if late is not None else []
+            self._known_numbers = [value for _, value in recorder.awaited.told]
         self.record = Record(spec, plain, tensors, told, leaves, late)
         return results, flow, why
 
     def _leaves(self, survey: Survey, containers: Containers) -> tuple[list[Leave], list[Any], str]:
         """What the call left in places and at the ends of lists, taken apart; why no replay can, or nothing."""
-        found = [f for f in self._call.left if f.now is not f.tensor]
+        found = [f for f in self._call.left if f.now is not f.value]
         other = [f for f in found if not Left.takes(f.now)]
         why = f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})" if other else ""
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
@@ -446,8 +451,7 @@ class Run:
         changes = self._renews(rest)
         if changes:
             return f"it changes {changes[0]}"
-        if new and not self._owner._left.add(new):
-            return "it leaves tensors in too many places"
+        self._owner._left.add(new)
         for holder, name in counted:
             is_whole = type(holder.get(name)) is int
             (self._owner._free.add_count if is_whole else self._owner._free.add)(holder, name)

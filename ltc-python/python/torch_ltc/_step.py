@@ -155,8 +155,8 @@ class CompiledStep(Generic[_P, _R]):
         left: list[Found] = []
         if self._left.places:
             left, states = self._left.find(inputs)
-            key, own = self._short((key, states))[0], (*own, *[f.tensor for f in left])
-            inputs = (*inputs, *[f.given for f in left])
+            key, own = self._short((key, states))[0], (*own, *[x for f in left for x in f.tensors])
+            inputs = (*inputs, *[x for f in left for x in f.given])
         if not self._known.isdisjoint(map(id, own)):
             # What is known is another argument than what comes from outside: code may compare them.
             key = self._key_among_known(key, own)

@@ -33,6 +33,15 @@ from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
 
+def _counts(**given: Any) -> int:
+    return sys.getrefcount(given)
+
+
+def _others_count(given: Any = None) -> int:
+    """As :func:`_counts`: more where calls hold on to what they are given."""
+    return sys.getrefcount(given) if given is not None else _others_count({})
+
+
 class Survey(Reached):
     """Takes down what a step reads, while it is the profile function of this thread."""
 
@@ -67,8 +76,8 @@ class Survey(Reached):
         self._untracked: list[Any] = []
         #: What was not tracked when it was seen: it may be of the step.
         self._doubtful: set[int] = set()
-        #: Dicts of a call's own (`**kwargs`) that are not tracked.
-        self._made: dict[int, Any] = {}
+        #: What of it something else was seen to hold.
+        self._held: set[int] = set()
         self._found: dict[tuple[str, int, Any], Place] = {}
         #: Which code names an entry of a dict, by holder and name.
         self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
@@ -103,7 +112,6 @@ class Survey(Reached):
         if self.goes_back and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
-        self._made = {}
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # Names of it: one in each tuple, the loop's, and the argument.
@@ -145,7 +153,16 @@ class Survey(Reached):
     def _is_left(self, x: Any, places: int) -> bool:
         """Whether somebody holds an object but these places and, as an argument, this call. What was not tracked may be
         of the step: then nobody does."""
-        return id(x) not in self._doubtful or sys.getrefcount(x) > places + 2
+        if id(x) not in self._doubtful:
+            return True
+        if sys.getrefcount(x) <= places + 2:
+            return False
+        # After a `torch.compile` that failed, calls hold on to what they were given, which nobody can see.
+        return (
+            id(x) in self._held
+            or _others_count() <= _counts()
+            or any(type(y) is not Place for y in gc.get_referrers(x))
+        )
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """The first reason is the one that is told."""
@@ -207,12 +224,6 @@ class Survey(Reached):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.numbers_leave_unseen()
-        if code.co_flags & 0x08:
-            # After a `torch.compile` that failed somebody holds these for ever, and so does not tell whose they are.
-            at = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04)
-            given = frame.f_locals.get(code.co_varnames[at])
-            if type(given) is dict and not gc.is_tracked(given):
-                self._made[id(given)] = given
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
@@ -331,9 +342,11 @@ class Survey(Reached):
                 made.add(key)
             elif x not in older:
                 # What has no references is not tracked, and neither are dicts and tuples of such.
-                old = not gc.is_tracked(x) and id(x) not in self._made
+                old = not gc.is_tracked(x)
                 if old:
                     self._untracked.append(x)
+                    if holder:
+                        self._held.add(id(x))
                 elif key in made:
                     continue
                 else:
