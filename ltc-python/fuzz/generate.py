@@ -82,7 +82,7 @@ class Maker:
                 del kinds[k]
             kinds["draw"] = 2
             if self.mode == "compiled":
-                kinds["host"] = 2
+                kinds |= {"host": 2, "kept": 2, "keep": 3}
         if self.mode in THREADS:
             for k in ("draw", "fail", "seed"):
                 kinds.pop(k, None)
@@ -199,6 +199,12 @@ class Maker:
 
     def _host(self):
         return self._from(table.HOST, [self.pick()])
+
+    def _kept(self):
+        return self._from(table.KEPT, [self.pick()])
+
+    def _keep(self):
+        return self._from(table.KEEPS, [self.pick()], assigns=False)
 
     def _backward(self):
         return self._from(table.BACKWARD, [self.pick(lambda t: t.grad_fn is not None)], assigns=False)

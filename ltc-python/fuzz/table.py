@@ -156,3 +156,31 @@ HOST = [
     "{0}.reshape(-1)[{0}.reshape(-1) > 0].sum()",
     "{0}.reshape(-1).nonzero().sum()",
 ]
+
+#: What a step finds where it left it: tensors, numbers that it changes, what it reads off the device. And how it leaves
+#: them there.
+KEPT = [
+    "{0} + K.t",
+    "{0} * K.pair[1].reshape(-1)[:1].sum()",
+    "{0} * K.f",
+    "{0} * 2 if K.n % 3 == 0 else {0} * 4",
+    "{0} + K.stats['a'].reshape(-1)[:1].sum()",
+    "{0} * 2 if K.f > 3 else {0}",
+]
+KEEPS = [
+    "K.t = {0}.detach().float().sum()",
+    "K.t = K.t * 0.5 + {0}.detach().float().sum()",
+    "K.t = {0}.detach()",
+    "K.pair = ({0}.detach(), K.pair[0])",
+    "K.n += 1",
+    "K.n -= 2",
+    "K.f += 0.5",
+    "K.f *= 0.5",
+    "K.f += {0}.detach().float().sum().item()",
+    "K.f = {0}.detach().float().sum().item() * 2",
+    "K.seen.append({0}.detach())",
+    "K.seen.append({0}.detach().float().sum().item())",
+    "K.seen.append(({0}.detach() + 1, 1.5))",
+    "K.stats['a'] = {0}.detach()",
+    "K.last = {0}",
+]

@@ -178,6 +178,16 @@ def _host():
     )
 
 
+class _Kept:
+    """What a step finds, and leaves anew, at each call."""
+
+    def __init__(self, device):
+        self.t = torch.zeros((), device=device)
+        self.pair = (torch.ones(2, device=device), torch.ones(3, device=device))
+        self.stats = {"a": torch.ones(2, device=device)}
+        self.n, self.f, self.seen, self.last = 0, 1.0, [], None
+
+
 class World:
     """A program's names on one device."""
 
@@ -195,6 +205,7 @@ class World:
             "torch": torch, "F": F, "dev": device, "new": self._new, "idx": self._index, "obs": self._observe,
             "bar": self._barrier, "fail": self._fail, "enter": self._enter, "leave": self._leave, "call": 0,
             "leaf": self._leaf, "math": __import__("math"), "H": _host(),
+            "K": _Kept(device),
         }  # fmt: skip
         self.hidden = set(self.names) | {"__builtins__"}
 
@@ -325,6 +336,11 @@ class World:
             if kept[name][0]["is_leaf"] is True and t.grad is not None:
                 kept[f"{name}.grad"] = value(t.grad)
         return kept
+
+    def left(self):
+        """What steps left where they find it."""
+        kept = vars(self.names["K"])
+        return [value(x if not isinstance(x, dict) else [*x.values()]) for x in kept.values()]
 
     def ambient(self):
         """What the thread is set to."""

@@ -52,6 +52,14 @@ PLANTED = {
         ),
         5,
     ),
+    "lost": (
+        "compiled",
+        (
+            "t0 = new('float32', (3,), 1)\nin: x0 = new('float32', (3,), 1)\nstep: t2 = t0 + x0\n"
+            "step: t3 = t2 * 2\nstep: K.t = t3.detach()\nstep: t4 = t2 + K.t\nstep: R.append(t4)\n"
+        ),
+        5,
+    ),
     "crash": ("recorded", "t0 = new('float32', (3,), 1)\nt2 = t0.sigmoid()\n", 2),
     "hang": ("recorded", HANGS, 2),
 }
