@@ -56,7 +56,7 @@ PLANTED = {
         "compiled",
         (
             "t0 = new('float32', (3,), 1)\nin: x0 = new('float32', (3,), 1)\nstep: t2 = t0 + x0\n"
-            "step: t3 = t2 * 2\nstep: K.t = t3.detach()\nstep: t4 = t2 + K.t\nstep: R.append(t4)\n"
+            "step: t3 = t2 * 2\nstep: K.t = K.t * 0.5 + t3.detach().float().sum()\nstep: R.append(t3)\n"
         ),
         5,
     ),
