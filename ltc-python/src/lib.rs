@@ -8,6 +8,7 @@ mod convert;
 mod history;
 mod host_program;
 mod inspect;
+mod marks;
 mod older;
 mod same;
 mod sites;

@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 
 use crate::{
     convert::{Tensors, any_tensor, list, tensors},
+    marks::{Leaf, Marks},
     raise,
     watch::Watch,
 };
@@ -79,68 +80,21 @@ enum Host {
 }
 
 impl Ready {
-    /// Whether inputs that the step also finds elsewhere are those it finds there.
-    fn finds(&self, inputs: &Bound<'_, PyTuple>) -> bool {
+    /// Whether inputs that the step also finds elsewhere are those it finds there, and show what they showed.
+    fn finds(&self, inputs: &Bound<'_, PyTuple>, given: &Tensors) -> bool {
+        let state = |t: &Tensor| ltc_torch::state_of(t);
         self.found_elsewhere.iter().all(|(i, x)| inputs.get_item(*i).is_ok_and(|input| input.is(x)))
+            && self
+                .marks
+                .lock()
+                .shares
+                .iter()
+                .all(|(i, t)| given.get(*i).is_some_and(|x| state(x).shares_storage(&state(t))))
     }
 
     /// The gradients that are inputs, after those of the call; `None` where one is missing.
     fn gradients(&self, inputs: &Tensors) -> Option<Tensors> {
         self.marks.lock().with_grad.iter().map(|leaf| ltc_torch::grad_of(leaf.of(inputs))).collect()
-    }
-}
-
-/// A tensor that gradients are for.
-enum Leaf {
-    /// One the step finds itself.
-    Own(Tensor),
-    /// An input, by position.
-    Input(usize),
-}
-
-impl Leaf {
-    fn of<'a>(&'a self, inputs: &'a Tensors) -> &'a Tensor {
-        match self {
-            Leaf::Own(t) => t,
-            Leaf::Input(i) => &inputs[*i],
-        }
-    }
-}
-
-/// What a step does to tensors besides their values.
-struct Marks {
-    /// Leaves whose gradients are inputs, after those of the call.
-    with_grad: Vec<Leaf>,
-    /// Leaves that get the last results as gradients.
-    gets_grad: Vec<Leaf>,
-    /// Leaves whose gradients go.
-    loses_grad: Vec<Leaf>,
-    /// Results with a history that the step has used up: what it is called, and what it says when somebody goes back.
-    spent: Vec<(usize, String, String)>,
-    /// Tensors that are written, and how often; inputs by position.
-    written: Vec<(Tensor, u32)>,
-    written_inputs: Vec<(usize, u32)>,
-}
-
-impl Marks {
-    /// Leaves gradients, histories and versions as the step would have.
-    fn leave(&self, results: &[Tensor], grads: &[Tensor], inputs: &Tensors) -> Result<(), ltc_torch::Error> {
-        for (leaf, grad) in self.gets_grad.iter().zip(grads) {
-            ltc_torch::set_grad(leaf.of(inputs), Some(grad))?;
-        }
-        for leaf in &self.loses_grad {
-            ltc_torch::set_grad(leaf.of(inputs), None)?;
-        }
-        for (i, name, why) in &self.spent {
-            ltc_torch::set_spent(&results[*i], name, why)?;
-        }
-        // Views share a version with what they show: each is brought to where it is to be, not moved by so much.
-        let version = |t: &Tensor| ltc_torch::state_of(t).version();
-        let own = self.written.iter().map(|(t, by)| (t, *by));
-        let given = self.written_inputs.iter().map(|&(i, by)| (&inputs[i], by));
-        let ends: Vec<_> = own.chain(given).map(|(t, by)| (t, version(t).wrapping_add(by))).collect();
-        ends.iter().for_each(|&(t, end)| ltc_torch::bump_version(t, end.wrapping_sub(version(t))));
-        Ok(())
     }
 }
 
@@ -256,7 +210,7 @@ impl Replays {
         let Some(mut given) = tensors(inputs)? else { return Ok(None) };
         for (at, (class, ready)) in self.that_may_fit(key, &given)?.into_iter().enumerate() {
             // Comparing may run Python, which may want the store.
-            if !ready.finds(inputs) || !ready.watch.get().holds(py) {
+            if !ready.finds(inputs, &given) || !ready.watch.get().holds(py) {
                 continue;
             }
             match self.run(py, class, &ready, &mut given)? {
@@ -282,7 +236,7 @@ impl Replays {
         let mut fitting = Vec::new();
         for (class, ready) in self.that_may_fit(key, &given)? {
             // Comparing may run Python, which may want the store.
-            if !ready.finds(inputs) || !ready.watch.get().holds(py) {
+            if !ready.finds(inputs, &given) || !ready.watch.get().holds(py) {
                 continue;
             }
             match self.fits(py, class, &ready, &given)? {
@@ -408,6 +362,7 @@ impl Replays {
         spent: Vec<(usize, String, String)>,
         record: Py<PyAny>,
         found_elsewhere: Vec<(usize, Py<PyAny>)>,
+        shares: (Vec<usize>, Bound<'_, PyList>),
     ) -> PyResult<()> {
         let Some(step) = self.store.lock().steps.remove(&step) else { return Ok(()) };
         let compiled = step.clone();
@@ -415,7 +370,8 @@ impl Replays {
         let (with_grad, gets_grad, loses_grad) = (leaves(py, &grads.0)?, leaves(py, &grads.1)?, leaves(py, &grads.2)?);
         let (tensors, times, written_inputs) = written;
         let written = some(py, &tensors)?.into_iter().zip(times).collect();
-        let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs });
+        let shares = shares.0.into_iter().zip(some(py, &shares.1)?).collect();
+        let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs, shares });
         let misses = AtomicU32::new(0);
         let ready = Arc::new(Ready { step, watch, host, marks, record, found_elsewhere, misses });
         let mut _oldest = None;

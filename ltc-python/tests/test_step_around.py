@@ -338,3 +338,38 @@ def test_copies_and_pickles_start_afresh():
     assert again.counts == (0, 0)
     assert again(X.to("ltc")).tolist() == [2.0, 2.0, 2.0]
     assert pickle.loads(pickle.dumps(Model())).inner.weight.shape == (2, 3)
+
+
+class Overrides:
+    """Methods that come to names which their code computes."""
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+        object.__setattr__(self, name + "_raw", value)
+
+
+class Answers:
+    def __getattribute__(self, name):
+        if name == "value":
+            return object.__getattribute__(self, "raw_" + name)
+        return object.__getattribute__(self, name)
+
+
+def test_computed_names_in_methods_that_are_told_names():
+    outs = {}
+    for device in ("cpu", "ltc"):
+        one, other = Overrides(), Answers()
+        other.raw_value = 1.0
+
+        def body(x, one=one, other=other):
+            one.last = x.sum()
+            return x * other.value
+
+        step = torch_ltc.compile(body) if device == "ltc" else body
+        outs[device] = []
+        for i in range(14):
+            if i == 9:
+                other.raw_value = 7.0
+            out = step(X.to(device) * i)
+            outs[device].append((out.tolist(), one.last.item(), one.last_raw.item()))
+    assert outs["cpu"] == outs["ltc"], step.explain()

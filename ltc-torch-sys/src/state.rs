@@ -48,6 +48,11 @@ impl TensorState {
         self.version
     }
 
+    /// Whether both show the same storage.
+    pub fn shares_storage(&self, other: &TensorState) -> bool {
+        self.storage == other.storage
+    }
+
     /// Whether operators on it are recorded for differentiation.
     pub fn requires_grad(&self) -> bool {
         self.flags & ffi::LTC_REQUIRES_GRAD != 0

@@ -18,6 +18,18 @@ _CONSTANTS = re.compile(r"\bc\d+\b")
 _EARLY = re.compile(r"\bv\d+\b")
 
 
+#: What is computed with numbers of the device and never fails: a replay cannot be taken back any more.
+_CANNOT_FAIL = frozenset(("{} + {}", "{1} + {0}", "{} - {}", "{1} - {0}", "{} * {}", "{1} * {0}"))
+_OF_ONE = frozenset(("-{}", "+{}", "abs({})"))
+
+
+def cannot_fail(text: str, operands: Sequence[Any]) -> bool:
+    """Whether arithmetic never raises, whatever its numbers are."""
+    is_small = all(type(x) in (float, Traced) or abs(x) < 1 << 53 for x in operands)
+    quotient = text == "{} / {}" and type(operands[1]) in (int, float) and operands[1] != 0
+    return text in _OF_ONE or (is_small and (text in _CANNOT_FAIL or quotient))
+
+
 class Awaited:
     """The numbers that a step reads off the device while it is captured."""
 

@@ -43,26 +43,39 @@ def _counts(steps: Sequence[Instruction], at: int, name: str) -> bool:
     if word not in ("LOAD_ATTR", "LOAD_GLOBAL") or is_called:
         return False
     above: int | None = 0
-    for step in steps[at + 1 :]:
+    for i in range(at + 1, len(steps)):
+        step = steps[i]
         if step.is_target or above is None:
             return False
-        if _ends(step, above, name):
+        if step.opname in ("STORE_ATTR", "STORE_GLOBAL") and above == (step.opname == "STORE_ATTR"):
+            # Under the same name of something else it would be whatever the code around that does with it.
+            return (
+                step.argval == name
+                and word[5:] == step.opname[6:]
+                and (word == "LOAD_GLOBAL" or _is_back(steps, at, i))
+            )
+        if _decides(step, above):
             return True
         above = _moved(step, above)
     return False
 
 
-def _ends(step: Instruction, above: int, name: str) -> bool:
+def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
+    """Whether an attribute is stored in the object that it was loaded from."""
+    if not loads:
+        return False
+    owner, last = steps[loads - 1], steps[stores - 1]
+    if owner.opname == "COPY" and owner.argval == 1:  # `x.name += ...`
+        return last.opname == "SWAP"
+    is_variable = owner.opname.startswith("LOAD_FAST") and last.opname.startswith("LOAD_FAST")
+    stored = any(s.opname.startswith("STORE_FAST") and s.argval == owner.argval for s in steps[loads:stores])
+    return is_variable and owner.argval == last.argval and not stored
+
+
+def _decides(step: Instruction, above: int) -> bool:
     """Whether an instruction takes the number, over which there are so many values, and nothing is left of it but a
-    decision or what is put back."""
-    word = step.opname
-    if word == "COMPARE_OP" and above == 1:
-        return True
-    if word == "STORE_ATTR" and above == 1:
-        return bool(step.argval == name)
-    if word == "STORE_GLOBAL" and above == 0:
-        return bool(step.argval == name)
-    return above == 0 and word.startswith(_DECIDES)
+    decision."""
+    return (step.opname == "COMPARE_OP" and above == 1) or (above == 0 and step.opname.startswith(_DECIDES))
 
 
 def _moved(step: Instruction, above: int) -> int | None:

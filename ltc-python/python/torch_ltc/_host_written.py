@@ -1,6 +1,5 @@
 """What a recorder of the host's part of a step writes down: lines of Python, and the numbers in them."""
 
-import gc
 import sys
 import weakref
 from collections.abc import Sequence
@@ -10,18 +9,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
-from torch_ltc._awaited import Awaited, LateProgram
+from torch_ltc._awaited import Awaited, LateProgram, cannot_fail
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
 from torch_ltc._lent import Lent, floats
+from torch_ltc._plain import put_plain
 from torch_ltc._traced import Counted, Traced, plain
-
-
-def _replace(holder: Any, old: Any, new: Any) -> None:
-    """Puts something in the place of something else in a dict or a list."""
-    found = holder.items() if type(holder) is dict else enumerate(holder) if type(holder) is list else ()
-    for name in [name for name, x in found if x is old]:
-        holder[name] = new
 
 
 class Written(TorchFunctionMode):
@@ -101,7 +94,7 @@ class Written(TorchFunctionMode):
             return value
         said = text.format(*map(self._text, operands))
         if self.awaited is not None and self.awaited.concerns(operands):
-            if type(value) is int:
+            if type(value) is int or not cannot_fail(text, operands):
                 self.awaited.decides = True
                 return value
             return self._traced(value, self.awaited.line(said))
@@ -148,13 +141,7 @@ class Written(TorchFunctionMode):
     def let_go(self) -> None:
         """What the step has put somewhere are plain numbers from here on."""
         alive = [number for ref in self._numbers if (number := ref()) is not None]
-        for holder in gc.get_referrers(*alive) if alive else ():
-            if type(holder) is tuple:
-                for outer in gc.get_referrers(holder):
-                    _replace(outer, holder, tuple(map(plain, holder)))
-            elif holder is not alive:
-                for number in alive:
-                    _replace(holder, number, plain(number))
+        put_plain(alive)
 
     def tell(self, number: Traced) -> int:
         """A number that the step returns; its position among what the program tells."""

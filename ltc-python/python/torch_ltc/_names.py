@@ -10,6 +10,8 @@ import sys
 import types
 from typing import Any, NamedTuple
 
+from torch_ltc._effects import Instruction, instructions
+
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 #: Builtins that take the name of an attribute.
@@ -196,7 +198,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         )
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
         # One that is called for an attribute is told which (`torch_ltc._survey`).
-        told = {code.co_name} if code.co_name in OF_ATTRIBUTES else set[str]()
+        told = {code.co_name} if code.co_name in OF_ATTRIBUTES and _passes_on(code) else set[str]()
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
         getters = not GETTERS.isdisjoint(names)
         # Patterns by position name what the class says (`__match_args__`).
@@ -228,6 +230,44 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             frozenset(ends),
         )
     return known
+
+
+def _passes_on(code: types.CodeType) -> bool:
+    """Whether a method that is told the name of an attribute calls others of its kind with that name as it is."""
+    if code.co_argcount < 2:
+        return False
+    own, name = code.co_varnames[:2]
+    steps = [*instructions(code)]
+    if any(s.opname.startswith(("STORE_FAST", "DELETE_FAST")) and s.argval in (own, name) for s in steps):
+        return False
+    for i, step in enumerate(steps):
+        if step.argval in OF_ATTRIBUTES and step.opname.startswith("LOAD_") and step.opname != "LOAD_CONST":
+            at = i + 1 + (i + 1 < len(steps) and steps[i + 1].argval == own)
+            if not _is_given_as_it_is(steps[at:], name, takes_value=step.argval == "__setattr__"):
+                return False
+    return True
+
+
+def _is_given_as_it_is(steps: list[Instruction], name: str, takes_value: bool) -> bool:
+    """Whether a variable is the next argument of a call, and not part of one; `takes_value`: one more follows."""
+    if not steps or not steps[0].opname.startswith("LOAD_FAST") or steps[0].argval != name:
+        return False
+    above = 0
+    for step in steps[1:]:
+        word = step.opname
+        if word in ("CALL", "CALL_FUNCTION") and above == takes_value:
+            return True
+        if step.is_target:
+            return False
+        if word in ("BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP") and above > 1:
+            above -= 1
+        elif word == "LOAD_ATTR" and above and "NULL" not in step.argrepr:
+            continue
+        elif word.startswith("LOAD_") and "NULL" not in step.argrepr and word not in ("LOAD_ATTR", "LOAD_METHOD"):
+            above += 1
+        else:
+            return False
+    return False
 
 
 def _called(code: types.CodeType) -> set[int]:

@@ -88,6 +88,10 @@ class Reached(Calls):
         self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
+    def older_tensors(self) -> list[torch.Tensor]:
+        """Tensors that are older than the step and that it comes to."""
+        return list(self._tensors.values())
+
     def is_older(self, x: Any) -> bool:
         """Whether an object that is alive was there before the step."""
         raise NotImplementedError

@@ -13,7 +13,7 @@ from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._awaited import Awaited
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Twice, Way
+from torch_ltc._history import Saving, Twice, Way, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left import MISSING, Found, Left, spent
@@ -21,7 +21,7 @@ from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results
-from torch_ltc._runtime import history_of, is_leaf, on_device
+from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Traced, plain
 
@@ -99,6 +99,8 @@ class Run:
         self.like: Making | None = None
         #: Inputs, by position, that the step also finds elsewhere.
         self.elsewhere: list[tuple[int, torch.Tensor]] = []
+        #: Inputs, by position, that show the memory of something older, and that.
+        self.shares: tuple[list[int], list[torch.Tensor]] = ([], [])
         self.obstacle = ""
         self.reads: Reads | None = None
         self.record: Record | None = None
@@ -183,8 +185,10 @@ class Run:
             self._look(survey, recorder, out, ambient, had, givens, versions, captures)
             recorder.let_go()
             owner._masks.work_out()
-        except BaseException:
+        except BaseException as e:
             owner._replays.abort()
+            recorder.let_go()
+            e.args = tuple(map(plain, e.args))
             raise
         finally:
             survey.close()
@@ -199,6 +203,10 @@ class Run:
                 what = "a gradient" if any(x is g for g in grads) else "an argument"
                 self.obstacle = self.obstacle or f"it finds {what} in {holder}, too"
         self.elsewhere = [(i, x) for i, x in enumerate(self._inputs) if id(x) in survey.elsewhere]
+        survey_holds = [t for t in survey.older_tensors() if is_dense(t)]
+        older = {storage_of(t): t for t in survey_holds}
+        shared = [(i, older[storage_of(x)]) for i, x in enumerate(self._inputs) if storage_of(x) in older]
+        self.shares = ([i for i, _ in shared], [t for _, t in shared])
         if not self.obstacle and call.is_changed():
             self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 

@@ -102,6 +102,8 @@ class CompiledStep(Generic[_P, _R]):
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
         note_registrations()
+        # What torch imports when it is first asked to name a region: a step that did would be refused for it.
+        getattr(torch.autograd.profiler, "_maybe_cupti_monitor", bool)()
         self._fn = fn
         self._replays = _ltc.Replays()
         self._keys: OrderedDict[Any, str] = OrderedDict()
@@ -366,7 +368,16 @@ class CompiledStep(Generic[_P, _R]):
         # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
         reads.ids = reads.known() - {id(x) for _, x in run.elsewhere}
         self._replays.ready(
-            number, run.step, reads.watch, run.program, run.grads, run.written, run.spent, run.record, run.elsewhere
+            number,
+            run.step,
+            reads.watch,
+            run.program,
+            run.grads,
+            run.written,
+            run.spent,
+            run.record,
+            run.elsewhere,
+            run.shares,
         )
         # What only captures held that went is let go with them.
         kept = set(map(id, self._replays.watches()))

@@ -313,7 +313,7 @@ class Survey(Reached):
 
     def only_counts(self, holder: Any, name: Any) -> bool:
         """Whether all that reads an entry of a dict is code that counts with it."""
-        readers = self._readers.get((id(holder), name), ())
+        readers = self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
         is_named = id(holder) not in self._whole and bool(readers)
         return is_named and all(r is not None and only_counts(r, name) for r in readers)
 

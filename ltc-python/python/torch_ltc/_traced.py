@@ -20,7 +20,12 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
                 self.recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
-        return self.recorder.number(value, text, self, *others) if type(value) in (int, float) else value
+        if type(value) in (int, float):
+            return self.recorder.number(value, text, self, *others)
+        for x in (self, *others):  # a complex number tells of nothing
+            if type(x) in (Traced, Counted):
+                self.recorder.expect(plain(x), "{}", x)
+        return value
 
     return method
 

@@ -1,0 +1,77 @@
+"""Numbers that remember how they were computed become plain ones, wherever a step has put them."""
+
+import gc
+import types
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from torch_ltc._traced import Traced, plain
+
+#: How many tuples within one another are made anew.
+_DEPTH = 4
+
+
+def put_plain(numbers: list[Traced]) -> None:
+    """Puts plain numbers in the place of these in containers, attributes and cells."""
+    for number in numbers:
+        _put(number, plain(number), numbers, _DEPTH)
+
+
+def _put(old: Any, new: Any, ours: Any, depth: int) -> None:
+    """Puts something in the place of something else, wherever that is, but in `ours`."""
+    # No function within this one: its cells would hold the number, too.
+    for holder in gc.get_referrers(old):
+        if holder is ours or isinstance(holder, types.FrameType):
+            continue
+        if not isinstance(holder, tuple):
+            _put_in(holder, old, new)
+        elif depth:
+            members = list(holder)
+            for at in _places(enumerate(members), old):
+                members[at] = new
+            _put(holder, tuple.__new__(type(holder), members), ours, depth - 1)
+
+
+def _places(pairs: Iterable[tuple[Any, Any]], x: Any) -> list[Any]:
+    """Under which names something is found."""
+    found = []
+    for name, y in pairs:
+        if y is x:
+            found.append(name)
+    return found
+
+
+def _put_in(holder: Any, old: Any, new: Any) -> None:
+    if isinstance(holder, dict):
+        classes = [x for x in gc.get_referrers(holder) if isinstance(x, type)] if "__module__" in holder else []
+        for name in _places(dict.items(holder), old):
+            if classes:
+                setattr(classes[0], name, new)  # which also tells whoever remembers what the class had
+            else:
+                dict.__setitem__(holder, name, new)
+    elif isinstance(holder, (list, deque)):
+        for at in _places(enumerate(holder), old):
+            holder[at] = new
+    elif isinstance(holder, set):
+        holder.discard(old)
+        holder.add(new)
+    elif isinstance(holder, types.CellType):
+        holder.cell_contents = new
+    elif isinstance(holder, BaseException):
+        args = list(holder.args)
+        for at in _places(enumerate(args), old):
+            args[at] = new
+        holder.args = tuple(args)
+    else:
+        for kind in type(holder).__mro__:
+            for slot in vars(kind).values():
+                if type(slot) is types.MemberDescriptorType and _get(slot, holder) is old:
+                    slot.__set__(holder, new)
+
+
+def _get(slot: Any, holder: Any) -> Any:
+    try:
+        return slot.__get__(holder)
+    except (AttributeError, TypeError):
+        return None
