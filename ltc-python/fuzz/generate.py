@@ -82,7 +82,7 @@ class Maker:
                 del kinds[k]
             kinds["draw"] = 2
             if self.mode == "compiled":
-                kinds |= {"host": 2, "kept": 2, "keep": 3}
+                kinds |= {"host": 2, "kept": 1, "keep": 2}
         if self.mode in THREADS:
             for k in ("draw", "fail", "seed"):
                 kinds.pop(k, None)

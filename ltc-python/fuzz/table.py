@@ -182,5 +182,4 @@ KEEPS = [
     "K.seen.append({0}.detach().float().sum().item())",
     "K.seen.append(({0}.detach() + 1, 1.5))",
     "K.stats['a'] = {0}.detach()",
-    "K.last = {0}",
 ]

@@ -517,7 +517,7 @@ def test_a_step_that_looks_for_a_missing_package_is_replayed_until_that_comes(wh
     assert call.counts[0] >= 4, call.explain()
 
 
-def test_a_module_that_counts_its_calls_is_refused_by_the_attribute():
+def test_a_module_that_counts_its_calls_is_replayed():
     class Counting(nn.Linear):
         calls = 0
 
@@ -527,7 +527,7 @@ def test_a_module_that_counts_its_calls_is_refused_by_the_attribute():
 
     model = Counting(3, 2, device="ltc")
     call = torch_ltc.compile(lambda x: model(x).sum())
-    for _ in range(6):
+    for _ in range(12):
         call(X.to("ltc"))
-    assert model.calls == 6 and call.counts[0] == 0
-    assert "Counting.calls" in call.explain()
+    assert model.calls == 12 and Counting.calls == 0
+    assert call.counts[0] >= 4, call.explain()
