@@ -64,6 +64,11 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
             args[at] = new
         holder.args = tuple(args)
     else:
+        # Attributes lie in the object itself from Python 3.13 on.
+        space = getattr(holder, "__dict__", None)
+        if type(space) is dict:
+            for name in _places(space.items(), old):
+                space[name] = new
         for kind in type(holder).__mro__:
             for slot in vars(kind).values():
                 if type(slot) is types.MemberDescriptorType and _get(slot, holder) is old:
