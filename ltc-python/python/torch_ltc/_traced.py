@@ -43,19 +43,11 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     return method
 
 
-class Traced(float):
-    """A float of the host that remembers how it was computed."""
+class _Remembers:
+    """A number that remembers how it was computed: what floats and whole numbers have in common."""
 
     recorder: "Written"
     name: str
-
-    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
-        """A plain float to who calls the class of a number (`type(x)(...)`)."""
-        if recorder is None:
-            return float(value)
-        self = super().__new__(cls, value)
-        self.recorder, self.name = recorder, name
-        return self
 
     __add__ = _symbolic(operator.add, "{} + {}")
     __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
@@ -69,11 +61,8 @@ class Traced(float):
     __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
     __mod__ = _symbolic(operator.mod, "{} % {}")
     __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
-    __pow__ = _symbolic(operator.pow, "{} ** {}")
-    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
     __neg__ = _symbolic(operator.neg, "-{}")
     __pos__ = _symbolic(operator.pos, "+{}")
-    __abs__ = _symbolic(abs, "abs({})")
     __lt__ = _decision(operator.lt, "{} < {}")
     __le__ = _decision(operator.le, "{} <= {}")
     __gt__ = _decision(operator.gt, "{} > {}")
@@ -81,6 +70,23 @@ class Traced(float):
     __eq__ = _decision(operator.eq, "{} == {}")
     __ne__ = _decision(operator.ne, "{} != {}")
     __bool__ = _decision(bool, "bool({})")
+    __hash__ = _decision(hash, "hash({})")
+
+
+class Traced(_Remembers, float):
+    """A float of the host that remembers how it was computed."""
+
+    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
+        """A plain float to who calls the class of a number (`type(x)(...)`)."""
+        if recorder is None:
+            return float(value)
+        self = float.__new__(cls, value)
+        self.recorder, self.name = recorder, name
+        return self
+
+    __pow__ = _symbolic(operator.pow, "{} ** {}")
+    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
+    __abs__ = _symbolic(abs, "abs({})")
     __int__ = _decision(int, "int({})")
     __trunc__ = _decision(float.__trunc__, "float.__trunc__({})")
     __floor__ = _decision(float.__floor__, "float.__floor__({})")
@@ -119,46 +125,19 @@ class Traced(float):
     def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
         return self
 
-    __hash__ = _decision(hash, "hash({})")
 
-
-class Counted(int):
+class Counted(_Remembers, int):
     """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
     (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
-
-    recorder: "Written"
-    name: str
 
     def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
         """A plain number to who calls the class of a number."""
         if recorder is None:
             return int(value)
-        self = super().__new__(cls, value)
+        self = int.__new__(cls, value)
         self.recorder, self.name = recorder, name
         return self
 
-    __add__ = _symbolic(operator.add, "{} + {}")
-    __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
-    __sub__ = _symbolic(operator.sub, "{} - {}")
-    __rsub__ = _symbolic(operator.sub, "{1} - {0}", reverse=True)
-    __mul__ = _symbolic(operator.mul, "{} * {}")
-    __rmul__ = _symbolic(operator.mul, "{1} * {0}", reverse=True)
-    __truediv__ = _symbolic(operator.truediv, "{} / {}")
-    __rtruediv__ = _symbolic(operator.truediv, "{1} / {0}", reverse=True)
-    __floordiv__ = _symbolic(operator.floordiv, "{} // {}")
-    __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
-    __mod__ = _symbolic(operator.mod, "{} % {}")
-    __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
-    __neg__ = _symbolic(operator.neg, "-{}")
-    __pos__ = _symbolic(operator.pos, "+{}")
-    __lt__ = _decision(operator.lt, "{} < {}")
-    __le__ = _decision(operator.le, "{} <= {}")
-    __gt__ = _decision(operator.gt, "{} > {}")
-    __ge__ = _decision(operator.ge, "{} >= {}")
-    __eq__ = _decision(operator.eq, "{} == {}")
-    __ne__ = _decision(operator.ne, "{} != {}")
-    __bool__ = _decision(bool, "bool({})")
-    __hash__ = _decision(hash, "hash({})")
     __index__ = _decision(int.__index__, "{}")
     __int__ = _decision(int.__int__, "{}")
     __float__ = _decision(int.__float__, "float({})")
