@@ -52,10 +52,11 @@ def test_arithmetic_that_fails_fails_where_it_stands():
             except ZeroDivisionError:
                 trainer.rate = -1.0
             weight.add_(1)
-            return weight + trainer.rate
+            return weight * 2
 
         step = torch_ltc.compile(body) if device == "ltc" else body
-        found[device] = [step(torch.full((3,), float(i % 4)).to(device)).tolist() for i in range(16)]
+        numbers = [*range(1, 11), 0, 1, 0, 0, 2]
+        found[device] = [(step(torch.full((3,), float(n)).to(device)).tolist(), trainer.rate) for n in numbers]
     assert found["cpu"] == found["ltc"], step.explain()
 
 

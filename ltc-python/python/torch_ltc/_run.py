@@ -23,7 +23,7 @@ from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import Traced, plain
+from torch_ltc._traced import Counted, Traced, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -188,7 +188,8 @@ class Run:
         except BaseException as e:
             owner._replays.abort()
             recorder.let_go()
-            e.args = tuple(map(plain, e.args))
+            if any(type(x) in (Traced, Counted) for x in e.args):
+                e.args = tuple(map(plain, e.args))
             raise
         finally:
             survey.close()
@@ -203,8 +204,7 @@ class Run:
                 what = "a gradient" if any(x is g for g in grads) else "an argument"
                 self.obstacle = self.obstacle or f"it finds {what} in {holder}, too"
         self.elsewhere = [(i, x) for i, x in enumerate(self._inputs) if id(x) in survey.elsewhere]
-        survey_holds = [t for t in survey.older_tensors() if is_dense(t)]
-        older = {storage_of(t): t for t in survey_holds}
+        older = {storage_of(t): t for t in survey.older_tensors() if is_dense(t)}
         shared = [(i, older[storage_of(x)]) for i, x in enumerate(self._inputs) if storage_of(x) in older]
         self.shares = ([i for i, _ in shared], [t for _, t in shared])
         if not self.obstacle and call.is_changed():
