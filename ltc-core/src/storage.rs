@@ -49,6 +49,13 @@ impl State {
             && layout::is_dense(view.sizes, view.strides)
     }
 
+    /// The layout that contents go on having when all of them are written through a view of another one: what a
+    /// program reads does not depend on which view was written through last, so that equal steps stay equal programs.
+    fn lasting_layout(&self) -> Option<&LayoutRef> {
+        let layout = self.value.as_ref()?.layout();
+        (layout.storage_bytes() == self.nbytes && layout.is_dense()).then_some(layout)
+    }
+
     /// The layout of memory that nobody wrote, as a value.
     fn unwritten_layout(&self, view: &View<'_>) -> LayoutRef {
         let fits = self.layout.as_ref().is_some_and(|l| l.storage_bytes() == self.nbytes);
@@ -254,7 +261,13 @@ impl Storage {
     #[inline]
     pub fn write(&self, dev: &Device, view: View<'_>, value: TraceValue, site: SiteId) {
         let mut state = self.0.lock();
-        let _old = if state.shows_all(&view) || state.covers(&view) {
+        let _old = if state.shows_all(&view) {
+            state.put(dev, value, site)
+        } else if state.covers(&view) {
+            let value = match state.lasting_layout() {
+                Some(layout) => read_view(dev, value, layout.clone(), 0, site),
+                None => value,
+            };
             state.put(dev, value, site)
         } else if view.numel() == 0 {
             None

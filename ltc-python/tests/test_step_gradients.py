@@ -475,3 +475,36 @@ def test_gradients_of_results_that_others_are_computed_from(seed):
         return found
 
     assert both(run).counts[0] >= 5
+
+
+def all_at_once(model, optimiser, x, last):
+    optimiser.zero_grad(set_to_none=False)
+    for part in x.chunk(3):
+        model(part).square().mean().backward()
+    optimiser.step()
+
+
+def one_by_one(model, optimiser, x, last):
+    (model(x).square().mean() / 4).backward()
+    if last:
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+
+
+@pytest.mark.parametrize("learn", [all_at_once, one_by_one])
+@pytest.mark.parametrize("bias", [False, True])
+def test_steps_that_gather_gradients_are_replayed(learn, bias):
+    """The gradient of a bias is a view of a row, and whole where another one is added to it."""
+
+    def run(device, compiled):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 8, bias=bias), nn.Tanh(), nn.Linear(8, 1, bias=bias)).to(device)
+        optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+        step = compiled(lambda x, last: learn(model, optimiser, x, last))
+        for i in range(40):
+            step(torch.linspace(0, 1 + i, 18, device=device).view(6, 3), i % 4 == 3)
+        return seen(*model.parameters())
+
+    call = both(run)
+    assert call.counts[0] >= 24, call.explain()
