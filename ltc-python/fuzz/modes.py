@@ -186,7 +186,7 @@ def _calls(program, world, compiler=None):
             if "ZeroTensors are immutable" in str(e):
                 raise Undefined("a gradient of zeros that the CPU cannot add to") from e
             # Of an error that nothing may raise, what it says.
-            seen.append(f"SystemError: {e}" if isinstance(e, SystemError) else type(e).__name__)
+            seen.append(f"SystemError: {e}" if isinstance(e, SystemError) else Raised(e))
         yield i, seen[-1]
         for s in program.of(f"after {i}"):
             if error := world.run(s):
@@ -194,6 +194,20 @@ def _calls(program, world, compiler=None):
         settle()
     world.kept = kept
     world.step = call
+
+
+class Raised(str):
+    """The class of an error, which is what is compared; findings tell the rest."""
+
+    __slots__ = ("error",)
+
+    def __new__(cls, error):
+        self = super().__new__(cls, type(error).__name__)
+        self.error = f"{type(error).__name__}: {error}"[:300]
+        return self
+
+    def __repr__(self):
+        return repr(self.error)
 
 
 def _go_back(world, out, i):
@@ -379,7 +393,7 @@ def _shared(program, world, compiler=None):
             try:
                 out = value(call(*[names[s.made] for s in program.of("in")]))
             except Exception as e:  # noqa: BLE001  (any class: it is what is compared)
-                out = type(e).__name__
+                out = Raised(e)
             seen.append(out)
         return seen
 

@@ -65,19 +65,67 @@ def test_writes_to_what_shows_an_input_reach_it_as_they_do_recorded(part):
     assert both(run).counts[0] >= 4
 
 
-def test_inference_tensors_stay_what_they_are():
-    def run(device, compiled):
-        def learn(x):
-            with torch.inference_mode():
-                return x * 2
+class InferenceModes:
+    """Steps whose results are made in inference mode, or out of it."""
 
-        step = compiled(learn)
-        found = [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+    def within(self, x):
         with torch.inference_mode():
-            found += [step(torch.ones(2).to(device)).is_inference() for _ in range(6)]
+            return x * 2
+
+    @torch.inference_mode()
+    def decorated(self, x):
+        y = x.exp()
+        return {"views": (y, y[1:]), "sum": y.sum()}
+
+    def without(self, x):
+        with torch.inference_mode(False):
+            return x * 2
+
+    def some(self, x):
+        with torch.inference_mode():
+            y = x * 2
+        return y, x + 1, y[:1]
+
+    def weights(self, x):
+        self.w.mul_(0.5)
+        with torch.inference_mode():
+            self.w.add_(1)
+            return x * self.w
+
+
+@pytest.mark.parametrize("name", [n for n in vars(InferenceModes) if n[0] != "_"])
+def test_inference_tensors_stay_what_they_are(name):
+    def what(t):
+        return [t.is_inference(), t._is_view(), t.tolist(), "none" if t.is_inference() else t._version]
+
+    def run(device, compiled):
+        steps = InferenceModes()
+        steps.w = torch.ones(2, device=device)
+        step, found = compiled(getattr(steps, name)), []
+        for i in range(12):
+            x = torch.full((2,), float(i)).to(device)
+            with torch.inference_mode(i > 5):
+                out = step(x)
+            found += map(what, [t for t in torch.utils._pytree.tree_leaves((out, x))])
         return found
 
-    both(run)
+    assert both(run).counts[0] >= 4
+
+
+def test_results_that_are_parts_of_complex_ones():
+    def run(device, compiled):
+        def learn(x):
+            z = torch.complex(x, x.exp())
+            return z, z.real, z.imag[:1], torch.view_as_real(z).mT
+
+        step, found = compiled(learn), []
+        for i in range(6):
+            out = step(torch.full((2, 2), 0.1 * i).to(device))
+            out[0].mul_(2)
+            found += [[t._is_view(), t.stride(), str(t.tolist())] for t in out]
+        return found
+
+    assert both(run).counts[0] >= 3
 
 
 def test_each_result_has_a_node_of_its_own():

@@ -222,7 +222,10 @@ typedef struct LtcTensorState {
 } LtcTensorState;
 void ltc_tensor_state(const void* tensor, LtcTensorState* out);
 void ltc_tensor_bump(const void* tensor, uint32_t by);  // its version, as so many writes do
-void* ltc_tensor_grad(const void* tensor);              // owned; null where there is none
+// Inference mode of this thread from here on, until the end; null where it is so already.
+int ltc_inference_mode(bool on, void** out, LtcError* err);
+void ltc_inference_mode_end(void* mode);
+void* ltc_tensor_grad(const void* tensor);  // owned; null where there is none
 int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, LtcError* err);
 // Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
 // Gradients of a tensor without history go to another one's as they are, by a node of its own.

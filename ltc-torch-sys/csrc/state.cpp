@@ -1,4 +1,5 @@
 // What a tensor is besides its values: what a compiled step has to find as it was, and what it has to leave.
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -84,6 +85,10 @@ void ltc_tensor_bump(const void* t, uint32_t by) {
   if (impl->is_inference()) return;
   while (by--) impl->bump_version();
 }
+int ltc_inference_mode(bool on, void** out, LtcError* err) {
+  return guarded(err, [&] { *out = c10::InferenceMode::is_enabled() == on ? nullptr : new c10::InferenceMode(on); });
+}
+void ltc_inference_mode_end(void* mode) { delete static_cast<c10::InferenceMode*>(mode); }
 void* ltc_tensor_grad(const void* t) {
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor(t));
   return meta && meta->grad_.defined() ? new Tensor(meta->grad_) : nullptr;

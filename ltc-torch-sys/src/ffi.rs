@@ -189,6 +189,8 @@ unsafe extern "C" {
     pub(crate) fn ltc_default_generator_slot(device: i32, out: *mut *const LtcSlot, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_default_generator_set(device: i32, state: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_bump(tensor: *const c_void, by: u32);
+    pub(crate) fn ltc_inference_mode(on: bool, out: *mut *mut c_void, err: *mut LtcError) -> c_int;
+    pub(crate) fn ltc_inference_mode_end(mode: *mut c_void);
     pub(crate) fn ltc_tensor_grad(tensor: *const c_void) -> *mut c_void;
     pub(crate) fn ltc_tensor_set_grad(tensor: *const c_void, grad: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_pass_to(tensor: *const c_void, to: *const c_void, err: *mut LtcError) -> c_int;

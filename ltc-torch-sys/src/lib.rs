@@ -63,7 +63,9 @@ pub use plan::{Engine, Generator, Held, Plan, probe};
 pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limit};
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
 pub use register::{forced_changed, register};
-pub use state::{TensorKind, TensorState, bump_version, grad_of, is_spent, pass_to, set_grad, set_spent, state_of};
+pub use state::{
+    InferenceMode, TensorKind, TensorState, bump_version, grad_of, is_spent, pass_to, set_grad, set_spent, state_of,
+};
 pub use team::{OneThread, num_threads, on_one_thread, parallel_for, set_num_threads};
 pub use tensor::{
     alias, empty_lazy, for_each_operator, host_bytes, impl_of, is_plain_host, is_sole_holder, lazy_device_of,

@@ -1,6 +1,6 @@
 //! What a tensor is besides its values: what a compiled step has to find as it was, and what it has to leave.
 
-use std::ffi::c_void;
+use std::{ffi::c_void, ptr::NonNull};
 
 use crate::{
     error::{ErrorSlot, TorchError},
@@ -115,6 +115,33 @@ pub fn state_of(t: &impl AsTensor) -> TensorState {
 pub fn bump_version(t: &impl AsTensor, by: u32) {
     // SAFETY: `t` is a live tensor.
     unsafe { ffi::ltc_tensor_bump(raw(t), by) }
+}
+
+/// What this thread makes while it is there is made in inference mode, or out of it. It ends where it began, those
+/// inside before those around them.
+#[derive(Debug)]
+pub struct InferenceMode(Option<NonNull<c_void>>);
+
+impl InferenceMode {
+    /// Turns it on or off.
+    ///
+    /// # Errors
+    /// Fails where there is no memory.
+    pub fn set(on: bool) -> Result<Self, TorchError> {
+        let (err, mut mode) = (ErrorSlot::new(), std::ptr::null_mut());
+        // SAFETY: `mode` is written to; what it then points to is ended once, by the drop.
+        unsafe { err.check(ffi::ltc_inference_mode(on, &mut mode, err.as_ptr()))? };
+        Ok(InferenceMode(NonNull::new(mode)))
+    }
+}
+
+impl Drop for InferenceMode {
+    fn drop(&mut self) {
+        if let Some(mode) = self.0 {
+            // SAFETY: made by `ltc_inference_mode` on this thread, since a pointer is not sent to others; ended once.
+            unsafe { ffi::ltc_inference_mode_end(mode.as_ptr()) }
+        }
+    }
 }
 
 /// The gradient a leaf has.

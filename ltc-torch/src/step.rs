@@ -171,6 +171,15 @@ pub(crate) enum Memory {
     State(usize),
 }
 
+/// A tensor that the step returns: what it shows of whose memory.
+#[derive(Debug)]
+pub(crate) struct Returns<M> {
+    pub(crate) memory: M,
+    pub(crate) view: OwnedView,
+    /// It was made in inference mode.
+    pub(crate) inference: bool,
+}
+
 /// A captured step; see the module.
 #[derive(Debug)]
 pub struct CompiledStep {
@@ -192,7 +201,7 @@ pub struct CompiledStep {
     /// Which inputs may begin elsewhere in their storage than they did: two captures with different ones had equal
     /// graphs.
     pub(crate) moves: Vec<bool>,
-    pub(crate) results: Vec<(Memory, OwnedView)>,
+    pub(crate) results: Vec<Returns<Memory>>,
     /// What the host read, in order.
     pub(crate) expected: Vec<Expected>,
     pub(crate) host: HostNumbers,
@@ -268,9 +277,9 @@ impl CompiledStep {
         if !self.reads.iter().zip(&other.reads).all(same_read) {
             return not("it reads other tensors each time, or other parts of them");
         }
-        let begins = |s: &CompiledStep, (memory, view): &(Memory, OwnedView)| match *memory {
-            Memory::Input(i) => view.offset - s.inputs[i].offset,
-            _ => view.offset,
+        let begins = |s: &CompiledStep, result: &Returns<Memory>| match result.memory {
+            Memory::Input(i) => result.view.offset - s.inputs[i].offset,
+            _ => result.view.offset,
         };
         if self.results.len() != other.results.len()
             || !self.results.iter().zip(&other.results).all(|(a, b)| begins(self, a) == begins(other, b))
@@ -459,7 +468,7 @@ impl CompiledStep {
             End::Output(i) => results[*i].clone(),
             End::Param(i) => data[*i].0.clone(),
         };
-        let own = |(memory, _): &(Memory, OwnedView)| if let Memory::New(e) = memory { Some(end(e)) } else { None };
+        let own = |result: &Returns<Memory>| if let Memory::New(e) = &result.memory { Some(end(e)) } else { None };
         let own: SmallVec<[_; 4]> = self.results.iter().map(own).collect();
         let new: SmallVec<[TraceValue; 4]> = self.targets.iter().map(|(_, e)| end(e)).collect();
         let mut before = SmallVec::<[Before; 2]>::new();
@@ -508,8 +517,9 @@ impl CompiledStep {
             }
         }
         let mut tensors: Vec<Tensor> = Vec::with_capacity(own.len());
-        for (value, (memory, shown)) in own.into_iter().zip(&self.results) {
+        for (value, Returns { memory, view: shown, inference }) in own.into_iter().zip(&self.results) {
             let moved = if let Memory::Input(i) = *memory { moved[i] } else { 0 };
+            let _mode = ltc_torch_sys::InferenceMode::set(*inference)?;
             let view = View { offset: shown.offset + moved, ..shown.as_view() };
             tensors.push(match (value, *memory) {
                 (Some(value), _) => {

@@ -154,6 +154,8 @@ class Record:
 def _view(base: torch.Tensor, like: torch.Tensor, is_view: bool) -> torch.Tensor:
     """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
     size, stride, offset = like.size(), like.stride(), like.storage_offset()
+    if base.dtype != like.dtype:
+        base = torch.view_as_real(base)
     if is_view and not base.requires_grad:
         return base.as_strided(size, stride, offset)
     # A view of a leaf requires a gradient even where nothing is recorded for one.
@@ -182,8 +184,6 @@ class Memory:
         """Why a replay cannot return a tensor that the call made, or nothing."""
         if x.requires_grad and x.grad_fn is None:
             return "it returns a leaf that requires a gradient"
-        if x.is_inference() != torch.is_inference_mode_enabled():
-            return "it returns a tensor made in inference mode, which is not on around it"
         if x.is_conj() or x.is_neg():
             return "it returns a conjugated or negated view"
         if type(x) not in TENSORS:
@@ -205,6 +205,8 @@ def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
             continue
         if base._is_view() or (x._is_view() and x._base is not base):
             return "it returns tensors that share memory, and not the one that they are views of"
+        if x.dtype not in (base.dtype, base.dtype.to_real()):
+            return "it returns a view of another dtype of a tensor that it also returns"
         tensors[tensors.index(t)] = t._replace(shows=Shown("result", at, x._is_view()))
     return ""
 

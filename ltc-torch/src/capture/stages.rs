@@ -11,7 +11,9 @@ use crate::{
     Error,
     capture_log::{self, HostRead, cell_of},
     numbers::{HostNumbers, Varying},
-    step::{CompiledStep, End, Expected, Memory, NotReplayable, Read, Source, is_all_of_memory, same_data, sharing},
+    step::{
+        CompiledStep, End, Expected, Memory, NotReplayable, Read, Returns, Source, is_all_of_memory, same_data, sharing,
+    },
 };
 
 /// Why no step comes of a capture.
@@ -121,13 +123,17 @@ struct Shown {
     /// Of the storage.
     address: usize,
     view: OwnedView,
+    /// The tensor was made in inference mode.
+    inference: bool,
 }
 
 impl Shown {
     fn by(t: &impl AsTensor) -> Result<Self, Error> {
+        let inference = ltc_torch_sys::state_of(t).is_inference();
         Ok(ltc_torch_sys::storage_of::<Storage, _>(t, |s, view| Shown {
             address: std::ptr::from_ref(s) as usize,
             view: view.into(),
+            inference,
         })?)
     }
 }
@@ -229,7 +235,7 @@ struct Classified {
     changed: Vec<(usize, usize)>,
     /// Those of them that the step made.
     fresh: Vec<usize>,
-    returned: Vec<(Returned, OwnedView)>,
+    returned: Vec<Returns<Returned>>,
 }
 
 impl Classified {
@@ -239,7 +245,8 @@ impl Classified {
         new.changes(collected)?;
         for (i, result) in results.iter().enumerate() {
             let memory = new.memory_of(collected, i, result)?;
-            new.returned.push((memory, collected.results[i].view.clone()));
+            let Shown { view, inference, .. } = &collected.results[i];
+            new.returned.push(Returns { memory, view: view.clone(), inference: *inference });
         }
         Ok(new)
     }
@@ -409,13 +416,13 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds what the step returns.
-    fn results(&mut self, returned: Vec<(Returned, OwnedView)>) -> Result<Vec<(Memory, OwnedView)>, Stop> {
-        let bound = returned.into_iter().map(|(memory, view)| {
+    fn results(&mut self, returned: Vec<Returns<Returned>>) -> Result<Vec<Returns<Memory>>, Stop> {
+        let bound = returned.into_iter().map(|Returns { memory, view, inference }| {
             let memory = match memory {
                 Returned::Old(shown) => shown,
                 Returned::New(end) => Memory::New(self.resolved(end, NOT_COMPUTED)?),
             };
-            Ok((memory, view))
+            Ok(Returns { memory, view, inference })
         });
         bound.collect()
     }
@@ -445,8 +452,8 @@ fn each_state(step: &mut CompiledStep, mut visit: impl FnMut(&mut usize)) {
             visit(state);
         }
     }
-    for (memory, _) in &mut step.results {
-        if let Memory::State(state) = memory {
+    for result in &mut step.results {
+        if let Memory::State(state) = &mut result.memory {
             visit(state);
         }
     }
