@@ -486,7 +486,7 @@ impl Device {
     }
 
     /// The canonical form of what these pending values need, with exactly them as outputs; and what their storages held
-    /// before. `None`: some of it ran since then, or all that was pending was sent.
+    /// before. `None`: not all are pending, some of it ran since then, or all that was pending was sent.
     pub(crate) fn canonical_for(
         &self,
         values: &[TraceValue],
@@ -495,7 +495,8 @@ impl Device {
     ) -> Option<(Canonical<Arc<DataCell>>, Vec<Chain>)> {
         let _syncing = self.0.syncing.lock();
         let syncs = self.0.syncs.load(Ordering::Relaxed);
-        if since.is_some_and(|then| then.syncs() != syncs || !values.iter().all(TraceValue::is_pending)) {
+        // Other threads send what is pending whenever they like, but not from here on.
+        if since.is_some_and(|then| then.syncs() != syncs) || !values.iter().all(TraceValue::is_pending) {
             return None;
         }
         let reached = self.next_epoch();

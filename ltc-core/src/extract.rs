@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ltc_backend::{BackendError, Buffer};
-use ltc_ir::{Graph, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
+use ltc_ir::{Graph, GraphNode, Hash128, LayoutRef, Signature, SignatureRef, SiteId};
 use smallvec::SmallVec;
 
 use crate::{
@@ -36,10 +36,10 @@ pub struct Extracted {
 
 impl Device {
     /// The computation of these pending values, in this order, and the data its parameters stand for; nothing runs.
-    pub fn extract(&self, values: &[TraceValue]) -> (Extracted, Vec<Arc<DataCell>>) {
-        let (extracted, arguments) =
-            self.extract_from(values, false, None).expect("invariant: nothing is asked about what ran");
-        (extracted, arguments.into_iter().map(|a| a.data).collect())
+    /// `None`: not all are pending, since another thread has sent some.
+    pub fn extract(&self, values: &[TraceValue]) -> Option<(Extracted, Vec<Arc<DataCell>>)> {
+        let (extracted, arguments) = self.extract_from(values, false, None)?;
+        Some((extracted, arguments.into_iter().map(|a| a.data).collect()))
     }
 
     /// The data of a value, computed on the side: what is pending stays so, and is computed again when it is sent.
@@ -48,10 +48,9 @@ impl Device {
     /// # Errors
     /// Fails where what the value needs does not compile.
     pub fn computed_aside(&self, value: &TraceValue) -> Result<Option<TraceValue>, Error> {
-        if !value.is_pending() {
+        let Some((extracted, data)) = self.extract(std::slice::from_ref(value)) else {
             return Ok(Some(value.clone()));
-        }
-        let (extracted, data) = self.extract(std::slice::from_ref(value));
+        };
         if extracted.noticed().is_some() {
             return Ok(None);
         }
@@ -117,6 +116,21 @@ impl Extracted {
     /// Where the user's program recorded each operation, in the order of the graph; `None` where that is not known.
     pub fn sites(&self) -> Vec<Option<String>> {
         self.sites.iter().map(|site| self.device.describe_site(*site)).collect()
+    }
+
+    /// Where the user's program recorded the operation that an output comes of; `None` where that is not known.
+    pub fn site_of_output(&self, output: usize) -> Option<String> {
+        self.site_at(self.graph.definition_index(self.graph.outputs()[output])?)
+    }
+
+    /// Where the user's program recorded the first operation that takes a parameter; `None` where that is not known.
+    pub fn site_of_param(&self, param: usize) -> Option<String> {
+        let takes = |node: &GraphNode| node.operands.iter().any(|v| v.as_param() == Some(param));
+        self.site_at(self.graph.nodes().iter().position(takes)?)
+    }
+
+    fn site_at(&self, node: usize) -> Option<String> {
+        self.sites.get(node).and_then(|site| self.device.describe_site(*site))
     }
 
     /// The backend's text of the compiled program; compiles it when it was not yet.

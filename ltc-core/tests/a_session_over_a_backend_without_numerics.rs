@@ -46,7 +46,7 @@ fn data_that_an_extracted_computation_stands_for_is_not_given_away() {
     let dev = session.device(0).expect("a device");
     let a = upload(dev, 2);
     let b = scaled(dev, "test::a", &a, 1.0);
-    let (extracted, data) = dev.extract(std::slice::from_ref(&b));
+    let (extracted, data) = dev.extract(std::slice::from_ref(&b)).expect("it is pending");
     drop(a);
     dev.sync().and_then(|()| dev.wait()).expect("a sync");
     data[0].wait().expect("still there");

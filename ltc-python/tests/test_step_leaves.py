@@ -2,10 +2,12 @@
 replayed, and leaves there what the recorded step leaves."""
 
 import copy
+import re
 
 import pytest
 import torch
 import torch_ltc
+from steps import both, seen
 from torch.utils._pytree import tree_leaves
 from torch_ltc._traced import Counted, Traced
 from trainers import Trainer, refused
@@ -148,7 +150,46 @@ def test_a_number_that_is_not_only_counted_refuses_the_step():
         assert "it changes Trainer.calls" in refused(make)
 
 
+def test_lists_of_the_function_around_a_step_are_appended_to():
+    def run(device, compiled):
+        trainer = Trainer(device)
+        losses, by_name, outer = [], {"loss": [], "row": []}, []
+
+        def keep(row):
+            outer.append(row)
+
+        def step(x):
+            loss = trainer.back(trainer.net(x).square().mean())
+            losses.append(loss)
+            by_name["loss"].append(loss.item())
+            by_name["row"].append(x[0])
+            keep(x.sum())
+            return loss
+
+        call = compiled(step)
+        for i in range(CALLS):
+            call(torch.full((2, 4), 0.1 * i).to(device))
+            if i == 9:
+                losses.clear()
+        return [*seen(*losses, *by_name["row"], *outer, torch.tensor(by_name["loss"])), len(losses)]
+
+    call = both(run)
+    assert call.counts[0] >= 3, call.explain()
+
+
 def test_a_list_that_is_read_refuses_the_step():
+    def of_the_function_around(trainer):
+        found = []
+
+        def length():
+            return len(found)
+
+        def step(x):
+            found.append(x.sum())
+            return x * length()
+
+        return step
+
     def reads(trainer):
         def step(x):
             trainer.seen.append(x.sum())
@@ -165,8 +206,44 @@ def test_a_list_that_is_read_refuses_the_step():
 
         return step
 
-    for make in (reads, by_another_name):
+    for make in (reads, by_another_name, of_the_function_around):
         assert "it changes the contents of a list" in refused(make)
+
+
+def test_what_is_kept_or_given_up_is_named_with_its_line():
+    def keeps(trainer):
+        optimiser = torch.optim.LBFGS(trainer.net.parameters(), max_iter=2)
+
+        def step(x):
+            def again():
+                optimiser.zero_grad()
+                loss = trainer.net(x).square().mean()
+                loss.backward()
+                return loss
+
+            return optimiser.step(again).detach()
+
+        return step
+
+    def gives_up(trainer):
+        average = copy.deepcopy(trainer.net)
+
+        def step(x):
+            for a, p in zip(average.parameters(), trainer.net.parameters()):
+                a.data = 0.9 * a.data + 0.1 * p.data
+            return trainer.back(average(x).sum() + trainer.net(x).square().mean())
+
+        return step
+
+    def made_outside(trainer):
+        scale = trainer.net.bias * 2
+        return lambda x: trainer.net(x).mul(scale).sum()
+
+    line = r"test_step_leaves.py:\d+ in .*step\)"
+    outside = r"made outside, the variable scale \(read in .*made_outside.*, .*test_step_leaves.py:\d+\): detach\(\) it"
+    assert re.search(outside, refused(made_outside))
+    assert re.search(rf"it keeps a tensor that it makes \(f32\[.*{line}", refused(keeps))
+    assert re.search(rf"it reads a tensor \(f32\[.*{line} whose memory it gives up", refused(gives_up))
 
 
 def test_a_number_of_the_device_that_decides_refuses_the_step():

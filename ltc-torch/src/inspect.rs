@@ -164,19 +164,24 @@ pub fn cache_dot() -> Result<String, Error> {
 pub fn computation(tensors: &[impl AsTensor]) -> Result<Computation, Error> {
     let device = tensors.iter().find_map(crate::device_of).unwrap_or(0);
     let values = tensors.iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
-    let mut wanted: Vec<TraceValue> = Vec::new();
-    let outputs = values.into_iter().map(|v| {
-        if !v.is_pending() {
-            return Err(v);
+    let core = runtime()?.session.device(device)?;
+    loop {
+        let mut wanted: Vec<TraceValue> = Vec::new();
+        let outputs = values.iter().map(|v| {
+            if !v.is_pending() {
+                return Err(v.clone());
+            }
+            Ok(wanted.iter().position(|w| w.same(v)).unwrap_or_else(|| {
+                wanted.push(v.clone());
+                wanted.len() - 1
+            }))
+        });
+        let outputs = outputs.collect();
+        // Where another thread sends some of them meanwhile, those are data by now.
+        if let Some((extracted, data)) = core.extract(&wanted) {
+            return Ok(Computation { extracted, data, outputs, device });
         }
-        Ok(wanted.iter().position(|w| w.same(&v)).unwrap_or_else(|| {
-            wanted.push(v);
-            wanted.len() - 1
-        }))
-    });
-    let outputs = outputs.collect();
-    let (extracted, data) = runtime()?.session.device(device)?.extract(&wanted);
-    Ok(Computation { extracted, data, outputs, device })
+    }
 }
 
 /// Sends what these tensors need to run, per device.

@@ -120,15 +120,11 @@ impl Replayer {
         entry.attempts += 1;
         let checked = outcome.and_then(|mut step| match entry.first.take() {
             None => Ok((step, false)),
-            Some(first) => {
-                let kept = || NotReplayable("it keeps the tensors it makes".into());
-                let confirmed = if first.left_behind() > 0 { Err(kept()) } else { step.confirm(&first) };
-                match confirmed {
-                    Ok(()) => Ok((step, true)),
-                    Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
-                    Err(why) => Err(why),
-                }
-            }
+            Some(first) => match step.confirm(&first) {
+                Ok(()) => Ok((step, true)),
+                Err(_) if entry.attempts < MAX_ATTEMPTS => Ok((step, false)),
+                Err(why) => Err(why),
+            },
         });
         match checked {
             Ok((step, true)) => {

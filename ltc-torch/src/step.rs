@@ -252,6 +252,9 @@ impl CompiledStep {
     /// Says what differs between them so that this one cannot be replayed.
     pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
+        if let Some(kept) = other.kept() {
+            return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
+        }
         if let Some(read) = self.other_read(other) {
             return Err(NotReplayable(format!(
                 "it reads a value that changes from call to call ({}): return the tensor, and read it after the step",
@@ -313,10 +316,19 @@ impl CompiledStep {
         self.extracted.numbers()
     }
 
-    /// How many tensors that the step made and left behind are still held by somebody: more than none after a further
-    /// step means that steps keep what they make (a list of losses), which a replay would overwrite.
-    pub fn left_behind(&self) -> usize {
-        self.fresh.iter().filter(|&&i| self.storages[i].is_shared()).count()
+    /// A tensor that the step made and left behind and that somebody still holds: what it is, and the line it comes of.
+    /// of. After a further step it means that steps keep what they make (a list of losses), which a replay would
+    /// overwrite.
+    fn kept(&self) -> Option<String> {
+        let kept = self.fresh.iter().find(|&&i| self.storages[i].is_shared())?;
+        let (_, end) = self.targets.iter().find(|(target, _)| matches!(target, Source::State(i) if i == kept))?;
+        let (layout, line) = match *end {
+            End::Output(o) => {
+                (self.extracted.graph().layout(self.extracted.graph().outputs()[o]), self.extracted.site_of_output(o))
+            }
+            End::Param(p) => (self.extracted.params().iter().chain(&self.held).nth(p)?, None),
+        };
+        Some(line.map_or_else(|| layout.to_string(), |line| format!("{layout}, {line}")))
     }
 
     /// Whether it reads and changes nothing besides its inputs.
@@ -375,7 +387,7 @@ impl CompiledStep {
     /// What a replay on these inputs, with the host's numbers of now, would run on. `Ok(Err(..))`: an assumption of the
     /// capture does not hold.
     fn bind(&self, inputs: &[impl AsTensor], host: &[u64]) -> Result<Result<Bindings, NotReplayable>, Error> {
-        if self.left_behind() < self.fresh.len() {
+        if !self.fresh.iter().all(|&i| self.storages[i].is_shared()) {
             return Ok(Err(NotReplayable(
                 "tensors that it left behind are gone (gradients that were dropped outside)".into(),
             )));

@@ -341,7 +341,7 @@ fn a_computation_runs_again_from_two_threads() {
         let dev = device(&session);
         let x = Known::upload(dev, 2);
         let y = Known::mix(dev, &[&x], 5.0);
-        let (extracted, _) = dev.extract(std::slice::from_ref(&y.value));
+        let (extracted, _) = dev.extract(std::slice::from_ref(&y.value)).expect("nobody else sends it");
         let extracted = Arc::new(extracted);
         let threads = [10, 20].map(|n| {
             let (session, extracted) = (session.clone(), extracted.clone());
@@ -360,6 +360,28 @@ fn a_computation_runs_again_from_two_threads() {
         });
         y.check(dev);
         join(threads);
+    });
+}
+
+/// A compiled step that is captured reads a value, which another thread may have sent: else it would be computed on the
+/// side, but for the operators of this test, which others might notice.
+#[test]
+fn a_value_is_computed_aside_while_another_thread_sends_it() {
+    explore(|| {
+        let (_, session) = Model::session(Config::default());
+        let session = Arc::new(session);
+        let dev = device(&session);
+        let x = Known::upload(dev, 2);
+        let y = Known::mix(dev, &[&x], 5.0);
+        let other = {
+            let session = session.clone();
+            thread::spawn(move || device(&session).sync().expect("a sync"))
+        };
+        if let Some(value) = dev.computed_aside(&y.value).expect("nothing fails") {
+            Known { value, number: y.number }.check(dev);
+        }
+        other.join().expect("a thread");
+        y.check(dev);
     });
 }
 

@@ -100,16 +100,16 @@ def _moved(step: Instruction, above: int) -> int | None:
 
 
 @functools.lru_cache(4096)
-def only_appends(code: types.CodeType, name: str) -> bool:
-    """Whether code does nothing with what it finds under the name of an attribute or a global but to call its method
-    `append`, or that of an entry under a constant key."""
+def only_appends(code: types.CodeType, name: str, is_variable: bool) -> bool:
+    """Whether code does nothing with what it finds under the name of an attribute or a global, or of a variable around
+    it, but to call its method `append`, or that of an entry under a constant key."""
     steps = [*instructions(code)]
-    named = [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
+    named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
     return bool(named) and all(_appends(steps, i) for i in named)
 
 
 def _appends(steps: Sequence[Instruction], at: int) -> bool:
-    if steps[at].opname not in ("LOAD_ATTR", "LOAD_GLOBAL") or "NULL" in steps[at].argrepr:
+    if steps[at].opname not in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF") or "NULL" in steps[at].argrepr:
         return False
     if len(steps) < at + 4:
         return False

@@ -221,11 +221,11 @@ class Reached(Calls):
                 self.look(y, everything if info.goes_on else info, frame)
         self._opens = False
 
-    def read_of(self, x: Any, name: str, code: types.CodeType) -> Iterable[Any]:
+    def read_of(self, x: Any, name: str, code: types.CodeType, is_variable: bool = False) -> Iterable[Any]:
         """What code may read of what it finds under a name: not what is in lists that it only appends to."""
-        if type(x) is list and only_appends(code, name):
+        if type(x) is list and only_appends(code, name, is_variable):
             return self._only_appended(x)
-        if type(x) is dict and any(type(y) is list for y in x.values()) and only_appends(code, name):
+        if type(x) is dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
             if self.is_older(x):
                 self.place("dict", x, None, code)
             read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]

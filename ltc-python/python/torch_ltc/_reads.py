@@ -100,6 +100,20 @@ class Reads:
             return "other tensors"
         return "" if self.uses_grads == other.uses_grads else "other gradients"
 
+    def where_is(self, x: torch.Tensor) -> str:
+        """Where the step finds a tensor, in words."""
+        for place in self.places:
+            held: Any = ()
+            if place.kind in ("entry", "left", "renewed"):
+                held = (place.holder.get(place.name),)
+            elif place.kind in ("dict", "members"):
+                held = place.holder.values() if place.kind == "dict" else place.holder
+            elif place.kind == "cell":
+                held = gc.get_referents(place.holder)
+            if any(y is x for y in held):
+                return str(place)
+        return f"of shape {list(x.shape)}"
+
     def to_lend(self, free: Free) -> list[tuple[dict[Any, Any], Any]]:
         """Numbers that change, in places that are read, as ``(dict, key)``."""
         read = [slot for key, slot in free.places.items() if key in self._known or key[0] in self._known]

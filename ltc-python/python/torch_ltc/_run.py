@@ -78,6 +78,10 @@ class Call(NamedTuple):
         return self.given is not None and not self.given.is_like(Arguments(self.args, self.kwargs))
 
 
+#: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
+_OUTSIDE = "it differentiates through a tensor that was made outside"
+
+
 class Run:
     """One recorded call with what it read, changed and returned."""
 
@@ -210,6 +214,15 @@ class Run:
         if not self.obstacle and call.is_changed():
             self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 
+    def _made_outside(self) -> str:
+        """Where the step finds a tensor with a history that somebody may go back through, with what to do about it; or
+        nothing."""
+        assert self.reads is not None
+        for x in [*self.reads.watch.tensors(), *self._inputs]:
+            if on_device(x) and not is_leaf(x) and x.requires_grad and not spent(x):
+                return f", {self.reads.where_is(x)}: detach() it"
+        return ""
+
     def _begins(self, before: Reads | None) -> list[torch.Tensor]:
         """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
         leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
@@ -267,11 +280,10 @@ class Run:
             why = f"it changes {ambient.changed()}"
         if not why and _ltc.gather_by_python([*self.reads.watch.tensors(), *self._inputs]):
             why = "the node that adds up a gradient (AccumulateGrad) has hooks"
+        outside = self._made_outside()
+        if outside and survey.uses_grads and torch.is_grad_enabled():
+            why = why or _OUTSIDE
         results, flow, why = self._look_at_results(out, survey, recorder, had, why)
-        if survey.uses_grads and torch.is_grad_enabled():
-            outside = [t for t in [*self.reads.watch.tensors(), *self._inputs] if on_device(t) and not is_leaf(t)]
-            if any(t.requires_grad and not spent(t) for t in outside):
-                why = why or "it differentiates through a tensor that was made outside"
         (gets, loses), why = self._look_at_grads(had, results, why)
         if flow and not why:
             why = self._flows(flow, results, survey, recorder, bool(gets or loses))
@@ -279,7 +291,7 @@ class Run:
         if not why and not captures:
             why = self._effects(versions, survey)
         if why:
-            return self._refuse(why, captures)
+            return self._refuse(why + (outside if why == _OUTSIDE else ""), captures)
         if not captures:
             return
         if self.has_history and self.way is None:

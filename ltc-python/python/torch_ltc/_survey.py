@@ -243,7 +243,8 @@ class Survey(Reached):
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
             held = name in free and id(value) in self._except and self._is_of_older(frame)
-            self.look(value, info, frame, f"the variable {name}" if held else "")
+            for x in self.read_of(value, name, frame.f_code, True) if name in free else (value,):
+                self.look(x, info, frame, f"the variable {name}" if held else "")
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, and so are its cells."""

@@ -322,13 +322,14 @@ impl<'a> Binder<'a> {
         let mut binder = Binder { collected, ends, data, reads: Vec::new(), aliases: Vec::new(), held: Vec::new() };
         for (param, Argument { data: cell, slice_at, .. }) in data.iter().enumerate() {
             let Some(source) = binder.read(cell, param) else {
-                let used = collected.gone.iter().any(|s| same_data(s, cell));
-                let why = if used {
-                    "it reads a tensor that it also gives up"
+                let (layout, line) = (&extracted.params()[param], extracted.site_of_param(param));
+                let read = line.map_or_else(|| layout.to_string(), |line| format!("{layout}, {line}"));
+                let why = if collected.gone.iter().any(|s| same_data(s, cell)) {
+                    format!("it reads a tensor ({read}) whose memory it gives up (`x.data = ...`, `x.set_(...)`)")
                 } else {
-                    "it reads data that was made on the way"
+                    format!("it reads data that was made on the way ({read})")
                 };
-                return Err(collected.strange(Some(cell), &extracted.params()[param], why));
+                return Err(collected.strange(Some(cell), layout, &why));
             };
             let begins = if let Source::Input(i) = source { collected.inputs[i].view.offset } else { 0 };
             binder.reads.push(Read { source, slice_at: slice_at.map(|at| at - begins) });
