@@ -317,7 +317,7 @@ impl CompiledStep {
     }
 
     /// A tensor that the step made and left behind and that somebody still holds: what it is, and the line it comes of.
-    /// of. After a further step it means that steps keep what they make (a list of losses), which a replay would
+    /// After a further step it means that steps keep what they make (a list of losses), which a replay would
     /// overwrite.
     fn kept(&self) -> Option<String> {
         let kept = self.fresh.iter().find(|&&i| self.storages[i].is_shared())?;
