@@ -1,9 +1,10 @@
 """Numbers that the host reads off the device and only computes with (``loss.item()``, returned or summed up): a replay
 reads them when its program has run, and then computes what follows from them.
 
-While a step is captured each is a number that remembers what becomes of it (:class:`torch_ltc._traced.Traced`), like
-those of the host, but on lines of its own. Where the program decides by one, or hands it to an operator, no replay can
-go on without it: such steps are captured again with their reads compared.
+While a step is captured each is a number that remembers what becomes of it (:mod:`torch_ltc._traced`), like those of
+the host, but on lines of its own; whole numbers are where code only keeps them (:mod:`torch_ltc._flows`). Where the
+program decides by one, or hands it to an operator, no replay can go on without it: such steps are captured again with
+their reads compared.
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from torch_ltc._traced import Traced
+from torch_ltc._traced import Counted, Traced
 
 _CONSTANTS = re.compile(r"\bc\d+\b")
 _EARLY = re.compile(r"\bv\d+\b")
@@ -25,7 +26,7 @@ _OF_ONE = frozenset(("-{}", "+{}", "abs({})"))
 
 def cannot_fail(text: str, operands: Sequence[Any]) -> bool:
     """Whether arithmetic never raises, whatever its numbers are."""
-    is_small = all(type(x) in (float, Traced) or abs(x) < 1 << 53 for x in operands)
+    is_small = all(type(x) in (float, Traced, Counted) or abs(x) < 1 << 53 for x in operands)
     quotient = text == "{} / {}" and type(operands[1]) in (int, float) and operands[1] != 0
     return text in _OF_ONE or (is_small and (text in _CANNOT_FAIL or quotient))
 
@@ -47,7 +48,7 @@ class Awaited:
 
     def concerns(self, operands: Iterable[Any]) -> bool:
         """Whether one of these is among the numbers, or follows from them."""
-        return any(type(x) is Traced and x.name in self._names for x in operands)
+        return any(type(x) in (Traced, Counted) and x.name in self._names for x in operands)
 
     def read(self, tensor: torch.Tensor) -> str:
         """The name of a number that is read off a tensor."""
@@ -71,7 +72,7 @@ class Awaited:
         """What stands in a place is read while the step runs: replays put it there later."""
         self.decides |= (id(holder), name) in self._puts
 
-    def tell(self, number: Traced, value: float) -> int:
+    def tell(self, number: Traced | Counted, value: float) -> int:
         """A number that the step returns; its position among those, counted back from -1."""
         self.told.append((number.name, value))
         return -len(self.told)

@@ -22,42 +22,71 @@ _PUSHES = (
     "LOAD_FAST_CHECK",
     "LOAD_DEREF",
 )
-_ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
+ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
 #: What names a variable of the code's own.
 _OF_VARIABLES = ("_FAST", "_FAST_BORROW", "_FAST_CHECK", "_DEREF", "_CLOSURE", "_CELL")
 _DECIDES = ("POP_JUMP", "TO_BOOL", "UNARY_NOT", "POP_TOP")
 
 
 @functools.lru_cache(4096)
-def only_counts(code: types.CodeType, name: str) -> bool:
-    """Whether code does nothing with what it finds under the name of an attribute or a global but to count with it."""
+def counts(code: types.CodeType, name: str) -> frozenset[str] | None:
+    """Where code does nothing with what it finds under the name of an attribute or a global but to count with it: the
+    attributes of the same object that it divides by it (`self.sum / self.count`), which have to remember, too, as no
+    plain float asks the number on its right. Nothing where it does anything else."""
     steps = [*instructions(code)]
-    named = [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
-    return bool(named) and all(_counts(steps, i, name) for i in named)
+    divided: set[str] = set()
+    named = _named(steps, name)
+    is_counted = bool(named) and all(_counts(steps, i, name, divided) is not None for i in named)
+    return frozenset(divided) if is_counted else None
 
 
-def _counts(steps: Sequence[Instruction], at: int, name: str) -> bool:
+@functools.lru_cache(4096)
+def only_adds(code: types.CodeType, name: str) -> bool:
+    """Whether code that puts something under the name of an attribute only puts there what comes of what was there."""
+    steps = [*instructions(code)]
+    named, divided = _named(steps, name), set[str]()
+    puts = {i for i in named if steps[i].opname.startswith("STORE")}
+    ends = [_counts(steps, i, name, divided) for i in named if i not in puts]
+    return bool(named) and None not in ends and not divided and puts <= set(ends)
+
+
+def _named(steps: Sequence[Instruction], name: str) -> list[int]:
+    return [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
+
+
+def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str]) -> int | None:
+    """The instruction that is done with the number that one names; nothing where it may be used for something else."""
     word, is_called = steps[at].opname, "NULL" in steps[at].argrepr
     if word in ("STORE_ATTR", "STORE_GLOBAL"):
-        return True
+        return at
     if word not in ("LOAD_ATTR", "LOAD_GLOBAL") or is_called:
-        return False
+        return None
     above: int | None = 0
     for i in range(at + 1, len(steps)):
         step = steps[i]
         if step.is_target or above is None:
-            return False
+            return None
         if step.opname in ("STORE_ATTR", "STORE_GLOBAL") and above == (step.opname == "STORE_ATTR"):
             # Under the same name of something else it would be whatever the code around that does with it.
-            return (
-                step.argval == name
-                and word[5:] == step.opname[6:]
-                and (word == "LOAD_GLOBAL" or _is_back(steps, at, i))
-            )
-        if _decides(step, above):
-            return True
-        above = _moved(step, above)
-    return False
+            is_same = step.argval == name and word[5:] == step.opname[6:]
+            return i if is_same and (word == "LOAD_GLOBAL" or _is_back(steps, at, i)) else None
+        if i == at + 1 and step.opname == "BINARY_OP" and step.argrepr == "/":
+            dividend = _dividend(steps, at)
+            divided.update(dividend)
+            return i if dividend else None
+        if _is_done_with(step, above):
+            return i
+        above = moved(step, above)
+    return None
+
+
+def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:
+    """The attribute that is divided by the one that is loaded here, of the same object."""
+    first, name, second, by = steps[max(at - 3, 0) : at + 1]
+    of_one = first.opname.startswith("LOAD_FAST") and second.opname.startswith("LOAD_FAST")
+    are_loaded = name.opname == by.opname == "LOAD_ATTR" and "NULL" not in name.argrepr
+    targets = any(step.is_target for step in (name, second, by))
+    return [name.argval] if of_one and are_loaded and first.argval == second.argval and not targets else []
 
 
 def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
@@ -72,13 +101,15 @@ def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
     return is_variable and owner.argval == last.argval and not stored
 
 
-def _decides(step: Instruction, above: int) -> bool:
+def _is_done_with(step: Instruction, above: int) -> bool:
     """Whether an instruction takes the number, over which there are so many values, and nothing is left of it but a
-    decision."""
+    decision, or a quotient, which is no whole number."""
+    if step.opname == "BINARY_OP" and above == 1 and step.argrepr in ("/", "/="):
+        return True
     return (step.opname == "COMPARE_OP" and above == 1) or (above == 0 and step.opname.startswith(_DECIDES))
 
 
-def _moved(step: Instruction, above: int) -> int | None:
+def moved(step: Instruction, above: int) -> int | None:
     """How many values are over the number behind an instruction; nothing where it may be used for something else."""
     word = step.opname
     is_called = "NULL" in step.argrepr
@@ -90,9 +121,9 @@ def _moved(step: Instruction, above: int) -> int | None:
         return above + (is_called or word == "LOAD_METHOD") if above else None
     if word == "CALL":
         return above - step.argval - 1 if above >= step.argval + 2 else None
-    if word == "BINARY_SUBSCR":
+    if word in ("BINARY_SUBSCR", "COMPARE_OP"):
         return above - 1 if above > 1 else None
-    if word == "BINARY_OP" and above and (above > 1 or step.argrepr in _ARITHMETIC):
+    if word == "BINARY_OP" and above and (above > 1 or step.argrepr in ARITHMETIC):
         return above - 1
     if word == "SWAP" and step.argval == 2 and above < 2:
         return 1 - above

@@ -59,6 +59,8 @@ class Instruction(NamedTuple):
     line: int | None
     #: Whether other instructions than the one before lead here.
     is_target: bool = False
+    #: Where it stands, in bytes.
+    offset: int = 0
 
 
 def instructions(code: types.CodeType) -> Iterator[Instruction]:
@@ -68,9 +70,9 @@ def instructions(code: types.CodeType) -> Iterator[Instruction]:
         if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):
             second = max(step.opname.rfind("LOAD_FAST"), step.opname.rfind("STORE_FAST"))
             for opname, name in zip((step.opname[: second - 1], step.opname[second:]), step.argval):
-                yield Instruction(opname, name, name, line, step.is_jump_target)
+                yield Instruction(opname, name, name, line, step.is_jump_target, step.offset)
         elif step.opname not in _NOTHING:
-            yield Instruction(step.opname, step.argval, step.argrepr, line, step.is_jump_target)
+            yield Instruction(step.opname, step.argval, step.argrepr, line, step.is_jump_target, step.offset)
 
 
 class _Place(NamedTuple):

@@ -19,6 +19,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
+from torch_ltc._flows import is_only_kept
 from torch_ltc._host_program import Changes, HostProgram, needed_lines
 from torch_ltc._host_values import (
     computed,
@@ -54,9 +55,13 @@ def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
 
-def _is_real(x: Any) -> bool:
-    """Whether this is one real number on the device."""
-    return on_device(x) and x.is_floating_point() and x.numel() == 1
+def _can_wait(x: Any, frame: types.FrameType) -> bool:
+    """Whether this is one number on the device, which this frame reads and which may remember what becomes of it."""
+    if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
+        return False
+    caller = frame.f_back
+    is_step = caller is not None and caller.f_globals.get("__name__") == "torch_ltc._run"
+    return x.is_floating_point() or is_only_kept(frame, is_step)
 
 
 def _is_gradient(func: Any) -> bool:
@@ -240,7 +245,7 @@ class HostRecorder(Written):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
-        if self.awaited is not None and func is torch.Tensor.item and _is_real(args[0]):
+        if self.awaited is not None and func is torch.Tensor.item and _can_wait(args[0], sys._getframe(2)):
             return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)

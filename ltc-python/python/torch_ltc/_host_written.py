@@ -36,6 +36,8 @@ class Written(TorchFunctionMode):
         self._open = True
         #: Numbers that are alive, and those that have to stay as they are.
         self._numbers: list[weakref.ref[Traced]] = []
+        #: Whole numbers that are read off the device, or follow from such.
+        self._counts: list[Counted] = []
         #: Those that the step returns, by name.
         self._told: list[tuple[str, float]] = []
         self._expected: set[str] = set()
@@ -73,7 +75,15 @@ class Written(TorchFunctionMode):
         before = _ltc.capture_reads()
         value = self._run(func, args, {})
         _ltc.capture_keeps_reads(before)
-        return self._traced(value, name)
+        return self._awaits(value, name)
+
+    def _awaits(self, value: float, name: str) -> float:
+        """A number that replays know when their program has run."""
+        if type(value) is not int:
+            return self._traced(value, name)
+        number: Counted = Counted(value, self, name)
+        self._counts.append(number)
+        return number
 
     def setting(self, group: dict[str, Any], name: str) -> Any:
         """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
@@ -94,10 +104,14 @@ class Written(TorchFunctionMode):
             return value
         said = text.format(*map(self._text, operands))
         if self.awaited is not None and self.awaited.concerns(operands):
-            if type(value) is int or not cannot_fail(text, operands):
+            # What the host divides by is known before the program runs, and has to be something then.
+            by_host = text == "{} / {}" and not self.awaited.concerns(operands[1:]) and bool(plain(operands[1]))
+            if by_host and type(operands[1]) in (Traced, Counted):
+                self._check(f"bool({self._text(operands[1])})", True)
+            elif not cannot_fail(text, operands):
                 self.awaited.decides = True
                 return value
-            return self._traced(value, self.awaited.line(said))
+            return self._awaits(value, self.awaited.line(said))
         line = self._line(said)
         return Counted(value, self, line) if type(value) is int else self._traced(value, line)
 
@@ -142,8 +156,10 @@ class Written(TorchFunctionMode):
         """What the step has put somewhere are plain numbers from here on."""
         alive = [number for ref in self._numbers if (number := ref()) is not None]
         put_plain(alive)
+        put_plain(self._counts)
+        self._counts = []
 
-    def tell(self, number: Traced) -> int:
+    def tell(self, number: Traced | Counted) -> int:
         """A number that the step returns; its position among what the program tells."""
         if self.awaited is not None and self.awaited.concerns((number,)):
             return self.awaited.tell(number, plain(number))

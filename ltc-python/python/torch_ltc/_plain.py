@@ -3,16 +3,16 @@
 import gc
 import types
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch_ltc._traced import Traced, plain
+from torch_ltc._traced import Counted, Traced, plain
 
 #: How many tuples within one another are made anew.
 _DEPTH = 4
 
 
-def put_plain(numbers: list[Traced]) -> None:
+def put_plain(numbers: Sequence[Traced | Counted]) -> None:
     """Puts plain numbers in the place of these in containers, attributes and cells."""
     for number in numbers:
         _put(number, plain(number), numbers, _DEPTH)

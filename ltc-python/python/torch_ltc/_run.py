@@ -230,8 +230,8 @@ class Run:
 
     def _returned(self, out: Any) -> Any:
         flat, spec = pytree.tree_flatten(out)
-        if any(type(x) is Traced or hasattr(x, "_ltc_draws") for x in flat):
-            return pytree.tree_unflatten([float(x) if type(x) is Traced else seen_draws(x) for x in flat], spec)
+        if any(type(x) in (Traced, Counted) or hasattr(x, "_ltc_draws") for x in flat):
+            return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
     def _advised(self, why: str) -> str:
@@ -273,7 +273,8 @@ class Run:
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
         for holder, name in self._lends:
-            if type(holder.get(name)) is int and not survey.only_counts(holder, name):
+            is_whole = type(plain(holder.get(name))) is int
+            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent):
                 owner._free.not_counted(holder, name)
                 why = why or f"it does not only count with {name}"
         if not why and ambient.changed():
@@ -337,9 +338,9 @@ class Run:
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
-                if type(x) is Traced and x.recorder is recorder:
+                if type(x) in (Traced, Counted) and x.recorder is recorder:
                     told[i] = recorder.tell(x)
-                elif isinstance(x, PLAIN) and type(x) is not Traced:
+                elif isinstance(x, PLAIN) and type(x) not in (Traced, Counted):
                     plain[i] = x
                 else:
                     why = why or "it returns what is neither a tensor on ltc nor a plain value"
@@ -465,16 +466,16 @@ class Run:
     def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
         """What the call changed; why a replay cannot, or nothing."""
         if self.like is None:
+            # Where it may be another way because of what changes, that is to be known all the same.
+            if self._before is not None:
+                self._learn(*self._newly_left(self._before, survey)[1:])
             return ""
         reads = self.like.reads
         rest, new, counted = self._newly_left(reads, survey)
         changes = self._renews(rest)
         if changes:
             return f"it changes {changes[0]}"
-        self._owner._left.add(new)
-        for holder, name in counted:
-            is_whole = type(holder.get(name)) is int
-            (self._owner._free.add_count if is_whole else self._owner._free.add)(holder, name)
+        self._learn(new, counted)
         if new or counted or changes is None:
             return ""
         tensors, times = [], []
@@ -490,6 +491,13 @@ class Run:
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
         self.is_plain = True
         return ""
+
+    def _learn(self, tensors: _Entries, numbers: _Entries) -> None:
+        """From here on these are places in which the step leaves something."""
+        self._owner._left.add(tensors)
+        for holder, name in numbers:
+            is_whole = type(plain(holder.get(name))) is int
+            (self._owner._free.add_count if is_whole else self._owner._free.add)(holder, name)
 
     def _newly_left(self, reads: Reads, survey: Survey) -> tuple[list[Place], _Entries, _Entries]:
         """The places that are not as they were; but those where the step put one tensor in place of another come apart,
@@ -511,16 +519,19 @@ class Run:
 
     def _of_kind(self, holder: dict[Any, Any], name: Any, then: Any, survey: Survey) -> str | None:
         """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
-        one that can be lent; `None` where it is anything else."""
-        key, now, owner = (id(holder), name), holder.get(name, MISSING), self._owner
-        now = plain(now)
+        one that can be lent, or the same one; `None` where it is anything else."""
+        key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
+        now = plain(put)
+        if now is not put and by_value(now) == by_value(then):
+            return "same"
         if now is then or key in owner._left.places or (isinstance(now, PLAIN) and by_value(now) == by_value(then)):
             return ""
         if Left.takes(then) and Left.takes(now):
             return "tensor"
         both = {type(then), type(now)}
-        counts = both == {int} and not owner._free.is_uncounted(holder, name) and survey.only_counts(holder, name)
-        return "number" if both == {float} or counts else None
+        counts = both == {int} and not owner._free.is_uncounted(holder, name)
+        # What is to remember beside it is known with the next call.
+        return "number" if both == {float} or (counts and survey.only_counts(holder, name, lambda *_: True)) else None
 
     def _is_held(self, key: tuple[int, Any]) -> bool:
         """Whether the program still holds a container that the step has put another one in place of."""

@@ -21,7 +21,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 from torch_ltc import _ltc
 from torch_ltc._again import own_changes, repeatable
 from torch_ltc._calls import state_of
-from torch_ltc._counters import only_counts
+from torch_ltc._counters import counts, only_adds
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -312,11 +312,20 @@ class Survey(Reached):
         if key not in self._found:
             self._found[key] = Place(kind, holder, name, reader)
 
-    def only_counts(self, holder: Any, name: Any) -> bool:
-        """Whether all that reads an entry of a dict is code that counts with it."""
-        readers = self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
-        is_named = id(holder) not in self._whole and bool(readers)
-        return is_named and all(r is not None and only_counts(r, name) for r in readers)
+    def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
+        """Whether all that reads an entry of a dict is code that counts with it, and what that divides by it remembers
+        (by the dict, as a number, and the name)."""
+        for reader in self._of_entry(holder, name):
+            divided = counts(reader, name) if reader is not None else None
+            if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
+                return False
+        return id(holder) not in self._whole and bool(self._of_entry(holder, name))
+
+    def _only_adds(self, holder: Any, name: str) -> bool:
+        return all(reader is not None and only_adds(reader, name) for reader in self._of_entry(holder, name))
+
+    def _of_entry(self, holder: Any, name: Any) -> set[types.CodeType | None]:
+        return self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
 
     def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
         """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""
