@@ -82,7 +82,9 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
 
 def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:
     """The attribute that is divided by the one that is loaded here, of the same object."""
-    first, name, second, by = steps[max(at - 3, 0) : at + 1]
+    if at < 3:
+        return []
+    first, name, second, by = steps[at - 3 : at + 1]
     of_one = first.opname.startswith("LOAD_FAST") and second.opname.startswith("LOAD_FAST")
     are_loaded = name.opname == by.opname == "LOAD_ATTR" and "NULL" not in name.argrepr
     targets = any(step.is_target for step in (name, second, by))

@@ -7,7 +7,10 @@ Anything else that takes a whole number may be C code that reads it unseen (:mod
 
 import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
 
 from torch_ltc._counters import ARITHMETIC, moved
 from torch_ltc._effects import Instruction, instructions
@@ -21,31 +24,58 @@ _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
 _NUMBERS = (int, Counted, Traced)
 
 
-def is_only_kept(frame: types.FrameType, returns: bool) -> bool:
-    """Whether what a frame's call gives is only computed with and kept there; or returned, where it `returns` to who
-    captures."""
+#: What stores attributes as they are.
+_STORE = (object.__setattr__, torch.nn.Module.__setattr__)
+
+
+class _Ends(NamedTuple):
+    """Where a number goes that code has read."""
+
+    is_returned: bool
+    #: Variables to the left of it in sums, or variables and their attributes.
+    lefts: tuple[tuple[str, str], ...]
+    #: Variables and those of their attributes that it is put into.
+    stores: tuple[tuple[str, str], ...]
+
+
+def is_only_kept(frame: types.FrameType, returns: bool, is_older: Callable[[Any], bool]) -> bool:
+    """Whether what a frame's call gives is only computed with and kept there, in places of what is older than the step;
+    or returned, where it `returns` to who captures."""
     ends = _ends(frame.f_code, frame.f_lasti)
-    return ends is not None and (returns or not ends[0]) and all(_is_number(frame, left) for left in ends[1])
+    if ends is None or (ends.is_returned and not returns):
+        return False
+    asks = all(type(_found(frame, left)) in _NUMBERS for left in ends.lefts)
+    return asks and all(_is_place(frame, store, is_older) for store in ends.stores)
 
 
 @functools.lru_cache(4096)
-def _ends(code: types.CodeType, offset: int) -> tuple[bool, tuple[tuple[str, str], ...]] | None:
-    """Whether the number that an instruction gives may be returned, and what stands to the left of it in sums; nothing
-    where it may go elsewhere."""
+def _ends(code: types.CodeType, offset: int) -> _Ends | None:
+    """Where the number goes that an instruction gives; nothing where it may go elsewhere."""
     steps = [*instructions(code)]
     # Behind a call there is room for what the interpreter remembers of it.
     at = max(i for i, step in enumerate(steps) if step.offset <= offset)
     if steps[at].opname != "CALL" or _SEES_VARIABLES.intersection(code.co_names):
         return None
     flow = _Flow(steps)
-    return (flow.returned, tuple(flow.lefts)) if flow.goes(at, False) else None
+    return _Ends(flow.returned, tuple(flow.lefts), tuple(flow.stores)) if flow.goes(at, False) else None
 
 
-def _is_number(frame: types.FrameType, left: tuple[str, str]) -> bool:
-    """Whether a variable, or an attribute of one, is a number that asks the one on its right: no float does."""
-    name, attribute = left
-    value = frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
-    return type(getattr(value, "__dict__", {}).get(attribute) if attribute else value) in _NUMBERS
+def _variable(frame: types.FrameType, name: str) -> Any:
+    return frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
+
+
+def _found(frame: types.FrameType, place: tuple[str, str]) -> Any:
+    """What a variable holds, or an attribute of what it holds."""
+    value = _variable(frame, place[0])
+    return getattr(value, "__dict__", {}).get(place[1]) if place[1] else value
+
+
+def _is_place(frame: types.FrameType, place: tuple[str, str], is_older: Callable[[Any], bool]) -> bool:
+    """Whether an attribute holds a whole number that is watched, and nothing takes another one before it is there."""
+    owner = _variable(frame, place[0])
+    kind = type(owner)
+    stores = cast(Any, kind.__setattr__) in _STORE and not hasattr(getattr(kind, place[1], None), "__set__")
+    return stores and is_older(owner) and type(_found(frame, place)) in _NUMBERS
 
 
 class _Flow:
@@ -56,6 +86,7 @@ class _Flow:
         self._variables: set[tuple[str, bool]] = set()
         self.returned = False
         self.lefts: list[tuple[str, str]] = []
+        self.stores: list[tuple[str, str]] = []
 
     def goes(self, at: int, is_packed: bool) -> bool:
         """Whether what this instruction gives only goes where it may; `is_packed`: it is in a container."""
@@ -71,7 +102,7 @@ class _Flow:
             if above == 0 and word == "STORE_FAST":
                 return self._variable(step.argval, is_packed)
             if above == 1 and word == "STORE_ATTR":
-                return not is_packed
+                return not is_packed and self._stores(i)
             size = _PACKS.get(word, 0) * step.argval + (word == "BUILD_CONST_KEY_MAP") if word in _PACKS else 0
             if above < size:
                 above, is_packed = 0, True
@@ -97,6 +128,18 @@ class _Flow:
         self._variables.add((name, is_packed))
         loads = [i for i, s in enumerate(self._steps) if s.opname.startswith("LOAD_FAST") and s.argval == name]
         return all(self.goes(i, is_packed) for i in loads)
+
+    def _stores(self, at: int) -> bool:
+        """Whether it is shown of which variable's object an attribute is set."""
+        owner = self._steps[at - 1]
+        if owner.opname == "SWAP" and self._steps[at - 2].opname == "BINARY_OP":  # `x.name += ...`
+            left = self._left_of(at - 2)
+            if left is None or left[1] != self._steps[at].argval:
+                return False
+            self.stores.append(left)
+            return True
+        self.stores.append((owner.argval, self._steps[at].argval))
+        return owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr
 
     def _left_of(self, operation: int) -> tuple[str, str] | None:
         """The variable that an operation with two operands has on its left, or the variable and its attribute."""

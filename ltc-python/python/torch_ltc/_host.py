@@ -55,15 +55,6 @@ def _is_host(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.device.type == "cpu"
 
 
-def _can_wait(x: Any, frame: types.FrameType) -> bool:
-    """Whether this is one number on the device, which this frame reads and which may remember what becomes of it."""
-    if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
-        return False
-    caller = frame.f_back
-    is_step = caller is not None and caller.f_globals.get("__name__") == "torch_ltc._run"
-    return x.is_floating_point() or is_only_kept(frame, is_step)
-
-
 def _is_gradient(func: Any) -> bool:
     """Whether a call asks for the gradient of a tensor."""
     return getattr(func, "__name__", "") == "__get__" and getattr(func.__self__, "__name__", "") == "grad"
@@ -98,8 +89,8 @@ class HostRecorder(Written):
         self._changed: dict[int, torch.Tensor] = {}
         #: What went to the device: the lines that made it, and it.
         self._uploaded: list[tuple[str, torch.Tensor]] = []
-        #: Whether a tensor was there before the step.
-        self.is_older: Callable[[torch.Tensor], bool] = lambda _: True
+        #: Whether something was there before the step.
+        self.is_older: Callable[[Any], bool] = lambda _: True
         #: Whether a tensor is an argument of the step.
         self.is_given: Callable[[torch.Tensor], bool] = lambda _: False
         #: Generators of the CPU, each with its state if all that draws from it is written down; those that lines move.
@@ -221,6 +212,15 @@ class HostRecorder(Written):
 
         return ends
 
+    def _can_wait(self, x: Any, frame: types.FrameType) -> bool:
+        """Whether this is one number on the device, which this frame reads and which may remember what becomes of
+        it."""
+        if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
+            return False
+        caller = frame.f_back
+        is_step = caller is not None and caller.f_globals.get("__name__") == "torch_ltc._run"
+        return x.is_floating_point() or is_only_kept(frame, is_step, self.is_older)
+
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         leaves = list(leaves_of((args, kwargs)))
         if _is_gradient(func) and _is_host(args[0]):
@@ -245,7 +245,7 @@ class HostRecorder(Written):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
-        if self.awaited is not None and func is torch.Tensor.item and _can_wait(args[0], sys._getframe(2)):
+        if self.awaited is not None and func is torch.Tensor.item and self._can_wait(args[0], sys._getframe(2)):
             return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)

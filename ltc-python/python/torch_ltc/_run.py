@@ -519,12 +519,12 @@ class Run:
 
     def _of_kind(self, holder: dict[Any, Any], name: Any, then: Any, survey: Survey) -> str | None:
         """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
-        one that can be lent, or the same one; `None` where it is anything else."""
+        one that can be lent; `None` where it is anything else."""
         key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
         now = plain(put)
-        if now is not put and by_value(now) == by_value(then):
-            return "same"
-        if now is then or key in owner._left.places or (isinstance(now, PLAIN) and by_value(now) == by_value(then)):
+        # A number that remembers is another one with the next call, whatever it is now.
+        is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(then)
+        if put is then or key in owner._left.places or is_same:
             return ""
         if Left.takes(then) and Left.takes(now):
             return "tensor"
