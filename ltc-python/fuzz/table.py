@@ -180,6 +180,8 @@ KEEPS = [
     "K.f = {0}.detach().float().sum().item() * 2",
     "K.seen.append({0}.detach())",
     "K.seen.append({0}.detach().float().sum().item())",
+    "K.n += ({0}.detach() > 0).sum().item()",
+    "K.last = ({0}.detach() > 0).sum().item()",
     "K.seen.append(({0}.detach() + 1, 1.5))",
     "K.stats['a'] = {0}.detach()",
 ]

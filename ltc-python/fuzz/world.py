@@ -200,7 +200,7 @@ class _Kept:
         self.t = torch.zeros((), device=device)
         self.pair = (torch.ones(2, device=device), torch.ones(3, device=device))
         self.stats = {"a": torch.ones(2, device=device)}
-        self.n, self.f, self.seen = 0, 1.0, []
+        self.n, self.last, self.f, self.seen = 0, 0, 1.0, []
 
 
 class World:

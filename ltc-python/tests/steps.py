@@ -57,3 +57,11 @@ def both(run, **how):
 def seen(*found):
     """Copies of tensors, and what is no tensor."""
     return [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in found]
+
+
+def outcome(fn):
+    """What it returns, or the class of what it raises."""
+    try:
+        return fn()
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__

@@ -80,6 +80,7 @@ pub(crate) fn is_all_of_memory(t: &impl AsTensor) -> Result<bool, Error> {
 /// # Errors
 /// Fails for a tensor that is not on the device.
 pub fn without_history(t: &impl AsTensor) -> Result<Tensor, Error> {
+    let _mode = ltc_torch_sys::InferenceMode::set(ltc_torch_sys::state_of(t).is_inference())?;
     Ok(ltc_torch_sys::alias(t, view_of(t)?.as_view())?)
 }
 

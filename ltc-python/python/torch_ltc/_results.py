@@ -1,5 +1,6 @@
 """What a step returns, and how a replay returns it."""
 
+import contextlib
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ from torch_ltc._arguments import TENSORS
 from torch_ltc._awaited import LateProgram
 from torch_ltc._history import Way, storage_of
 from torch_ltc._names import by_value
-from torch_ltc._runtime import is_dense
+from torch_ltc._runtime import is_dense, on_device
+
+#: Of views that no mode forbids to write to.
+_ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
 
 
 class Shown(NamedTuple):
@@ -21,6 +25,10 @@ class Shown(NamedTuple):
     of: Any
     #: Whether it is a view of that for autograd: one of a detached tensor is not.
     is_view: bool
+    #: What made it: operators that write to it in place ask.
+    made: Any = _ORDINARY
+    #: Whether it counts its own writes: `x.data` does.
+    is_alone: bool = False
 
     def find(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
         """That tensor."""
@@ -29,7 +37,7 @@ class Shown(NamedTuple):
     @property
     def key(self) -> Any:
         """Equal of two captures that show the same."""
-        return self.kind, id(self.of) if self.kind == "older" else self.of, self.is_view
+        return self.kind, id(self.of) if self.kind == "older" else self.of, self.is_view, str(self.made), self.is_alone
 
 
 class Result(NamedTuple):
@@ -116,7 +124,7 @@ class Record:
         if self._shows:
             results = list(results)
             for at, shows in self._shows.items():
-                results[at] = _view(shows.find(inputs, results), results[at], shows.is_view)
+                results[at] = _view(shows.find(inputs, results), results[at], shows)
         for place, at in self._told.items():
             flat[place] = late[-1 - at] if at < 0 else (told or ())[at]
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
@@ -151,15 +159,24 @@ class Record:
         return all_of(self) == all_of(other)
 
 
-def _view(base: torch.Tensor, like: torch.Tensor, is_view: bool) -> torch.Tensor:
+def _view(base: torch.Tensor, like: torch.Tensor, shows: Shown) -> torch.Tensor:
     """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
+    if like.is_inference() and not base.is_inference():
+        return like  # it counts no writes
     size, stride, offset = like.size(), like.stride(), like.storage_offset()
-    if base.dtype != like.dtype:
-        base = torch.view_as_real(base)
-    if is_view and not base.requires_grad:
-        return base.as_strided(size, stride, offset)
+    with torch.inference_mode(like.is_inference()) if base.is_inference() else contextlib.nullcontext():
+        if base.dtype != like.dtype:
+            base = torch.view_as_real(base)
+        if base.is_inference():
+            return base.as_strided(size, stride, offset)
+    if shows.is_view and not base.requires_grad:
+        x = base.as_strided(size, stride, offset)
+        if shows.made is not _ORDINARY:
+            torch._C._autograd._set_creation_meta(x, shows.made)
+        return x
     # A view of a leaf requires a gradient even where nothing is recorded for one.
     with torch.no_grad():
+        base = base.data if shows.is_alone else base
         return base.as_strided(size, stride, offset).detach()
 
 
@@ -178,7 +195,7 @@ class Memory:
         if known is None:
             return None
         base, kind, of = known
-        return Shown(kind, of, x._is_view() and (x._base is base or x._base is base._base))
+        return _shown(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
 
     def obstacle(self, x: torch.Tensor) -> str:
         """Why a replay cannot return a tensor that the call made, or nothing."""
@@ -191,6 +208,47 @@ class Memory:
         if x.grad_fn is None and x.dtype != self._by_storage.get(storage_of(x), (x,))[0].dtype:
             return "it returns a view of another dtype of a tensor that is older than the step"
         return f"it gives a tensor that it returns attributes ({', '.join(vars(x))})" if vars(x) else ""
+
+
+def _shown(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Shown:
+    return Shown(kind, of, is_view, torch._C._autograd._get_creation_meta(x) if is_view else _ORDINARY)
+
+
+def _counts_with(x: torch.Tensor, base: torch.Tensor) -> bool:
+    """Whether writes to a tensor are counted as writes to one whose memory it shows: not of `base.data`."""
+    if x.is_inference() or base.is_inference():
+        return True
+    was, before = base._version, x._version
+    torch.autograd.graph.increment_version(base)
+    counts = x._version != before
+    torch._C._autograd._unsafe_set_version_counter((base,), (was,))
+    return counts
+
+
+def strange_views(
+    tensors: list[Result], results: list[torch.Tensor], inputs: Sequence[torch.Tensor], grads: Any
+) -> str:
+    """Finds results that count their own writes, and notes that; why a replay cannot return one that shows other memory
+    the way that it does, or nothing. `grads`: the gradients there are."""
+    storages = {storage_of(g) for g in grads if on_device(g)}
+    alone: set[Any] = set()
+    for i, t in enumerate(tensors):
+        if t.of_input is not None or t.itself is not None or t.of_leaf is not None:
+            continue
+        x = results[t.of_program]
+        if storage_of(x) in storages:
+            return "it returns a part of a gradient: return a copy (`w.grad[1:].clone()`)"
+        if t.shows is None:
+            continue
+        base = t.shows.find(tuple(inputs), results)
+        if t.shows.made is not _ORDINARY and base.requires_grad:
+            return "it returns a view that was made without gradients, or by an operator with several results"
+        if not t.shows.is_view and not _counts_with(x, base):
+            if x._is_view() or storage_of(x) in alone:
+                return "it returns parts of `x.data`, or several of one tensor: use detach()"
+            alone.add(storage_of(x))
+            tensors[i] = t._replace(shows=t.shows._replace(is_alone=True))
+    return ""
 
 
 def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
@@ -207,7 +265,7 @@ def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
             return "it returns tensors that share memory, and not the one that they are views of"
         if x.dtype not in (base.dtype, base.dtype.to_real()):
             return "it returns a view of another dtype of a tensor that it also returns"
-        tensors[tensors.index(t)] = t._replace(shows=Shown("result", at, x._is_view()))
+        tensors[tensors.index(t)] = t._replace(shows=_shown("result", at, x._is_view(), x))
     return ""
 
 

@@ -20,7 +20,7 @@ from torch_ltc._left import MISSING, Found, Left, spent
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Making, Reads
-from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results
+from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results, strange_views
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Counted, Traced, plain
@@ -226,6 +226,9 @@ class Run:
     def _begins(self, before: Reads | None) -> list[torch.Tensor]:
         """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
         leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
+        if any(t.requires_grad and t.is_inference() for t in [*self._inputs, *leaves]):
+            self.obstacle = self.obstacle or "it takes gradients of a tensor that was made in inference mode"
+            return []
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
     def _returned(self, out: Any) -> Any:
@@ -370,6 +373,7 @@ class Run:
                         flow.append(at)
             tensors.append(Result(i, None, None, at, None, memory.shown(x)))
         why = why or shown_results(tensors, results)
+        why = why or strange_views(tensors, results, self._inputs, [t.grad for t, _ in had])
         late = recorder.late(len(results))
         if recorder.awaited is not None:
             read = recorder.awaited.take()
