@@ -18,6 +18,8 @@ loose = contextvars.ContextVar("loose", default=False)
 _NOT_EXACT = re.compile(r"rand|normal|uniform|exponential|dropout|prod\(|1e-3")
 #: What shows the sign and the payload of NaN, which follow from the order of operands in an instruction.
 _BITS = re.compile(r"signbit|copysign|\.view\(torch\.")
+#: What reads memory in another order than that in which it is written.
+_TURNS = re.compile(r"\.(t\(|mT|transpose|permute|flip|rot90)")
 _QUOTIENTS = re.compile(r"/|div|reciprocal|sqrt|pow")
 _PRODUCTS = re.compile(r"@|linear|dot|mm\(|mv\(|einsum|conv|cdist|attention|outer|norm")
 
@@ -133,7 +135,7 @@ def _has_nan(t):
 
 
 def _share(a, b):
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    return isinstance(b, torch.Tensor) and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
 def _sort(x):
@@ -328,6 +330,9 @@ class World:
                 continue
             if overlaps_itself(target):
                 raise Undefined(f"{name} overlaps itself")
+            read = [n for n in re.findall(r"\b[a-z]\d+\b", statement.text)[1:] if _share(target, self.names.get(n))]
+            if read and _TURNS.search(statement.text):
+                raise Undefined(f"{name} is read in another order than it is written in")
             for other in statement.names:
                 read = self.names.get(other)
                 if (

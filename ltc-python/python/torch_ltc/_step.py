@@ -28,7 +28,7 @@ _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
 _BUSY = "another thread was capturing a step"
 #: Why a call is recorded after which somebody would hold what is no longer in place.
-_HELD = "the program holds a container that the step puts another one in place of"
+_HELD = "somebody still holds what the step put another container in place of (a state that its last calls read)"
 #: Why a call is recorded within which tensors stand for others: transforms go by each operator.
 _TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
 _transform_level = torch._C._functorch.maybe_current_level
@@ -169,8 +169,10 @@ class CompiledStep(Generic[_P, _R]):
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
                 return self._compared(key, Call(args, kwargs, inputs, given, left))
-        if self._renewed and self._is_held():
-            return self._record(_HELD, Call(args, kwargs, inputs, given, left))
+        if self._renewed:
+            if self._is_held():
+                return self._record(_HELD, Call(args, kwargs, inputs, given, left))
+            self._refusal = "" if self._refusal == _HELD else self._refusal
         hit = self._replays.replay(inputs, key)
         if hit is None:
             return self._miss(key, Call(args, kwargs, inputs, given, left))
