@@ -99,13 +99,23 @@ def test_a_bad_first_batch_leaves_an_optimiser_no_state(name, compiled):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_bad_first_batch_leaves_no_state_where_another_net_has_a_sparse_gradient(compiled):
+    words = nn.Embedding(4, 2, sparse=True).to("ltc")
+    words(torch.tensor([1, 3]).to("ltc")).sum().backward()
+    test_a_bad_first_batch_leaves_an_optimiser_no_state("Adam", compiled)
+    assert words.weight.grad.to_dense().sum().item() == 4
+
+
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("accumulated", [1, 2])
-def test_gradients_that_only_a_bad_batch_made_are_gone(accumulated):
+def test_gradients_that_only_a_bad_batch_made_are_gone(accumulated, sparse):
     """Where the failure is told between the way back and the optimiser, nobody clears them."""
 
     def said(device):
         torch.manual_seed(0)
-        net = nn.Sequential(nn.Embedding(10, 4), nn.Flatten(), nn.Linear(16, 3)).to(device)
+        embedding = nn.Embedding(10, 4, sparse=sparse)
+        net = nn.Sequential(embedding, nn.Flatten(), nn.Linear(16, 3)).to(device)
         opt, losses = torch.optim.SGD(net.parameters(), 0.1), []
         for i in range(10):
             words, labels = torch.tensor([[1, 2, 3, i % 5]] * 2), torch.tensor([0, 2])

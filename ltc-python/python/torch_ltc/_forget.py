@@ -24,8 +24,23 @@ def _is_first(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
     return own or bool(steps == 1)
 
 
+def _parts(value: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors that hold what a tensor holds: itself, but for sparse ones."""
+    if value.layout is torch.strided:
+        return [value]
+    if value.layout is torch.sparse_coo:
+        return [value._indices(), value._values()]
+    if value.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [value.crow_indices(), value.col_indices(), value.values()]
+    if value.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [value.ccol_indices(), value.row_indices(), value.values()]
+    return []
+
+
 def _never_was(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.device.type == "ltc" and _ltc.never_was(value)
+    if not isinstance(value, torch.Tensor) or value.device.type != "ltc":
+        return False
+    return any(_ltc.never_was(part) for part in _parts(value))
 
 
 def _forget_states(optimizer: torch.optim.Optimizer) -> None:
@@ -47,8 +62,15 @@ def forget() -> None:
     tensors, optimizers = _kinds(torch.Tensor), _kinds(torch.optim.Optimizer)
     kinds = tensors | optimizers
     with torch._C.DisableTorchFunctionSubclass():
+        strange: Exception | None = None
         for item in [item for item in gc.get_objects() if type(item) in kinds]:
-            if type(item) in optimizers:
-                _forget_states(item)
-            elif item.is_leaf and item.grad is not None and _never_was(item.grad):
-                item.grad = None
+            try:
+                if type(item) in optimizers:
+                    _forget_states(item)
+                elif item.is_leaf and item.grad is not None and _never_was(item.grad):
+                    item.grad = None
+            except Exception as e:  # noqa: BLE001  (of code that is not ours)
+                # One object that cannot be asked is no reason to leave the others as they are.
+                strange = strange or e
+        if strange:
+            raise strange

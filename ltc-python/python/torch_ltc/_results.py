@@ -11,7 +11,7 @@ from torch_ltc._arguments import TENSORS
 from torch_ltc._awaited import LateProgram
 from torch_ltc._history import Way, storage_of
 from torch_ltc._names import by_value
-from torch_ltc._runtime import is_dense, on_device
+from torch_ltc._runtime import is_dense
 
 #: Of views that no mode forbids to write to.
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
@@ -230,7 +230,7 @@ def strange_views(
 ) -> str:
     """Finds results that count their own writes, and notes that; why a replay cannot return one that shows other memory
     the way that it does, or nothing. `grads`: the gradients there are."""
-    storages = {storage_of(g) for g in grads if on_device(g)}
+    storages = {storage_of(g) for g in grads if is_dense(g)}
     alone: set[Any] = set()
     for i, t in enumerate(tensors):
         if t.of_input is not None or t.itself is not None or t.of_leaf is not None:
