@@ -295,11 +295,17 @@ impl CompiledStep {
         Ok(())
     }
 
-    /// The first line in which the graphs of two captures differ, for messages; empty where they do not.
+    /// The first line in which the graphs of two captures differ, and that of the program, for messages; empty where
+    /// they do not.
     fn difference(&self, other: &CompiledStep) -> String {
         let (here, there) = (self.extracted.graph().to_string(), other.extracted.graph().to_string());
-        let differs = here.lines().zip(there.lines()).find(|(a, b)| a != b);
-        differs.map_or_else(String::new, |(a, b)| format!(": recorded now `{}`, replayed `{}`", a.trim(), b.trim()))
+        let Some((n, (a, b))) = here.lines().zip(there.lines()).enumerate().find(|(_, (a, b))| a != b) else {
+            return String::new();
+        };
+        // The first line holds the parameters; each operation has one.
+        let site = n.checked_sub(1).and_then(|n| self.extracted.sites().into_iter().nth(n).flatten());
+        let site = site.map_or_else(String::new, |site| format!(" ({site})"));
+        format!(": recorded now `{}`{site}, replayed `{}`", a.trim(), b.trim())
     }
 
     /// Numbers of the step for these of the host.

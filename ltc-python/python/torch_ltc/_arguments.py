@@ -9,7 +9,7 @@ it is watched as all that is older than the step.
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, cast
 
 import torch
@@ -26,6 +26,8 @@ _THINGS = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch
 _SEQUENCES = (tuple, list, deque)
 #: Classes written in C of whose instances' content a key tells all.
 _SHOWN = (object, dict, OrderedDict, defaultdict, *_SEQUENCES, types.SimpleNamespace)
+#: In place of a float that changes.
+_CHANGES = (float, "changes")
 #: Values of classes derived from these, as values of these.
 _BARE: dict[type, Callable[[Any], Any]] = {
     int: int.__pos__,
@@ -71,7 +73,7 @@ class _Whole(Exception):
 class Arguments:
     """The arguments of one call, taken apart."""
 
-    def __init__(self, args: Any, kwargs: Any) -> None:
+    def __init__(self, args: Any, kwargs: Any, changing: Container[Any] = ()) -> None:
         #: Inputs: tensors on the device, those of the CPU before they are copied to it.
         self.tensors: list[torch.Tensor] = []
         #: Containers and objects that were taken apart.
@@ -84,11 +86,15 @@ class Arguments:
         self._seen: dict[int, int] = {}
         self._key: list[Any] = []
         self._depth = 0
-        for x in args:
-            self._add(x)
+        #: Plain values by position or name, which captures tell apart; and floats of which it is known that they change
+        #: (`changing`), which replays read.
+        self.plain: dict[Any, Any] = {}
+        self.numbers: dict[Any, float] = {}
+        for i, x in enumerate(args):
+            self._add_argument(i, x, i in changing)
         for name, x in kwargs.items():
             self._key.append(name)
-            self._add(x)
+            self._add_argument(name, x, name in changing)
 
     @property
     def objects(self) -> list[Any]:
@@ -108,6 +114,15 @@ class Arguments:
         """Whether both are the same tensors in the same places."""
         mine, others = self.tensors, other.tensors
         return self.key == other.key and len(mine) == len(others) and all(x is y for x, y in zip(mine, others))
+
+    def _add_argument(self, name: Any, x: Any, changes: bool) -> None:
+        if changes and type(x) is float:
+            self.numbers[name] = x
+            self._key.append(_CHANGES)
+            return
+        if type(x) in PLAIN:
+            self.plain[name] = x
+        self._add(x)
 
     def _add(self, x: Any) -> None:
         kind = type(x)

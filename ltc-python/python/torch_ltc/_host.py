@@ -20,7 +20,7 @@ from torch_ltc._again import Saved
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
-from torch_ltc._host_program import Changes, HostProgram, needed_lines
+from torch_ltc._host_program import Changes, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -471,6 +471,6 @@ class HostRecorder(Written):
             return None
         some = self._handed, self._uploaded, [*self._told, *[(name, 0.0) for name in early]]
         numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
-        body = [*kept, f"return [{numbers}], [{tensors}], [{told}]"]
+        lines = [*kept, Line("", f"return [{numbers}], [{tensors}], [{told}]", True)]
         changes = Changes([*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()])
-        return HostProgram(body, self._constants, changes)
+        return HostProgram(lines, self._constants, changes)

@@ -30,15 +30,16 @@ class Line(NamedTuple):
     target: str
     text: str  # of names and operators only
     effect: bool
+    site: str = ""  # of what decides which way the host goes, as messages name it
 
 
-def needed_lines(lines: list[Line], needed: set[str]) -> list[str]:
+def needed_lines(lines: list[Line], needed: set[str]) -> list[Line]:
     """The lines that do something, or compute what is needed, in order."""
     kept = []
     for line in reversed(lines):
         if line.effect or line.target in needed:
             needed.update(_VALUES.findall(line.text))
-            kept.append(line.text)
+            kept.append(line)
     return kept[::-1]
 
 
@@ -88,8 +89,10 @@ class Changes:
 class HostProgram:
     """Lines that ran on the host, ready to run again. Undone, what they change is as if they had not run."""
 
-    def __init__(self, body: Sequence[str], constants: dict[str, Any], changes: Changes) -> None:
+    def __init__(self, lines: Sequence[Line], constants: dict[str, Any], changes: Changes) -> None:
+        body = [line.text for line in lines]
         used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
+        self._lines, self._used = lines, used
         source = f"def bind(Changed, {', '.join(used)}):\n  def run():\n    " + "\n    ".join(body) + "\n  return run"
         scope: dict[str, Any] = {}
         exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
@@ -97,6 +100,23 @@ class HostProgram:
         self._changes = changes
         #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
         self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
+
+    def _full(self, line: Line) -> str:
+        """A line with its constants: equal where two programs do the same in it."""
+
+        def value(name: re.Match[str]) -> str:
+            x = self._used[name[0]]
+            return repr(x) if isinstance(x, _BY_VALUE) else f"@{id(x)}"
+
+        return _CONSTANTS.sub(value, line.text)
+
+    def parts_at(self, other: "HostProgram") -> str:
+        """The line of the program at which another capture went another way, as messages name it; empty where that is
+        not known."""
+        for mine, its in zip(self._lines, other._lines):
+            if self._full(mine) != other._full(its):
+                return mine.site
+        return ""
 
     def run(self) -> _Done | None:
         """Runs; returns the numbers it hands to the device, the tensors that it took there, and the numbers that the

@@ -13,6 +13,7 @@ from torch_ltc._awaited import Awaited, LateProgram, cannot_fail
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
 from torch_ltc._lent import Lent, floats
+from torch_ltc._names import here
 from torch_ltc._plain import put_plain
 from torch_ltc._traced import Counted, Traced, plain
 
@@ -185,7 +186,7 @@ class Written(TorchFunctionMode):
         differs = f"({text}) != {self._text(value)}"
         if type(value) is float and not value:
             differs = f"not {self._constant(same_zero)}({text}, {value})"
-        self._lines.append(Line("", f"if {differs}: raise Changed", True))
+        self._lines.append(Line("", f"if {differs}: raise Changed", True, here()))
 
     def _line(self, text: str, effect: bool = False) -> str:
         name = f"v{len(self._lines)}"

@@ -2,9 +2,11 @@
 captured step: while it runs, their places hold numbers that remember what becomes of them."""
 
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from torch_ltc._names import by_value
 from torch_ltc._traced import Counted, Traced, plain
 
 
@@ -18,7 +20,18 @@ def floats(x: Any) -> tuple[float, ...]:
 class Free:
     """The numbers of a step that change from call to call, by dict and key."""
 
+    #: Different values of a float among the arguments that are told apart by captures of their own; one that has more
+    #: of them changes.
+    _MAX_VALUES = 2
+
     def __init__(self) -> None:
+        #: Floats among the arguments that change, by position or name, as the call in progress is given them.
+        self.given: dict[Any, float] = {}
+        #: Held while replays and captures find them there: calls of other threads are recorded meanwhile.
+        self.lock = threading.Lock()
+        #: The first values of plain arguments; those which change and are told apart all the same, and why.
+        self._values: dict[Any, set[Any]] = {}
+        self.bound: dict[Any, str] = {}
         self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Where whole numbers stand that the step only counts with, and where some that it does not only count with.
         self._counted: set[tuple[int, Any]] = set()
@@ -32,6 +45,40 @@ class Free:
         """The whole number in this place changes, and the step only counts with it."""
         self.add(holder, name)
         self._counted.add((id(holder), name))
+
+    def sees(self, values: dict[Any, Any]) -> bool:
+        """Takes down the plain arguments of a call by position or name; whether more of them are known to be floats
+        that change now."""
+        found = False
+        for name, x in values.items():
+            seen = self._values.setdefault(name, set())
+            if name in self.given or name in self.bound:
+                continue
+            seen.add(by_value(x))
+            if len(seen) > self._MAX_VALUES:
+                if type(x) is float:
+                    self.given[name] = x
+                    self.add(self.given, name)
+                    found = True
+                else:
+                    self.bound[name] = f"there is a capture for each {type(x).__name__}: hand in a float or a tensor"
+        return found
+
+    def bind(self, names: Iterable[Any], why: str) -> None:
+        """The step does not only compute with these arguments: each value of theirs is another step's from here on."""
+        for name in [*names]:
+            self.bound[name] = why
+            self.given.pop(name, None)
+            self.places.pop((id(self.given), name), None)
+
+    def changes_of(self, fn: Any) -> str:
+        """Which arguments of a step change from call to call so that each has to be captured by itself, in words."""
+        code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+        names = code.co_varnames[hasattr(fn, "__func__") : code.co_argcount] if code is not None else ()
+        for name, why in self.bound.items():
+            said = names[name] if type(name) is int and name < len(names) else name
+            return f"its argument {said} changes from call to call, and {why}"
+        return ""
 
     def is_uncounted(self, holder: dict[Any, Any], name: Any) -> bool:
         """Whether the step was seen to do something else with a whole number than to count with it."""

@@ -3,7 +3,7 @@
 import functools
 import gc
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,9 +49,11 @@ class Reads:
         free: Free,
         left: list[Found],
         twice: Twice,
+        numbers: Iterable[Any],
     ) -> None:
         places, tensors = survey.places()
         self.twice = twice
+        places += [Place("entry", free.given, name, None) for name in numbers]
         places.append(Place("entry", twice.place, "found", None))
         self.places: list[Place] = places
         for holder, name in _rates(places):
@@ -117,6 +119,7 @@ class Reads:
     def to_lend(self, free: Free) -> list[tuple[dict[Any, Any], Any]]:
         """Numbers that change, in places that are read, as ``(dict, key)``."""
         read = [slot for key, slot in free.places.items() if key in self._known or key[0] in self._known]
+        read = [slot for slot in read if slot[0] is not free.given]
         return [(holder, name) for holder, name in read if free.takes(holder, name)]
 
     def known(self) -> set[int]:

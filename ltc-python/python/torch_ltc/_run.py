@@ -4,6 +4,7 @@ import contextlib
 import gc
 import types
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
@@ -75,7 +76,22 @@ class Call(NamedTuple):
 
     def is_changed(self) -> bool:
         """Whether the step put other things into its arguments, or took some out."""
-        return self.given is not None and not self.given.is_like(Arguments(self.args, self.kwargs))
+        given = self.given
+        return given is not None and not given.is_like(Arguments(self.args, self.kwargs, given.numbers))
+
+    @property
+    def numbers(self) -> dict[Any, float]:
+        """The floats among the arguments that change, by position or name."""
+        return self.given.numbers if self.given is not None else {}
+
+    def made(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
+        """What the function returns, called with what is lent in place of the numbers that change."""
+        if not self.numbers:
+            return fn(*self.args, **self.kwargs)
+        return fn(
+            *[lent[i] if i in self.numbers else x for i, x in enumerate(self.args)],
+            **{name: lent[name] if name in self.numbers else x for name, x in self.kwargs.items()},
+        )
 
 
 #: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
@@ -98,6 +114,7 @@ class Run:
         #: Where the history of results of this call ends.
         self._last_nodes: list[Any] = []
         self._owner, self._call, self._before, self._making = step, call, before, making
+        self.numbers = call.numbers
         self._inputs = call.inputs
         #: The earlier capture that this one went the way of, if any.
         self.like: Making | None = None
@@ -123,7 +140,8 @@ class Run:
         self.has_history = False
         self.way: Way | None = None
         self._saves = saves
-        to_lend = before.to_lend(step._free) if before is not None else []
+        free = step._free
+        to_lend = [*before.to_lend(free), *[(free.given, name) for name in call.numbers]] if before is not None else []
         #: Numbers that are lent to it, as ``(dict, key)``, and their places.
         self._lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
         #: Containers in places that the step reads, which it may put others in place of.
@@ -175,7 +193,7 @@ class Run:
             captures = captures and owner._replays.begin(self._inputs)
             recorder.awaited = Awaited() if captures and not owner._reads_decide else None
             with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
-                out = owner._fn(*call.args, **call.kwargs)
+                out = call.made(owner._fn, owner._free.given)
             if captures:
                 _forget_casts()
             if any(
@@ -267,7 +285,7 @@ class Run:
             owner._free.add(holder, name)
         for x in filter(survey.is_older, recorder.gradients):
             survey.place("slot", x, torch._C.TensorBase.grad)
-        self.reads = Reads(survey, owner._free, self._call.left, self._twice)
+        self.reads = Reads(survey, owner._free, self._call.left, self._twice, self._call.numbers)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
         if recorder.awaited is not None and recorder.awaited.decides:
             # From here on what is read is compared instead.

@@ -27,6 +27,8 @@ _MAX_ATTEMPTS = 4
 _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
 _BUSY = "another thread was capturing a step"
+#: Why captures are not of the same step, as libtorch's half of the recorder (`step.rs`) says it.
+_ANOTHER_WAY = "the host computes in another way each time"
 #: Why a call is recorded after which somebody would hold what is no longer in place.
 _HELD = "somebody still holds what the step put another container in place of (a state that its last calls read)"
 #: Why a call is recorded within which tensors stand for others: transforms go by each operator.
@@ -150,8 +152,7 @@ class CompiledStep(Generic[_P, _R]):
         given = None
         key = _ARITIES.get(len(args)) if not kwargs else None
         if key is None or not _ltc.are_bare(args):
-            given = Arguments(args, kwargs)
-            key = self._key_of(given)
+            given, key = self._taken_apart(args, kwargs)
             inputs = given.inputs() if not given.obstacle else ()
         own = args if given is None else given.objects
         left: list[Found] = []
@@ -164,6 +165,18 @@ class CompiledStep(Generic[_P, _R]):
             key = self._key_among_known(key, own)
         if given is not None and given.obstacle:
             return self._record(given.obstacle, Call(args, kwargs, inputs, given, left))
+        if given is None or not given.numbers:
+            return self._replayed(key, args, kwargs, inputs, given, left)
+        if not self._free.lock.acquire(blocking=False):
+            return self._record(_BUSY, Call(args, kwargs, inputs, given, left))
+        try:
+            self._free.given.update(given.numbers)
+            return self._replayed(key, args, kwargs, inputs, given, left)
+        finally:
+            self._free.lock.release()
+
+    def _replayed(self, key: str, args: Any, kwargs: Any, inputs: Any, given: Arguments | None, left: Any) -> Any:
+        """What a replay of the call returns, or recording it where there is none."""
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
@@ -228,15 +241,19 @@ class CompiledStep(Generic[_P, _R]):
             self._keys.popitem(last=False)
         return key, True
 
-    def _key_of(self, given: Arguments) -> str:
+    def _taken_apart(self, args: Any, kwargs: Any) -> tuple[Arguments, str]:
+        """The arguments of a call, and the key of calls like it."""
+        given = Arguments(args, kwargs, self._free.given)
         key, is_new = self._short(given.key)
+        if is_new and self._free.sees(given.plain):
+            return self._taken_apart(args, kwargs)
         if is_new:
             for x, why in given.whole:
                 self._whole[type(x)] = self._whole.get(type(x), 0) + 1
                 if self._whole[type(x)] > _MAX_WHOLE:
                     hint = f"dict({type(x).__name__})" if hasattr(x, "keys") else "the tensors in it"
                     given.obstacle = f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
-        return key
+        return given, key
 
     def _record(self, why: str, call: Call) -> Any:
         self._refusal = why or self._refusal
@@ -268,7 +285,9 @@ class CompiledStep(Generic[_P, _R]):
     def _changed(self, kind: _Class) -> str:
         reads = kind.reads
         if reads is None:
-            return "plain values it is given change from call to call: hand in tensors instead"
+            return (
+                self._free.changes_of(self._fn) or "plain values it is given change from call to call: hand in tensors"
+            )
         changes = reads.watch.changes()
         return f"{reads.places[changes[0]]} changes from call to call" if changes else ""
 
@@ -310,12 +329,21 @@ class CompiledStep(Generic[_P, _R]):
         kind.reads = self._reads = run.reads or before
         if run.obstacle:
             self._refusal = kind.refuse(run.obstacle)
+            if not kind.pause:
+                self._free.bind(call.numbers, run.obstacle)
         elif self._confirmed(number, kind, found, run):
             out = run.again() if run.way is not None else out
         else:
             run.ask_for_gradients()
         _ltc.mark_step(False)
         return out
+
+    def _differs(self, run: Run, making: Making) -> str:
+        """Why two captures are not of the same step; empty where they are."""
+        why = self._replays.confirm(run.step, making.step)
+        if why == _ANOTHER_WAY and run.program is not None and making.program is not None:
+            why += run.program.parts_at(making.program)
+        return why
 
     def _confirmed(self, number: int, kind: _Class, found: list[Making], run: Run) -> bool:
         """Whether a capture turned out to be of the same step as an earlier one, which replays are made of from here
@@ -329,7 +357,7 @@ class CompiledStep(Generic[_P, _R]):
         why, attempts = "", 0
         if run.step:
             if making is not None and making.step:
-                why = self._replays.confirm(run.step, making.step)
+                why = self._differs(run, making)
                 if run.record is not None and making.left != run.record.left:
                     why = why or "it leaves tensors in other places at each call"
                 # A number that may change has to have been lent to both: else it is a constant of theirs.
@@ -342,9 +370,10 @@ class CompiledStep(Generic[_P, _R]):
             attempts = max([m.attempts for m in found], default=-1) + 1
             if attempts >= _MAX_ATTEMPTS:
                 if making is None and found[0].step:
-                    why = self._replays.confirm(run.step, found[0].step) or why
+                    why = self._differs(run, found[0]) or why
                 self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"
                 self._replays.forget(run.step)
+                self._free.bind(run.numbers, kind.refusal)
                 return False
         kind.making.insert(0, Making(reads, run.step, run.program, attempts, run))
         for old in kind.making[8:]:
@@ -449,7 +478,7 @@ class CompiledStep(Generic[_P, _R]):
     @property
     def refusal(self) -> str:
         """Why it is not replayed; an empty string when it is (or was not tried yet)."""
-        return self._refusal
+        return self._refusal or ("" if self.counts[0] else self._free.changes_of(self._fn))
 
     def _why_not_yet(self) -> str:
         """Why nothing was replayed so far, where nothing is wrong with it."""

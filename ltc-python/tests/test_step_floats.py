@@ -1,0 +1,182 @@
+"""Floats among the arguments of a compiled step that change from call to call are read by replays."""
+
+import math
+import random
+import threading
+
+import pytest
+import torch
+import torch_ltc
+from torch import nn
+from torch.nn import functional as F
+
+VALUES = [0.25, 0.5, -0.75, 3.0, 1e-3, 0.0, -0.0, math.inf, 0.1, math.nan, -2.0, 7.5, 1e30, 0.3]
+
+
+def learn(net, optimiser, x, loss):
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return loss.detach()
+
+
+def mixup(net, optimiser, x, lam):
+    y = torch.zeros(5, dtype=torch.long, device=x.device)
+    mixed = lam * x + (1 - lam) * x.flip(0)
+    return learn(net, optimiser, x, lam * F.cross_entropy(net(mixed), y) + (1 - lam) * F.cross_entropy(net(x), y + 1))
+
+
+def rate(net, optimiser, x, lam):
+    for group in optimiser.param_groups:
+        group["lr"] = 0.1 * lam
+    return learn(net, optimiser, x, net(x).square().mean())
+
+
+def decides(net, optimiser, x, lam):
+    loss = net(x).square().mean()
+    return learn(net, optimiser, x, loss * lam if lam > 0.5 else loss)
+
+
+def keeps(net, optimiser, x, lam):
+    net.last = 2 * lam
+    return learn(net, optimiser, x, net(x).mean() * lam), lam, {"twice": lam * 2}
+
+
+def slices(net, optimiser, x, lam):
+    return learn(net, optimiser, x, net(x)[: int(5 * lam) + 1].square().mean())
+
+
+def writes_down(net, optimiser, x, lam):
+    net.name = f"{lam:.4f}"
+    return learn(net, optimiser, x, net(x).mean() * lam)
+
+
+def rounds(net, optimiser, x, lam):
+    return learn(net, optimiser, x, net(x).mean() * math.sqrt(lam))
+
+
+def trained(device, wrap, body, by_name, n=16):
+    torch.manual_seed(0)
+    numbers, net = random.Random(1), nn.Linear(4, 3).to(device)
+    net.last, net.name = 0.0, ""
+    optimiser = torch.optim.SGD(net.parameters(), 0.1)
+    step = wrap(lambda x, *args, **kwargs: body(net, optimiser, x, *args, **kwargs))
+    said = []
+    for _ in range(n):
+        x, lam = torch.randn(5, 4).to(device), numbers.random()
+        out = step(x, lam=lam) if by_name else step(x, lam)
+        out = out if isinstance(out, tuple) else (out,)
+        assert all(type(y) in (float, dict) for y in out[1:]) and type(net.last) is float
+        said.append(([out[0].item(), *out[1:]], net.last, net.name))
+    return said, [p.detach().cpu() for p in net.parameters()], step
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("body", [mixup, rate, decides, keeps])
+def test_a_float_that_changes_is_read_by_replays(body, by_name):
+    said, parameters, _ = trained("cpu", lambda f: f, body, by_name)
+    got, lazy, step = trained("ltc", torch_ltc.compile, body, by_name)
+    for (out, *kept), (expected, *others) in zip(got, said, strict=True):
+        assert out[0] == pytest.approx(expected[0], rel=1e-4, abs=1e-6) and out[1:] == expected[1:] and kept == others
+    torch.testing.assert_close(lazy, parameters, rtol=1e-4, atol=1e-5)
+    assert step.counts[0] >= 8, step.explain()
+
+
+@pytest.mark.parametrize("body", [slices, writes_down, rounds])
+def test_a_float_that_the_step_does_more_with_than_compute_tells_captures_apart(body):
+    said, parameters, _ = trained("cpu", lambda f: f, body, False)
+    got, lazy, step = trained("ltc", torch_ltc.compile, body, False)
+    for (out, *kept), (expected, *others) in zip(got, said, strict=True):
+        assert out[0] == pytest.approx(expected[0], rel=1e-4, abs=1e-6) and kept == others
+    torch.testing.assert_close(lazy, parameters, rtol=1e-4, atol=1e-5)
+    assert step.counts[0] <= 2 and "test_step_floats.py" in step.refusal, step.explain()
+
+
+def test_every_float_gives_what_it_gives_without_compiling():
+    step = torch_ltc.compile(lambda x, lam: (x * lam, lam + x))
+    x = torch.tensor([1.0, -2.0, 0.0])
+    for lam in VALUES:
+        for got, expected in zip(step(x.to("ltc"), lam), (x * lam, lam + x), strict=True):
+            assert torch.equal(got.cpu().view(torch.int32), expected.view(torch.int32)), lam
+    assert step.counts[0] >= 8, step.explain()
+
+
+def test_two_values_have_a_capture_each():
+    """One that is a setting may decide what the step does: there is no need to look for what it changes."""
+    step = torch_ltc.compile(lambda x, p: x[: int(p)] * p)
+    for i in range(12):
+        p = (2.0, 3.0)[i % 2]
+        assert step(torch.ones(4, device="ltc"), p).tolist() == [p] * int(p)
+    assert step.counts[0] >= 6, step.explain()
+
+
+@pytest.mark.parametrize("value", [int, str])
+def test_what_is_no_float_is_named(value):
+    def step(x, unit, count):
+        return x * int(count)
+
+    step = torch_ltc.compile(step)
+    for i in range(6):
+        assert step(torch.ones(2, device="ltc"), None, value(i)).tolist() == [i] * 2
+    assert step.refusal.startswith("its argument count changes from call to call"), step.refusal
+    assert step.counts == (0, 6)
+
+
+def test_positions_and_names_are_told_apart():
+    step = torch_ltc.compile(lambda a, /, x, **names: x * a + names["a"] * 2)
+    for i in range(14):
+        a, b = i / 4, 10 - i / 8
+        assert step(a, torch.ones(2, device="ltc"), a=b).tolist() == [a + 2 * b] * 2
+    assert step.counts[0] >= 8, step.explain()
+
+
+def test_a_step_that_raises_leaves_numbers_as_they_were():
+    seen = []
+
+    def body(x, lam):
+        seen.append(lam)
+        if len(seen) % 5 == 0:
+            raise ValueError("no", lam)
+        return x * lam
+
+    step = torch_ltc.compile(lambda x, lam: body(x, lam) + 0)
+    for i in range(15):
+        lam = i / 4
+        try:
+            assert step(torch.ones(2, device="ltc"), lam).tolist() == [lam] * 2
+        except ValueError as e:
+            assert type(e.args[1]) is float and e.args[1] == lam
+    assert seen == [i / 4 for i in range(15)] and {type(x) for x in seen} == {float}
+
+
+def test_threads_give_their_own_floats():
+    step = torch_ltc.compile(lambda x, lam: x * lam)
+    wrong = []
+
+    def work(first):
+        for i in range(300):
+            lam = first + i
+            got = step(torch.ones(1, device="ltc"), lam)
+            if i % 7 == 0 and got.item() != lam:
+                wrong.append((lam, got.item()))
+
+    threads = [threading.Thread(target=work, args=(1000.0 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and step.counts[0] > 0, (wrong[:3], step.explain())
+
+
+def test_a_step_within_itself():
+    def body(x, lam):
+        return x * lam if lam < 1 else step(x, lam / 2) + lam
+
+    step = torch_ltc.compile(body)
+
+    def expected(lam):
+        return lam if lam < 1 else expected(lam / 2) + lam
+
+    for i in range(16):
+        lam = 0.5 + i / 3
+        assert step(torch.ones(1, device="ltc"), lam).item() == pytest.approx(expected(lam))
