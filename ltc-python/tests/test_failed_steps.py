@@ -99,6 +99,47 @@ def test_a_bad_first_batch_leaves_an_optimiser_no_state(name, compiled):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
+READS = {
+    "loss": lambda net, loss: loss.item(),
+    "host decides": lambda net, loss: loss.item() if torch.isfinite(loss) else 0.0,
+    "parameter": lambda net, loss: float(next(net.parameters()).detach().sum()),
+    "list": lambda net, loss: loss.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("bad", range(6))
+def test_a_bad_batch_is_told_once_by_a_compiled_step_that_reads(name, bad):
+    """While a step is captured, what it reads is computed on the side: the rest fails with it."""
+
+    def said(device, wrap):
+        torch.manual_seed(0)
+        net = nn.Linear(4, 3).to(device)
+        opt, seen = torch.optim.SGD(net.parameters(), 0.1), []
+
+        def step(x, labels):
+            opt.zero_grad()
+            loss = F.cross_entropy(net(x), labels)
+            loss.backward()
+            opt.step()
+            return READS[name](net, loss.detach())
+
+        step = wrap(step)
+        for i in range(9):
+            labels = torch.tensor([0, 77 if i == bad else 1, 2])
+            try:
+                seen.append(step(torch.full((3, 4), i / 3).to(device), labels.to(device)))
+            except IndexError:
+                seen.append(-1.0)
+            if i % 2:
+                seen.append(net.weight.sum().item())
+        return seen
+
+    expected = said("cpu", lambda f: f)
+    assert said("ltc", lambda f: f) == pytest.approx(expected, rel=1e-4)
+    assert said("ltc", torch_ltc.compile) == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_bad_first_batch_leaves_no_state_where_another_net_has_a_sparse_gradient(compiled):
     words = nn.Embedding(4, 2, sparse=True).to("ltc")

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+import torch_ltc
 from steps import both
 from torch.utils._pytree import tree_leaves
 from torch_ltc._flows import is_only_kept
@@ -228,3 +229,22 @@ def test_only_the_step_itself_may_return_one():
     for function in (returns, adds, keeps):
         function(found)
     assert found == [1, [True, False], [False, False]]
+
+
+def test_no_number_that_remembers_stays_where_a_class_keeps_it():
+    class Counter:
+        def __init__(self):
+            self.n = 0
+
+    counter, seen = Counter(), []
+
+    def body(x):
+        counter.n += 1
+        return x * 2
+
+    step = torch_ltc.compile(body)
+    for i in range(12):
+        if i == 6:
+            Counter.__setattr__ = lambda self, k, v: (seen.append(v), object.__setattr__(self, k, v))[1]
+        step(torch.ones(2, device="ltc"))
+    assert seen == [7, 8, 9, 10, 11, 12] and {type(n) for n in seen} == {int}, step.explain()

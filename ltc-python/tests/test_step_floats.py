@@ -43,7 +43,7 @@ def keeps(net, optimiser, x, lam):
 
 
 def slices(net, optimiser, x, lam):
-    return learn(net, optimiser, x, net(x)[: int(5 * lam) + 1].square().mean())
+    return learn(net, optimiser, x, net(x)[: int(1e6 * lam) % 5 + 1].square().mean())
 
 
 def writes_down(net, optimiser, x, lam):
@@ -55,7 +55,7 @@ def rounds(net, optimiser, x, lam):
     return learn(net, optimiser, x, net(x).mean() * math.sqrt(lam))
 
 
-def trained(device, wrap, body, by_name, n=16):
+def trained(device, wrap, body, by_name, n=24):
     torch.manual_seed(0)
     numbers, net = random.Random(1), nn.Linear(4, 3).to(device)
     net.last, net.name = 0.0, ""
@@ -84,12 +84,13 @@ def test_a_float_that_changes_is_read_by_replays(body, by_name):
 
 @pytest.mark.parametrize("body", [slices, writes_down, rounds])
 def test_a_float_that_the_step_does_more_with_than_compute_tells_captures_apart(body):
-    said, parameters, _ = trained("cpu", lambda f: f, body, False)
-    got, lazy, step = trained("ltc", torch_ltc.compile, body, False)
+    n = 40
+    said, parameters, _ = trained("cpu", lambda f: f, body, False, n)
+    got, lazy, step = trained("ltc", torch_ltc.compile, body, False, n)
     for (out, *kept), (expected, *others) in zip(got, said, strict=True):
         assert out[0] == pytest.approx(expected[0], rel=1e-4, abs=1e-6) and kept == others
     torch.testing.assert_close(lazy, parameters, rtol=1e-4, atol=1e-5)
-    assert step.counts[0] <= 2 and "test_step_floats.py" in step.refusal, step.explain()
+    assert step.counts[0] <= n // 4 and "test_step_floats.py" in step.refusal, step.explain()
 
 
 def test_every_float_gives_what_it_gives_without_compiling():

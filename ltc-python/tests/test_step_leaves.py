@@ -250,7 +250,7 @@ def test_a_number_of_the_device_that_decides_refuses_the_step():
     def compares(trainer):
         def step(x):
             loss = trainer.back(trainer.net(x).square().mean())
-            return loss * 2 if loss.item() > 0.5 * trainer.rate else loss
+            return loss * 2 if loss.item() * 2 > trainer.rate else loss
 
         return step
 
@@ -308,3 +308,29 @@ def test_what_is_left_is_found_elsewhere():
     for value in (1.0, 1.0, 1.0, 1.0, 5.0, 6.0, 7.0):
         trainer.last = trainer.other if value == 1.0 else torch.full((), value, device="ltc")
         assert step(x).item() == 10 * value + 1
+
+
+def test_an_attribute_that_the_step_makes_and_deletes_is_gone_after_each_call():
+    class Holder:
+        pass
+
+    def left(wrap):
+        holder, found = Holder(), []
+
+        def body(x):
+            holder.tmp = x * 2
+            y = holder.tmp + 1
+            del holder.tmp
+            return y
+
+        step = wrap(body)
+        for i in range(12):
+            if i == 9:
+                holder.tmp = "stale"
+            step(torch.ones(2, device="ltc"))
+            found.append(sorted(vars(holder)))
+        return found, step
+
+    found, step = left(torch_ltc.compile)
+    assert found == left(lambda f: f)[0] == [[]] * 12
+    assert step.counts[0] >= 5, step.explain()

@@ -129,7 +129,7 @@ def test_gradients_versions_and_host_counts_are_those_of_one_call():
 
 def test_a_value_that_differs_each_time_is_refused_by_line():
     step = torch_ltc.compile(lambda x: x * x.sum().long().item())
-    for i in range(8):
+    for i in range(12):
         assert step(torch.full((2,), float(i), device="ltc")).tolist() == [2.0 * i * i] * 2
     assert step.counts[0] == 0
     assert re.search(

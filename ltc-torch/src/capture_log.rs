@@ -140,7 +140,13 @@ pub(crate) fn read(device: &Device, value: &TraceValue, site: SiteId) -> Result<
         obstacle(|| format!("it reads a value that others take part in ({})", at(device, value, site)));
         return self::value(device, value);
     };
-    let (buffer, found) = (device.value(&data)?, device.download(&data)?);
+    let Some(found) = device.download_from(&data, &data)? else {
+        // All that was recorded before it fails with it, as where nothing is captured: nobody is told of that twice.
+        device.discard(&data)?;
+        obstacle(|| format!("it reads a value that could not be computed ({})", at(device, value, site)));
+        return self::value(device, value);
+    };
+    let buffer = device.value(&data)?;
     LOG.with_borrow_mut(|log| {
         if let Some(log) = log {
             log.reads.push(HostRead { value: value.clone(), found, site });

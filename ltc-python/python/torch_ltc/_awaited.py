@@ -42,6 +42,7 @@ class Awaited:
         self._lines: list[str] = []
         self._count = 0
         self._names: set[str] = set()
+        self._read_off: dict[str, torch.Tensor] = {}
         #: Those that the step returns or leaves, with their values.
         self.told: list[tuple[str, float]] = []
         self._puts: set[tuple[int, Any]] = set()
@@ -55,7 +56,23 @@ class Awaited:
         name = self._name()
         self._lines.append(f"{name} = read[{len(self.tensors)}]")
         self.tensors.append(tensor)
+        self._read_off[name] = tensor
         return name
+
+    def decides_there(
+        self, function: Callable[..., torch.Tensor], operands: Sequence[Any], is_seen: bool
+    ) -> bool | None:
+        """What a function says of numbers of which one is read off the device: it is computed there, and replays
+        compare what it says in place of the number. `None` where that is not known to be the same: what follows from
+        such a number the host rounds by itself. `is_seen`: the recorder sees which numbers of the host go there."""
+        there: list[Any] = []
+        for x in operands:
+            tensor = self._read_off.get(x.name) if type(x) is Traced else None
+            is_exact = type(x) is float or (type(x) in (bool, int) and abs(x) <= 1 << 53)
+            if tensor is None and not is_exact and not (is_seen and type(x) is Traced and x.name not in self._names):
+                return None
+            there.append(x if tensor is None else tensor.double())
+        return bool(function(*there).item())
 
     def line(self, text: str) -> str:
         """The name of a number that is computed from others."""
@@ -94,6 +111,7 @@ class Awaited:
     def take(self) -> list[torch.Tensor]:
         """What is read, which is held no longer."""
         taken, self.tensors = self.tensors, []
+        self._read_off = {}
         return taken
 
     def _name(self) -> str:

@@ -14,6 +14,8 @@ from typing import Any, cast
 
 import torch
 
+from torch_ltc._flows import variable_given
+from torch_ltc._host_written import ASKED
 from torch_ltc._known import (
     ATOMS,
     CLASS_METHODS,
@@ -66,6 +68,8 @@ class Calls:
     #: The state of the CPU's generator when the step began, and whether the step sets it.
     draws_from = b""
     goes_back = False
+    #: Called before a function that asks of what kind a float is, with that, if it is known.
+    numbers_are_asked: Callable[[Any, Any], None] = staticmethod(lambda function, given: None)
     #: Called before a function that takes floats, and with true where it may take any that the step has, or will have.
     numbers_leave: Callable[..., None] = staticmethod(lambda ahead=False: None)
     _left_unseen = False
@@ -118,7 +122,10 @@ class Calls:
                 return self._method(frame, function, owner, name, leave)
         takes_numbers = module in TAKE_NUMBERS or (module == "_operator" and "mod" in name)
         if takes_numbers and frame.f_globals.get("__name__") != "torch_ltc._traced":  # it is about these numbers
-            leave()
+            if function in ASKED and not ahead:
+                self.numbers_are_asked(function, variable_given(frame))
+            else:
+                leave()
         if module == "_abc":
             # Whether a class counts as another one, which anybody may say of any two.
             self.place("referent", abc.get_cache_token)

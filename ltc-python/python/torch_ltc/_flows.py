@@ -60,6 +60,15 @@ def _ends(code: types.CodeType, offset: int) -> _Ends | None:
     return _Ends(flow.returned, tuple(flow.lefts), tuple(flow.stores)) if flow.goes(at, False) else None
 
 
+def variable_given(frame: types.FrameType) -> Any:
+    """What the variable holds that a call in this frame is given alone; `None` where code shows no such thing."""
+    steps = [s for s in instructions(frame.f_code) if s.offset <= frame.f_lasti]
+    if len(steps) < 2 or steps[-1].opname != "CALL" or steps[-1].argval != 1 or steps[-1].is_target:
+        return None
+    is_own = steps[-2].opname.startswith("LOAD_FAST") and "AND_CLEAR" not in steps[-2].opname
+    return frame.f_locals.get(steps[-2].argval) if is_own else None
+
+
 def _variable(frame: types.FrameType, name: str) -> Any:
     return frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
 

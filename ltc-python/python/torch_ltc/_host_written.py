@@ -1,8 +1,9 @@
 """What a recorder of the host's part of a step writes down: lines of Python, and the numbers in them."""
 
+import math
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +17,23 @@ from torch_ltc._lent import Lent, floats
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
 from torch_ltc._traced import Counted, Traced, plain
+
+#: What the host decides by numbers, as the device does.
+_DECIDED: dict[str, Callable[..., torch.Tensor]] = {
+    "{} < {}": torch.lt,
+    "{} <= {}": torch.le,
+    "{} > {}": torch.gt,
+    "{} >= {}": torch.ge,
+    "{} == {}": torch.eq,
+    "{} != {}": torch.ne,
+    "bool({})": lambda x: x != 0,
+}
+#: Functions of C that only ask of what kind a float is, and what asks that on the device.
+ASKED: dict[Any, Callable[..., torch.Tensor]] = {
+    math.isfinite: torch.isfinite,
+    math.isinf: torch.isinf,
+    math.isnan: torch.isnan,
+}
 
 
 class Written(TorchFunctionMode):
@@ -37,7 +55,7 @@ class Written(TorchFunctionMode):
         self._open = True
         #: Numbers that are alive, and those that have to stay as they are.
         self._numbers: list[weakref.ref[Traced]] = []
-        #: Whole numbers that are read off the device, or follow from such.
+        #: Whole numbers that are alive.
         self._counts: list[Counted] = []
         #: Those that the step returns, by name.
         self._told: list[tuple[str, float]] = []
@@ -72,16 +90,18 @@ class Written(TorchFunctionMode):
 
     def _read(self, awaited: Awaited, func: Any, args: Any) -> float:
         """A number that is read off the device: a replay reads it when its program has run."""
-        name = awaited.read(args[0].detach().clone())
         before = _ltc.capture_reads()
         value = self._run(func, args, {})
         _ltc.capture_keeps_reads(before)
-        return self._awaits(value, name)
+        return self._awaits(value, awaited.read(args[0].detach().clone()))
 
     def _awaits(self, value: float, name: str) -> float:
         """A number that replays know when their program has run."""
         if type(value) is not int:
             return self._traced(value, name)
+        return self._counted(value, name)
+
+    def _counted(self, value: int, name: str) -> Counted:
         number: Counted = Counted(value, self, name)
         self._counts.append(number)
         return number
@@ -92,7 +112,7 @@ class Written(TorchFunctionMode):
         if self.awaited is not None:
             self.awaited.is_read_again(group, name)
         if type(value) is int:
-            return Counted(value, self, line)
+            return self._counted(value, line)
         lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
         # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
         self._handed += zip(lines, floats(value), strict=True)
@@ -114,12 +134,13 @@ class Written(TorchFunctionMode):
                 return value
             return self._awaits(value, self.awaited.line(said))
         line = self._line(said)
-        return Counted(value, self, line) if type(value) is int else self._traced(value, line)
+        return self._counted(value, line) if type(value) is int else self._traced(value, line)
 
     def expect(self, value: Any, text: str, *operands: Any) -> None:
         """A replay is right only if ``text`` gives this value again."""
         if self.awaited is not None and self.awaited.concerns(operands):
-            self.awaited.decides |= self._open
+            if self._open and (text not in _DECIDED or self._decided_there(_DECIDED[text], operands) is not value):
+                self.awaited.decides = True
         elif self._open:
             self._check(text.format(*map(self._text, operands)), value)
 
@@ -146,6 +167,22 @@ class Written(TorchFunctionMode):
                 self._stays(number)
         self._ahead = self._ahead or ahead
 
+    def _decided_there(self, function: Callable[..., torch.Tensor], operands: Sequence[Any]) -> bool | None:
+        assert self.awaited is not None
+        modes = torch._C._len_torch_function_stack()
+        is_on = modes > 0 and torch._C._get_function_stack_at(modes - 1) is self
+        return self.awaited.decides_there(function, operands, is_on)
+
+    def asks(self, function: Any, given: Any) -> None:
+        """One of the functions is called that ask of what kind a float is: of this one, or of any that the step holds
+        where it is not known of which."""
+        alive = [n for ref in self._numbers if (n := ref()) is not None and sys.getrefcount(n) > self._lent.held(id(n))]
+        for number in alive if given is None else [given] if type(given) is Traced else []:
+            if self.awaited is None or not self.awaited.concerns((number,)):
+                self._check(f"{self._constant(function)}({number.name})", function(plain(number)))
+            elif self._decided_there(ASKED[function], (number,)) is None:
+                self.awaited.decides = True
+
     def _stays(self, number: Traced | Counted) -> None:
         if self.awaited is not None and self.awaited.concerns((number,)):
             self.awaited.decides = True
@@ -157,7 +194,9 @@ class Written(TorchFunctionMode):
         """What the step has put somewhere are plain numbers from here on."""
         alive = [number for ref in self._numbers if (number := ref()) is not None]
         put_plain(alive)
-        put_plain(self._counts)
+        # By this list, the variable, and as an argument: most are held by nobody else, and who holds one takes long to
+        # find.
+        put_plain([number for number in self._counts if sys.getrefcount(number) > 3])
         self._counts = []
 
     def tell(self, number: Traced | Counted) -> int:

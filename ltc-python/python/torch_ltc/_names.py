@@ -82,7 +82,7 @@ class Code(NamedTuple):
     attributes: frozenset[str]
     globals: tuple[str, ...]
     modules: tuple[str, ...]
-    #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``.
+    #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``, and those that it deletes.
     may_lack: frozenset[str]
     all_attributes: bool
     #: Computed names may lead on from what they found.
@@ -196,6 +196,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             or not attributes.isdisjoint(OF_ATTRIBUTES)
             or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         )
+        deleted = {s.argval for s in dis.get_instructions(code) if s.opname == "DELETE_ATTR"}
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
         # One that is called for an attribute is told which (`torch_ltc._survey`).
         told = {code.co_name} if code.co_name in OF_ATTRIBUTES and _passes_on(code) else set[str]()
@@ -209,7 +210,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             frozenset(attributes | guarded),
             tuple(dict.fromkeys(names)),
             tuple(modules),
-            guarded,
+            guarded | deleted,
             whole,
             by_others or getters or not GETTERS.isdisjoint(attributes),
             quiet,

@@ -120,7 +120,12 @@ class Reached(Calls):
             if old and not isinstance(x, (tuple, frozenset)):
                 self.place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
-            return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
+            # Those that operators return (`x.max(0)`) are tuples and nothing else.
+            return (
+                inside
+                if kind in CONTAINERS or kind.__module__ == "torch.return_types"
+                else [*inside, *self._instance(x, kind, info, code, old)]
+            )
         if kind is types.FunctionType:
             return self._function(x, info, code, old)
         if kind is types.MethodType:

@@ -269,6 +269,22 @@ def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
     return ""
 
 
+def _members(x: Any) -> list[Any]:
+    return pytree.tree_leaves(x, is_leaf=lambda y: y is not x)
+
+
+def made_otherwise(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
+    """The class of a container that is not made again as it is, in something taken apart; or nothing."""
+    ends = {id(y) for y in flat}
+    pairs = [(x, pytree.tree_unflatten(flat, spec))]
+    for mine, other in pairs:
+        if type(mine) is not type(other):
+            return type(mine).__qualname__
+        if id(mine) not in ends:
+            pairs += zip(*map(_members, (mine, other)))
+    return ""
+
+
 class Containers:
     """Containers among what a call returned: replays make new ones, once for each place."""
 
@@ -278,9 +294,12 @@ class Containers:
         self.older: list[Any] = []
         self.obstacle = ""
 
-    def are_older(self, x: Any) -> bool:
-        """Whether this is one that is older than the step, which replays return as it is."""
+    def end_at(self, x: Any) -> bool:
+        """Whether this is no container to be taken apart: one that is older than the step, which replays return as it
+        is, or a shape."""
         kind = type(x)
+        if kind is torch.Size:  # what pytree makes of its members is a tuple
+            return True
         if isinstance(x, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
             return False
         if any(x is y for y in self._given):

@@ -21,7 +21,7 @@ from torch_ltc._left import MISSING, Found, Left, spent
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Making, Reads
-from torch_ltc._results import Containers, Leave, Memory, Record, Result, shown_results, strange_views
+from torch_ltc._results import Containers, Leave, Memory, Record, Result, made_otherwise, shown_results, strange_views
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._traced import Counted, Traced, plain
@@ -94,6 +94,8 @@ class Call(NamedTuple):
         )
 
 
+#: What is returned as it is.
+_KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
 #: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
 _OUTSIDE = "it differentiates through a tensor that was made outside"
 
@@ -184,7 +186,7 @@ class Run:
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
-        survey.numbers_leave = recorder.leave
+        survey.numbers_leave, survey.numbers_are_asked = recorder.leave, recorder.asks
         survey.begins_within = recorder.begins_within
         survey.numbers_become_plain = recorder.gives_plain
         if captures:
@@ -250,7 +252,7 @@ class Run:
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
     def _returned(self, out: Any) -> Any:
-        flat, spec = pytree.tree_flatten(out)
+        flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
         if any(type(x) in (Traced, Counted) or hasattr(x, "_ltc_draws") for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
@@ -342,7 +344,9 @@ class Run:
     ) -> tuple[list[Any], list[int], str | None]:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
         containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
-        flat, spec = pytree.tree_flatten(out, is_leaf=containers.are_older)
+        flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
+        if other := made_otherwise(out, spec, flat):
+            why = why or f"it returns a {other}, of which a replay would make something else"
         leaves, parts, said = self._leaves(survey, containers)
         flat, why = flat + parts, why or said
         older_containers = containers.close()
@@ -361,10 +365,11 @@ class Run:
             if not on_device(x):
                 if type(x) in (Traced, Counted) and x.recorder is recorder:
                     told[i] = recorder.tell(x)
-                elif isinstance(x, PLAIN) and type(x) not in (Traced, Counted):
+                elif isinstance(x, _KEPT) and type(x) not in (Traced, Counted):
                     plain[i] = x
                 else:
-                    why = why or "it returns what is neither a tensor on ltc nor a plain value"
+                    kind = f"a tensor on {x.device}" if isinstance(x, torch.Tensor) else f"a {type(x).__qualname__}"
+                    why = why or f"it returns {kind}, which is neither a tensor on ltc nor a plain value"
                 continue
             if x.layout is not torch.strided:
                 why = why or f"it returns a sparse tensor ({x.layout})"
@@ -409,7 +414,7 @@ class Run:
         leaves: list[Leave] = []
         flat: list[Any] = []
         for holder, name, x in [*[(f.holder, f.name, f.now) for f in found], *appended]:
-            parts, spec = pytree.tree_flatten(x, is_leaf=containers.are_older)
+            parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
             leaves.append(Leave(holder, name, spec))
             flat += parts
         return leaves, flat, why

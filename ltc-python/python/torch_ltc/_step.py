@@ -19,10 +19,11 @@ from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Record
 from torch_ltc._run import RENEWED, Call, Run
 
-#: Captures that may differ from the one before until calls like these are left alone.
 #: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
 _ASTRAY = 3
-_MAX_ATTEMPTS = 4
+#: Captures that may differ from the one before until calls like these are left alone: from one that went the same way,
+#: and because each goes another.
+_MAX_ATTEMPTS, _MAX_WAYS = 4, 6
 #: Captures until there have to be about as many replays: a capture costs more than recording.
 _MAX_CAPTURES = 32
 #: Why a call is recorded that may be captured another time.
@@ -367,8 +368,8 @@ class CompiledStep(Generic[_P, _R]):
                 reads = reads if is_read else run.reads
             elif found and making is None:
                 why = "it reads a value that changes from call to call"
-            attempts = max([m.attempts for m in found], default=-1) + 1
-            if attempts >= _MAX_ATTEMPTS:
+            attempts = max([m.attempts for m in (found if making is None else [making])], default=-1) + 1
+            if attempts >= (_MAX_WAYS if making is None else _MAX_ATTEMPTS):
                 if making is None and found[0].step:
                     why = self._differs(run, found[0]) or why
                 self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"

@@ -135,6 +135,7 @@ class Survey(Reached):
         self._older, self._again, self._is_closed = None, None, True
         self._appended = {}
         self.__dict__.pop("numbers_leave", None)
+        self.__dict__.pop("numbers_are_asked", None)
         self.__dict__.pop("begins_within", None)
         self.__dict__.pop("numbers_become_plain", None)
 
