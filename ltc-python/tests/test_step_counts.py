@@ -248,3 +248,51 @@ def test_no_number_that_remembers_stays_where_a_class_keeps_it():
             Counter.__setattr__ = lambda self, k, v: (seen.append(v), object.__setattr__(self, k, v))[1]
         step(torch.ones(2, device="ltc"))
     assert seen == [7, 8, 9, 10, 11, 12] and {type(n) for n in seen} == {int}, step.explain()
+
+
+class Average:
+    def __init__(self):
+        self.sum, self.count = 0.0, 0
+
+
+METER = Average()
+
+
+def in_a_global(x):
+    METER.sum += (x > 0).sum().item()
+    METER.count += x.numel()
+    return METER.sum / METER.count
+
+
+def in_a_variable():
+    meter = Average()
+
+    def step(x):
+        meter.sum += x.mean().item() * len(x)
+        meter.count += len(x)
+        return meter.sum / meter.count
+
+    return step
+
+
+def as_an_argument():
+    meter = Average()
+
+    def learn(meter, x):
+        meter.sum += x.sum().item()
+        meter.count += len(x)
+        return meter.sum / meter.count
+
+    return lambda x: learn(meter, x)
+
+
+@pytest.mark.parametrize("make", [lambda: in_a_global, in_a_variable, as_an_argument])
+def test_averages_are_kept_wherever_the_meter_is(make):
+    def run(wrap, device):
+        METER.__init__()
+        step = wrap(make())
+        return [step(torch.arange(i - 5.0, i).to(device)) for i in range(16)], step
+
+    got, step = run(torch_ltc.compile, "ltc")
+    assert got == pytest.approx(run(lambda f: f, "cpu")[0])
+    assert step.counts[0] >= 10, step.explain()

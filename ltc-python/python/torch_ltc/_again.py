@@ -1,7 +1,9 @@
-"""Calls that a replay makes again: steps of learning rate schedules, which change nothing but what is on the host.
+"""Calls that a replay makes again: steps of learning rate schedules, which change nothing but what is on the host, and
+those of `train()` and `eval()` of modules that are in the other mode when the step begins.
 
 Where a captured step calls one, the survey looks away until it returns, and the host part of the capture calls it at
-that place. So what a schedule reads and counts needs no watching, and the rates that it sets are read after it.
+that place. So what a schedule reads and counts needs no watching, and the rates that it sets are read after it; nor
+does the mode that modules are put into.
 """
 
 import types
@@ -20,9 +22,29 @@ _NEVER_IN_A_STEP = frozenset(("__init__", "state_dict", "load_state_dict"))
 _SCHEDULES = (LRScheduler, ChainedScheduler, ReduceLROnPlateau)
 
 
-def repeatable(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] | None:
-    """The call that a frame begins, where a replay can make it again: the function, and its arguments."""
+def _sets_mode(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] | None:
+    module, mode = frame.f_locals["self"], frame.f_locals["mode"]
+
+    def is_plain(part: torch.nn.Module) -> bool:
+        kind, parts = type(part), vars(part)
+        own = kind.train is not torch.nn.Module.train or kind.__setattr__ is not torch.nn.Module.__setattr__
+        return not own and "train" not in parts and "training" in parts and not hasattr(kind, "training")
+
+    train: Any = torch.nn.Module.train
+    return (train, [module, mode]) if type(mode) is bool and all(map(is_plain, modes(module))) else None
+
+
+def modes(module: torch.nn.Module) -> list[torch.nn.Module]:
+    """The modules that are put into a mode with one."""
+    return list(module.modules())
+
+
+def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.FunctionType, list[Any]] | None:
+    """The call that a frame begins, where a replay can make it again: the function, and its arguments. `sets_modes`:
+    modules are in another mode when the step begins."""
     code = frame.f_code
+    if sets_modes and code is torch.nn.Module.train.__code__:
+        return _sets_mode(frame)
     if code.co_name != "step" or not code.co_varnames:
         return None
     schedule = frame.f_locals.get(code.co_varnames[0])
@@ -42,7 +64,7 @@ def repeatable(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] |
 def own_changes(schedule: Any) -> str:
     """Why a schedule cannot be taken back: it runs functions or methods of its user's that may change something else,
     which a call that is taken back and made again would have changed twice. Empty where they change nothing."""
-    for part in _parts(schedule):
+    for part in _parts(schedule) if not isinstance(schedule, torch.nn.Module) else ():
         for owner in type(part).__mro__:
             if owner.__module__.partition(".")[0] == "torch":
                 continue
@@ -73,9 +95,12 @@ def _parts(schedule: Any) -> Iterator[Any]:
 
 
 class Saved:
-    """What schedules change, as it was: a replay may have to be taken back."""
+    """What schedules and modes of modules change, as it was: a replay may have to be taken back."""
 
-    def __init__(self, schedules: list[Any]) -> None:
+    def __init__(self, called: list[Any]) -> None:
+        self._modules = [part for x in called if isinstance(x, torch.nn.Module) for part in modes(x)]
+        self._modes = [part.training for part in self._modules]
+        schedules = [x for x in called if not isinstance(x, torch.nn.Module)]
         parts = [part for schedule in schedules for part in _parts(schedule)]
         dicts: list[dict[str, Any]] = [part.__dict__ for part in parts]
         dicts += [group for part in parts for group in _groups(part)]
@@ -90,10 +115,13 @@ class Saved:
 
     def take(self) -> None:
         """Takes down how it is now."""
+        self._modes = [part.training for part in self._modules]
         self._before = [dict(d) for d in self._dicts]
 
     def restore(self) -> None:
         """All is again as it was."""
+        for part, mode in zip(self._modules, self._modes):
+            part.training = mode
         for now, before in zip(self._dicts, self._before):
             now.clear()
             now.update(before)

@@ -23,6 +23,8 @@ _PUSHES = (
     "LOAD_DEREF",
 )
 ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
+#: What loads a variable.
+_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
 #: What names a variable of the code's own.
 _OF_VARIABLES = ("_FAST", "_FAST_BORROW", "_FAST_CHECK", "_DEREF", "_CLOSURE", "_CELL")
 _DECIDES = ("POP_JUMP", "TO_BOOL", "UNARY_NOT", "POP_TOP")
@@ -59,7 +61,9 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
     word, is_called = steps[at].opname, "NULL" in steps[at].argrepr
     if word in ("STORE_ATTR", "STORE_GLOBAL"):
         return at
-    if word not in ("LOAD_ATTR", "LOAD_GLOBAL") or is_called:
+    if word == "LOAD_METHOD" or (is_called and word in ("LOAD_ATTR", "LOAD_GLOBAL")):
+        return at  # of something else, as nobody calls a number
+    if word not in ("LOAD_ATTR", "LOAD_GLOBAL"):
         return None
     above: int | None = 0
     for i in range(at + 1, len(steps)):
@@ -85,7 +89,8 @@ def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:
     if at < 3:
         return []
     first, name, second, by = steps[at - 3 : at + 1]
-    of_one = first.opname.startswith("LOAD_FAST") and second.opname.startswith("LOAD_FAST")
+    # One that others may set stays what it was: a step that sets it is refused.
+    of_one = all(s.opname.startswith(_VARIABLES) and "NULL" not in s.argrepr for s in (first, second))
     are_loaded = name.opname == by.opname == "LOAD_ATTR" and "NULL" not in name.argrepr
     targets = any(step.is_target for step in (name, second, by))
     return [name.argval] if of_one and are_loaded and first.argval == second.argval and not targets else []

@@ -83,7 +83,7 @@ class Reads:
         ]
         #: Places of numbers that may change: captures that are confirmed with this read them.
         self.freed = frozenset((id(holder), name) for _, holder, name in lent)
-        self.uses_grads = survey.uses_grads
+        self.uses_grads, self.sets_modes = survey.uses_grads, survey.sets_modes
         #: Where the capture that is replayed with this leaves tensors.
         self.left: list[Any] = []
         #: What arguments of that capture may be that it also comes to by itself, by identity.
@@ -100,6 +100,8 @@ class Reads:
         tensors = set(map(id, self.watch.tensors()))
         if not tensors.issuperset(map(id, other.watch.tensors())):
             return "other tensors"
+        if self.sets_modes != other.sets_modes:
+            return "modes of modules, which its own calls set"
         return "" if self.uses_grads == other.uses_grads else "other gradients"
 
     def where_is(self, x: torch.Tensor) -> str:

@@ -100,6 +100,11 @@ _KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memo
 _OUTSIDE = "it differentiates through a tensor that was made outside"
 
 
+def _is_mode(place: Place) -> bool:
+    """Whether a place is the mode of a module, which `train()` and `eval()` set."""
+    return place.kind == "entry" and place.name == "training" and "_modules" in place.holder
+
+
 class Run:
     """One recorded call with what it read, changed and returned."""
 
@@ -182,7 +187,7 @@ class Run:
         recorder = HostRecorder(copies, self._lends)
         ours = [*(call.given.objects if call.given is not None else ()), *givens]
         ours += [x for f in call.left for x in (f.value, *f.tensors)]
-        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left])
+        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left], owner.sets_modes)
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -492,17 +497,23 @@ class Run:
 
     def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
         """What the call changed; why a replay cannot, or nothing."""
+        owner = self._owner
         if self.like is None:
             # Where it may be another way because of what changes, that is to be known all the same.
             if self._before is not None:
-                self._learn(*self._newly_left(self._before, survey)[1:])
+                rest, new, counted = self._newly_left(self._before, survey)
+                self._learn(new, counted, survey)
+                owner.sets_modes = owner.sets_modes or any(map(_is_mode, rest))
             return ""
         reads = self.like.reads
         rest, new, counted = self._newly_left(reads, survey)
+        if not reads.sets_modes and any(map(_is_mode, rest)):
+            owner.sets_modes = True  # the next capture knows that replays do
+            return ""
         changes = self._renews(rest)
         if changes:
             return f"it changes {changes[0]}"
-        self._learn(new, counted)
+        self._learn(new, counted, survey)
         if new or counted or changes is None:
             return ""
         tensors, times = [], []
@@ -519,12 +530,14 @@ class Run:
         self.is_plain = True
         return ""
 
-    def _learn(self, tensors: _Entries, numbers: _Entries) -> None:
+    def _learn(self, tensors: _Entries, numbers: _Entries, survey: Survey) -> None:
         """From here on these are places in which the step leaves something."""
+        free = self._owner._free
         self._owner._left.add(tensors)
         for holder, name in numbers:
-            is_whole = type(plain(holder.get(name))) is int
-            (self._owner._free.add_count if is_whole else self._owner._free.add)(holder, name)
+            # What is divided by a number has to remember, too, also where it did not change yet.
+            for at in (name, *survey.divided_by(holder, name)):
+                (free.add_count if type(plain(holder.get(at))) is int else free.add)(holder, at)
 
     def _newly_left(self, reads: Reads, survey: Survey) -> tuple[list[Place], _Entries, _Entries]:
         """The places that are not as they were; but those where the step put one tensor in place of another come apart,

@@ -98,7 +98,7 @@ class CompiledStep(Generic[_P, _R]):
     __slots__ = (
         *("_fn", "_replays", "_keys", "_last_key", "_classes", "_free", "_reads", "_renewed", "_masks", "_whole"),
         *("_is_part", "_recorded", "_checked", "_astray", "_captures", "_refusal", "_until_check", "_threads"),
-        *("_ready_reads", "_known", "_left", "_reads_decide", "__dict__", "__weakref__"),
+        *("_ready_reads", "_known", "_left", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
     )
     is_of_programs = True
 
@@ -122,6 +122,8 @@ class CompiledStep(Generic[_P, _R]):
         self._left = Left()
         #: Whether it decides by numbers that it reads off the device.
         self._reads_decide = False
+        #: Whether it puts modules into another mode than they are in when it begins.
+        self.sets_modes = False
         self._masks = Masks()
         #: How many objects of each class calls were given that cannot be taken apart.
         self._whole: dict[type, int] = {}

@@ -19,7 +19,7 @@ import torch
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 
 from torch_ltc import _ltc
-from torch_ltc._again import own_changes, repeatable
+from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._counters import counts, only_adds
 from torch_ltc._known import (
@@ -51,6 +51,7 @@ class Survey(Reached):
         renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
         again: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
         left: Iterable[tuple[int, Any]] = (),
+        sets_modes: bool = False,
     ) -> None:
         super().__init__()
         self.left = frozenset(left)
@@ -62,7 +63,9 @@ class Survey(Reached):
         self._renewed = {(id(holder), name) for holder, name in renewed}
         self._containers = {id(holder.get(name)) for holder, name in renewed}
         #: What is told of a call that replays make again, and answers with what is to be told when it returns.
-        self._again = again
+        self._again, self.sets_modes = again, sets_modes
+        #: The modes of modules that the step has set by such calls, by dict and name.
+        self._modes: set[tuple[int, Any]] = set()
         self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
         #: Code of the program that began within a call that somebody handles, and what is told when it returns.
         self._within: list[tuple[types.FrameType, Callable[[], None]]] = []
@@ -213,10 +216,12 @@ class Survey(Reached):
             return quiet(self, frame) if quiet is not None else None
         if code.co_flags & (0x80 | 0x200):
             return self.refuse("it runs a coroutine", frame)
-        call = repeatable(frame) if self._again is not None else None
+        call = repeatable(frame, self.sets_modes) if self._again is not None else None
         if call is not None and self._again is not None and self.is_older(call[1][0]):
             if why := own_changes(call[1][0]):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
+            if isinstance(call[1][0], torch.nn.Module):
+                self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
             self._repeats = (frame, self._again(*call))
             return
         if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
@@ -310,7 +315,7 @@ class Survey(Reached):
         elif kind == "entry":
             self._readers.setdefault((id(holder), name), set()).add(reader)
         key = (kind, id(holder), name)
-        if key not in self._found:
+        if key not in self._found and key[1:] not in self._modes:
             self._found[key] = Place(kind, holder, name, reader)
 
     def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
@@ -321,6 +326,10 @@ class Survey(Reached):
             if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
                 return False
         return id(holder) not in self._whole and bool(self._of_entry(holder, name))
+
+    def divided_by(self, holder: Any, name: Any) -> frozenset[str]:
+        """The entries of the same dict that code divides by one."""
+        return frozenset().union(*(counts(r, name) or () for r in self._of_entry(holder, name) if r is not None))
 
     def _only_adds(self, holder: Any, name: str) -> bool:
         return all(reader is not None and only_adds(reader, name) for reader in self._of_entry(holder, name))
