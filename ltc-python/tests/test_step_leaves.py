@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch_ltc
 from steps import both, seen
+from torch import nn
 from torch.utils._pytree import tree_leaves
 from torch_ltc._traced import Counted, Traced
 from trainers import Trainer, refused
@@ -334,3 +335,36 @@ def test_an_attribute_that_the_step_makes_and_deletes_is_gone_after_each_call():
     found, step = left(torch_ltc.compile)
     assert found == left(lambda f: f)[0] == [[]] * 12
     assert step.counts[0] >= 5, step.explain()
+
+
+@pytest.mark.parametrize("is_buffer", [False, True])
+def test_a_buffer_that_forward_puts_a_tensor_into(is_buffer):
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.mean = torch.zeros(4)
+            if is_buffer:
+                del self.mean
+                self.register_buffer("mean", torch.zeros(4))
+
+        def forward(self, x):
+            self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+            return self.linear(x - self.mean)
+
+    def run(device, wrap):
+        torch.manual_seed(0)
+        net = Centred().to(device)
+        net.mean = net.mean.to(device)
+        step, said = wrap(lambda x: net(x).detach()), []
+        for i in range(14):
+            if i == 9:
+                net.mean = torch.ones(4, device=device)
+            said += [step(torch.full((3, 4), float(i)).to(device)).cpu(), net.mean.cpu()]
+        return said, [*net.state_dict()], step
+
+    got, expected = run("ltc", torch_ltc.compile), run("cpu", lambda f: f)
+    assert got[1] == expected[1]
+    for a, b in zip(got[0], expected[0], strict=True):
+        torch.testing.assert_close(a, b)
+    assert got[2].counts[0] >= 8, got[2].explain()
