@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch_ltc
 from steps import both, outcome
 
 
@@ -154,3 +155,18 @@ def test_each_result_has_a_node_of_its_own():
         return found
 
     assert both(run).counts[0] >= 4
+
+
+@pytest.mark.parametrize("what", ["manual_seed", "set_state"])
+def test_a_refusal_names_the_line_of_the_program_and_not_of_a_library(what):
+    def body(x):
+        if what == "manual_seed":
+            torch.manual_seed(3)
+            return x
+        with torch.random.fork_rng(devices=[], device_type="cpu"):
+            return x + torch.rand(2).to(x.device)
+
+    step = torch_ltc.compile(body)
+    for _ in range(6):
+        step(torch.ones(2, device="ltc"))
+    assert what in step.refusal and "test_step_borders.py" in step.refusal, step.refusal

@@ -404,3 +404,13 @@ def test_cached_tensors_are_replayed(room):
     mask(2, "ltc").zero_()
     assert step(torch.tensor([1.0, 2.0], device="ltc")).tolist() == [0.0, 0.0]
     assert step.counts[0] >= (6 if room == 1 else 10), step.explain()
+
+
+def test_a_getter_among_the_variables_of_the_step():
+    things, least = [types.SimpleNamespace(k=1.0, w=2.0), types.SimpleNamespace(k=2.0, w=3.0)], operator.attrgetter("k")
+    step = torch_ltc.compile(lambda x: x * min(things, key=least).w)
+    for i in range(10):
+        if i == 6:
+            things[0].k = 3.0
+        assert step(torch.ones(1, device="ltc")).item() == (2.0 if i < 6 else 3.0)
+    assert step.counts[0] >= 3, step.explain()

@@ -1,6 +1,7 @@
 """A compiled step that leaves tensors and numbers where it finds them again (`self.loss = loss`, `self.calls += 1`) is
 replayed, and leaves there what the recorded step leaves."""
 
+import collections
 import copy
 import re
 
@@ -368,3 +369,29 @@ def test_a_buffer_that_forward_puts_a_tensor_into(is_buffer):
     for a, b in zip(got[0], expected[0], strict=True):
         torch.testing.assert_close(a, b)
     assert got[2].counts[0] >= 8, got[2].explain()
+
+
+def test_a_defaultdict_of_lists_that_the_step_appends_to():
+    def run(device, wrap):
+        log, made = collections.defaultdict(list), []
+
+        def body(x):
+            log["loss"].append(x.mean().item())
+            log["twice"].append(x * 2)
+            return x * 2
+
+        step = wrap(body)
+        for i in range(16):
+            if i == 7:
+                log.clear()
+            if i == 11:
+                log.pop("twice")
+                log.default_factory = lambda: made.append(1) or []
+            if i == 13:
+                log["loss"].clear()
+            step(torch.full((4,), float(i)).to(device))
+        return {k: [v.tolist() if torch.is_tensor(v) else v for v in x] for k, x in log.items()}, made, step
+
+    got, expected = run("ltc", torch_ltc.compile), run("cpu", lambda f: f)
+    assert got[:2] == expected[:2]
+    assert got[2].counts[0] >= 5, got[2].explain()

@@ -134,6 +134,11 @@ def _type_hints(survey: "Survey", frame: types.FrameType) -> None:
             survey.place("dict", annotations, None, frame.f_code)
 
 
+def _seeds(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch.manual_seed``: sets the state of all generators there are."""
+    survey.refuse("it seeds all generators: torch.manual_seed()", frame)
+
+
 #: Functions that are quiet and read something nevertheless.
 QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
     logging.Logger.isEnabledFor.__code__: _level,
@@ -148,4 +153,5 @@ MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
     torch.nn.Module.__getattr__.__code__: _module_getattr,
     torch.nn.Module.__setattr__.__code__: _module_setattr,
     torch.nn.Module.__delattr__.__code__: _module_setattr,
+    torch.random.manual_seed.__code__: _seeds,
 }

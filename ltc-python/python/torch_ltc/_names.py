@@ -7,6 +7,7 @@ import math
 import re
 import struct
 import sys
+import sysconfig
 import types
 from typing import Any, NamedTuple
 
@@ -61,6 +62,23 @@ def here() -> str:
             return f" ({frame.f_code.co_filename}:{frame.f_lineno})"
         frame = frame.f_back
     return ""
+
+
+#: Where the standard library is.
+_LIBRARY = sysconfig.get_paths()["stdlib"]
+
+
+def of_program(frame: types.FrameType) -> types.FrameType:
+    """The innermost frame, from this one on, that is outside torch, this package and the standard library; this one
+    where there is none."""
+    at: types.FrameType | None = frame
+    while at is not None:
+        name, file = at.f_globals.get("__name__") or "", at.f_code.co_filename
+        is_library = file.startswith((_LIBRARY, "<frozen")) and "site-packages" not in file
+        if name.partition(".")[0] not in ("torch", "torch_ltc") and not is_library and not is_quiet(name):
+            return at
+        at = at.f_back
+    return frame
 
 
 def here_is_torch() -> bool:

@@ -180,7 +180,8 @@ class Reached(Calls):
             return self._results(x, code) if old else ()
         if kind is operator.attrgetter:
             names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
-            for value in frame.f_locals.values():
+            # It may itself be among the variables.
+            for value in frame.f_locals.values() if not names <= info.may_lack else ():
                 self.look(value, info.naming(names), frame)
             return ()
         if isinstance(x, torch.jit.ScriptFunction):
@@ -230,11 +231,14 @@ class Reached(Calls):
         """What code may read of what it finds under a name: not what is in lists that it only appends to."""
         if type(x) is list and only_appends(code, name, is_variable):
             return self._only_appended(x)
-        if type(x) is dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
+        is_dict = type(x) in (dict, defaultdict)
+        if is_dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
             if self.is_older(x):
                 self.place("dict", x, None, code)
+                if isinstance(x, defaultdict):
+                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
             read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
-            return [*x.keys(), *itertools.chain(*read)]
+            return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
         return (x,)
 
     def _only_appended(self, x: list[Any]) -> Iterable[Any]:

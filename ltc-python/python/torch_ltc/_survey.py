@@ -28,7 +28,7 @@ from torch_ltc._known import (
     is_own,
 )
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, is_quiet
+from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
@@ -171,10 +171,8 @@ class Survey(Reached):
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """The first reason is the one that is told."""
         if not self.obstacle:
-            while frame is not None and is_quiet(frame.f_globals.get("__name__") or "") and frame.f_back is not None:
-                frame = frame.f_back
-            at = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
-            self.obstacle = why + at
+            frame = frame and of_program(frame)
+            self.obstacle = why + (f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else "")
 
     # ---- events ----
 
