@@ -32,9 +32,9 @@ _DECIDES = ("POP_JUMP", "TO_BOOL", "UNARY_NOT", "POP_TOP")
 
 @functools.lru_cache(4096)
 def counts(code: types.CodeType, name: str) -> frozenset[str] | None:
-    """Where code does nothing with what it finds under the name of an attribute or a global but to count with it: the
-    attributes of the same object that it divides by it (`self.sum / self.count`), which have to remember, too, as no
-    plain float asks the number on its right. Nothing where it does anything else."""
+    """Where code does nothing with what it finds under the name of an attribute, a global or an entry of a dict but to
+    count with it: the attributes or entries of the same object that it divides by it (`self.sum / self.count`), which
+    have to remember, too, as no plain float asks the number on its right. Nothing where it does anything else."""
     steps = [*instructions(code)]
     divided: set[str] = set()
     named = _named(steps, name)
@@ -48,8 +48,9 @@ def only_adds(code: types.CodeType, name: str) -> bool:
     steps = [*instructions(code)]
     named, divided = _named(steps, name), set[str]()
     puts = {i for i in named if steps[i].opname.startswith("STORE")}
-    ends = [_counts(steps, i, name, divided) for i in named if i not in puts]
-    return bool(named) and None not in ends and not divided and puts <= set(ends)
+    puts_in = {i for i in named if steps[i].opname == "LOAD_CONST" and _word(steps, i + 1) == "STORE_SUBSCR"}
+    ends = [_counts(steps, i, name, divided) for i in named if i not in puts | puts_in]
+    return bool(named) and None not in ends and not divided and puts | {i + 1 for i in puts_in} <= set(ends)
 
 
 def _named(steps: Sequence[Instruction], name: str) -> list[int]:
@@ -63,6 +64,8 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
         return at
     if word == "LOAD_METHOD" or (is_called and word in ("LOAD_ATTR", "LOAD_GLOBAL")):
         return at  # of something else, as nobody calls a number
+    if word == "LOAD_CONST":
+        return _counts_entry(steps, at, name, divided)
     if word not in ("LOAD_ATTR", "LOAD_GLOBAL"):
         return None
     above: int | None = 0
@@ -82,6 +85,79 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
             return i
         above = moved(step, above)
     return None
+
+
+def _word(steps: Sequence[Instruction], at: int) -> str:
+    """What an instruction does; taking an entry of a dict has had more than one name."""
+    if at >= len(steps) or steps[at].is_target:
+        return ""
+    return "BINARY_SUBSCR" if steps[at].argrepr == "[]" else steps[at].opname
+
+
+def _takes_entry(steps: Sequence[Instruction], key: int) -> tuple[int, bool]:
+    """The instruction that takes the entry with this constant key, and whether the code then puts something there
+    (`x[key] += ...`); -1 where it does something else with the key."""
+    is_put = [_word(steps, i) for i in range(key + 1, key + 4)] == ["COPY", "COPY", "BINARY_SUBSCR"]
+    return (key + 3 if is_put else key + 1 if _word(steps, key + 1) == "BINARY_SUBSCR" else -1), is_put
+
+
+def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: set[str]) -> int | None:
+    """As :func:`_counts`, of the entry of a dict."""
+    if _word(steps, key + 1) == "STORE_SUBSCR":
+        return key + 1
+    takes, is_put = _takes_entry(steps, key)
+    above: int | None = 0 if takes > 0 else None
+    for i in range(takes + 1, len(steps)):
+        if steps[i].is_target or above is None:
+            return None
+        words = [_word(steps, at) for at in range(i, i + 3)]
+        if is_put and above == 0 and words == ["SWAP", "SWAP", "STORE_SUBSCR"]:
+            return i + 2
+        if words[0] == "STORE_SUBSCR":
+            owners = steps[key - 1], steps[i - 2]
+            is_same = steps[i - 1].argval == name and owners[0].argval == owners[1].argval
+            return i if above == 2 and is_same and all(s.opname.startswith(_VARIABLES) for s in owners) else None
+        if i == takes + 1 and steps[i].opname == "BINARY_OP" and steps[i].argrepr == "/":
+            dividend = _entry_beside(steps, key)
+            divided.update(dividend)
+            return i if dividend else None
+        if _is_done_with(steps[i], above):
+            return i
+        above = moved(steps[i], above)
+    return None
+
+
+def _entry_beside(steps: Sequence[Instruction], key: int) -> list[str]:
+    """The key of the entry that is divided by the one with this key, of the same dict: a variable, or an attribute of
+    what a variable holds."""
+    for length in (1, 2):
+        before = steps[max(key - 2 * length - 2, 0) : key]
+        if len(before) < 2 * length + 2 or _word(steps, key - length - 1) != "BINARY_SUBSCR":
+            continue
+        one, other = before[:length], before[length + 2 :]
+        is_same = [(s.opname, s.argval) for s in one] == [(s.opname, s.argval) for s in other]
+        are_loads = all("NULL" not in s.argrepr and not s.is_target for s in other)
+        starts = one[0].opname.startswith(_VARIABLES) and (length == 1 or one[1].opname == "LOAD_ATTR")
+        if is_same and are_loads and starts and before[length].opname == "LOAD_CONST":
+            return [before[length].argval]
+    return []
+
+
+@functools.lru_cache(4096)
+def entries_of(code: types.CodeType, name: str, is_variable: bool) -> frozenset[str] | None:
+    """The keys of entries that code takes out of what it finds under a name, as in :func:`only_appends`, or puts there,
+    where it does nothing else with it; else nothing."""
+    steps = [*instructions(code)]
+    keys: set[str] = set()
+    named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
+    for i in named:
+        if steps[i].opname not in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF") or "NULL" in steps[i].argrepr:
+            return None
+        is_key = _word(steps, i + 1) == "LOAD_CONST" and type(steps[i + 1].argval) is str
+        if not is_key or (_takes_entry(steps, i + 1)[0] < 0 and _word(steps, i + 2) != "STORE_SUBSCR"):
+            return None
+        keys.add(steps[i + 1].argval)
+    return frozenset(keys) if named else None
 
 
 def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:

@@ -10,14 +10,14 @@ import threading
 import types
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, cast
 
 import torch
 
 from torch_ltc._calls import Calls
-from torch_ltc._counters import only_appends
+from torch_ltc._counters import entries_of, only_appends
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
@@ -227,8 +227,15 @@ class Reached(Calls):
                 self.look(y, everything if info.goes_on else info, frame)
         self._opens = False
 
-    def read_of(self, x: Any, name: str, code: types.CodeType, is_variable: bool = False) -> Iterable[Any]:
-        """What code may read of what it finds under a name: not what is in lists that it only appends to."""
+    def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
+        """Whether an object was there before the step, or may have been: what has no references is not tracked."""
+        raise NotImplementedError
+
+    def read_of(
+        self, x: Any, name: str, code: types.CodeType, is_variable: bool, is_held: Callable[[], bool]
+    ) -> Iterable[Any]:
+        """What code may read of what it finds under a name: not what is in lists that it only appends to, and of a dict
+        the entries that it names, where it only takes entries. `is_held`: whether who holds it there is older."""
         if type(x) is list and only_appends(code, name, is_variable):
             return self._only_appended(x)
         is_dict = type(x) in (dict, defaultdict)
@@ -239,6 +246,11 @@ class Reached(Calls):
                     self.place("slot", x, vars(defaultdict)["default_factory"], code)
             read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
             return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
+        keys = entries_of(code, name, is_variable) if type(x) is dict else None
+        if keys is not None and self.may_be_older(x, is_held):
+            for key in keys:
+                self.place("entry", x, key, code)
+            return [x[key] for key in keys if key in x and (id(x), key) not in self.left]
         return (x,)
 
     def _only_appended(self, x: list[Any]) -> Iterable[Any]:
@@ -432,7 +444,7 @@ class Reached(Calls):
                 if kind is not None:
                     self._hides(kind, name, code)
                 if (id(space), name) not in self.left and not is_only_used(space[name], name, info):
-                    found += self.read_of(space[name], name, code)
+                    found += self.read_of(space[name], name, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.place("entry", space, name, code)
         return found

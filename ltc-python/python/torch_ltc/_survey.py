@@ -7,6 +7,7 @@ places to watch, which ``_ltc.Watch`` compares at each call. What cannot be watc
 to depend on their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
 """
 
+import functools
 import gc
 import operator
 import sys
@@ -132,6 +133,15 @@ class Survey(Reached):
         assert not self._is_closed
         return self._older is not None and x in self._older
 
+    def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
+        """Whether an object was there before the step, or may have been: what has no references is not tracked."""
+        if self.is_older(x) or gc.is_tracked(x):
+            return self.is_older(x)
+        self._untracked.append(x)
+        if is_held():
+            self._held.add(id(x))
+        return True
+
     def close(self) -> None:
         """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
         surveys are part of."""
@@ -243,11 +253,12 @@ class Survey(Reached):
 
     def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
         free = frame.f_code.co_freevars
+        is_held = functools.partial(self._is_of_older, frame)
         for name, value in frame.f_locals.items():
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
             held = name in free and id(value) in self._except and self._is_of_older(frame)
-            for x in self.read_of(value, name, frame.f_code, True) if name in free else (value,):
+            for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
                 self.look(x, info, frame, f"the variable {name}" if held else "")
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
@@ -287,7 +298,7 @@ class Survey(Reached):
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
                 if (id(scope), name) not in self.left and not is_only_used(scope[name], name, info):
-                    for x in self.read_of(scope[name], name, frame.f_code):
+                    for x in self.read_of(scope[name], name, frame.f_code, False, lambda: True):
                         self.look(x, info.closing(), frame, f"the global {name}")
             else:
                 self.place("entry", builtins, name, frame.f_code)
