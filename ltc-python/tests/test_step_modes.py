@@ -128,3 +128,29 @@ def test_a_step_that_raises_after_it_has_set_a_mode():
         return seen
 
     assert modes("ltc", torch_ltc.compile) == modes("cpu", lambda f: f)
+
+
+@pytest.mark.parametrize("how", ["method of one", "method of a class", "other child"])
+def test_a_call_that_comes_to_set_other_modes(how, monkeypatch):
+    """A norm is frozen between two steps, as programs do that fine-tune."""
+
+    def between(net, i):
+        if i == 15 and how == "method of one":
+            net[1].eval()
+            net[1].train = lambda mode=True: net[1]
+        elif i == 15 and how == "method of a class":
+            net[1].eval()
+            monkeypatch.setattr(nn.BatchNorm1d, "train", lambda self, mode=True: self)
+        elif i == 15:
+            net[1] = Frozen().to(next(net.parameters()).device)
+
+    expected = Alternating("cpu", lambda f: f).go(30, between)
+    monkeypatch.undo()
+    lazy = Alternating("ltc", torch_ltc.compile)
+    got = lazy.go(30, between)
+    assert lazy.fit.counts[0] >= 5 and lazy.check.counts[0] >= 2
+    if how == "other child":  # its weights are drawn
+        assert expected[0][1::2] == got[0][1::2]
+        return
+    for a, b in zip([*expected[0], *expected[1]], [*got[0], *got[1]], strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)

@@ -39,6 +39,11 @@ def modes(module: torch.nn.Module) -> list[torch.nn.Module]:
     return list(module.modules())
 
 
+def modes_of(module: torch.nn.Module) -> bytes:
+    """The modes of these modules, to be compared."""
+    return bytes([part.training for part in module.modules()])
+
+
 def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.FunctionType, list[Any]] | None:
     """The call that a frame begins, where a replay can make it again: the function, and its arguments. `sets_modes`:
     modules are in another mode when the step begins."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._again import Saved
+from torch_ltc._again import Saved, modes_of
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
@@ -145,6 +145,9 @@ class HostRecorder(Written):
         def returns() -> None:
             self._paused = False
             self.moved += saved.moved()
+            if isinstance(args[0], torch.nn.Module):
+                # The same call may do something else later: modules get methods, and others in them.
+                self._check(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
             self._lent.lend(self.setting)
 
         return returns
