@@ -146,3 +146,37 @@ def test_a_number_that_nobody_uses_is_no_reason_to_record():
     for i in range(8):
         assert step(torch.full((3,), float(i), device="ltc")).item() == 3 * i
     assert step.counts == (5, 3), step.explain()
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_a_second_optimiser_that_steps_now_and_then(every):
+    """The gradients that its steps leave stay for the calls between them (TD3, critics of GANs)."""
+
+    def run(device, wrap):
+        torch.manual_seed(0)
+        actor, critic = nn.Linear(4, 2).to(device), nn.Linear(6, 1).to(device)
+        optimisers = [torch.optim.Adam(net.parameters(), 0.01) for net in (actor, critic)]
+        calls = Trainer(device, None)
+
+        def body(x, u):
+            calls.bad += 1
+            loss = critic(torch.cat([x, u], 1)).square().mean()
+            optimisers[1].zero_grad()
+            loss.backward()
+            optimisers[1].step()
+            if calls.bad % every == 0:
+                other = -critic(torch.cat([x, actor(x)], 1)).mean()
+                optimisers[0].zero_grad()
+                other.backward()
+                optimisers[0].step()
+            return loss.detach()
+
+        step, numbers = wrap(body), torch.Generator().manual_seed(1)
+        draws = [[torch.randn(5, n, generator=numbers) for n in (4, 2)] for _ in range(40)]
+        said = [step(*[t.to(device) for t in pair]).cpu() for pair in draws]
+        return [*said, *[p.detach().cpu() for net in (actor, critic) for p in net.parameters()]], step
+
+    got, step = run("ltc", torch_ltc.compile)
+    for a, b in zip(got, run("cpu", lambda f: f)[0], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    assert step.counts[0] >= 20, step.explain()

@@ -253,9 +253,6 @@ impl CompiledStep {
     /// Says what differs between them so that this one cannot be replayed.
     pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
-        if let Some(kept) = other.kept() {
-            return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
-        }
         if let Some(read) = self.other_read(other) {
             let advice = "return the tensor and read it after the step, or only compute with what .item() gives";
             return Err(NotReplayable(format!(
@@ -263,11 +260,14 @@ impl CompiledStep {
                 read.at
             )));
         }
-        if self.extracted.graph() != other.extracted.graph() {
-            return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
-        }
         if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
             return not("the host computes in another way each time");
+        }
+        if let Some(kept) = other.kept() {
+            return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
+        }
+        if self.extracted.graph() != other.extracted.graph() {
+            return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
         }
         let varying =
             Varying::between(self.extracted.graph(), [self, other].map(|s| (s.numbers(), &s.host.values[..])))

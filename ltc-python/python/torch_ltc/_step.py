@@ -396,6 +396,8 @@ class CompiledStep(Generic[_P, _R]):
             return False
         self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
         self._astray = 0
+        for other in kind.making:  # ways that it goes now and then
+            other.attempts = 0
         reads.way = run.way
         reads.left = run.record.left if run.record is not None else []
         self._ready_reads.append(reads)
