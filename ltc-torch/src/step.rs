@@ -253,18 +253,18 @@ impl CompiledStep {
     /// Says what differs between them so that this one cannot be replayed.
     pub fn confirm(&mut self, other: &CompiledStep) -> Result<(), NotReplayable> {
         let not = |why: &str| Err(NotReplayable(why.to_owned()));
+        if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
+            return not("the host computes in another way each time");
+        }
+        if let Some(kept) = other.kept() {
+            return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
+        }
         if let Some(read) = self.other_read(other) {
             let advice = "return the tensor and read it after the step, or only compute with what .item() gives";
             return Err(NotReplayable(format!(
                 "it reads a value that changes from call to call ({}): {advice}",
                 read.at
             )));
-        }
-        if self.host.program != other.host.program || self.host.values.len() != other.host.values.len() {
-            return not("the host computes in another way each time");
-        }
-        if let Some(kept) = other.kept() {
-            return Err(NotReplayable(format!("it keeps a tensor that it makes ({kept})")));
         }
         if self.extracted.graph() != other.extracted.graph() {
             return Err(NotReplayable(format!("two captures recorded different graphs{}", self.difference(other))));
