@@ -180,3 +180,18 @@ def test_a_second_optimiser_that_steps_now_and_then(every):
     for a, b in zip(got, run("cpu", lambda f: f)[0], strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
     assert step.counts[0] >= 20, step.explain()
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [lambda v, other: math.isfinite(v if other else 1.0), lambda v, other: math.isfinite(v or 1.0)],
+    ids=["one of two", "or"],
+)
+def test_which_number_is_asked_of_is_known_or_any(asks):
+    def body(x, other=True):
+        return x * 2 if asks(x.mean().item(), other) else None
+
+    step = torch_ltc.compile(body)
+    for i in range(14):
+        x = torch.full((2,), NAN if i in (8, 10) else 1.0 + i)
+        assert (step(x.to("ltc")) is None) == (body(x) is None)

@@ -181,3 +181,32 @@ def test_a_step_within_itself():
     for i in range(16):
         lam = 0.5 + i / 3
         assert step(torch.ones(1, device="ltc"), lam).item() == pytest.approx(expected(lam))
+
+
+KINDS = (int, float)
+
+
+def by_class(x, lam):
+    return x * lam if type(lam) in KINDS else x * 100
+
+
+def in_a_dict(x, lam):
+    ask = lambda d: type(d["l"]) in KINDS
+    return x * lam * (1.0 if ask({"l": lam}) else 100.0)
+
+
+@pytest.mark.parametrize("body", [by_class, in_a_dict], ids=lambda f: f.__name__)
+def test_code_that_asks_for_the_class_of_a_float_finds_a_float(body):
+    step = torch_ltc.compile(body)
+    for i in range(12):
+        lam = 0.3 + i / 7
+        torch.testing.assert_close(step(torch.ones(2).to("ltc"), lam).cpu(), torch.full((2,), lam))
+
+
+def test_a_number_that_an_operator_makes_of_a_float_is_not_taken_for_it():
+    """The root of 0 and that of 1 are what they are of."""
+    step = torch_ltc.compile(lambda x, scale: nn.functional.scaled_dot_product_attention(x, x, x, scale=scale))
+    x = torch.randn(1, 2, 4, 8, generator=torch.Generator().manual_seed(0))
+    for scale in (0.0, 1.0, 2.0, 0.0, 1.0, 0.0, 1.0, 0.5, 0.25, 0.7, 0.9):
+        expected = nn.functional.scaled_dot_product_attention(x, x, x, scale=scale)
+        torch.testing.assert_close(step(x.to("ltc"), scale).cpu(), expected, rtol=1e-4, atol=1e-5)

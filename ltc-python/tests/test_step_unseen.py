@@ -57,6 +57,7 @@ def made_and_asked(v):
 
 #: Whether a number is more than 3.5, told by C code.
 DECISIONS = {
+    "of its own class": lambda v: v > type(LIMIT)(LIMIT),
     "made and asked for": made_and_asked,
     "asked for as it is made": lambda v: isinstance(numpy.float32(v), numpy.ndarray) or numpy.float32(v) > LIMIT,
     "duration": lambda v: datetime.timedelta(seconds=v).total_seconds() > LIMIT,
@@ -145,7 +146,6 @@ ASKED = {
     "queue": lambda v: collections.deque([v])[0] > LIMIT,
     "operator": lambda v: operator.gt(v, LIMIT),
     "pairs": lambda v: dict(zip("a", [v], strict=True))["a"] > LIMIT,
-    "of its own class": lambda v: v > type(LIMIT)(LIMIT),
     "instance": lambda v: not isinstance(v, numpy.integer) and v > LIMIT,
     "instance of several": lambda v: not isinstance([v][0], (int, numpy.ndarray, decimal.Decimal)) and v > LIMIT,
 }

@@ -5,6 +5,7 @@ it but arithmetic, keeps it in its own variables and in attributes, and returns 
 Anything else that takes a whole number may be C code that reads it unseen (:mod:`torch_ltc._counters`).
 """
 
+import dis
 import functools
 import types
 from collections.abc import Callable, Sequence
@@ -63,7 +64,11 @@ def _ends(code: types.CodeType, offset: int) -> _Ends | None:
 def variable_given(frame: types.FrameType) -> Any:
     """What the variable holds that a call in this frame is given alone; `None` where code shows no such thing."""
     steps = [s for s in instructions(frame.f_code) if s.offset <= frame.f_lasti]
-    if len(steps) < 2 or steps[-1].opname != "CALL" or steps[-1].argval != 1 or steps[-1].is_target:
+    if len(steps) < 2 or steps[-1].opname != "CALL" or steps[-1].argval != 1:
+        return None
+    # Instructions that do nothing are left out there, but may be what is jumped to.
+    between = range(steps[-2].offset + 1, steps[-1].offset + 1)
+    if any(s.is_jump_target for s in dis.get_instructions(frame.f_code) if s.offset in between):
         return None
     is_own = steps[-2].opname.startswith("LOAD_FAST") and "AND_CLEAR" not in steps[-2].opname
     return frame.f_locals.get(steps[-2].argval) if is_own else None

@@ -206,6 +206,8 @@ class HostRecorder(Written):
                 frame.f_locals[name] = plain(number)
                 if sys.version_info < (3, 13):  # or it would be lost with the next look at them
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        if not self._plain:
+            self._all_plain()
         self._plain += 1
 
         def ends() -> None:

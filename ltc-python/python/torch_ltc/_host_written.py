@@ -16,7 +16,7 @@ from torch_ltc._host_values import same_zero
 from torch_ltc._lent import Lent, floats
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import NUMBERS, Counted, Traced, plain
 
 #: What the host decides by numbers, as the device does.
 _DECIDED: dict[str, Callable[..., torch.Tensor]] = {
@@ -177,11 +177,28 @@ class Written(TorchFunctionMode):
         """One of the functions is called that ask of what kind a float is: of this one, or of any that the step holds
         where it is not known of which."""
         alive = [n for ref in self._numbers if (n := ref()) is not None and sys.getrefcount(n) > self._lent.held(id(n))]
-        for number in alive if given is None else [given] if type(given) is Traced else []:
+        # Another object may give one of them (`__float__`).
+        is_known = type(given) in (*NUMBERS, Traced, Counted)
+        for number in ([given] if type(given) is Traced else []) if is_known else alive:
             if self.awaited is None or not self.awaited.concerns((number,)):
                 self._check(f"{self._constant(function)}({number.name})", function(plain(number)))
             elif self._decided_there(ASKED[function], (number,)) is None:
                 self.awaited.decides = True
+
+    def _all_plain(self) -> None:
+        """Numbers that somebody keeps, in a list or an attribute, are plain ones from here on, and have to stay as they
+        are."""
+        kept: list[Traced | Counted] = []
+        for ref in self._numbers:
+            number = ref()
+            # By the variable, and as an argument.
+            if number is not None and sys.getrefcount(number) > 2:
+                kept.append(number)
+        # By this list, the variable, and as an argument.
+        kept += [count for count in self._counts if sys.getrefcount(count) > 3]
+        for one in kept:
+            self._stays(one)
+        put_plain(kept)
 
     def _stays(self, number: Traced | Counted) -> None:
         if self.awaited is not None and self.awaited.concerns((number,)):

@@ -241,14 +241,30 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             or "memoryview" in names
             or (computes and "complex" in names)
             or any(computes_unseen(x, remainder) for x in code.co_consts),
-            # torch itself asks whether numbers are instances of it, as these are.
-            "float" in values
-            and ("type" in names or "__class__" in attributes)
-            and (scope.get("__name__") or "").partition(".")[0] != "torch",
+            # torch itself asks whether numbers are instances of a class, as these are, and the standard library asks
+            # others for theirs, where it does not name that of numbers.
+            (scope.get("__name__") or "").partition(".")[0] != "torch"
+            and _asks_classes(code)
+            and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
             len(_codes),
             frozenset(ends),
         )
     return known
+
+
+def _asks_classes(code: types.CodeType) -> bool:
+    """Whether code may ask of which class something is, besides the object whose method it is."""
+    steps = [*instructions(code)]
+    for i, step in enumerate(steps):
+        if step.argval == "type" and step.opname in _GLOBAL:
+            other = steps[i + 1] if i + 1 < len(steps) else None
+        elif step.argval == "__class__" and step.opname in _DEREFERENCED:
+            other = steps[i - 1]
+        else:
+            continue
+        if other is None or not other.opname.startswith("LOAD_FAST") or other.argval != "self":
+            return True
+    return False
 
 
 def _passes_on(code: types.CodeType) -> bool:

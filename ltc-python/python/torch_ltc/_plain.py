@@ -1,5 +1,6 @@
 """Numbers that remember how they were computed become plain ones, wherever a step has put them."""
 
+import contextlib
 import gc
 import types
 from collections import deque
@@ -72,7 +73,8 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
         for kind in type(holder).__mro__:
             for slot in vars(kind).values():
                 if type(slot) is types.MemberDescriptorType and _get(slot, holder) is old:
-                    slot.__set__(holder, new)
+                    with contextlib.suppress(AttributeError, TypeError):  # of C code: nobody may put anything there
+                        slot.__set__(holder, new)
 
 
 def _get(slot: Any, holder: Any) -> Any:
