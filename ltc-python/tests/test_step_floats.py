@@ -210,3 +210,62 @@ def test_a_number_that_an_operator_makes_of_a_float_is_not_taken_for_it():
     for scale in (0.0, 1.0, 2.0, 0.0, 1.0, 0.0, 1.0, 0.5, 0.25, 0.7, 0.9):
         expected = nn.functional.scaled_dot_product_attention(x, x, x, scale=scale)
         torch.testing.assert_close(step(x.to("ltc"), scale).cpu(), expected, rtol=1e-4, atol=1e-5)
+
+
+# ---- C++ that decides by a number ----
+
+LABELS = torch.tensor([0, 2, 1])
+DECIDE_IN_CPP = {
+    "smooths": (lambda x, v: F.cross_entropy(x, LABELS.to(x.device), label_smoothing=v), [-0.3, -0.2, -0.1, -0.4, 0.5]),
+    "drops": (
+        lambda x, v: F.scaled_dot_product_attention(x[None], x[None], x[None], scale=v),
+        [0.3, 0.2, 0.1, 0.4, -0.5],
+    ),
+    "tolerance": (lambda x, v: torch.isclose(x, x * 1.1, rtol=v), [0.01, 0.2, 0.1, 0.4, -0.5]),
+    "floor": (lambda x, v: F.cosine_similarity(x, x + 1, eps=v), [0.01, 0.2, 0.1, 0.4, -0.5]),
+    "norm": (lambda x, v: torch.pdist(x, p=v), [0.5, 2.5, 3.5, 1.5, -0.5]),
+    "slope": (lambda x, v: F.rrelu(x, v, 0.8), [0.1, 0.2, 0.3, 0.4, 0.9]),
+    "part": (lambda x, v: torch.dropout(x, v, False), [0.1, 0.2, 0.3, 0.4, 1.5]),
+    "place": (lambda x, v: torch.quantile(x, v), [0.1, 0.2, 0.3, 0.4, 1.5]),
+}
+
+
+@pytest.mark.parametrize("name", DECIDE_IN_CPP)
+def test_a_number_that_cpp_may_decide_by_is_compared(name):
+    compute, values = DECIDE_IN_CPP[name]
+    x = torch.linspace(-2.0, 3.0, 12).reshape(3, 4)
+    step = torch_ltc.compile(compute)
+    said = []
+    for given, f in ((x, compute), (x.to("ltc"), step)):
+        said.append([])
+        for v in [*values[:4]] * 2 + values[4:]:
+            try:
+                said[-1].append(f(given, v).cpu())
+            except RuntimeError as error:
+                said[-1].append(str(error).splitlines()[0])
+    for got, expected in zip(said[1], said[0], strict=True):
+        if isinstance(expected, str):
+            assert got == expected
+        else:
+            torch.testing.assert_close(got, expected)
+    assert step.counts[0] == 0
+
+
+def test_the_function_that_may_decide_is_named():
+    step = torch_ltc.compile(lambda x, v: F.hardtanh(x, -1.0, v))
+    for i in range(12):
+        step(torch.ones(3, device="ltc"), i / 2)
+    assert "hardtanh may decide by a number" in step.refusal and "test_step_floats.py" in step.refusal, step.refusal
+
+
+def test_a_tensor_of_a_number_is_made_on_the_device():
+    values = [0.5, 1e39, -1e39, 3.0, 1e-42, math.nan, 0.0, -0.0, 7.0]
+
+    def body(x, v):
+        return x * torch.tensor(v, device=x.device), torch.tensor([v * 2, 1e39], dtype=torch.float16, device=x.device)
+
+    step = torch_ltc.compile(body)
+    for v in values:
+        for got, expected in zip(step(torch.ones(2, device="ltc"), v), body(torch.ones(2), v), strict=True):
+            torch.testing.assert_close(got.cpu(), expected, equal_nan=True, rtol=0, atol=0)
+    assert step.counts[0] >= 4, step.explain()

@@ -495,6 +495,9 @@ DECIDING = {
     "integers": (lambda world, x, v: torch.zeros_like(x, dtype=torch.int64).fill_(v), [1.0, 2.0, 3.0, 4.0, 5.0, 1e30]),
     "zeros": (lambda world, x, v: x / round(v, 0), [0.2, 0.3, 0.25, 0.1, 0.35, -0.2, -0.3]),
     "deviation": (lambda world, x, v: torch.empty_like(x).normal_(0, v).isfinite(), [0.5, 0.4, 0.3, 0.2, 0.1, -0.1]),
+    "bounds": (lambda world, x, v: torch.empty_like(x).uniform_(-v, v) < 9, [0.5, 0.4, 0.3, 0.2, 0.1, 0.0, -0.1]),
+    "lower": (lambda world, x, v: torch.empty_like(x).uniform_(v, 0.5) < 9, [0.1, 0.2, 0.3, 0.4, -0.1, 0.5, 0.6]),
+    "inclusive": (lambda world, x, v: torch.range(0, v, device=x.device), [3.1, 3.2, 3.3, 3.4, 3.5, 4.1]),
     "probability": (lambda world, x, v: torch.empty_like(x).bernoulli_(v) <= 1, [0.5, 0.4, 0.3, 0.2, 0.1, 1.1]),
 }
 

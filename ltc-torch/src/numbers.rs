@@ -23,6 +23,8 @@ pub(crate) struct Varying {
     fixed: Vec<usize>,
     /// Numbers of the step that draws take, which refuse some.
     drawn: Vec<usize>,
+    /// The lower bounds of the step that draws are made from; the upper ones follow them.
+    bounds: Vec<usize>,
 }
 
 /// The numbers of a step, and those of the host, as one capture has them.
@@ -54,8 +56,10 @@ impl Varying {
                     let why = "a number changes from step to step, which may decide more than values in";
                     return Err(format!("{why} {}", node.op().short_name()));
                 }
-                if node.op().spec().class == OpClass::Random {
-                    varying.drawn.push(slot);
+                match (node.op().spec().class, node.op().short_name()) {
+                    (OpClass::Random, "uniform" | "uniform_") => varying.bounds.push(node.first_number as usize),
+                    (OpClass::Random, _) => varying.drawn.push(slot),
+                    _ => (),
                 }
             }
             varying.slots.push((slot, sources));
@@ -85,6 +89,13 @@ impl Varying {
         if self.drawn.iter().any(|&slot| !may_be_drawn(f64::from_bits(captured[slot]), f64::from_bits(numbers[slot]))) {
             return Err("a draw takes a number of another sign than when it was captured".into());
         }
+        if !self
+            .bounds
+            .iter()
+            .all(|&lower| may_bound(f64::from_bits(numbers[lower]), f64::from_bits(numbers[lower + 1])))
+        {
+            return Err("a draw takes bounds that are none".into());
+        }
         Ok(numbers)
     }
 }
@@ -101,7 +112,8 @@ fn decides_more_than_values(node: &GraphNode) -> bool {
     let op = node.op();
     let is_integral = |dtype: ltc_ir::DType| dtype.is_integral(false);
     match op.spec().class {
-        OpClass::Pooling | OpClass::Linalg | OpClass::View => true,
+        // Of the first nothing is known.
+        OpClass::Generic | OpClass::Pooling | OpClass::Linalg | OpClass::View => true,
         OpClass::Factory if op.short_name() == "arange" => true,
         OpClass::Factory | OpClass::Pointwise => node.signature.results().iter().any(|r| is_integral(r.dtype())),
         _ => false,
@@ -111,6 +123,11 @@ fn decides_more_than_values(node: &GraphNode) -> bool {
 /// Whether a draw that took a number takes another one: a deviation is not negative, and a probability at most 1.
 fn may_be_drawn(then: f64, now: f64) -> bool {
     now.is_finite() && (now >= 0.0 || then < 0.0) && (now <= 1.0 || then > 1.0)
+}
+
+/// Whether numbers are drawn from between these two.
+fn may_bound(lower: f64, upper: f64) -> bool {
+    lower <= upper && (upper - lower).is_finite()
 }
 
 /// The bits of a double, with its sign turned or not.

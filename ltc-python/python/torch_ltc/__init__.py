@@ -46,7 +46,8 @@ from torch_ltc.closure import add_step_closure, run_step_closures
 from torch_ltc.extract_compiled_graph import extract_compiled_graph
 
 if TYPE_CHECKING:
-    from torch_ltc._step import CompiledStep, StaleStep, compile
+    from torch_ltc._compile import compile
+    from torch_ltc._step import CompiledStep, StaleStep
 
 __all__ = [
     "CompiledStep",
@@ -88,10 +89,10 @@ if not TYPE_CHECKING:  # type checkers would take any name to be there
     def __getattr__(name: str) -> Any:
         if name not in _ON_DEMAND:
             raise AttributeError(f"module 'torch_ltc' has no attribute {name!r}")
-        from torch_ltc import _step
+        from torch_ltc import _compile, _step
 
         for each in _ON_DEMAND:
-            globals()[each] = getattr(_step, each)
+            globals()[each] = getattr(_compile if each == "compile" else _step, each)
         return globals()[name]
 
 

@@ -31,7 +31,7 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
-from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES
+from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES, computes_with_numbers
 from torch_ltc._host_written import Written
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
@@ -244,6 +244,7 @@ class HostRecorder(Written):
         if func is torch.tensor or func is torch.as_tensor:
             made = computed(func, args, kwargs)
             if made is not None:
+                self._hand_over(leaves, torch.full)
                 return made
         if (made := rewritten(self._call, func, args, kwargs)) is not None:
             return made
@@ -293,7 +294,7 @@ class HostRecorder(Written):
             hosts = [x for x in leaves if _is_host(x)]
         if word in OF_MEMORY or word == "__get__" and getattr(func.__self__, "__name__", "") in OF_MEMORY:
             self._memory_is_seen(args[0])
-        self._hand_over(leaves, word)
+        self._hand_over(leaves, func)
         generators = [x for x in leaves if isinstance(x, torch.Generator)]
         if generators:
             self._draws_as_written(generators)
@@ -378,10 +379,13 @@ class HostRecorder(Written):
         self._given = {}
         return out
 
-    def _hand_over(self, leaves: list[Any], word: str) -> None:
+    def _hand_over(self, leaves: list[Any], func: Any) -> None:
+        word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func)
         for x in leaves:
-            if type(x) is Traced:
+            if type(x) is Traced and only_computes:
                 self._handed.append((x.name, plain(x)))
+            elif type(x) is Traced:
+                self._stays(x, f": {word} may decide by a number")
             elif type(x) is Counted:
                 self._stays(x)
             elif _is_host(x) and x.layout is torch.strided and word not in LIKE and word not in METADATA:
@@ -429,7 +433,7 @@ class HostRecorder(Written):
         call = f"{self._constant(func)}({', '.join(texts)})"
         results = list(out) if isinstance(out, (list, tuple)) else [out]
         if any(map(on_device, results)):
-            self._hand_over(leaves, word)
+            self._hand_over(leaves, func)
         if changed or any(map(_is_host, results)):
             name = self._line(call, effect=bool(changed) or draws)
             new = [(i, t) for i, t in enumerate(results) if _is_host(t) and id(t) not in self._made]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torch_ltc._runtime import on_device
-from torch_ltc._traced import NUMBERS
+from torch_ltc._traced import NUMBERS, plain
 
 #: Numbers in a list that a tensor is computed from rather than copied.
 _MANY = 64
@@ -94,16 +94,24 @@ def with_tensor(func: Any, args: Any) -> Any:
     return (t, _number(number, t.dtype)) if t.dtype in (torch.float32, torch.float64) else args
 
 
+def _filled(x: Any, like: torch.Tensor) -> torch.Tensor:
+    """One number as such a tensor holds it: infinity where it is too large for it, which is an error of `full`."""
+    wide = torch.float64 if like.is_floating_point() and type(x) not in (bool, int) else like.dtype
+    return torch.full((), x, dtype=wide, device=like.device).to(like.dtype)
+
+
 def computed(func: Any, args: Any, kwargs: Any) -> torch.Tensor | None:
     """A tensor of numbers that the program has in plain sight, computed on the device instead of copied there."""
     data: Any = args[0] if len(args) == 1 else None
     numbers: list[Any] = data if type(data) in (list, tuple) else [data]
-    if not 0 < len(numbers) <= _MANY or not all(type(x) in (*NUMBERS, complex) for x in numbers):
+    if not 0 < len(numbers) <= _MANY or not all(type(plain(x)) in (*NUMBERS, complex) for x in numbers):
         return None
     out: torch.Tensor = func(*args, **kwargs)
     if out.device.type != "ltc" or out.requires_grad:
         return None
-    filled = [torch.full((), x, dtype=out.dtype, device=out.device) for x in numbers]
+    if not out.is_floating_point() and any(plain(x) is not x for x in numbers):
+        return None
+    filled = [_filled(x, out) for x in numbers]
     return filled[0] if numbers is not data else torch.stack(filled)
 
 

@@ -1,4 +1,7 @@
-"""What methods of tensors do, by their names, as far as the host's part of a step asks."""
+"""What functions of torch and methods of tensors do, by their names, as far as the host's part of a step asks."""
+
+import types
+from typing import Any
 
 #: Methods that tell about a tensor without reading it.
 METADATA = frozenset(
@@ -22,3 +25,24 @@ LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_sam
 OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
 #: What tells where a tensor is.
 PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
+
+#: Functions that do nothing with the numbers they take but compute: whatever a number is, libtorch records the same
+#: operators, results have the same shapes, and what is an error stays one. Any other (`cross_entropy`, which smooths
+#: labels where it is to smooth them by more than 0; `isclose`, which takes no tolerance below 0) may decide by one.
+#: Here without the marks of methods that write (`add_`), are operators (`__radd__`) or take lists (`_foreach_add`).
+_COMPUTES = frozenset(
+    "add radd iadd sub subtract rsub isub mul multiply rmul imul div divide true_divide truediv rdiv rtruediv"
+    " idiv itruediv pow rpow ipow float_power remainder rmod mod imod fmod floor_divide floordiv rfloordiv"
+    " ifloordiv lt le gt ge eq ne less less_equal greater greater_equal not_equal maximum minimum clamp clip"
+    " clamp_min clamp_max lerp addcmul addcdiv addmm addmv addr addbmm baddbmm where masked_fill index_fill fill"
+    " full full_like new_full setitem scalar_tensor leaky_relu elu celu softplus hardshrink threshold nan_to_num"
+    " xlogy smooth_l1_loss huber_loss batch_norm layer_norm group_norm instance_norm normal bernoulli uniform"
+    " gumbel_softmax".split()
+)
+
+
+def computes_with_numbers(func: Any) -> bool:
+    """Whether a function of torch's only computes with the numbers it is given."""
+    module = func.__module__ if isinstance(func, types.FunctionType) else getattr(func, "namespace", "torch")
+    name = str(getattr(func, "__name__", "")).strip("_").removeprefix("foreach_")
+    return name in _COMPUTES and (module == "aten" or module.partition(".")[0] == "torch")

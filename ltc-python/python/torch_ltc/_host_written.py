@@ -200,12 +200,12 @@ class Written(TorchFunctionMode):
             self._stays(one)
         put_plain(kept)
 
-    def _stays(self, number: Traced | Counted) -> None:
+    def _stays(self, number: Traced | Counted, why: str = "") -> None:
         if self.awaited is not None and self.awaited.concerns((number,)):
             self.awaited.decides = True
         elif number.name not in self._expected:
             self._expected.add(number.name)
-            self._check(number.name, plain(number))
+            self._check(number.name, plain(number), why)
 
     def let_go(self) -> None:
         """What the step has put somewhere are plain numbers from here on."""
@@ -238,11 +238,11 @@ class Written(TorchFunctionMode):
         """Numbers handed to the device, as they were."""
         return [value for _, value in self._handed]
 
-    def _check(self, text: str, value: Any) -> None:
+    def _check(self, text: str, value: Any, why: str = "") -> None:
         differs = f"({text}) != {self._text(value)}"
         if type(value) is float and not value:
             differs = f"not {self._constant(same_zero)}({text}, {value})"
-        self._lines.append(Line("", f"if {differs}: raise Changed", True, here()))
+        self._lines.append(Line("", f"if {differs}: raise Changed", True, why + here()))
 
     def _line(self, text: str, effect: bool = False) -> str:
         name = f"v{len(self._lines)}"

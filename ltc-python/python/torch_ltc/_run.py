@@ -1,11 +1,8 @@
 """One recorded call of a step: what it read, changed, saved and returned."""
 
 import contextlib
-import gc
-import types
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
@@ -18,8 +15,8 @@ from torch_ltc._history import Saving, Twice, Way, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
 from torch_ltc._left import MISSING, Found, Left, spent
-from torch_ltc._names import PLAIN, by_value
-from torch_ltc._places import Place
+from torch_ltc._names import PLAIN
+from torch_ltc._newly_left import RENEWED, NewlyLeft
 from torch_ltc._reads import Making, Reads
 from torch_ltc._results import Containers, Leave, Memory, Record, Result, made_otherwise, shown_results, strange_views
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
@@ -28,14 +25,6 @@ from torch_ltc._traced import Counted, Traced, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
-
-
-#: Places of dicts, by holder and name.
-_Entries: TypeAlias = list[tuple[dict[Any, Any], Any]]
-
-
-#: Containers of which steps may make new ones each time.
-RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
 def _kind_of(x: Any) -> str:
@@ -98,11 +87,6 @@ class Call(NamedTuple):
 _KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
 #: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
 _OUTSIDE = "it differentiates through a tensor that was made outside"
-
-
-def _is_mode(place: Place) -> bool:
-    """Whether a place is the mode of a module, which `train()` and `eval()` set."""
-    return place.kind == "entry" and place.name == "training" and "_modules" in place.holder
 
 
 class Run:
@@ -501,20 +485,20 @@ class Run:
         if self.like is None:
             # Where it may be another way because of what changes, that is to be known all the same.
             if self._before is not None:
-                rest, new, counted = self._newly_left(self._before, survey)
-                self._learn(new, counted, survey)
-                owner.sets_modes = owner.sets_modes or any(map(_is_mode, rest))
+                found = NewlyLeft(owner, survey, self._before)
+                found.learn()
+                owner.sets_modes = owner.sets_modes or found.sets_modes
             return ""
         reads = self.like.reads
-        rest, new, counted = self._newly_left(reads, survey)
-        if not reads.sets_modes and any(map(_is_mode, rest)):
+        found = NewlyLeft(owner, survey, reads)
+        if not reads.sets_modes and found.sets_modes:
             owner.sets_modes = True  # the next capture knows that replays do
             return ""
-        changes = self._renews(rest)
+        changes = found.not_renewed(self._old, self._moved)
         if changes:
             return f"it changes {changes[0]}"
-        self._learn(new, counted, survey)
-        if new or counted or changes is None:
+        found.learn()
+        if found.is_new or changes is None:
             return ""
         tensors, times = [], []
         for t, is_other, written in reads.watch.effects():
@@ -529,69 +513,3 @@ class Run:
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
         self.is_plain = True
         return ""
-
-    def _learn(self, tensors: _Entries, numbers: _Entries, survey: Survey) -> None:
-        """From here on these are places in which the step leaves something."""
-        free = self._owner._free
-        self._owner._left.add(tensors)
-        for holder, name in numbers:
-            # What is divided by a number has to remember, too, also where it did not change yet.
-            for at in (name, *survey.divided_by(holder, name)):
-                (free.add_count if type(plain(holder.get(at))) is int else free.add)(holder, at)
-
-    def _newly_left(self, reads: Reads, survey: Survey) -> tuple[list[Place], _Entries, _Entries]:
-        """The places that are not as they were; but those where the step put one tensor in place of another come apart,
-        and so do those where it put one number in place of another that can be lent to it."""
-        tensors: _Entries = []
-        numbers: _Entries = []
-        rest = []
-        for index in reads.watch.changes():
-            place, watch = reads.places[index], reads.watch
-            pairs = watch.expected_pairs(index) if place.kind == "dict" else [(place.name, watch.expected(index))]
-            if place.kind == "entry" or (place.kind == "dict" and [n for n, _ in pairs] == [*place.holder]):
-                found = [self._of_kind(place.holder, n, then, survey) for n, then in pairs]
-                if any(found) and None not in found:
-                    tensors += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "tensor"]
-                    numbers += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "number"]
-                    continue
-            rest.append(place)
-        return rest, tensors, numbers
-
-    def _of_kind(self, holder: dict[Any, Any], name: Any, then: Any, survey: Survey) -> str | None:
-        """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
-        one that can be lent; `None` where it is anything else."""
-        key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
-        now = plain(put)
-        # A number that remembers is another one with the next call, whatever it is now.
-        is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(then)
-        if put is then or key in owner._left.places or is_same:
-            return ""
-        if Left.takes(then) and Left.takes(now):
-            return "tensor"
-        both = {type(then), type(now)}
-        counts = both == {int} and not owner._free.is_uncounted(holder, name)
-        # What is to remember beside it is known with the next call.
-        return "number" if both == {float} or (counts and survey.only_counts(holder, name, lambda *_: True)) else None
-
-    def _is_held(self, key: tuple[int, Any]) -> bool:
-        """Whether the program still holds a container that the step has put another one in place of."""
-        ours = (Place, _ltc.Watch, types.FrameType)
-        return any(type(x) not in ours and x is not self._old for x in gc.get_referrers(self._old[key]))
-
-    def _renews(self, changes: list[Place]) -> list[Place] | None:
-        """What of these changes is not that the step puts a new container in the place of another, or of what is in
-        the other, which nobody else holds; `None` where nothing is, but is known only now."""
-        known, gone = {}, set()
-        for place in changes:
-            key = (id(place.holder), place.name)
-            if place.kind == "entry" and key in self._old and type(place.holder.get(place.name)) in RENEWED:
-                if self._is_held(key):
-                    return [place]
-                known[key] = (place.holder, place.name)
-                gone.add(id(self._old[key]))
-        gone |= {id(holder) for holder, _ in self._moved}
-        rest = [p for p in changes if (id(p.holder), p.name) not in known and id(p.holder) not in gone]
-        if rest or not (known or self._moved):
-            return rest
-        self._owner._renewed.update(known)
-        return None
