@@ -106,14 +106,17 @@ fn takes(node: &GraphNode, slot: usize) -> bool {
     (first..first + node.number_count as usize).contains(&slot)
 }
 
+/// What operators on lists of tensors begin with: of other generic ones nothing is known, these compute.
+const ON_LISTS: [&str; 2] = ["_foreach_", "_fused_"];
+
 /// Whether another float may give a result of another shape (sizes that follow from a scale), or an error (one that an
 /// integer cannot hold).
 fn decides_more_than_values(node: &GraphNode) -> bool {
     let op = node.op();
     let is_integral = |dtype: ltc_ir::DType| dtype.is_integral(false);
     match op.spec().class {
-        // Of the first nothing is known.
-        OpClass::Generic | OpClass::Pooling | OpClass::Linalg | OpClass::View => true,
+        OpClass::Generic => !ON_LISTS.iter().any(|prefix| op.short_name().starts_with(prefix)),
+        OpClass::Pooling | OpClass::Linalg | OpClass::View => true,
         OpClass::Factory if op.short_name() == "arange" => true,
         OpClass::Factory | OpClass::Pointwise => node.signature.results().iter().any(|r| is_integral(r.dtype())),
         _ => false,
