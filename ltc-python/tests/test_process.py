@@ -198,7 +198,7 @@ def test_a_signal_ends_a_wait_and_nothing_else(wait, threads):
         f"""
         import threading
         torch.set_num_threads({threads})
-        n = 1200
+        n = 800  # enough work to be in the middle of when the signal comes
         a = (torch.randn(n, n) / 50).to("ltc")
         small = torch.ones(3, device="ltc")
         class Alarm(Exception): pass

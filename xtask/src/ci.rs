@@ -21,6 +21,10 @@ const CLANG_FORMAT: &str = "version 23.";
 /// What the ruff says that `ltc-python/pyproject.toml` is written for.
 const RUFF: &str = "ruff 0.17.";
 
+/// Where the tests in Python are, and what the names of those of compiled steps begin with.
+const PYTHON_TESTS: &str = "ltc-python/tests";
+const STEP_TESTS: &str = "test_step_";
+
 /// Which steps to run.
 #[derive(clap::Args)]
 pub(crate) struct Scope {
@@ -74,11 +78,27 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     // cargo builds examples when it tests, but runs their unit tests only when asked.
     cargo("test the examples", &[&["test", "-q", "-p", "ltc-torch", "--examples"]])?;
     step(root, "python", "make", &["python"])?;
-    // Two processes, whatever the machine: some tests start several of their own.
-    let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "ltc-python/tests"];
-    step(root, "test python", ".venv/bin/python", &pytest)?;
+    python_tests(root)?;
     timed("dry runs of CUDA", || crate::dry::run(root, &crate::dry::DryOptions::quick()))?;
     done(start)
+}
+
+/// Runs the tests in Python, by two processes, whatever the machine: some tests start several of their own. Those of
+/// compiled steps are processes apart: a capture looks at all objects that there are, and other tests bring a million.
+fn python_tests(root: &Path) -> Result<()> {
+    let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"];
+    let steps = format!("--ignore-glob=*/{STEP_TESTS}*");
+    step(root, "test python", ".venv/bin/python", &[&pytest[..], &[&steps, PYTHON_TESTS]].concat())?;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join(PYTHON_TESTS)).context(PYTHON_TESTS)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(STEP_TESTS) {
+            files.push(format!("{PYTHON_TESTS}/{name}"));
+        }
+    }
+    files.sort_unstable();
+    let files: Vec<_> = files.iter().map(String::as_str).collect();
+    step(root, "test compiled steps", ".venv/bin/python", &[&pytest[..], &files].concat())
 }
 
 /// A formatter of `.venv` or of the path, where it is there in the version that its settings are written for: others
