@@ -154,3 +154,26 @@ def test_a_call_that_comes_to_set_other_modes(how, monkeypatch):
         return
     for a, b in zip([*expected[0], *expected[1]], [*got[0], *got[1]], strict=True):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
+
+
+def test_a_method_that_a_part_gets_runs_once_at_each_call():
+    def counted(device, wrap):
+        net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)).to(device)
+        seen = []
+
+        def body(x):
+            net.eval()
+            return net(x)
+
+        step = wrap(body)
+        for i in range(24):
+            if i == 16:
+                net[1].train = seen.append
+            net.train()
+            step(torch.ones(3, 2, device=device))
+            seen.append(net[1].training)
+        return seen, step
+
+    expected, _ = counted("cpu", lambda f: f)
+    got, step = counted("ltc", torch_ltc.compile)
+    assert got == expected and step.counts[0] >= 8

@@ -24,14 +24,19 @@ _SCHEDULES = (LRScheduler, ChainedScheduler, ReduceLROnPlateau)
 
 def _sets_mode(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] | None:
     module, mode = frame.f_locals["self"], frame.f_locals["mode"]
+    train: Any = torch.nn.Module.train
+    return (train, [module, mode]) if type(mode) is bool and are_plain(module) else None
+
+
+def are_plain(module: torch.nn.Module) -> bool:
+    """Whether `train()` does no more to these modules than set their modes."""
 
     def is_plain(part: torch.nn.Module) -> bool:
         kind, parts = type(part), vars(part)
         own = kind.train is not torch.nn.Module.train or kind.__setattr__ is not torch.nn.Module.__setattr__
         return not own and "train" not in parts and "training" in parts and not hasattr(kind, "training")
 
-    train: Any = torch.nn.Module.train
-    return (train, [module, mode]) if type(mode) is bool and all(map(is_plain, modes(module))) else None
+    return all(map(is_plain, modes(module)))
 
 
 def modes(module: torch.nn.Module) -> list[torch.nn.Module]:

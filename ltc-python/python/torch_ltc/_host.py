@@ -16,7 +16,7 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._again import Saved, modes_of
+from torch_ltc._again import Saved, are_plain, modes_of
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
@@ -139,6 +139,9 @@ class HostRecorder(Written):
         self._take_back()
         self._schedules.append(args[0])
         saved = Saved(args[:1])
+        if isinstance(args[0], torch.nn.Module):
+            # Later it may do what is not to be done twice, by a method of a part.
+            self._check(f"{self._constant(are_plain)}({self._constant(args[0])})", True)
         self._line(f"{self._constant(function)}({', '.join(map(self._constant, args))})", effect=True)
         self._paused = True
 
@@ -146,7 +149,7 @@ class HostRecorder(Written):
             self._paused = False
             self.moved += saved.moved()
             if isinstance(args[0], torch.nn.Module):
-                # The same call may do something else later: modules get methods, and others in them.
+                # The same call may set others later: modules get parts.
                 self._check(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
             self._lent.lend(self.setting)
 

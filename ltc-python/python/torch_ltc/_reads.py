@@ -90,12 +90,17 @@ class Reads:
         self.ids: set[int] = set()
         #: How gradients flow through replays of the capture that this was found in.
         self.way: Way | None = None
+        #: The numbers that were lent to it, as ``(dict, key)``.
+        self.lends: list[tuple[dict[Any, Any], Any]] = []
+        #: What replays of it do on the host.
+        self.program: HostProgram | None = None
 
     def lacks(self, other: "Reads") -> str:
         """What the other reads and is not watched here, in words; empty where all of it is."""
         mine = set(map(_which, self.places))
         for place in other.places:
-            if _which(place) not in mine:
+            is_in_whole = place.kind == "entry" and id(place.holder) in self._known
+            if _which(place) not in mine and not is_in_whole:
                 return str(place)
         tensors = set(map(id, self.watch.tensors()))
         if not tensors.issuperset(map(id, other.watch.tensors())):
@@ -117,6 +122,11 @@ class Reads:
             if any(y is x for y in held):
                 return str(place)
         return f"of shape {list(x.shape)}"
+
+    def is_as_known_to(self, other: "Reads") -> bool:
+        """Whether both are of captures that were made with the same knowledge of what the step changes."""
+        places, others = ([(id(holder), name) for holder, name in x.lends] for x in (self, other))
+        return places == others and self.sets_modes == other.sets_modes
 
     def to_lend(self, free: Free) -> list[tuple[dict[Any, Any], Any]]:
         """Numbers that change, in places that are read, as ``(dict, key)``."""

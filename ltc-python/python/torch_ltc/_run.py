@@ -100,6 +100,7 @@ class Run:
         making: list[Making],
         saves: bool,
         twice: Twice,
+        compares: bool = False,
     ) -> None:
         self._twice = twice
         #: Where the history of results of this call ends.
@@ -109,6 +110,13 @@ class Run:
         self._inputs = call.inputs
         #: The earlier capture that this one went the way of, if any.
         self.like: Making | None = None
+        #: Whether the call is compared with those captures, which would be replayed: it is made with what was known
+        #: when they were. Which of them went the way that it went, and how that differs from it.
+        self._compares = compares
+        self.went: int | None = None
+        self.differs = ""
+        #: Whether it was captured, whatever became of that.
+        self.is_captured = False
         #: Inputs, by position, that the step also finds elsewhere.
         self.elsewhere: list[tuple[int, torch.Tensor]] = []
         #: Inputs, by position, that show the memory of something older, and that.
@@ -134,7 +142,9 @@ class Run:
         free = step._free
         to_lend = [*before.to_lend(free), *[(free.given, name) for name in call.numbers]] if before is not None else []
         #: Numbers that are lent to it, as ``(dict, key)``, and their places.
-        self._lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
+        if compares and before is not None:
+            to_lend = before.lends
+        self.lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
         #: Containers in places that the step reads, which it may put others in place of.
         self._old: dict[tuple[int, Any], Any] = {}
         #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
@@ -168,10 +178,11 @@ class Run:
         if captures and self._saves:
             self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, self._lends)
+        recorder = HostRecorder(copies, self.lends)
         ours = [*(call.given.objects if call.given is not None else ()), *givens]
         ours += [x for f in call.left for x in (f.value, *f.tensors)]
-        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left], owner.sets_modes)
+        sets_modes = self._making[0].reads.sets_modes if self._compares else owner.sets_modes
+        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left], sets_modes)
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -284,7 +295,7 @@ class Run:
             return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
-        for holder, name in self._lends:
+        for holder, name in self.lends:
             is_whole = type(plain(holder.get(name))) is int
             if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent):
                 owner._free.not_counted(holder, name)
@@ -318,15 +329,26 @@ class Run:
         givens = (*givens, *recorder.take_uploaded())
         self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
         del givens
+        self.is_captured = bool(self.step)
         if self.step:
             # What the host read and decided says which way it went.
-            alike = [m for m in self._making if not m.step or owner._replays.goes_like(self.step, m.step)]
-            self.like = alike[0] if alike else None
+            self.like = self._compared() if self._compares else self._alike()
         why = why or self._effects(versions, survey)
         if why:
             self.obstacle = self._advised(why)
             owner._replays.forget(self.step)
             self.step = 0
+
+    def _alike(self) -> Making | None:
+        """The earlier capture that this one went the way of, if any."""
+        goes_like = self._owner._replays.goes_like
+        return next((m for m in self._making if not m.step or goes_like(self.step, m.step)), None)
+
+    def _compared(self) -> Making | None:
+        """The capture that would have been replayed, with which this one is compared, if any."""
+        found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._making])
+        self.went, self.differs = found or (None, "")
+        return self._making[self.went] if self.went is not None else None
 
     def _look_at_results(
         self, out: Any, survey: Survey, recorder: HostRecorder, had: Any, why: str | None

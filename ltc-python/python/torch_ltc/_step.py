@@ -12,6 +12,7 @@ from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
 from torch_ltc._history import INTERRUPTED, TWICE, Twice
+from torch_ltc._host_program import HostProgram
 from torch_ltc._left import Found, Left
 from torch_ltc._lent import Free, floats
 from torch_ltc._masks import Masks
@@ -344,9 +345,12 @@ class CompiledStep(Generic[_P, _R]):
 
     def _differs(self, run: Run, making: Making) -> str:
         """Why two captures are not of the same step; empty where they are."""
-        why = self._replays.confirm(run.step, making.step)
-        if why == _ANOTHER_WAY and run.program is not None and making.program is not None:
-            why += run.program.parts_at(making.program)
+        return self._said(self._replays.confirm(run.step, making.step), run, making.program)
+
+    def _said(self, why: str, run: Run, program: HostProgram | None) -> str:
+        """How a capture differs from one of this program, with the line where that is of the host."""
+        if why == _ANOTHER_WAY and run.program is not None and program is not None:
+            why += run.program.parts_at(program)
         return why
 
     def _confirmed(self, number: int, kind: _Class, found: list[Making], run: Run) -> bool:
@@ -399,7 +403,7 @@ class CompiledStep(Generic[_P, _R]):
         self._astray = 0
         for other in kind.making:  # ways that it goes now and then
             other.attempts = 0
-        reads.way = run.way
+        reads.way, reads.program, reads.lends = run.way, run.program, run.lends
         reads.left = run.record.left if run.record is not None else []
         self._ready_reads.append(reads)
         # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
@@ -425,42 +429,35 @@ class CompiledStep(Generic[_P, _R]):
     def _compared(self, key: str, call: Call) -> Any:
         """Records a call that could be replayed, and compares it with what the replay would have done."""
         fitting = self._replays.fitting(call.inputs, key)
-        if not fitting or self._astray >= _ASTRAY:
+        known = [(r, record) for watch, record in fitting for r in self._ready_reads if r.watch is watch]
+        if not known or self._astray >= _ASTRAY:
             return self._miss(key, call)
         alone = _history.alone
         if not alone.acquire(timeout=_WAIT):
             return self._record(_BUSY, call)
         try:
-            return self._like(fitting, call)
+            return self._like(known, call)
         finally:
             alone.release()
 
-    def _like(self, fitting: list[tuple[_ltc.Watch, Record]], call: Call) -> Any:
-        watches, records = zip(*fitting)
-        known = [next((r for r in self._ready_reads if r.watch is watch), None) for watch in watches]
+    def _like(self, known: list[tuple[Reads, Record]], call: Call) -> Any:
+        known = [(reads, record) for reads, record in known if reads.is_as_known_to(known[0][0])]
         self._recorded += 1
-        making = [Making(known[0], 0, None, 0)] if known[0] is not None else []
-        twice = known[0].twice if known[0] is not None else Twice()
-        run = Run(self, call, known[0], making, records[0].has_way, twice)
+        making = [Making(reads, 0, None, 0) for reads, _ in known]
+        reads, record = known[0]
+        run = Run(self, call, reads, making, record.has_way, reads.twice, compares=True)
         out = run.call()
         run.ask_for_gradients()
         _ltc.mark_step(False)
-        if self._masks.missed:
+        if self._masks.missed or (run.is_captured and run.went is None):
+            # The host went another way: no replay would have been made of these captures.
             self._astray += 1
             return out
-        why: str | None = run.obstacle
-        record, reads = records[0], known[0]
-        if not why and run.step:
-            found = self._replays.differs(run.step, list(watches))
-            if found is None:
-                # The host went another way: no replay would have been made of these captures.
-                self._astray += 1
-                return out
-            which, why = found
-            record, reads = records[which], known[which]
+        reads, record = known[run.went or 0]
+        why = run.obstacle or self._said(run.differs, run, reads.program)
         if not why and run.record is not None and not run.record.like(record):
             why = "it returns something else"
-        if not why and reads is not None and run.reads is not None and (new := reads.lacks(run.reads)):
+        if not why and run.reads is not None and (new := reads.lacks(run.reads)):
             why = f"it reads {new}, which it did not when it was captured"
         if not why:
             # Without a capture nothing was compared.
