@@ -167,9 +167,9 @@ def test_a_method_that_a_part_gets_runs_once_at_each_call():
 
         step = wrap(body)
         for i in range(24):
+            net.train()
             if i == 16:
                 net[1].train = seen.append
-            net.train()
             step(torch.ones(3, 2, device=device))
             seen.append(net[1].training)
         return seen, step
