@@ -128,9 +128,10 @@ fn may_be_drawn(then: f64, now: f64) -> bool {
     now.is_finite() && (now >= 0.0 || then < 0.0) && (now <= 1.0 || then > 1.0)
 }
 
-/// Whether numbers are drawn from between these two.
+/// Whether numbers of any floating type are drawn from between these two: half precision holds the least.
 fn may_bound(lower: f64, upper: f64) -> bool {
-    lower <= upper && (upper - lower).is_finite()
+    const MOST: f64 = 65504.0;
+    -MOST <= lower && lower <= upper && upper <= MOST
 }
 
 /// The bits of a double, with its sign turned or not.

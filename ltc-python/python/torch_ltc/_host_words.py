@@ -36,7 +36,7 @@ _COMPUTES = frozenset(
     " ifloordiv lt le gt ge eq ne less less_equal greater greater_equal not_equal maximum minimum clamp clip"
     " clamp_min clamp_max lerp addcmul addcdiv addmm addmv addr addbmm baddbmm where masked_fill index_fill fill"
     " full full_like new_full setitem scalar_tensor leaky_relu elu celu softplus hardshrink threshold nan_to_num"
-    " xlogy smooth_l1_loss huber_loss batch_norm layer_norm group_norm instance_norm normal bernoulli uniform"
+    " smooth_l1_loss huber_loss batch_norm layer_norm group_norm instance_norm normal bernoulli uniform"
     " gumbel_softmax fused_adam fused_adamw fused_sgd fused_adagrad".split()
 )
 
