@@ -2,6 +2,45 @@
 
 use std::{env, path::Path};
 
+#[path = "build/shared.rs"]
+mod shared;
+
+/// Files of `csrc`.
+const SOURCES: [&str; 32] = [
+    "error",
+    "storage",
+    "memory",
+    "op_info",
+    "record",
+    "infer",
+    "eager",
+    "device",
+    "place",
+    "graphs",
+    "plan",
+    "kernels",
+    "register",
+    "handle",
+    "interop",
+    "numerics",
+    "capture",
+    "state",
+    "sparse",
+    "recurrent",
+    "team",
+    "stand_in",
+    "attention",
+    "pool",
+    "ambient",
+    "warnings",
+    "fork",
+    "history",
+    "agreement",
+    "alias",
+    "collectives",
+    "process_group",
+];
+
 /// Whether this is a build of `cargo clippy`, which keeps what it builds apart and links nothing.
 fn is_linting() -> bool {
     let wrapper = env::var_os("RUSTC_WORKSPACE_WRAPPER").unwrap_or_default();
@@ -15,40 +54,6 @@ fn main() {
         return;
     }
     let torch = ltc_build::locate().unwrap_or_else(|why| ltc_build::fail(&why));
-    let sources = [
-        "error",
-        "storage",
-        "memory",
-        "op_info",
-        "record",
-        "infer",
-        "eager",
-        "device",
-        "place",
-        "graphs",
-        "plan",
-        "kernels",
-        "register",
-        "handle",
-        "interop",
-        "numerics",
-        "capture",
-        "state",
-        "sparse",
-        "recurrent",
-        "team",
-        "stand_in",
-        "attention",
-        "pool",
-        "ambient",
-        "warnings",
-        "fork",
-        "history",
-        "agreement",
-        "alias",
-        "collectives",
-        "process_group",
-    ];
     let mut build = cc::Build::new();
     build
         .cpp(true)
@@ -61,7 +66,7 @@ fn main() {
         .flag_if_supported("-Wno-missing-field-initializers")
         // Declares what headers of libtorch name of CUDA's, which a machine without CUDA has not.
         .include("csrc/cuda_stub")
-        .files(sources.map(|s| format!("csrc/{s}.cpp")));
+        .files(SOURCES.map(|s| format!("csrc/{s}.cpp")));
     if env::var_os("CARGO_FEATURE_DIST").is_some() {
         // Declares what a header of libtorch names of gloo, whose headers the torch package leaves out.
         build.include("csrc/gloo_stub").file("csrc/process_group_gloo.cpp");
@@ -72,7 +77,7 @@ fn main() {
     for dir in torch.includes() {
         build.flag("-isystem").flag(dir.display().to_string());
     }
-    build.compile("ltc_torch");
+    shared::compile(&build, &torch.version);
     println!("cargo:rustc-link-search=native={}", torch.lib().display());
     println!("cargo:rustc-link-lib=dylib=torch_cpu");
     println!("cargo:rustc-link-lib=dylib=c10");

@@ -4,12 +4,12 @@ use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, Result};
 
-use crate::steps::{step, timed};
+use crate::{
+    packages,
+    steps::{step, timed},
+};
 
-/// Crates that build and pass their tests without libtorch.
-const PURE: [&str; 4] = ["ltc-ir", "ltc-backend", "ltc-core", "ltc-kernels"];
-
-/// What of them is behind features.
+/// What of the packages without libtorch is behind features.
 const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
 
 /// Where the C++ is.
@@ -42,7 +42,7 @@ pub(crate) struct Scope {
 /// Runs the steps of the scope; stops at the first that fails.
 pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     let start = Instant::now();
-    let (pure, all_but_pure) = (each_pure("-p"), each_pure("--exclude"));
+    let pure = packages::each_pure("-p");
     let cargo = |name, parts: &[&[&str]]| step(root, name, "cargo", &parts.concat());
     if !scope.tests {
         cargo("format", &[&["fmt", "--all", "--check"]])?;
@@ -74,9 +74,10 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     if scope.checks {
         return done(start);
     }
-    cargo("test", &[&["test", "--workspace", "--exclude", "xtask", "--exclude", "ltc-build"], &all_but_pure])?;
+    let selected = packages::with_libtorch();
+    cargo("test", &[&["test"], &selected])?;
     // cargo builds examples when it tests, but runs their unit tests only when asked.
-    cargo("test the examples", &[&["test", "-q", "-p", "ltc-torch", "--examples"]])?;
+    cargo("test the examples", &[&["test", "-q", "--examples"], &selected])?;
     step(root, "python", "make", &["python"])?;
     python_tests(root)?;
     timed("dry runs of CUDA", || crate::dry::run(root, &crate::dry::DryOptions::quick()))?;
@@ -139,11 +140,6 @@ fn python_format(root: &Path) -> Result<()> {
     let Some(program) = formatter(root, "ruff", RUFF) else { return Ok(()) };
     step(root, "format of the Python", &program, &["format", "--check", "--no-cache", "ltc-python"])?;
     step(root, "lint of the Python", &program, &["check", "--no-cache", "ltc-python"])
-}
-
-/// `flag crate` for each pure crate.
-fn each_pure(flag: &'static str) -> Vec<&'static str> {
-    PURE.into_iter().flat_map(|name| [flag, name]).collect()
 }
 
 fn done(start: Instant) -> Result<()> {

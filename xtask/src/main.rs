@@ -8,6 +8,7 @@ mod ci;
 mod codegen;
 mod dry;
 mod outside;
+mod packages;
 mod publish;
 mod steps;
 mod tidy;

@@ -1,0 +1,79 @@
+//! C++ compiled once for all profiles and features of a target folder: it takes minutes, and does not depend on them.
+
+use std::{
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    path::{Path, PathBuf},
+    process::Command,
+    time::SystemTime,
+};
+
+const ARCHIVE: &str = "libltc_torch.a";
+/// Archives that are kept, of some 20 MB each.
+const KEPT: usize = 6;
+
+/// Compiles what a build says, unless it was compiled so before, and tells cargo to link it.
+pub(crate) fn compile(build: &cc::Build, torch: &str) {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    // Of `target/debug/build/ltc-torch-sys-1a2b/out`, or of another profile, the first.
+    let kept = out.ancestors().nth(4).map(|target| target.join("ltc-torch-sys"));
+    let kept = kept.and_then(|folder| Some((folder.join(name(build, torch).ok()?), folder)));
+    let is_there = kept.as_ref().is_some_and(|(archive, _)| fs::copy(archive, out.join(ARCHIVE)).is_ok());
+    if !is_there {
+        build.compile("ltc_torch");
+        if let Some((archive, folder)) = kept {
+            // It is only faster with it.
+            let _ = keep(&out.join(ARCHIVE), &archive, &folder);
+        }
+        return;
+    }
+    // What `compile` prints.
+    let of_apple = env::var("CARGO_CFG_TARGET_VENDOR").is_ok_and(|vendor| vendor == "apple");
+    let standard = env::var("CXXSTDLIB").unwrap_or_else(|_| if of_apple { "c++" } else { "stdc++" }.to_owned());
+    println!("cargo:rustc-link-search=native={}", out.display());
+    println!("cargo:rustc-link-lib=static=ltc_torch");
+    println!("cargo:rustc-link-lib={standard}");
+}
+
+/// The name of an archive: that of another compiler, of other flags, texts or another libtorch is another.
+fn name(build: &cc::Build, torch: &str) -> io::Result<String> {
+    let compiler = build.get_compiler();
+    let version = Command::new(compiler.path()).arg("--version").output()?.stdout;
+    let mut texts = Vec::new();
+    read(Path::new("csrc"), &mut texts)?;
+    texts.sort();
+    let mut hasher = DefaultHasher::new();
+    (compiler.path(), compiler.args(), version, torch, texts).hash(&mut hasher);
+    build.get_files().for_each(|file| file.hash(&mut hasher));
+    Ok(format!("{:016x}.a", hasher.finish()))
+}
+
+/// All files of a folder, and what they say.
+fn read(folder: &Path, texts: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            read(&path, texts)?;
+        } else {
+            texts.push((path.clone(), fs::read(&path)?));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps an archive under a name that nobody finds before it is whole, and no more of them than are used.
+fn keep(from: &Path, archive: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let part = archive.with_extension(std::process::id().to_string());
+    fs::copy(from, &part)?;
+    fs::rename(&part, archive)?;
+    let mut all: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        all.push((entry.metadata()?.modified()?, entry.path()));
+    }
+    all.sort();
+    let old = all.len().saturating_sub(KEPT);
+    all[..old].iter().try_for_each(|(_, path)| fs::remove_file(path))
+}
