@@ -269,3 +269,84 @@ def test_a_tensor_of_a_number_is_made_on_the_device():
         for got, expected in zip(step(torch.ones(2, device="ltc"), v), body(torch.ones(2), v), strict=True):
             torch.testing.assert_close(got.cpu(), expected, equal_nan=True, rtol=0, atol=0)
     assert step.counts[0] >= 4, step.explain()
+
+
+def alpha_gradient(a, v, add):
+    b, given = a.clone().requires_grad_(), torch.ones_like(a)
+    (g,) = torch.autograd.grad(add(a, b, v), b, grad_outputs=given)
+    g.mul_(2)
+    return g.sum(), given.sum()
+
+
+ADDS = {
+    "add": lambda a, b, v: torch.add(a, b, alpha=v),
+    "sub": lambda a, b, v: torch.sub(a, b, alpha=v),
+    "in place": lambda a, b, v: a.clone().add_(b, alpha=v),
+    "of lists": lambda a, b, v: torch._foreach_add([a], [b], alpha=v)[0],
+    "beta": lambda a, b, v: torch.addmm(b, a, a, beta=v),
+}
+
+
+@pytest.mark.parametrize("name", ADDS)
+def test_a_gradient_that_is_the_given_one_where_a_part_counts_once(name):
+    """libtorch multiplies a gradient by no 1: it is the very tensor that came, which the step then writes to."""
+    add, a = ADDS[name], torch.full((2, 2), 0.5)
+    step = torch_ltc.compile(lambda a, v: alpha_gradient(a, v, add))
+    for v in [0.1, 0.2, 0.3, 0.4, 0.7, 1.0, 0.8, 1.0, 0.5, 1.0, 1.0, 0.9]:
+        got = [t.item() for t in step(a.to("ltc"), v)]
+        assert got == pytest.approx([t.item() for t in alpha_gradient(a, v, add)], rel=1e-5), v
+    assert step.counts[0] >= 4, step.explain()
+
+
+def leaky_gradient(x, v):
+    x = x.clone().requires_grad_()
+    F.leaky_relu_(x * 1, v).sum().backward()
+    return x.grad
+
+
+HALVES = {
+    "clamp": lambda x, v: x.clamp(max=v),
+    "fill": lambda x, v: x.clone().fill_(v),
+    "mask": lambda x, v: x.masked_fill(x > 0, v),
+    "alpha": lambda x, v: torch.add(x, x, alpha=v),
+    "slope": leaky_gradient,
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_errors_of_numbers_beside_halves_stay_errors(name):
+    compute, x = HALVES[name], torch.tensor([-1.0, 2.0], dtype=torch.float16)
+    step = torch_ltc.compile(compute)
+    for v in [0.5, 0.25, 0.75, 2.0, 3.0, 70000.0, 0.5, -1.0, math.inf]:
+        got, expected = (called(f, given, v) for f, given in ((step, x.to("ltc")), (compute, x.to("ltc"))))
+        assert got == expected, v
+    assert step.counts[0] >= 2, step.explain()
+
+
+def called(compute, x, v):
+    try:
+        return compute(x, v).tolist()
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+
+
+ATTRIBUTES = {
+    "name": lambda v: hasattr(v, "name"),
+    "recorder": lambda v: hasattr(v, "recorder"),
+    "dict": lambda v: hasattr(v, "__dict__"),
+    "doc": lambda v: v.__doc__ == float.__doc__,
+    "real": lambda v: hasattr(v, "real"),
+}
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_number_has_the_attributes_of_a_float(name, read):
+    ask = ATTRIBUTES[name]
+
+    def body(x, v):
+        return x * (2 if ask(x.sum().item() if read else v) else 3)
+
+    step = torch_ltc.compile(body)
+    for i in range(8):
+        assert step(torch.ones(1, device="ltc"), i / 4).item() == body(torch.ones(1), i / 4).item()

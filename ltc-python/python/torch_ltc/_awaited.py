@@ -49,7 +49,7 @@ class Awaited:
 
     def concerns(self, operands: Iterable[Any]) -> bool:
         """Whether one of these is among the numbers, or follows from them."""
-        return any(type(x) in (Traced, Counted) and x.name in self._names for x in operands)
+        return any(type(x) in (Traced, Counted) and x._ltc_name in self._names for x in operands)
 
     def read(self, tensor: torch.Tensor) -> str:
         """The name of a number that is read off a tensor."""
@@ -67,9 +67,13 @@ class Awaited:
         such a number the host rounds by itself. `is_seen`: the recorder sees which numbers of the host go there."""
         there: list[Any] = []
         for x in operands:
-            tensor = self._read_off.get(x.name) if type(x) is Traced else None
+            tensor = self._read_off.get(x._ltc_name) if type(x) is Traced else None
             is_exact = type(x) is float or (type(x) in (bool, int) and abs(x) <= 1 << 53)
-            if tensor is None and not is_exact and not (is_seen and type(x) is Traced and x.name not in self._names):
+            if (
+                tensor is None
+                and not is_exact
+                and not (is_seen and type(x) is Traced and x._ltc_name not in self._names)
+            ):
                 return None
             there.append(x if tensor is None else tensor.double())
         return bool(function(*there).item())
@@ -91,7 +95,7 @@ class Awaited:
 
     def tell(self, number: Traced | Counted, value: float) -> int:
         """A number that the step returns; its position among those, counted back from -1."""
-        self.told.append((number.name, value))
+        self.told.append((number._ltc_name, value))
         return -len(self.told)
 
     def early(self) -> list[str]:

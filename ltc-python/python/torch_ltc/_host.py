@@ -31,7 +31,7 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
-from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES, computes_with_numbers
+from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES, computes_with_numbers, turns
 from torch_ltc._host_written import Written
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
@@ -386,7 +386,9 @@ class HostRecorder(Written):
         word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func)
         for x in leaves:
             if type(x) is Traced and only_computes:
-                self._handed.append((x.name, plain(x)))
+                self._handed.append((x._ltc_name, plain(x)))
+                for text, asks in turns(func, leaves):
+                    self._check(text.format(x._ltc_name), asks(plain(x)))
             elif type(x) is Traced:
                 self._stays(x, f": {word} may decide by a number")
             elif type(x) is Counted:

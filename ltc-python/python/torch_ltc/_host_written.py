@@ -181,7 +181,7 @@ class Written(TorchFunctionMode):
         is_known = type(given) in (*NUMBERS, Traced, Counted)
         for number in ([given] if type(given) is Traced else []) if is_known else alive:
             if self.awaited is None or not self.awaited.concerns((number,)):
-                self._check(f"{self._constant(function)}({number.name})", function(plain(number)))
+                self._check(f"{self._constant(function)}({number._ltc_name})", function(plain(number)))
             elif self._decided_there(ASKED[function], (number,)) is None:
                 self.awaited.decides = True
 
@@ -203,9 +203,9 @@ class Written(TorchFunctionMode):
     def _stays(self, number: Traced | Counted, why: str = "") -> None:
         if self.awaited is not None and self.awaited.concerns((number,)):
             self.awaited.decides = True
-        elif number.name not in self._expected:
-            self._expected.add(number.name)
-            self._check(number.name, plain(number), why)
+        elif number._ltc_name not in self._expected:
+            self._expected.add(number._ltc_name)
+            self._check(number._ltc_name, plain(number), why)
 
     def let_go(self) -> None:
         """What the step has put somewhere are plain numbers from here on."""
@@ -220,7 +220,7 @@ class Written(TorchFunctionMode):
         """A number that the step returns; its position among what the program tells."""
         if self.awaited is not None and self.awaited.concerns((number,)):
             return self.awaited.tell(number, plain(number))
-        self._told.append((number.name, plain(number)))
+        self._told.append((number._ltc_name, plain(number)))
         return len(self._told) - 1
 
     def late(self, first: int) -> LateProgram | None:
@@ -260,7 +260,7 @@ class Written(TorchFunctionMode):
 
     def _text(self, x: Any) -> str:
         if type(x) in (Traced, Counted):
-            return str(x.name)
+            return str(x._ltc_name)
         if isinstance(x, torch.Tensor):
             return self._name(x)
         if type(x) is list:

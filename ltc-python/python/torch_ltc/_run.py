@@ -374,7 +374,7 @@ class Run:
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
-                if type(x) in (Traced, Counted) and x.recorder is recorder:
+                if type(x) in (Traced, Counted) and x._ltc_recorder is recorder:
                     told[i] = recorder.tell(x)
                 elif isinstance(x, _KEPT) and type(x) not in (Traced, Counted):
                     plain[i] = x

@@ -17,14 +17,14 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
         operands = [plain(x) for x in (self, *others)]
         if not all(type(x) in NUMBERS for x in operands):
             if type(self) is Counted or any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
-                self.recorder.expect(plain(self), "{}", self)
+                self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
         if type(value) in (int, float):
-            return self.recorder.number(value, text, self, *others)
+            return self._ltc_recorder.number(value, text, self, *others)
         for x in (self, *others):  # a complex number tells of nothing
             if type(x) in (Traced, Counted):
-                self.recorder.expect(plain(x), "{}", x)
+                self._ltc_recorder.expect(plain(x), "{}", x)
         return value
 
     return method
@@ -34,10 +34,10 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     def method(self: "Traced | Counted", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
         if type(self) is Counted and not all(type(x) in (*NUMBERS, str) for x in operands):
-            self.recorder.expect(plain(self), "{}", self)
+            self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*operands)
-        self.recorder.expect(value, text, self, *others)
+        self._ltc_recorder.expect(value, text, self, *others)
         return value
 
     return method
@@ -46,8 +46,11 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
 class _Remembers:
     """A number that remembers how it was computed: what floats and whole numbers have in common."""
 
-    recorder: "Written"
-    name: str
+    # No attribute that programs see: they may ask of anything whether it has a name.
+    __slots__ = ()
+    if TYPE_CHECKING:
+        _ltc_recorder: "Written"
+        _ltc_name: str
 
     __add__ = _symbolic(operator.add, "{} + {}")
     __radd__ = _symbolic(operator.add, "{1} + {0}", reverse=True)
@@ -76,12 +79,14 @@ class _Remembers:
 class Traced(_Remembers, float):
     """A float of the host that remembers how it was computed."""
 
+    __slots__ = ("__weakref__", "_ltc_name", "_ltc_recorder")
+
     def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
         """A plain float to who calls the class of a number (`type(x)(...)`)."""
         if recorder is None:
             return float(value)
         self = float.__new__(cls, value)
-        self.recorder, self.name = recorder, name
+        self._ltc_recorder, self._ltc_name = recorder, name
         return self
 
     __pow__ = _symbolic(operator.pow, "{} ** {}")
@@ -108,11 +113,11 @@ class Traced(_Remembers, float):
 
     def __round__(self, *digits: Any) -> Any:
         value = round(plain(self), *map(plain, digits))
-        self.recorder.expect(value, "round({}, {})" if digits else "round({})", self, *digits)
+        self._ltc_recorder.expect(value, "round({}, {})" if digits else "round({})", self, *digits)
         return value
 
     def __reduce_ex__(self, _: object) -> Any:
-        self.recorder.expect(plain(self), "{}", self)
+        self._ltc_recorder.expect(plain(self), "{}", self)
         return float, (plain(self),)
 
     def conjugate(self) -> "Traced":
@@ -126,6 +131,9 @@ class Traced(_Remembers, float):
         return self
 
 
+Traced.__doc__ = float.__doc__  # as programs see it
+
+
 class Counted(_Remembers, int):
     """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
     (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
@@ -135,7 +143,7 @@ class Counted(_Remembers, int):
         if recorder is None:
             return int(value)
         self = int.__new__(cls, value)
-        self.recorder, self.name = recorder, name
+        self._ltc_recorder, self._ltc_name = recorder, name
         return self
 
     __index__ = _decision(int.__index__, "{}")
@@ -146,7 +154,7 @@ class Counted(_Remembers, int):
     __format__ = _decision(int.__format__, "format({}, {})")
 
     def __reduce_ex__(self, _: object) -> Any:
-        self.recorder.expect(plain(self), "{}", self)
+        self._ltc_recorder.expect(plain(self), "{}", self)
         return int, (plain(self),)
 
 
