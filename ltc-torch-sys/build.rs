@@ -65,19 +65,21 @@ fn main() {
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")
         // Declares what headers of libtorch name of CUDA's, which a machine without CUDA has not.
-        .include("csrc/cuda_stub")
-        .files(SOURCES.map(|s| format!("csrc/{s}.cpp")));
-    if env::var_os("CARGO_FEATURE_DIST").is_some() {
-        // Declares what a header of libtorch names of gloo, whose headers the torch package leaves out.
-        build.include("csrc/gloo_stub").file("csrc/process_group_gloo.cpp");
-    }
+        .include("csrc/cuda_stub");
     for flag in ltc_build::sanitizer_flags() {
         build.flag(flag);
     }
     for dir in torch.includes() {
         build.flag("-isystem").flag(dir.display().to_string());
     }
-    shared::compile(&build, &torch.version);
+    if env::var_os("CARGO_FEATURE_DIST").is_some() {
+        // Apart, so that all else is the same without the feature.
+        let mut dist = build.clone();
+        // Declares what a header of libtorch names of gloo, whose headers the torch package leaves out.
+        dist.include("csrc/gloo_stub").file("csrc/process_group_gloo.cpp");
+        shared::compile(&dist, "ltc_torch_dist", &torch.version);
+    }
+    shared::compile(build.files(SOURCES.map(|s| format!("csrc/{s}.cpp"))), "ltc_torch", &torch.version);
     println!("cargo:rustc-link-search=native={}", torch.lib().display());
     println!("cargo:rustc-link-lib=dylib=torch_cpu");
     println!("cargo:rustc-link-lib=dylib=c10");

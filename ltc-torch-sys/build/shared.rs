@@ -9,22 +9,22 @@ use std::{
     time::SystemTime,
 };
 
-const ARCHIVE: &str = "libltc_torch.a";
-/// Archives that are kept, of some 20 MB each.
-const KEPT: usize = 6;
+/// Archives that are kept, of some megabytes each.
+const KEPT: usize = 8;
 
-/// Compiles what a build says, unless it was compiled so before, and tells cargo to link it.
-pub(crate) fn compile(build: &cc::Build, torch: &str) {
+/// Compiles what a build says to a library of this name, unless it was compiled so before, and tells cargo to link it.
+pub(crate) fn compile(build: &cc::Build, library: &str, torch: &str) {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     // Of `target/debug/build/ltc-torch-sys-1a2b/out`, or of another profile, the first.
     let kept = out.ancestors().nth(4).map(|target| target.join("ltc-torch-sys"));
-    let kept = kept.and_then(|folder| Some((folder.join(name(build, torch).ok()?), folder)));
-    let is_there = kept.as_ref().is_some_and(|(archive, _)| fs::copy(archive, out.join(ARCHIVE)).is_ok());
+    let kept = kept.and_then(|folder| Some((folder.join(name(build, library, torch).ok()?), folder)));
+    let made = out.join(format!("lib{library}.a"));
+    let is_there = kept.as_ref().is_some_and(|(archive, _)| fs::copy(archive, &made).is_ok());
     if !is_there {
-        build.compile("ltc_torch");
+        build.compile(library);
         if let Some((archive, folder)) = kept {
             // It is only faster with it.
-            let _ = keep(&out.join(ARCHIVE), &archive, &folder);
+            let _ = keep(&made, &archive, &folder);
         }
         return;
     }
@@ -32,12 +32,12 @@ pub(crate) fn compile(build: &cc::Build, torch: &str) {
     let of_apple = env::var("CARGO_CFG_TARGET_VENDOR").is_ok_and(|vendor| vendor == "apple");
     let standard = env::var("CXXSTDLIB").unwrap_or_else(|_| if of_apple { "c++" } else { "stdc++" }.to_owned());
     println!("cargo:rustc-link-search=native={}", out.display());
-    println!("cargo:rustc-link-lib=static=ltc_torch");
+    println!("cargo:rustc-link-lib=static={library}");
     println!("cargo:rustc-link-lib={standard}");
 }
 
 /// The name of an archive: that of another compiler, of other flags, texts or another libtorch is another.
-fn name(build: &cc::Build, torch: &str) -> io::Result<String> {
+fn name(build: &cc::Build, library: &str, torch: &str) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = Command::new(compiler.path()).arg("--version").output()?.stdout;
     let mut texts = Vec::new();
@@ -46,7 +46,7 @@ fn name(build: &cc::Build, torch: &str) -> io::Result<String> {
     let mut hasher = DefaultHasher::new();
     (compiler.path(), compiler.args(), version, torch, texts).hash(&mut hasher);
     build.get_files().for_each(|file| file.hash(&mut hasher));
-    Ok(format!("{:016x}.a", hasher.finish()))
+    Ok(format!("{library}-{:016x}.a", hasher.finish()))
 }
 
 /// All files of a folder, and what they say.
