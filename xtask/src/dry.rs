@@ -105,8 +105,7 @@ pub(crate) fn run(root: &Path, options: &DryOptions) -> Result<()> {
     for order in orders.iter().filter(|_| !options.layouts) {
         println!("==> tests, with work done {order}");
         let pytest = |tests: &[&str]| {
-            let args =
-                [&["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"], tests].concat();
+            let args = [&["-m", "pytest", "-q", "-p", "no:cacheprovider"], tests].concat();
             python(root, &stand_in, order, options.quick, &args)
         };
         if options.tests.is_empty() {
