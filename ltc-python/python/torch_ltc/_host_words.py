@@ -29,10 +29,11 @@ OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version 
 #: What tells where a tensor is.
 PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
 
-#: Functions that do nothing with the numbers they take but compute: whatever a number is, libtorch records the same
-#: operators, results have the same shapes, and what is an error stays one. Any other (`cross_entropy`, which smooths
-#: labels where it is to smooth them by more than 0; `isclose`, which takes no tolerance below 0) may decide by one.
-#: Here without the marks of methods that write (`add_`), are operators (`__radd__`) or take lists (`_foreach_add`).
+#: Functions that do nothing with the numbers they take but compute: whatever a number is, but for what `_TURNS` asks,
+#: libtorch records the same operators, results have the same shapes, and what is an error stays one. Any other
+#: (`cross_entropy`, which smooths labels where it is to smooth them by more than 0; `isclose`, which takes no
+#: tolerance below 0) may decide by one. Here without the marks of methods that write (`add_`), are operators
+#: (`__radd__`) or take lists (`_foreach_add`).
 _COMPUTES = frozenset(
     "add radd iadd sub subtract rsub isub mul multiply rmul imul div divide true_divide truediv rdiv rtruediv"
     " idiv itruediv pow rpow ipow float_power remainder rmod mod imod fmod floor_divide floordiv rfloordiv"
