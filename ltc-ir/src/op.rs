@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     hash::{Domain, Hash128},
     props::{OpClass, Props},
+    rules::numbers::NumberRule,
     table::{OpCode, Row},
 };
 
@@ -35,6 +36,8 @@ pub struct OpSpec {
     pub hash: Hash128,
     /// Row of the operator table.
     pub row: Option<&'static Row>,
+    /// Which numbers of a call it refuses: as the row says, or that of what it does out of place, or to each of a list.
+    pub numbers: Option<NumberRule>,
 }
 
 impl OpSpec {
@@ -61,7 +64,11 @@ impl Op {
     fn leak(name: &str, class: OpClass, props: Props) -> Op {
         let (props, hash) = (AtomicU16::new(props.0), Hash128::of_str(Domain::Op, name));
         let row = crate::table::find(name);
-        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash, row })))
+        let single = crate::table::single_form(name);
+        let written = crate::table::functional(single.as_deref().unwrap_or(name)).map(OpCode::row);
+        let known = row.or_else(|| crate::table::find(single.as_deref()?)).or(written);
+        let numbers = known.and_then(|row| row.numbers);
+        Op(Box::leak(Box::new(OpSpec { name: name.into(), class, props, hash, row, numbers })))
     }
 
     /// The operator of this name, whose properties are those of its table row and of all calls so far. A name without a

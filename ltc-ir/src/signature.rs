@@ -16,6 +16,7 @@ use crate::{
     hash::{Domain, Hash128, Hasher},
     layout::LayoutRef,
     op::Op,
+    rules::{ShapeError, numbers::Numbers},
 };
 
 /// Layouts of a node's results. An absent result (an undefined tensor) has no entry.
@@ -82,6 +83,18 @@ impl Signature {
     #[inline]
     pub fn results(&self) -> &[LayoutRef] {
         &self.results
+    }
+
+    /// Whether the operator takes these numbers, the runtime scalars of a call.
+    ///
+    /// # Errors
+    /// Fails as libtorch does for a number that its kernels cannot convert, or that is outside the operator's range.
+    #[inline]
+    pub fn check_numbers(&self, values: &[u64]) -> Result<(), ShapeError> {
+        match (self.op.spec().numbers, self.results.first()) {
+            (Some(rule), Some(result)) => rule(&Numbers::new(&self.words, values, result.dtype())),
+            _ => Ok(()),
+        }
     }
 
     /// Structural hash; equal across processes.

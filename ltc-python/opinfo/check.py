@@ -9,7 +9,7 @@ import torch
 import torch_ltc
 from torch.utils._pytree import tree_leaves
 
-from . import database
+from . import database, numbers
 from .samples import describe, move
 
 PHASES = ("forward", "backward", "inplace", "out", "error")
@@ -90,7 +90,10 @@ class Checker:
         grad = op.supports_autograd and self.dtype in op.supported_backward_dtypes("cpu")
         torch.manual_seed(_SEED)
         samples = op.sample_inputs("cpu", self.dtype, requires_grad=grad)
-        for self.number, sample in enumerate(itertools.islice(samples, self.options.samples)):  # noqa: B020
+        samples = itertools.islice(samples, self.options.samples)
+        if getattr(self.options, "numbers", False):
+            samples = itertools.chain.from_iterable(map(numbers.variants, samples))
+        for self.number, sample in enumerate(samples):
             self.repro = describe(self.name, sample)
             state = torch.get_rng_state()  # the generator of samples draws between them
             self._sample(sample, grad)

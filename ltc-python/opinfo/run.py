@@ -25,6 +25,7 @@ def arguments(argv=None):
     p.add_argument("--dtypes", default="float32,int64,bool", help="comma-separated")
     p.add_argument("--phases", default=",".join(PHASES), help="comma-separated")
     p.add_argument("--quick", action="store_true", help="the short list, 2 samples, float32")
+    p.add_argument("--numbers", action="store_true", help="each number of a sample replaced by extreme ones, in turn")
     p.add_argument("--timeout", type=float, default=120.0, help="seconds per entry")
     p.add_argument("--results", type=Path, default=Path("target/opinfo.jsonl"), help="where the results go")
     p.add_argument("--resume", action="store_true", help="keep the results there and run only the entries they lack")
@@ -47,7 +48,7 @@ class Worker:
     def __init__(self, options):
         read, write = os.pipe()
         lists = dict(phases=options.phases.split(","), dtypes=options.dtypes.split(","))
-        config = dict(samples=options.samples, device=options.device, fd=write, **lists)
+        config = dict(samples=options.samples, numbers=options.numbers, device=options.device, fd=write, **lists)
         errors = (os.devnull, "w") if options.quick else (options.results.with_suffix(".stderr"), "a")
         self.errors = open(*errors)  # noqa: SIM115  (as long as the process)
         self.process = subprocess.Popen(

@@ -27,6 +27,8 @@ pub(crate) struct Marks {
     pub(crate) with_grad: Vec<Leaf>,
     /// Leaves that get the last results as gradients.
     pub(crate) gets_grad: Vec<Leaf>,
+    /// How often the step wrote to each of these gradients in place.
+    pub(crate) grad_versions: Vec<u32>,
     /// Leaves whose gradients go.
     pub(crate) loses_grad: Vec<Leaf>,
     /// Results with a history that the step has used up: what it is called, and what it says when somebody goes back.
@@ -41,7 +43,8 @@ pub(crate) struct Marks {
 impl Marks {
     /// Leaves gradients, histories and versions as the step would have.
     pub(crate) fn leave(&self, results: &[Tensor], grads: &[Tensor], inputs: &Tensors) -> Result<(), ltc_torch::Error> {
-        for (leaf, grad) in self.gets_grad.iter().zip(grads) {
+        for ((leaf, grad), &version) in self.gets_grad.iter().zip(grads).zip(&self.grad_versions) {
+            ltc_torch::bump_version(grad, version);
             ltc_torch::set_grad(leaf.of(inputs), Some(grad))?;
         }
         for leaf in &self.loses_grad {

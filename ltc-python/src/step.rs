@@ -354,7 +354,7 @@ impl Replays {
         step: u64,
         watch: Py<Watch>,
         host: Option<Py<PyAny>>,
-        grads: (Bound<'_, PyList>, Bound<'_, PyList>, Bound<'_, PyList>),
+        grads: (Bound<'_, PyList>, Bound<'_, PyList>, Bound<'_, PyList>, Vec<u32>),
         written: (Bound<'_, PyList>, Vec<u32>, Vec<(usize, u32)>),
         spent: Vec<(usize, String, String)>,
         record: Py<PyAny>,
@@ -368,7 +368,9 @@ impl Replays {
         let (tensors, times, written_inputs) = written;
         let written = some(py, &tensors)?.into_iter().zip(times).collect();
         let shares = shares.0.into_iter().zip(some(py, &shares.1)?).collect();
-        let marks = Mutex::new(Marks { with_grad, gets_grad, loses_grad, spent, written, written_inputs, shares });
+        let marks =
+            Marks { with_grad, gets_grad, grad_versions: grads.3, loses_grad, spent, written, written_inputs, shares };
+        let marks = Mutex::new(marks);
         let misses = AtomicU32::new(0);
         let ready = Arc::new(Ready { step, watch, host, marks, record, found_elsewhere, misses });
         let mut _oldest = None;

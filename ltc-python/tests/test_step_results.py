@@ -76,3 +76,39 @@ def test_what_cannot_be_made_again_is_named(make, what):
     for _ in range(6):
         step(torch.ones(2, device="ltc"))
     assert step.counts[0] == 0 and what in step.refusal, step.explain()
+
+
+WEIGHT = torch.nn.Parameter(torch.ones(3, device="ltc"))
+
+
+def grown_twice(x):
+    WEIGHT.grad = None
+    for _ in range(2):
+        (x * WEIGHT).sum().backward()
+    return WEIGHT.grad
+
+
+WRITTEN = {
+    "copy": lambda x: x.clone().add_(1).mul_(2),
+    "history": lambda x: (x * WEIGHT).add_(1).relu_(),
+    "two": lambda x: [(y := (x * WEIGHT).add_(1)), y.sin().mul_(2)],
+    "view": lambda x: [(y := x.clone().add_(1)), y[1:]],
+    "gradient": grown_twice,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_results_count_the_writes_that_the_step_made_to_them(name):
+    make = WRITTEN[name]
+    step = torch_ltc.compile(make)
+    versions = lambda found: [y._version for y in pytree.tree_leaves(found)]
+    x = torch.arange(3.0, device="ltc")
+    expected = versions(make(x))
+    assert max(expected) > 0
+    for _ in range(6):
+        found = step(x)
+        assert versions(found) == expected
+        for y in pytree.tree_leaves(found):
+            if y.requires_grad:
+                y.sum().backward(retain_graph=True)
+    assert step.counts == (3, 3), step.explain()

@@ -1,7 +1,12 @@
 //! Numbers of a step that differ from call to call: how they follow from those that the host hands over, as two
 //! captures show, and which operators may take such numbers.
 
-use ltc_ir::{Graph, GraphNode, OpClass};
+use std::ops::Range;
+
+use ltc_ir::{
+    DType, EncodedArgs, Graph, GraphNode, OpClass,
+    rules::numbers::{NumberRule, Numbers},
+};
 use smallvec::SmallVec;
 
 /// Numbers that the host computed during a step and handed to operators, in order.
@@ -25,6 +30,31 @@ pub(crate) struct Varying {
     drawn: Vec<usize>,
     /// The lower bounds of the step that draws are made from; the upper ones follow them.
     bounds: Vec<usize>,
+    /// Calls that take numbers which vary, and may refuse some.
+    refusing: Vec<Refusing>,
+}
+
+/// A call that may refuse numbers.
+#[derive(Clone, Debug)]
+struct Refusing {
+    rule: NumberRule,
+    words: EncodedArgs,
+    /// Which of the step's are its own.
+    numbers: Range<usize>,
+    dtype: DType,
+}
+
+impl Refusing {
+    fn of(node: &GraphNode) -> Option<Self> {
+        let rule = node.op().spec().numbers?;
+        let first = node.first_number as usize;
+        let numbers = first..first + node.number_count as usize;
+        Some(Refusing { rule, words: node.words().into(), numbers, dtype: node.results().first()?.dtype() })
+    }
+
+    fn refuses(&self, numbers: &[u64]) -> bool {
+        (self.rule)(&Numbers::new(&self.words, &numbers[self.numbers.clone()], self.dtype)).is_err()
+    }
 }
 
 /// The numbers of a step, and those of the host, as one capture has them.
@@ -56,6 +86,7 @@ impl Varying {
                     let why = "a number changes from step to step, which may decide more than values in";
                     return Err(format!("{why} {}", node.op().short_name()));
                 }
+                varying.refusing.extend(Refusing::of(node));
                 match (node.op().spec().class, node.op().short_name()) {
                     (OpClass::Random, "uniform" | "uniform_") => varying.bounds.push(node.first_number as usize),
                     (OpClass::Random, _) => varying.drawn.push(slot),
@@ -95,6 +126,9 @@ impl Varying {
             .all(|&lower| may_bound(f64::from_bits(numbers[lower]), f64::from_bits(numbers[lower + 1])))
         {
             return Err("a draw takes bounds that are none".into());
+        }
+        if self.refusing.iter().any(|call| call.refuses(&numbers)) {
+            return Err("an operator refuses a number".into());
         }
         Ok(numbers)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ltc_backend::{BackendError, DeviceIndex, MemoryReset};
 use ltc_core::{Device, Marker, Session, Storage, TraceValue};
 use ltc_eager_fallback::{Forced, Host};
-use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, SiteId, View};
+use ltc_ir::{DType, FallbackReason, LayoutRef, Operands, ShapeError, SiteId, View};
 use ltc_torch_sys::{
     DeviceMemory, EagerCall, EagerOperand, Generator, Place, RecordedCall, Recorder, Tensor, TorchError, at_place,
 };
@@ -84,6 +84,8 @@ impl Recorder for LtcRecorder {
     }
 
     fn record(&self, call: &RecordedCall<'_, Storage>) -> Result<SmallVec<[Storage; 2]>, TorchError> {
+        let refused = |e: ShapeError| TorchError { class: e.class, message: e.message };
+        call.signature.check_numbers(call.numbers).map_err(refused)?;
         let dev = self.device(call.device)?;
         let site = self.site();
         let mut operands = Operands::new();

@@ -208,7 +208,9 @@ impl Recording {
             let drawn = generator.insert(device.generator());
             self.operands.push(device.drawn_state(drawn).clone());
         }
-        Ok((find(self.code, &self.args, &self.operands)?, generator))
+        let seen = find(self.code, &self.args, &self.operands)?;
+        seen.signature.check_numbers(self.args.numbers())?;
+        Ok((seen, generator))
     }
 
     #[inline]

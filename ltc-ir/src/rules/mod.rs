@@ -17,6 +17,7 @@ pub mod loss;
 pub mod matmul;
 pub mod movement;
 pub mod norm;
+pub mod numbers;
 pub mod pointwise;
 pub mod pool;
 pub mod pool_adaptive;

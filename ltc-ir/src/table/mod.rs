@@ -9,7 +9,7 @@ pub use generated::OpCode;
 
 use crate::{
     props::{OpClass, Props},
-    rules::Rule,
+    rules::{Rule, numbers::NumberRule},
 };
 
 /// What kind of value an argument takes.
@@ -138,6 +138,8 @@ pub struct Row {
     pub props: Props,
     /// Layouts of the new results.
     pub rule: Rule,
+    /// Which numbers of a call it refuses, if any.
+    pub numbers: Option<NumberRule>,
     /// Whether the rule's answer, not libtorch's meta function's, is the CPU's.
     pub overrides: bool,
     /// What one element of a pointwise operator's result is, over the arguments' names (see [`crate::expr`]).

@@ -410,7 +410,16 @@ class _Part:
             closed = step and self._replays.is_closed(step)
             if closed and earlier and not self._replays.confirm(step, earlier):
                 self._replays.ready(
-                    kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places, [], ([], [])
+                    kind,
+                    step,
+                    _ltc.Watch([], [], False),
+                    None,
+                    ([], [], [], []),
+                    ([], [], []),
+                    [],
+                    places,
+                    [],
+                    ([], []),
                 )
                 del self._making[kind]
             else:

@@ -211,7 +211,7 @@ class Replays:
         step: int,
         watch: Watch,
         host: object | None,
-        grads: tuple[_Leaves, _Leaves, _Leaves],
+        grads: tuple[_Leaves, _Leaves, _Leaves, Sequence[int]],
         written: tuple[Sequence[torch.Tensor], Sequence[int], Sequence[tuple[int, int]]],
         spent: Sequence[tuple[int, str, str]],
         record: object,

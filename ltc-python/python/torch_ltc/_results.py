@@ -96,11 +96,24 @@ class Record:
         #: Results that show older memory, and whose.
         self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
         self._way: Way | None = None
+        #: How often the step wrote to results in place, where it did, by position.
+        self._versions: dict[int, int] = {}
 
     @property
     def has_way(self) -> bool:
         """Whether gradients flow through the results of replays."""
         return self._way is not None
+
+    def count_writes(self, results: list[Any]) -> None:
+        """Results count the writes that the step made to them (``Tensor._version``)."""
+        own = {t.of_program for t in self._tensors if t.of_input is t.itself is t.of_leaf is t.shows is None}
+        counts = {i: results[i]._version for i in own if not results[i].is_inference()}
+        self._versions = {i: n for i, n in counts.items() if n}
+        self.only = self.only and not self._versions
+
+    def _written(self, results: list[torch.Tensor]) -> None:
+        which = tuple(results[i] for i in self._versions)
+        torch._C._autograd._unsafe_set_version_counter(which, tuple(self._versions.values()))
 
     def lead_back(self, way: Way) -> None:
         """Gradients flow through the results, this way."""
@@ -118,8 +131,12 @@ class Record:
         late = known
         if late is None:
             late = self.late.run(results, told) if self.late is not None else []
+        if self._versions:
+            self._written(results)
         if self._way is not None:
             results = self._way.wrap(inputs, results)
+            if self._versions:
+                self._written(results)
         flat = list(self._plain)
         if self._shows:
             results = list(results)

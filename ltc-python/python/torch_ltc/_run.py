@@ -127,8 +127,9 @@ class Run:
         self.program: HostProgram | None = None
         #: The capture's number; 0 where there is none.
         self.step = 0
-        #: Leaves whose gradients are inputs; leaves that get results as gradients; those that lose theirs.
-        self.grads: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        #: Leaves whose gradients are inputs; leaves that get results as gradients; those that lose theirs; and how
+        #: often the gradients that are results were written in place.
+        self.grads: tuple[list[Any], list[Any], list[Any], list[int]] = ([], [], [], [])
         #: Tensors that are written and how often; inputs by position.
         self.written: tuple[list[Any], list[int], list[tuple[int, int]]] = ([], [], [])
         #: Results whose history is used up, with its name and what it says.
@@ -326,6 +327,8 @@ class Run:
         identity = "".join(part.identity for part in parts if part is not None)
         # The survey holds nothing any more that the step dropped.
         self._results = results
+        if self.record is not None:
+            self.record.count_writes(results)
         givens = (*givens, *recorder.take_uploaded())
         self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
         del givens
@@ -434,7 +437,7 @@ class Run:
         self, had: Any, results: list[Any], why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
         """Takes down whose gradients the call set, which become results too, and whose it took away."""
-        gets, loses = [], []
+        gets, loses, writes = [], [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
         for t, grad in had:
             now = t.grad
@@ -450,7 +453,8 @@ class Run:
             else:
                 gets.append(place)
                 results.append(now)
-        self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses)
+                writes.append(_version(now))
+        self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses, writes)
         return (gets, loses), why
 
     def _flows(

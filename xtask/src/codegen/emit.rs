@@ -82,12 +82,14 @@ pub(crate) fn rows(rows: &[Row]) -> String {
         let _ = writeln!(
             out,
             "    Row {{ name: \"aten::{}\", code: OpCode::{}, class: C::{}, props: {props}, rule: r::{}, \
-             overrides: {}, expr: {:?}, compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, gradients: &[{}], \
+             numbers: {}, overrides: {}, expr: {:?}, compute: {}, no_fuse: {:?}, inexact: {:?}, reduce: {}, \
+             gradients: &[{}], \
              arguments: {arguments}, results: {tensors}, schema: {:?} }},",
             row.schema.name,
             variant(&row.schema),
             row.class,
             row.rule,
+            row.numbers.as_ref().map_or("None".to_owned(), |n| format!("Some(r::numbers::{n})")),
             row.overrides,
             row.expr,
             row.compute.map_or("None".to_owned(), |c| format!("Some(Compute::{c})")),

@@ -21,6 +21,8 @@ use super::{
 struct Written {
     /// Shape and dtype rule: a function of `ltc-ir/src/rules`, by default of the operator's name in the class's file.
     rule: Option<String>,
+    /// Which numbers it refuses: a function of `ltc-ir/src/rules/numbers.rs`.
+    numbers: Option<String>,
     /// What a pointwise operator computes for one element.
     expr: Option<String>,
     /// What the expression is computed in, where the rule does not say (`COMPUTE`).
@@ -69,6 +71,7 @@ pub(crate) struct Row {
     pub(crate) section: &'static str,
     pub(crate) schema: Schema,
     pub(crate) rule: String,
+    pub(crate) numbers: Option<String>,
     pub(crate) expr: Option<String>,
     /// A variant of `ltc_ir::table::Compute`.
     pub(crate) compute: Option<&'static str>,
@@ -159,7 +162,9 @@ pub(crate) fn rules(folder: &Path) -> Result<BTreeSet<String>> {
         let module = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
         let text = fs::read_to_string(&path)?;
         for line in text.lines() {
-            let function = line.strip_prefix("pub fn ").and_then(|l| l.split_once("(call: &Call<'_>)"));
+            let function = line
+                .strip_prefix("pub fn ")
+                .and_then(|l| l.split_once("(call: &Call<'_>)").or_else(|| l.split_once("(given: &Numbers<'_>)")));
             if let Some((name, _)) = function {
                 found.insert(if module == "mod" { name.to_owned() } else { format!("{module}::{name}") });
             }
@@ -253,6 +258,7 @@ impl Check<'_> {
                  pub fn {function}(call: &Call<'_>) -> Result<NewResults, ShapeError>"
             ));
         }
+        self.number_rule(w);
         self.expressions(section, w, &schema);
         let compute = self.compute(w, &rule);
         let reduce = w.reduce.as_ref().and_then(|r| self.reduce(r, &schema));
@@ -289,6 +295,7 @@ impl Check<'_> {
             class,
             section,
             rule,
+            numbers: w.numbers.clone(),
             expr: w.expr.clone(),
             compute,
             no_fuse: w.no_fuse.clone(),
@@ -302,6 +309,14 @@ impl Check<'_> {
             variants: variants.collect(),
             schema,
         })
+    }
+
+    fn number_rule(&mut self, w: &Written) {
+        if let Some(name) = &w.numbers
+            && !self.rules.contains(&format!("numbers::{name}"))
+        {
+            self.complain(format!("there is no `{name}` in ltc-ir/src/rules/numbers.rs"));
+        }
     }
 
     /// The rule of this name in the class's file, or in the only file that has one.
