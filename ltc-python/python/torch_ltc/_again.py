@@ -104,7 +104,7 @@ def _parts(schedule: Any) -> Iterator[Any]:
         yield from _parts(part)
 
 
-class Saved:
+class SavedState:
     """What schedules and modes of modules change, as it was: a replay may have to be taken back."""
 
     def __init__(self, called: list[Any]) -> None:

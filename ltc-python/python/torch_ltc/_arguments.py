@@ -21,7 +21,7 @@ TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Compared as they are, besides plain values.
 _VALUES = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, type(Ellipsis), range)
 #: Meant themselves: they are older than the step, and hold what is.
-_THINGS = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
+_BY_IDENTITY = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
 #: Containers that are taken apart into their members, besides dicts.
 _SEQUENCES = (tuple, list, deque)
 #: Classes written in C of whose instances' content a key tells all.
@@ -38,7 +38,7 @@ _BARE: dict[type, Callable[[Any], Any]] = {
 }
 
 
-class _Itself:
+class _ByIdentity:
     """An object as part of a key, which does not keep it alive."""
 
     def __init__(self, x: Any) -> None:
@@ -52,7 +52,7 @@ class _Itself:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self._get() is other._get() is not None
+        return isinstance(other, _ByIdentity) and self._get() is other._get() is not None
 
 
 def _slots(kind: type) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def _is_of_numpy(kind: type, name: str) -> bool:
     return any(base.__name__ == name and base.__module__ == "numpy" for base in kind.__mro__)
 
 
-class _Whole(Exception):
+class _Opaque(Exception):
     """An object cannot be taken apart; says why."""
 
 
@@ -77,9 +77,9 @@ class Arguments:
         #: Inputs: tensors on the device, those of the CPU before they are copied to it.
         self.tensors: list[torch.Tensor] = []
         #: Containers and objects that were taken apart.
-        self.apart: list[Any] = []
+        self.opened: list[Any] = []
         #: Objects that were not, and why.
-        self.whole: list[tuple[Any, str]] = []
+        self.opaque: list[tuple[Any, str]] = []
         #: Why there can be no capture; empty where there can.
         self.obstacle = ""
         self._places: dict[int, int] = {}
@@ -99,7 +99,7 @@ class Arguments:
     @property
     def objects(self) -> list[Any]:
         """All that is the caller's: other objects at each call."""
-        return [*self.apart, *self.tensors]
+        return [*self.opened, *self.tensors]
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -151,7 +151,7 @@ class Arguments:
 
     def _enter(self, x: Any, kind: type) -> None:
         self._seen[id(x)] = len(self._seen)
-        self.apart.append(x)
+        self.opened.append(x)
         self._key.append(kind)
 
     def _tensor(self, x: torch.Tensor) -> None:
@@ -191,47 +191,47 @@ class Arguments:
 
     def _object(self, x: Any, kind: type) -> None:
         """Takes an object apart, or means it itself."""
-        lengths = [len(part) for part in (self.tensors, self.apart, self._key)]
+        lengths = [len(part) for part in (self.tensors, self.opened, self._key)]
         seen, places, obstacle = dict(self._seen), dict(self._places), self.obstacle
         self._depth += 1
         try:
-            self._parts(x, kind)
-        except _Whole as why:
+            self._open(x, kind)
+        except _Opaque as why:
             if self._depth > 1:
                 raise
-            for part, length in zip((self.tensors, self.apart, self._key), lengths):
+            for part, length in zip((self.tensors, self.opened, self._key), lengths):
                 del part[length:]
             self._seen, self._places, self.obstacle = seen, places, obstacle
-            self.whole.append((x, str(why)))
-            self._key.append(_Itself(x))
+            self.opaque.append((x, str(why)))
+            self._key.append(_ByIdentity(x))
         finally:
             self._depth -= 1
 
-    def _parts(self, x: Any, kind: type) -> None:
+    def _open(self, x: Any, kind: type) -> None:
         space = namespace(x)
         is_container = isinstance(x, (dict, *_SEQUENCES))
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(x, name)]
-        if isinstance(x, _THINGS) or callable(x) or not is_open(cast(Any, kind)):
-            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
+        if isinstance(x, _BY_IDENTITY) or callable(x) or not is_open(cast(Any, kind)):
+            raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
         of_c = [base for base in kind.__mro__ if not is_of_python(base)]
         bare = next((take for base, take in _BARE.items() if base in of_c), None)
         shown = all(base in _SHOWN or base in _BARE for base in of_c)
         if not shown or (space is None and not slots and not is_container and bare is None):
-            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
+            raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
         self._enter(x, kind)
         if bare is not None:
             self._key.append(by_value(bare(x)))
         if isinstance(x, deque):
             self._key.append(x.maxlen)
         if isinstance(x, defaultdict):
-            self._key.append(_Itself(x.default_factory))
+            self._key.append(_ByIdentity(x.default_factory))
         if is_container:
             self._members(x)
         if space or slots:
-            self.apart += [space] if space else []
+            self.opened += [space] if space else []
             for name, y in (*(space or {}).items(), *[(name, getattr(x, name)) for name in slots]):
                 self._key.append(name)
                 try:
                     self._add(y)
-                except _Whole as why:
-                    raise _Whole(f"{kind.__qualname__}.{name}: {why}") from None
+                except _Opaque as why:
+                    raise _Opaque(f"{kind.__qualname__}.{name}: {why}") from None

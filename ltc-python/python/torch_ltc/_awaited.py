@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from torch_ltc._traced import Counted, Traced
+from torch_ltc._traced import TracedFloat, TracedInt
 
 _CONSTANTS = re.compile(r"\bc\d+\b")
 _EARLY = re.compile(r"\bv\d+\b")
@@ -26,12 +26,12 @@ _OF_ONE = frozenset(("-{}", "+{}", "abs({})"))
 
 def cannot_fail(text: str, operands: Sequence[Any]) -> bool:
     """Whether arithmetic never raises, whatever its numbers are."""
-    is_small = all(type(x) in (float, Traced, Counted) or abs(x) < 1 << 53 for x in operands)
+    is_small = all(type(x) in (float, TracedFloat, TracedInt) or abs(x) < 1 << 53 for x in operands)
     quotient = text == "{} / {}" and type(operands[1]) in (int, float) and operands[1] != 0
     return text in _OF_ONE or (is_small and (text in _CANNOT_FAIL or quotient))
 
 
-class Awaited:
+class AwaitedNumbers:
     """The numbers that a step reads off the device while it is captured."""
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class Awaited:
         self._names: set[str] = set()
         self._read_off: dict[str, torch.Tensor] = {}
         #: Those that the step returns or leaves, with their values.
-        self.told: list[tuple[str, float]] = []
+        self.returned: list[tuple[str, float]] = []
         self._puts: set[tuple[int, Any]] = set()
 
-    def concerns(self, operands: Iterable[Any]) -> bool:
+    def involves(self, operands: Iterable[Any]) -> bool:
         """Whether one of these is among the numbers, or follows from them."""
-        return any(type(x) in (Traced, Counted) and x._ltc_name in self._names for x in operands)
+        return any(type(x) in (TracedFloat, TracedInt) and x._ltc_name in self._names for x in operands)
 
     def read(self, tensor: torch.Tensor) -> str:
         """The name of a number that is read off a tensor."""
@@ -59,7 +59,7 @@ class Awaited:
         self._read_off[name] = tensor
         return name
 
-    def decides_there(
+    def decide_on_device(
         self, function: Callable[..., torch.Tensor], operands: Sequence[Any], is_seen: bool
     ) -> bool | None:
         """What a function says of numbers of which one is read off the device: it is computed there, and replays
@@ -67,12 +67,12 @@ class Awaited:
         such a number the host rounds by itself. `is_seen`: the recorder sees which numbers of the host go there."""
         there: list[Any] = []
         for x in operands:
-            tensor = self._read_off.get(x._ltc_name) if type(x) is Traced else None
+            tensor = self._read_off.get(x._ltc_name) if type(x) is TracedFloat else None
             is_exact = type(x) is float or (type(x) in (bool, int) and abs(x) <= 1 << 53)
             if (
                 tensor is None
                 and not is_exact
-                and not (is_seen and type(x) is Traced and x._ltc_name not in self._names)
+                and not (is_seen and type(x) is TracedFloat and x._ltc_name not in self._names)
             ):
                 return None
             there.append(x if tensor is None else tensor.double())
@@ -93,23 +93,23 @@ class Awaited:
         """What stands in a place is read while the step runs: replays put it there later."""
         self.decides |= (id(holder), name) in self._puts
 
-    def tell(self, number: Traced | Counted, value: float) -> int:
+    def return_number(self, number: TracedFloat | TracedInt, value: float) -> int:
         """A number that the step returns; its position among those, counted back from -1."""
-        self.told.append((number._ltc_name, value))
-        return -len(self.told)
+        self.returned.append((number._ltc_name, value))
+        return -len(self.returned)
 
-    def early(self) -> list[str]:
+    def host_numbers(self) -> list[str]:
         """Names of numbers of the host that these are computed with."""
         return sorted(set(_EARLY.findall(" ".join(self._lines))))
 
-    def program(self, constants: dict[str, Any], first: int, told: int) -> "LateProgram | None":
+    def program(self, constants: dict[str, Any], first: int, returned: int) -> "LateProgram | None":
         """What replays do with the numbers, of which the first is a result of the program by position, and so many are
         told of the host's own."""
-        if not self.told and not self._puts:
+        if not self.returned and not self._puts:
             return None
         where = range(first, first + len(self.tensors))
-        early = [f"{name} = told[{told + i}]" for i, name in enumerate(self.early())]
-        body = [*early, *self._lines, f"return [{', '.join(name for name, _ in self.told)}]"]
+        host_numbers = [f"{name} = told[{returned + i}]" for i, name in enumerate(self.host_numbers())]
+        body = [*host_numbers, *self._lines, f"return [{', '.join(name for name, _ in self.returned)}]"]
         return LateProgram(body, constants, where)
 
     def take(self) -> list[torch.Tensor]:
@@ -141,6 +141,6 @@ class LateProgram:
             [where, *[x if isinstance(x, (int, float, str)) else id(x) for x in used.values()]]
         )
 
-    def run(self, results: Sequence[torch.Tensor], told: Sequence[float] | None) -> list[float]:
+    def run(self, results: Sequence[torch.Tensor], returned: Sequence[float] | None) -> list[float]:
         """The numbers that the step returns, when it has done the rest."""
-        return self._run([results[i].item() for i in self._where], told or ())
+        return self._run([results[i].item() for i in self._where], returned or ())

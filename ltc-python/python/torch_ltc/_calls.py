@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 
 from torch_ltc._flows import variable_given
-from torch_ltc._host_written import ASKED
+from torch_ltc._host_written import KIND_CHECKS
 from torch_ltc._known import (
     ATOMS,
     CLASS_METHODS,
@@ -84,7 +84,7 @@ class Calls:
         """Says why the step cannot be replayed."""
         raise NotImplementedError
 
-    def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+    def note_place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
         """Takes down a place to watch."""
         raise NotImplementedError
 
@@ -122,21 +122,21 @@ class Calls:
                 return self._method(frame, function, owner, name, leave)
         takes_numbers = module in TAKE_NUMBERS or (module == "_operator" and "mod" in name)
         if takes_numbers and frame.f_globals.get("__name__") != "torch_ltc._traced":  # it is about these numbers
-            if function in ASKED and not ahead:
+            if function in KIND_CHECKS and not ahead:
                 self.numbers_are_asked(function, variable_given(frame))
             else:
                 leave()
         if module == "_abc":
             # Whether a class counts as another one, which anybody may say of any two.
-            self.place("referent", abc.get_cache_token)
+            self.note_place("referent", abc.get_cache_token)
         elif module == "_thread" and name in ("get_ident", "get_native_id"):
-            self.place("thread", function)
+            self.note_place("thread", function)
         elif module == "_warnings" and name.startswith("warn"):
             if not ahead:  # who only has it at hand mostly does not warn
                 self._warns(frame)
         elif function in _OF_A_DEVICE:
             for getter in _OF_A_DEVICE[function]:
-                self.place("referent", getter)
+                self.note_place("referent", getter)
         elif module == "gc" and name in OF_THE_COLLECTOR:
             pass
         elif module == "_weakref" and name == "proxy":
@@ -149,12 +149,12 @@ class Calls:
             elif name == "run_backward" or name in HOOKING:
                 self.uses_grads = True
             elif module == "torch._C" and name.startswith("_get_") and _is_setting(function):
-                self.place("referent", function)
+                self.note_place("referent", function)
             elif module == "torch._C" and name.startswith("_set_"):
                 # What is set is what is found: only where it is another one would setting it do something.
                 found: Any = getattr(torch._C, "_get_" + name.removeprefix("_set_"), None)
                 if found is not None and _is_setting(found):
-                    self.place("referent", found)
+                    self.note_place("referent", found)
         elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
             self.refuse(f"it calls {module}.{name}()", frame)
 
@@ -162,8 +162,8 @@ class Calls:
         """A warning is told: once, as long as nobody wants it otherwise."""
         if any(action in ("always", "all", "error") for action, *_ in warnings.filters):
             self.refuse("it warns, and warnings are to be told each time", frame)
-        self.place("entry", vars(warnings), "filters", frame.f_code)
-        self.place("members", warnings.filters, None, frame.f_code)
+        self.note_place("entry", vars(warnings), "filters", frame.f_code)
+        self.note_place("members", warnings.filters, None, frame.f_code)
 
     def _draws_nothing(self, generator: Any) -> bool:
         """Whether the CPU's generator is where it was when the step began, so that going back there changes nothing
@@ -201,7 +201,7 @@ class Calls:
             if name in ("__reduce_ex__", "__reduce__", "__getstate__") and copies_as_objects_do(kind):
                 # It reads all that the object has, and whoever asked for it goes on with what it found.
                 for asked in OF_COPIES:
-                    self.place("lookup", kind, asked, frame.f_code)
+                    self.note_place("lookup", kind, asked, frame.f_code)
                 self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
             elif name.startswith(("__reduce", "__getstate__", "__sizeof__")):
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)

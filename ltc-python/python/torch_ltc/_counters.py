@@ -83,7 +83,7 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
             return i if dividend else None
         if _is_done_with(step, above):
             return i
-        above = moved(step, above)
+        above = depth_after(step, above)
     return None
 
 
@@ -123,7 +123,7 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
             return i if dividend else None
         if _is_done_with(steps[i], above):
             return i
-        above = moved(steps[i], above)
+        above = depth_after(steps[i], above)
     return None
 
 
@@ -192,7 +192,7 @@ def _is_done_with(step: Instruction, above: int) -> bool:
     return (step.opname == "COMPARE_OP" and above == 1) or (above == 0 and step.opname.startswith(_DECIDES))
 
 
-def moved(step: Instruction, above: int) -> int | None:
+def depth_after(step: Instruction, above: int) -> int | None:
     """How many values are over the number behind an instruction; nothing where it may be used for something else."""
     word = step.opname
     is_called = "NULL" in step.argrepr

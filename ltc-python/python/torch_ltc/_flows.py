@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from torch_ltc._counters import ARITHMETIC, moved
+from torch_ltc._counters import ARITHMETIC, depth_after
 from torch_ltc._effects import Instruction, instructions
-from torch_ltc._traced import Counted, Traced
+from torch_ltc._traced import TracedFloat, TracedInt
 
 #: What makes a container of so many values.
 _PACKS = {"BUILD_TUPLE": 1, "BUILD_LIST": 1, "BUILD_MAP": 2, "BUILD_CONST_KEY_MAP": 1}
 #: What gives others a look at all variables.
 _SEES_VARIABLES = frozenset(("locals", "vars", "eval", "exec", "dir", "sys", "inspect"))
 _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
-_NUMBERS = (int, Counted, Traced)
+_NUMBERS = (int, TracedInt, TracedFloat)
 
 
 #: What stores attributes as they are.
@@ -121,7 +121,7 @@ class _Flow:
             if above < size:
                 above, is_packed = 0, True
                 continue
-            after = above - size + 1 if size else moved(step, above)
+            after = above - size + 1 if size else depth_after(step, above)
             if is_packed and above < 2 and word.startswith(("BINARY", "UNARY")):
                 return False
             if above == 0 and word == "BINARY_OP" and step.argrepr in ARITHMETIC:
@@ -176,5 +176,5 @@ class _Flow:
             if step.is_target or above is None:
                 return False
             size = _PACKS.get(step.opname, 0) * step.argval if step.opname in _PACKS else 0
-            above = above - size + 1 if size and above >= size else moved(step, above)
+            above = above - size + 1 if size and above >= size else depth_after(step, above)
         return above == 1

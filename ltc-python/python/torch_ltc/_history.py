@@ -19,21 +19,21 @@ from torch_ltc._runtime import is_dense
 from torch_ltc._segments import Segment, segments
 
 #: Held by the thread that captures.
-alone = threading.Lock()
+capture_lock = threading.Lock()
 
 
-def _begin_anew() -> None:
+def _renew_lock() -> None:
     """In a forked child no other thread captures."""
-    global alone
-    alone = threading.Lock()
+    global capture_lock
+    capture_lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_renew_lock)
 #: Why a way back is not proven yet.
 INTERRUPTED = "other threads send programs to run"
 #: Why calls are recorded whose gradients are differentiated again.
-TWICE = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
-_ONCE = (
+DOUBLE_BACKWARD = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
+_DOUBLE_BACKWARD_ERROR = (
     "gradients of gradients do not flow through a call that torch_ltc.compile replayed. Calls like it are recorded "
     "from here on, and gradients of gradients flow through these: take them (create_graph=True) from the first call "
     "on, or call what was compiled itself (of a module: compiled._orig_mod)"
@@ -42,7 +42,7 @@ _ONCE = (
 _MAX_ATTEMPTS = 4
 
 
-class Twice:
+class DoubleBackward:
     """Whether gradients of gradients are taken of a kind of calls, which are recorded then."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class _Hooks:
         return x
 
 
-class Saving:
+class SavedTensors:
     """While a step is captured: what autograd saves, and the history it makes from these tensors on."""
 
     def __init__(self, given: list[torch.Tensor]) -> None:
@@ -159,14 +159,14 @@ class Saving:
         """Whether it was known that gradients may be for all of these."""
         return {id(t) for t in self._given}.issuperset(map(id, leaves))
 
-    def way(
+    def backward(
         self,
         inputs: Sequence[torch.Tensor],
         watched: Sequence[torch.Tensor],
         results: list[torch.Tensor],
         flow: list[int],
         older: Callable[[Any], bool],
-    ) -> "Way | str":
+    ) -> "Backward | str":
         """The way back from these of the results, which what was saved is added to; or why there is none."""
         if self._hooks.obstacle:
             return self._hooks.obstacle
@@ -216,7 +216,7 @@ class Saving:
             box.place = saved[id(x)]
         given = [place(t) for t in self._given]
         whole = [i for i, found in enumerate(reached) if found] if len(parts) == 1 else None
-        return Way(self, [_Part(self, part, flow, sources, checked, given, whole) for part in parts])
+        return Backward(self, [_SegmentBackward(self, part, flow, sources, checked, given, whole) for part in parts])
 
     def detach(self, keep: bool) -> None:
         """The nodes lead to nothing outside; or, not to be kept, they do again."""
@@ -232,7 +232,7 @@ class Saving:
         self._history.let_go()
         self._given = []
 
-    def go_back(
+    def run_nodes(
         self, segment: Segment | None, grads: Sequence[Any], saved: Sequence[torch.Tensor | None]
     ) -> tuple[list[Any], set[int]]:
         """Runs the nodes of a segment, or all of them, with these tensors in their boxes; and says which they took."""
@@ -244,17 +244,19 @@ class Saving:
             hooks.saved, hooks.used = outer
 
 
-class Way:
+class Backward:
     """The way back through replays of one capture."""
 
-    def __init__(self, saving: Saving, parts: "list[_Part]") -> None:
+    def __init__(self, saving: SavedTensors, parts: "list[_SegmentBackward]") -> None:
         self._saving, self._parts = saving, parts
 
-    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
+    def prove(
+        self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], double_backward: DoubleBackward
+    ) -> str:
         """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From
         there on the nodes are this way's, and what was captured has no history of its own."""
         self._saving.detach(keep=True)
-        why = next((why for part in self._parts if (why := part.prove(inputs, results, twice))), "")
+        why = next((why for part in self._parts if (why := part.prove(inputs, results, double_backward))), "")
         if why:
             self._saving.detach(keep=False)
         else:
@@ -275,12 +277,12 @@ class Way:
         return sum(c[0] for c in counts), sum(c[1] for c in counts)
 
 
-class _Part:
+class _SegmentBackward:
     """The way back through one segment."""
 
     def __init__(
         self,
-        saving: Saving,
+        saving: SavedTensors,
         segment: Segment,
         flow: list[int],
         sources: list[_Source],
@@ -293,29 +295,31 @@ class _Part:
         self._segment = segment if whole is None else None
         self._flow = [flow[i] for i in segment.roots]
         inner = [_Source("result", flow[i]) for i in segment.results]
-        self._leads_to = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
-        self._reached = whole if whole is not None else list(range(len(self._leads_to)))
+        self._targets = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
+        self._reached = whole if whole is not None else list(range(len(self._targets)))
         #: Which of the sources it takes; and what is looked at for writes besides.
         self._used: list[int] = []
         self._saved: list[_Source] = []
         self._checked: list[_Source] = []
-        self._twice = Twice()
+        self._double_backward = DoubleBackward()
         self._replays = _ltc.Replays()
         self._lock = saving.lock
         #: By kind of call: the capture that another one may confirm, and how many there were.
-        self._making: dict[int, tuple[int, int]] = {}
+        self._earlier: dict[int, tuple[int, int]] = {}
         self._recorded = 0
 
-    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
+    def prove(
+        self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], double_backward: DoubleBackward
+    ) -> str:
         """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing."""
         saved = [s.find(inputs, results) for s in self._sources]
         seeds = [torch.zeros_like(results[i]) for i in self._flow]
         taken = (*seeds, *saved)
         self._replays.begin(taken)
         try:
-            all_found, used = self._saving.go_back(self._segment, seeds, saved)
+            all_found, used = self._saving.run_nodes(self._segment, seeds, saved)
             found = [g for g in all_found if g is not None]
-            step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
+            step, why = self._replays.end(taken, tuple(_unshared(found, taken)), "", [])
         except RuntimeError as e:
             self._replays.abort()
             return f"going back through it fails: {e}"
@@ -323,7 +327,7 @@ class _Part:
             why = "going back through it reads a tensor that autograd does not save"
         self._replays.forget(step)
         # What nodes saved that no result leads to is nobody's.
-        self._twice, self._used = twice, sorted(used)
+        self._double_backward, self._used = double_backward, sorted(used)
         self._saved = [self._sources[at] for at in self._used]
         self._checked = [*{self._shared[at]: None for at in self._used if at in self._shared}]
         return why or ("" if step else INTERRUPTED)
@@ -333,7 +337,7 @@ class _Part:
         outputs = [results[i] for i in self._flow]
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
-        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._leads_to])
+        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._targets])
         if len(out) > 1:
             # Hooks of a result that got no gradient are not called, and one is written over without the others.
             with torch.no_grad():
@@ -343,9 +347,9 @@ class _Part:
         for i, x in zip(self._flow, out):
             results[i] = x
 
-    def note_twice(self) -> None:
+    def note_double_backward(self) -> None:
         """Somebody goes back in a way that can be differentiated."""
-        self._twice.note()
+        self._double_backward.note()
 
     @property
     def saves(self) -> bool:
@@ -357,7 +361,7 @@ class _Part:
         """``(replayed, recorded)`` ways back so far."""
         return self._replays.replayed(), self._recorded
 
-    def go(self, grads: Sequence[torch.Tensor | None], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    def run(self, grads: Sequence[torch.Tensor | None], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
         """Gradients of what it leads to, from those of the results."""
         del saved[len(self._saved) :]
         seeds = tuple([g for g in grads if g is not None])
@@ -379,8 +383,8 @@ class _Part:
             self._recorded += 1
             captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(is_dense, taken))
             kind = self._replays.classify(taken, key)[0] if captures else 0
-            earlier, attempts = self._making.get(kind, (0, 0))
-            turn = alone
+            earlier, attempts = self._earlier.get(kind, (0, 0))
+            turn = capture_lock
             captures = captures and attempts < _MAX_ATTEMPTS and turn.acquire(blocking=False)
             try:
                 if captures:
@@ -388,10 +392,10 @@ class _Part:
                 boxes: list[torch.Tensor | None] = [None] * len(self._sources)
                 for at, x in zip(self._used, saved):
                     boxes[at] = x
-                all_found, _ = self._saving.go_back(self._segment, grads, boxes)
+                all_found, _ = self._saving.run_nodes(self._segment, grads, boxes)
                 found = [all_found[i] for i in self._reached]
                 places = [i for i, x in enumerate(found) if x is not None]
-                for i, x in zip(places, _apart([found[i] for i in places], taken)):
+                for i, x in zip(places, _unshared([found[i] for i in places], taken)):
                     found[i] = x
                 if not all(x is None or is_dense(x) for x in found):
                     if captures:  # a sparse gradient has no storage that a replay could leave it in
@@ -412,13 +416,13 @@ class _Part:
                 self._replays.ready(
                     kind, step, _ltc.Watch([], [], False), None, ([], [], []), ([], [], []), [], places, [], ([], [])
                 )
-                del self._making[kind]
+                del self._earlier[kind]
             else:
-                self._making[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)
+                self._earlier[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)
             return found
 
 
-def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
+def _unshared(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
     """Gradients that share memory with none of the others: whoever gets one may write to it."""
     known = set(map(storage_of, taken))
     apart = []
@@ -443,7 +447,7 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
         """There is none."""
-        raise RuntimeError(_ONCE)
+        raise RuntimeError(_DOUBLE_BACKWARD_ERROR)
 
 
 def _differentiated(found: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
@@ -459,7 +463,9 @@ class _Back(torch.autograd.Function):
     """The history of a replay's results."""
 
     @staticmethod
-    def forward(ctx: Any, part: _Part, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
+    def forward(
+        ctx: Any, part: _SegmentBackward, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor
+    ) -> Any:
         """Keeps what going back takes."""
         ctx.part = part
         ctx.set_materialize_grads(False)
@@ -471,8 +477,8 @@ class _Back(torch.autograd.Function):
         """Goes back."""
         with torch.no_grad():
             # What saved nothing may be gone back through again, as without compiling; asked, torch refuses it.
-            found = ctx.part.go(grads, [*ctx.saved_tensors] if ctx.part.saves else [])
+            found = ctx.part.run(grads, [*ctx.saved_tensors] if ctx.part.saves else [])
         if torch.is_grad_enabled():
-            ctx.part.note_twice()
+            ctx.part.note_double_backward()
             found = _differentiated(found)
         return (None, None, None, *found)

@@ -16,11 +16,11 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._again import Saved, are_plain, modes_of
+from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
-from torch_ltc._host_program import Changes, HostProgram, Line, needed_lines
+from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -31,13 +31,23 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
-from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES, computes_with_numbers, turns
-from torch_ltc._host_written import Written
+from torch_ltc._host_words import (
+    LIKE,
+    METADATA,
+    MOVES,
+    OF_MEMORY,
+    PLACES,
+    SHOWN,
+    USES,
+    computes_with_numbers,
+    conditions,
+)
+from torch_ltc._host_written import LineWriter
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._patched import meant
 from torch_ltc._runtime import on_device
-from torch_ltc._traced import NUMBERS, Counted, Traced, plain
+from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
 #: Functions that are what they are called.
 _OF_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)
@@ -70,7 +80,7 @@ def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
     return None
 
 
-class HostRecorder(Written):
+class HostRecorder(LineWriter):
     """Writes down what a step does on the host; see the module."""
 
     def __init__(
@@ -138,10 +148,10 @@ class HostRecorder(Written):
         """A call begins that replays make again; what is to be called when it returns."""
         self._take_back()
         self._schedules.append(args[0])
-        saved = Saved(args[:1])
+        saved = SavedState(args[:1])
         if isinstance(args[0], torch.nn.Module):
             # Later it may do what is not to be done twice, by a method of a part.
-            self._check(f"{self._constant(are_plain)}({self._constant(args[0])})", True)
+            self._guard(f"{self._constant(are_plain)}({self._constant(args[0])})", True)
         self._line(f"{self._constant(function)}({', '.join(map(self._constant, args))})", effect=True)
         self._paused = True
 
@@ -150,7 +160,7 @@ class HostRecorder(Written):
             self.moved += saved.moved()
             if isinstance(args[0], torch.nn.Module):
                 # The same call may set others later: modules get parts.
-                self._check(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
+                self._guard(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
             self._lent.lend(self.setting)
 
         return returns
@@ -201,11 +211,11 @@ class HostRecorder(Written):
         """Code begins that may ask for the class of a number: numbers are plain ones there, and have to stay as they
         are. Answers with what ends it."""
         for number in self._lent.numbers():
-            self._stays(number)
+            self._guard_number(number)
         self._take_back()
         for name, number in frame.f_locals.items():
-            if type(number) in (Traced, Counted):
-                self._stays(number)
+            if type(number) in (TracedFloat, TracedInt):
+                self._guard_number(number)
                 frame.f_locals[name] = plain(number)
                 if sys.version_info < (3, 13):  # or it would be lost with the next look at them
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
@@ -220,7 +230,7 @@ class HostRecorder(Written):
 
         return ends
 
-    def _can_wait(self, x: Any, frame: types.FrameType) -> bool:
+    def _can_read_later(self, x: Any, frame: types.FrameType) -> bool:
         """Whether this is one number on the device, which this frame reads and which may remember what becomes of
         it."""
         if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
@@ -234,7 +244,7 @@ class HostRecorder(Written):
         if _is_gradient(func) and _is_host(args[0]):
             self.gradients.append(args[0])
         if self.awaited is not None:
-            self.awaited.decides |= self.awaited.concerns(leaves)
+            self.awaited.decides |= self.awaited.involves(leaves)
         if self._paused:
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
@@ -254,7 +264,7 @@ class HostRecorder(Written):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
-        if self.awaited is not None and func is torch.Tensor.item and self._can_wait(args[0], sys._getframe(2)):
+        if self.awaited is not None and func is torch.Tensor.item and self._can_read_later(args[0], sys._getframe(2)):
             return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
@@ -385,20 +395,20 @@ class HostRecorder(Written):
     def _hand_over(self, leaves: list[Any], func: Any) -> None:
         word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func)
         for x in leaves:
-            if type(x) is Traced and only_computes:
+            if type(x) is TracedFloat and only_computes:
                 self._handed.append((x._ltc_name, plain(x)))
-                for text, asks in turns(func, leaves):
-                    self._check(text.format(x._ltc_name), asks(plain(x)))
-            elif type(x) is Traced:
-                self._stays(x, f": {word} may decide by a number")
-            elif type(x) is Counted:
-                self._stays(x)
+                for text, condition in conditions(func, leaves):
+                    self._guard(text.format(x._ltc_name), condition(plain(x)))
+            elif type(x) is TracedFloat:
+                self._guard_number(x, f": {word} may decide by a number")
+            elif type(x) is TracedInt:
+                self._guard_number(x)
             elif _is_host(x) and x.layout is torch.strided and word not in LIKE and word not in METADATA:
                 self._note_older(x)
                 if x.dim() == 0 and x.dtype.is_floating_point:
                     self._handed.append((self._line(f"{self._name(x)}.item()"), x.item()))
                 else:
-                    self._check(f"{self._constant(same)}({self._name(x)}, {self._value(x)})", True)
+                    self._guard(f"{self._constant(same)}({self._name(x)}, {self._value(x)})", True)
 
     def _note_older(self, t: torch.Tensor) -> None:
         """A CPU tensor that no line made was there before the step."""
@@ -445,10 +455,10 @@ class HostRecorder(Written):
             new = [(i, t) for i, t in new if not any(t is h for h in hosts)]
             self._made.update({id(t): (name if t is out else f"{name}[{i}]", t) for i, t in new})
             if new and new[0][1] is not out:
-                self._check(f"len({name})", len(results))
+                self._guard(f"len({name})", len(results))
             return out
         if hosts and not results:
-            self._check(f"len({call})", 0)
+            self._guard(f"len({call})", 0)
             return out
         if draws:
             self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
@@ -457,15 +467,15 @@ class HostRecorder(Written):
         if word in METADATA or word in ("__get__", "__set__"):
             # How large a tensor is may follow from values.
             if any(id(t) in self._made for t in hosts) and word not in PLACES and _is_plain(out):
-                self._check(call, out)
+                self._guard(call, out)
             return out
         if func is torch.Tensor.item and type(out) is float:
             line = self._line(call)
             # Handed over itself: where it is the same in two captures, what follows from it is not known.
             self._handed.append((line, out))
-            return self._traced(out, line)
+            return self._traced_float(out, line)
         if isinstance(out, NUMBERS):
-            self._check(call, out)
+            self._guard(call, out)
         else:
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
@@ -478,13 +488,15 @@ class HostRecorder(Written):
 
     def program(self) -> HostProgram | None:
         """What a replay has to do on the host; ``None`` when that is nothing."""
-        early = self.awaited.early() if self.awaited is not None else []
-        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._told]} | set(early)
+        host_numbers = self.awaited.host_numbers() if self.awaited is not None else []
+        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._returned]} | set(host_numbers)
         kept = needed_lines(self._lines, needed)
         if not kept:
             return None
-        some = self._handed, self._uploaded, [*self._told, *[(name, 0.0) for name in early]]
-        numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
-        lines = [*kept, Line("", f"return [{numbers}], [{tensors}], [{told}]", True)]
-        changes = Changes([*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()])
+        some = self._handed, self._uploaded, [*self._returned, *[(name, 0.0) for name in host_numbers]]
+        numbers, tensors, returned = (", ".join(name for name, _ in each) for each in some)
+        lines = [*kept, Line("", f"return [{numbers}], [{tensors}], [{returned}]", True)]
+        changes = HostChanges(
+            [*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()]
+        )
         return HostProgram(lines, self._constants, changes)

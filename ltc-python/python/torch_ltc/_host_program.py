@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_ltc._again import Saved
+from torch_ltc._again import SavedState
 from torch_ltc._traced import NUMBERS
 
 #: Compared by what they print where captures are compared (a getter prints whose it is); all else by identity.
@@ -47,7 +47,7 @@ class Changed(Exception):
     """The host would go another way than when the step was captured."""
 
 
-class Changes:
+class HostChanges:
     """What lines change, so that it can be as it was before they ran: CPU tensors, schedules, states of generators, and
     numbers in places, by dict and key."""
 
@@ -59,7 +59,7 @@ class Changes:
         places: list[tuple[dict[Any, Any], Any]],
     ) -> None:
         self._tensors, self._copies = tensors, [t.clone() for t in tensors]
-        self._schedules = Saved(schedules) if schedules else None
+        self._schedules = SavedState(schedules) if schedules else None
         self._generators, self._states = generators, [g.get_state() for g in generators]
         self._places, self._numbers = places, [holder.get(name) for holder, name in places]
 
@@ -89,7 +89,7 @@ class Changes:
 class HostProgram:
     """Lines that ran on the host, ready to run again. Undone, what they change is as if they had not run."""
 
-    def __init__(self, lines: Sequence[Line], constants: dict[str, Any], changes: Changes) -> None:
+    def __init__(self, lines: Sequence[Line], constants: dict[str, Any], changes: HostChanges) -> None:
         body = [line.text for line in lines]
         used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
         self._lines, self._used = lines, used
@@ -110,7 +110,7 @@ class HostProgram:
 
         return _CONSTANTS.sub(value, line.text)
 
-    def parts_at(self, other: "HostProgram") -> str:
+    def where_differs(self, other: "HostProgram") -> str:
         """The line of the program at which another capture went another way, as messages name it; empty where that is
         not known."""
         for mine, its in zip(self._lines, other._lines):

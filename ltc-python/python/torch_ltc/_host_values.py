@@ -144,11 +144,11 @@ _REWRITTEN: dict[Any, Callable[..., Any]] = {torch.ctc_loss: _ctc_loss, torch.nn
 
 def rewritten(call: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What comes of the calls that are made in place of one; `None` where it is made itself."""
-    way = _REWRITTEN.get(func)
-    if way is None:
+    function = _REWRITTEN.get(func)
+    if function is None:
         return None
     try:
-        inspect.signature(way).bind(call, *args, **kwargs)
+        inspect.signature(function).bind(call, *args, **kwargs)
     except TypeError:  # which the call itself will raise
         return None
-    return way(call, *args, **kwargs)
+    return function(call, *args, **kwargs)

@@ -46,30 +46,30 @@ _COMPUTES = frozenset(
 
 
 #: What is asked of a number, as the text of a line and as a function.
-_Turn: TypeAlias = tuple[str, Callable[[float], bool]]
+_Condition: TypeAlias = tuple[str, Callable[[float], bool]]
 #: What a number may be that such a function is asked for one by one, since something depends on it: the gradient of a
 #: sum whose part is multiplied by 1 is the given one itself, and a power's by 0 is no power; gradients of what is
 #: written in place are errors for negative slopes.
 _IS_ONE, _IS_ZERO = ("{} == 1.0", lambda x: x == 1.0), ("{} == 0.0", lambda x: x == 0.0)
 _IS_NEGATIVE = ("{} < 0.0", lambda x: x < 0.0)
-_TURNS: dict[str, _Turn] = {
+_CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys("add iadd sub isub subtract rsub addmm addmv addr addbmm baddbmm addcmul addcdiv".split(), _IS_ONE),
     **dict.fromkeys("pow ipow float_power".split(), _IS_ZERO),
     **dict.fromkeys("leaky_relu elu celu".split(), _IS_NEGATIVE),
 }
 #: Larger numbers than half precision holds are errors of some functions.
-_IS_HALF: _Turn = ("abs({}) <= 65504.0", lambda x: abs(x) <= 65504.0)
+_IS_HALF: _Condition = ("abs({}) <= 65504.0", lambda x: abs(x) <= 65504.0)
 
 
 def _plain_name(func: Any) -> str:
     return str(getattr(func, "__name__", "")).strip("_").removeprefix("foreach_")
 
 
-def turns(func: Any, leaves: list[Any]) -> list[_Turn]:
+def conditions(func: Any, leaves: list[Any]) -> list[_Condition]:
     """What a replay has to ask of a number that such a function takes: what is written down depends on it."""
-    turn = _TURNS.get(_plain_name(func)) if torch.is_grad_enabled() else None
+    condition = _CONDITIONS.get(_plain_name(func)) if torch.is_grad_enabled() else None
     is_half = any(isinstance(x, torch.Tensor) and x.dtype == torch.float16 for x in leaves)
-    return [*([turn] if turn else []), *([_IS_HALF] if is_half else [])]
+    return [*([condition] if condition else []), *([_IS_HALF] if is_half else [])]
 
 
 def computes_with_numbers(func: Any) -> bool:

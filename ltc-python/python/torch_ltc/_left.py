@@ -45,7 +45,7 @@ def spent(x: torch.Tensor) -> str:
     return ""
 
 
-class Found(NamedTuple):
+class FoundTensors(NamedTuple):
     """What a call finds in a place: a tensor, or a tuple of some."""
 
     holder: dict[Any, Any]
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     value: Any
     tensors: tuple[torch.Tensor, ...]
     #: What shows their memory without a history: what the step is given.
-    given: tuple[torch.Tensor, ...]
+    inputs: tuple[torch.Tensor, ...]
 
     @property
     def key(self) -> tuple[int, Any]:
@@ -61,12 +61,12 @@ class Found(NamedTuple):
         return id(self.holder), self.name
 
     @property
-    def now(self) -> Any:
+    def current(self) -> Any:
         """What stands in the place."""
         return self.holder.get(self.name, MISSING)
 
 
-class Left:
+class TensorPlaces:
     """The places in which a step leaves tensors."""
 
     def __init__(self) -> None:
@@ -78,19 +78,19 @@ class Left:
         while len(self.places) > _MAX_PLACES:
             del self.places[next(iter(self.places))]
 
-    def find(self, given: Sequence[torch.Tensor]) -> tuple[list[Found], tuple[Any, ...]]:
+    def find(self, given: Sequence[torch.Tensor]) -> tuple[list[FoundTensors], tuple[Any, ...]]:
         """What a call finds, and a key of it beside the arguments: which places hold tensors, with used up history or
         none, and which of them are one."""
-        found: list[Found] = []
+        found: list[FoundTensors] = []
         key: list[Any] = []
         which = {id(x): i for i, x in enumerate(given)}
         for holder, name in self.places.values():
             value: Any = holder.get(name)
             parts = value if type(value) is tuple else (value,)
-            states = [self._takes(x) for x in parts]
+            states = [self._accepts(x) for x in parts]
             if all(states) and parts:
                 bare = tuple([x.detach() if x.requires_grad else x for x in parts])
-                found.append(Found(holder, name, value, parts, bare))
+                found.append(FoundTensors(holder, name, value, parts, bare))
                 key.append(
                     (type(value) is tuple, *[s + which.setdefault(id(x), len(which)) for s, x in zip(states, parts)])
                 )
@@ -99,12 +99,12 @@ class Left:
         return found, tuple(key)
 
     @classmethod
-    def takes(cls, x: Any) -> bool:
+    def accepts(cls, x: Any) -> bool:
         """Whether what stands in a place can be an input of the step, or several."""
-        return bool(x) and all(map(cls._takes, x)) if type(x) is tuple else cls._takes(x) > 0
+        return bool(x) and all(map(cls._accepts, x)) if type(x) is tuple else cls._accepts(x) > 0
 
     @staticmethod
-    def _takes(x: Any) -> int:
+    def _accepts(x: Any) -> int:
         """Whether a tensor can be an input of the step: not (0), as it is, or without its history."""
         if type(x) is not torch.Tensor or not is_dense(x) or x.__dict__ or x.is_inference():
             return 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torch_ltc._names import by_value
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 
 def floats(x: Any) -> tuple[float, ...]:
@@ -17,7 +17,7 @@ def floats(x: Any) -> tuple[float, ...]:
     return x if type(x) is tuple and all(type(y) is float for y in x) else ()
 
 
-class Free:
+class ChangingNumbers:
     """The numbers of a step that change from call to call, by dict and key."""
 
     #: Different values of a float among the arguments that are told apart by captures of their own; one that has more
@@ -26,12 +26,12 @@ class Free:
 
     def __init__(self) -> None:
         #: Floats among the arguments that change, by position or name, as the call in progress is given them.
-        self.given: dict[Any, float] = {}
+        self.arguments: dict[Any, float] = {}
         #: Held while replays and captures find them there: calls of other threads are recorded meanwhile.
         self.lock = threading.Lock()
         #: The first values of plain arguments; those which change and are told apart all the same, and why.
         self._values: dict[Any, set[Any]] = {}
-        self.bound: dict[Any, str] = {}
+        self.per_value: dict[Any, str] = {}
         self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Where whole numbers stand that the step only counts with, and where some that it does not only count with.
         self._counted: set[tuple[int, Any]] = set()
@@ -46,36 +46,38 @@ class Free:
         self.add(holder, name)
         self._counted.add((id(holder), name))
 
-    def sees(self, values: dict[Any, Any]) -> bool:
+    def note_arguments(self, values: dict[Any, Any]) -> bool:
         """Takes down the plain arguments of a call by position or name; whether more of them are known to be floats
         that change now."""
         found = False
         for name, x in values.items():
             seen = self._values.setdefault(name, set())
-            if name in self.given or name in self.bound:
+            if name in self.arguments or name in self.per_value:
                 continue
             seen.add(by_value(x))
             if len(seen) > self._MAX_VALUES:
                 if type(x) is float:
-                    self.given[name] = x
-                    self.add(self.given, name)
+                    self.arguments[name] = x
+                    self.add(self.arguments, name)
                     found = True
                 else:
-                    self.bound[name] = f"there is a capture for each {type(x).__name__}: hand in a float or a tensor"
+                    self.per_value[name] = (
+                        f"there is a capture for each {type(x).__name__}: hand in a float or a tensor"
+                    )
         return found
 
-    def bind(self, names: Iterable[Any], why: str) -> None:
+    def tell_apart(self, names: Iterable[Any], why: str) -> None:
         """The step does not only compute with these arguments: each value of theirs is another step's from here on."""
         for name in [*names]:
-            self.bound[name] = why
-            self.given.pop(name, None)
-            self.places.pop((id(self.given), name), None)
+            self.per_value[name] = why
+            self.arguments.pop(name, None)
+            self.places.pop((id(self.arguments), name), None)
 
-    def changes_of(self, fn: Any) -> str:
+    def why_not_lent(self, fn: Any) -> str:
         """Which arguments of a step change from call to call so that each has to be captured by itself, in words."""
         code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         names = code.co_varnames[hasattr(fn, "__func__") : code.co_argcount] if code is not None else ()
-        for name, why in self.bound.items():
+        for name, why in self.per_value.items():
             said = names[name] if type(name) is int and name < len(names) else name
             return f"its argument {said} changes from call to call, and {why}"
         return ""
@@ -84,18 +86,18 @@ class Free:
         """Whether the step was seen to do something else with a whole number than to count with it."""
         return (id(holder), name) in self._uncounted
 
-    def not_counted(self, holder: dict[Any, Any], name: Any) -> None:
+    def note_uncounted(self, holder: dict[Any, Any], name: Any) -> None:
         """The step does not only count with the whole number in this place."""
         self._counted.discard((id(holder), name))
         self._uncounted.add((id(holder), name))
 
-    def takes(self, holder: dict[Any, Any], name: Any) -> bool:
+    def can_lend(self, holder: dict[Any, Any], name: Any) -> bool:
         """Whether what stands in a place can be lent."""
         x = holder.get(name)
         return (id(holder), name) in self._counted if type(x) is int else bool(floats(x))
 
 
-class Lent:
+class LentNumbers:
     """Settings by dict and key."""
 
     def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]]) -> None:
@@ -139,13 +141,15 @@ class Lent:
         """How often a number, by its identity, is held where it is lent; 0 for one that is not."""
         return self._held.get(number, 0)
 
-    def numbers(self) -> Iterator[Traced | Counted]:
+    def numbers(self) -> Iterator[TracedFloat | TracedInt]:
         """All that are lent."""
         for *_, traced in self._out:
-            yield from (x for x in (traced if type(traced) is tuple else (traced,)) if type(x) in (Traced, Counted))
+            yield from (
+                x for x in (traced if type(traced) is tuple else (traced,)) if type(x) in (TracedFloat, TracedInt)
+            )
 
-    def taken(self) -> Iterator[Traced]:
+    def taken_from_tuples(self) -> Iterator[TracedFloat]:
         """Those of tuples that somebody has taken as they are: C code may read their members."""
         for *_, traced in self._out:
             if type(traced) is tuple and sys.getrefcount(traced) > self._held[id(traced)]:
-                yield from (x for x in traced if type(x) is Traced)
+                yield from (x for x in traced if type(x) is TracedFloat)

@@ -30,8 +30,12 @@ class Masks:
 
     def select(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         """A call's result, where it selects by masks whose indices are known; those of others the next call knows."""
-        way, count, names = _WAYS.get(func, (None, 0, frozenset()))
-        return way(self, func, args, **kwargs) if way and len(args) == count and kwargs.keys() <= names else None
+        selection, count, names = _SELECTIONS.get(func, (None, 0, frozenset()))
+        return (
+            selection(self, func, args, **kwargs)
+            if selection and len(args) == count and kwargs.keys() <= names
+            else None
+        )
 
     def indices(self, mask: torch.Tensor) -> _Indices | None:
         """Indices of the true elements, where they are known already; else they will be for the next call."""
@@ -96,7 +100,7 @@ def _is_mask(x: Any) -> bool:
 
 
 #: How each function selects, with how many arguments, and by what names it may be given more.
-_WAYS: dict[Any, tuple[Callable[..., tuple[Any] | None], int, frozenset[str]]] = {
+_SELECTIONS: dict[Any, tuple[Callable[..., tuple[Any] | None], int, frozenset[str]]] = {
     torch.Tensor.__getitem__: (Masks._by_index, 2, frozenset()),
     torch.masked_select: (Masks._by_mask, 2, frozenset()),
     torch.Tensor.masked_select: (Masks._by_mask, 2, frozenset()),

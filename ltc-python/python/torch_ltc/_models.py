@@ -31,12 +31,12 @@ def search(survey: "Survey", frame: types.FrameType) -> bool:
     parent = name.rpartition(".")[0]
     if (parent and parent not in sys.modules) or name.startswith("."):
         return False
-    survey.place("entry", sys.modules, name, frame.f_code)
+    survey.note_place("entry", sys.modules, name, frame.f_code)
     if name in sys.modules:
-        survey.place("entry", vars(sys.modules[name]), "__spec__", frame.f_code)
+        survey.note_place("entry", vars(sys.modules[name]), "__spec__", frame.f_code)
     for holder, attribute in ((sys.path, "path"), (sys.meta_path, "meta_path"), (sys.path_hooks, "path_hooks")):
-        survey.place("entry", vars(sys), attribute, frame.f_code)
-        survey.place("members", holder, None, frame.f_code)
+        survey.note_place("entry", vars(sys), attribute, frame.f_code)
+        survey.note_place("members", holder, None, frame.f_code)
     return True
 
 
@@ -44,23 +44,23 @@ def _module_getattr(survey: "Survey", frame: types.FrameType) -> None:
     """``torch.nn.Module.__getattr__``: reads a name that neither the module nor its class has in three dicts of the
     module, and nothing else of it."""
     module, name = frame.f_locals["self"], frame.f_locals["name"]
-    survey.place("lookup", type(module), name, frame.f_code)
+    survey.note_place("lookup", type(module), name, frame.f_code)
     if not survey.is_older(module):
         return
     space = namespace(module) or {}
-    survey.place("namespace", module, None, frame.f_code)
-    survey.place("entry", space, name, frame.f_code)
+    survey.note_place("namespace", module, None, frame.f_code)
+    survey.note_place("entry", space, name, frame.f_code)
     owners[id(space)] = type(module).__qualname__
     for kind in ("_parameters", "_buffers", "_modules"):
-        survey.place("entry", space, kind)
+        survey.note_place("entry", space, kind)
         members = space.get(kind)
         if members is not None:
             owners[id(members)] = type(module).__qualname__
-            survey.place("entry", members, name)
+            survey.note_place("entry", members, name)
             if name in members:
                 caller = frame.f_back
                 # What the step leaves there is given to it.
-                if caller is not None and (id(members), name) not in survey.left:
+                if caller is not None and (id(members), name) not in survey.tensor_places:
                     holder = type(module).__qualname__
                     survey.look(members[name], code_of(caller.f_code, caller.f_globals), caller, f"a {holder}")
                 break
@@ -73,44 +73,44 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     if not survey.is_older(module):
         return
     space, code = namespace(module) or {}, frame.f_code
-    survey.place("namespace", module, None, code)
-    survey.place("class", module, None, code)
+    survey.note_place("namespace", module, None, code)
+    survey.note_place("class", module, None, code)
     owners[id(space)] = type(module).__qualname__
     for attribute in (name, "register_buffer", "register_parameter"):
-        survey.place("entry", space, attribute, code)
+        survey.note_place("entry", space, attribute, code)
     for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
-        survey.place("lookup", type(module), attribute, code)
+        survey.note_place("lookup", type(module), attribute, code)
     value = frame.f_locals.get("value")
     if isinstance(value, torch.Tensor) and survey.is_older(value):
         # Of a buffer: whether it is saved with the module.
-        survey.place("entry", value.__dict__, "persistent", code)
+        survey.note_place("entry", value.__dict__, "persistent", code)
     for kind in ("_parameters", "_buffers", "_modules"):
-        survey.place("entry", space, kind, code)
+        survey.note_place("entry", space, kind, code)
         members = space.get(kind)
         if members is not None:
             owners[id(members)] = type(module).__qualname__
-            survey.place("entry", members, name, code)
-    survey.place("entry", space, "_non_persistent_buffers_set", code)
+            survey.note_place("entry", members, name, code)
+    survey.note_place("entry", space, "_non_persistent_buffers_set", code)
     unsaved = space.get("_non_persistent_buffers_set")
     if unsaved is not None:
-        survey.place("members", unsaved, None, code)
+        survey.note_place("members", unsaved, None, code)
 
 
 def _level(survey: "Survey", frame: types.FrameType) -> None:
     """``logging.Logger.isEnabledFor`` and ``getEffectiveLevel``: the levels of a logger and of those above it."""
     logger: logging.Logger | None = frame.f_locals["self"]
     if logger is not None:
-        survey.place("entry", vars(logger), "disabled", frame.f_code)
-        survey.place("entry", vars(logger.manager), "_disable", frame.f_code)
+        survey.note_place("entry", vars(logger), "disabled", frame.f_code)
+        survey.note_place("entry", vars(logger.manager), "_disable", frame.f_code)
     while logger is not None:
-        survey.place("entry", vars(logger), "level", frame.f_code)
-        survey.place("entry", vars(logger), "parent", frame.f_code)
+        survey.note_place("entry", vars(logger), "level", frame.f_code)
+        survey.note_place("entry", vars(logger), "parent", frame.f_code)
         logger = logger.parent
 
 
 def _kinds_of_nodes(survey: "Survey", frame: types.FrameType) -> None:
     """``torch.utils._pytree``: which classes are opened."""
-    survey.place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
+    survey.note_place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
 
 
 def _protocol(survey: "Survey", frame: types.FrameType) -> None:
@@ -131,7 +131,7 @@ def _type_hints(survey: "Survey", frame: types.FrameType) -> None:
     for holder in x.__mro__ if isinstance(x, type) else (x,):
         annotations = getattr(holder, "__annotations__", None)
         if type(annotations) is dict:
-            survey.place("dict", annotations, None, frame.f_code)
+            survey.note_place("dict", annotations, None, frame.f_code)
 
 
 def _seeds(survey: "Survey", frame: types.FrameType) -> None:

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 #: How many tuples within one another are made anew.
 _DEPTH = 4
 
 
-def put_plain(numbers: Sequence[Traced | Counted]) -> None:
+def put_plain(numbers: Sequence[TracedFloat | TracedInt]) -> None:
     """Puts plain numbers in the place of these in containers, attributes and cells."""
     for number in numbers:
         _put(number, plain(number), numbers, _DEPTH)

@@ -81,7 +81,7 @@ class Reached(Calls):
         #: Whether it calls scripted functions, whose operators nobody sees.
         self.is_scripted = False
         #: Places of dicts, by holder and name, in which the step leaves tensors: what stands there is given to it.
-        self.left: frozenset[tuple[int, Any]] = frozenset()
+        self.tensor_places: frozenset[tuple[int, Any]] = frozenset()
         #: Lists that code only appends to, by identity, and how long they were.
         self._appended: dict[int, tuple[list[Any], int]] = {}
         self._class_values: dict[tuple[type, int], list[Any]] = {}
@@ -109,16 +109,16 @@ class Reached(Calls):
             return self._tensor(x, kind, info, code, old)
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
-                self.place("dict", x, None, code)
+                self.note_place("dict", x, None, code)
             inside = [*x.keys(), *self._values(x)] if self._is_small(x, frame) else []
             if isinstance(x, defaultdict):
                 inside.append(x.default_factory)
                 if old:
-                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
+                    self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
-                self.place("members", x, None, code)
+                self.note_place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
             # Those that operators return (`x.max(0)`) are tuples and nothing else.
             return (
@@ -134,7 +134,7 @@ class Reached(Calls):
             return (x.__func__,)
         if kind is types.CellType:
             if old:
-                self.place("cell", x, None, code)
+                self.note_place("cell", x, None, code)
             try:
                 return (x.cell_contents,)
             except ValueError:
@@ -156,10 +156,10 @@ class Reached(Calls):
             return self._partial(x, info, frame, old)
         if isinstance(x, weakref.ref):
             if old:
-                self.place("referent", x, None, code)
+                self.note_place("referent", x, None, code)
             return (x(),)
         if kind is ContextVar:
-            self.place("variable", x, None, code)
+            self.note_place("variable", x, None, code)
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
@@ -172,7 +172,7 @@ class Reached(Calls):
         if kind in ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
         if isinstance(x, threading.local):
-            self.place("thread", x, None, code)
+            self.note_place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
@@ -211,7 +211,7 @@ class Reached(Calls):
                     self.numbers_leave_unseen()
                 inside = self._reach(x, kind, everything, frame, True)
                 if isinstance(x, types.ModuleType):
-                    self.place("dict", x.__dict__, None, frame.f_code)
+                    self.note_place("dict", x.__dict__, None, frame.f_code)
                     inside = [
                         y
                         for y in self._values(vars(x))
@@ -241,16 +241,16 @@ class Reached(Calls):
         is_dict = type(x) in (dict, defaultdict)
         if is_dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
             if self.is_older(x):
-                self.place("dict", x, None, code)
+                self.note_place("dict", x, None, code)
                 if isinstance(x, defaultdict):
-                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
+                    self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
             read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
             return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
         keys = entries_of(code, name, is_variable) if type(x) is dict else None
         if keys is not None and self.may_be_older(x, is_held):
             for key in keys:
-                self.place("entry", x, key, code)
-            return [x[key] for key in keys if key in x and (id(x), key) not in self.left]
+                self.note_place("entry", x, key, code)
+            return [x[key] for key in keys if key in x and (id(x), key) not in self.tensor_places]
         return (x,)
 
     def _only_appended(self, x: list[Any]) -> Iterable[Any]:
@@ -266,7 +266,11 @@ class Reached(Calls):
     def _values(self, space: dict[Any, Any]) -> list[Any]:
         """What a dict holds, but for what is given to the step there."""
         at = id(space)
-        return [x for name, x in space.items() if (at, name) not in self.left] if self.left else [*space.values()]
+        return (
+            [x for name, x in space.items() if (at, name) not in self.tensor_places]
+            if self.tensor_places
+            else [*space.values()]
+        )
 
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
         if len(x) > _MANY:
@@ -274,10 +278,10 @@ class Reached(Calls):
         return len(x) <= _MANY
 
     def _module(self, x: types.ModuleType, kind: type, info: Code, code: types.CodeType) -> Iterable[Any]:
-        self.place("class", x, None, code)
+        self.note_place("class", x, None, code)
         if "__getattr__" in x.__dict__:
             # It answers for what the module lacks.
-            self.place("entry", x.__dict__, "__getattr__", code)
+            self.note_place("entry", x.__dict__, "__getattr__", code)
             info = info.lacking()
         if kind is types.ModuleType:
             return self._attributes(x.__dict__, info, code, True)
@@ -290,7 +294,7 @@ class Reached(Calls):
         for kept in found:
             if type(kept) is dict and kept is not x.__dict__:
                 room = type(x).cache_info(x).maxsize
-                self.place("kept", kept, room, code)
+                self.note_place("kept", kept, room, code)
                 if room is None:
                     found = [*found, *kept.values()]
                 found = [y for y in found if y is not kept]
@@ -309,9 +313,9 @@ class Reached(Calls):
             elif "flags" in frame.f_code.co_names:
                 self.refuse("it asks for the flags of a numpy array", frame)
             else:
-                self.place("bytes", x, None, frame.f_code)
+                self.note_place("bytes", x, None, frame.f_code)
                 for part in ("shape", "strides", "dtype"):
-                    self.place("slot", x, vars(kind)[part], frame.f_code)
+                    self.note_place("slot", x, vars(kind)[part], frame.f_code)
         elif kind.__name__ in ("ndarray", "ufunc", "dtype"):
             return ()
         elif not hasattr(x, "itemsize") or hasattr(x, "__setitem__"):  # matrices, records
@@ -333,7 +337,7 @@ class Reached(Calls):
     def _partial(self, x: Any, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
         if old:
             for part in ("func", "args", "keywords"):
-                self.place("slot", x, vars(functools.partial)[part], frame.f_code)
+                self.note_place("slot", x, vars(functools.partial)[part], frame.f_code)
         if type(x.func) is types.BuiltinFunctionType:
             self.call_of_c(frame, x.func, ahead=True)
             if x.func.__name__ in BY_NAME:
@@ -349,7 +353,7 @@ class Reached(Calls):
         if "grad" in info.attributes:
             self.uses_grads = True
         if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
-            self.place("slot", x, torch._C.TensorBase._version, code)
+            self.note_place("slot", x, torch._C.TensorBase._version, code)
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)
@@ -360,7 +364,7 @@ class Reached(Calls):
         elif info.may_lack:
             for name in info.may_lack:
                 if self._lookup(kind, name) is NOTHING:
-                    self.place("entry", x.__dict__, name, code)
+                    self.note_place("entry", x.__dict__, name, code)
         if kind in (torch.Tensor, torch.nn.Parameter):
             hooks = (x._backward_hooks, x._post_accumulate_grad_hooks)
             found += [which for which in hooks if which is not None]
@@ -368,14 +372,14 @@ class Reached(Calls):
 
     def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
         if old:
-            self.place("function", x)
+            self.note_place("function", x)
         found: list[Any] = []
         for name in info.attributes & _PARTS_OF_FUNCTIONS.keys():
             if old:
-                self.place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
+                self.note_place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
             part = getattr(x, name)
             if name == "__globals__":
-                self.place("dict", part, None, code)
+                self.note_place("dict", part, None, code)
                 found += [y for y in self._values(part) if not isinstance(y, _OF_MODULES)]
             else:
                 found.append(part)
@@ -386,7 +390,7 @@ class Reached(Calls):
         space = x.__dict__
         if info.all_attributes and space:
             if old:
-                self.place("dict", space, None, code)
+                self.note_place("dict", space, None, code)
             return self._values(space)
         return self._attributes(space, info, code, old) if space or info.may_lack else []
 
@@ -394,24 +398,24 @@ class Reached(Calls):
         found: list[Any] = []
         old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
         if old:
-            self.place("class", x, None, code)
+            self.note_place("class", x, None, code)
         space = namespace(x)
         if old and isinstance(x, BaseException):
-            self.place("slot", x, vars(BaseException)["args"], code)
+            self.note_place("slot", x, vars(BaseException)["args"], code)
         if old and isinstance(x, enum.Enum) and space is not None:
             # What its class's properties, which are quiet, read.
             for name in info.attributes & {"name", "value"}:
-                self.place("entry", space, f"_{name}_", code)
+                self.note_place("entry", space, f"_{name}_", code)
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
                 owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
-                    self.place("namespace", x, None, code)
+                    self.note_place("namespace", x, None, code)
             # Namespaces compare and show all that they have.
             if info.all_attributes or isinstance(x, types.SimpleNamespace):
                 if old:
-                    self.place("dict", space, None, code)
+                    self.note_place("dict", space, None, code)
                 for name in space:
                     self._hides(kind, name, code)
                 found += self._values(space)
@@ -421,14 +425,14 @@ class Reached(Calls):
             if type(modules) is dict and "_orig_mod" in modules and isinstance(x, torch.nn.Module):
                 # It stands for another module, whose attributes are taken for its own by code that is quiet.
                 if old:
-                    self.place("entry", space, "_modules", code)
-                    self.place("entry", modules, "_orig_mod", code)
+                    self.note_place("entry", space, "_modules", code)
+                    self.note_place("entry", modules, "_orig_mod", code)
                 found.append(modules["_orig_mod"])
         for name in info.attributes:
             slot = self._lookup(kind, name)
             if type(slot) is types.MemberDescriptorType:
                 if old:
-                    self.place("slot", x, slot, code)
+                    self.note_place("slot", x, slot, code)
                 if hasattr(x, name):
                     found.append(getattr(x, name))
         return [*found, *on_class]
@@ -440,19 +444,19 @@ class Reached(Calls):
         for name in info.attributes:
             if name in space:
                 if old:
-                    self.place("entry", space, name, code)
+                    self.note_place("entry", space, name, code)
                 if kind is not None:
                     self._hides(kind, name, code)
-                if (id(space), name) not in self.left and not is_only_used(space[name], name, info):
+                if (id(space), name) not in self.tensor_places and not is_only_used(space[name], name, info):
                     found += self.read_of(space[name], name, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
-                self.place("entry", space, name, code)
+                self.note_place("entry", space, name, code)
         return found
 
     def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
         """An instance has an attribute of this name, which a property of its class would hide."""
         if kind.__flags__ & 1 << 9:
-            self.place("lookup", kind, name, code)
+            self.note_place("lookup", kind, name, code)
 
     def _is_asked(self, kind: type, name: str) -> bool:
         """Whether a class answers for an attribute that an instance lacks: it has it, or code for what is lacking, as
@@ -476,7 +480,7 @@ class Reached(Calls):
     def _of_metaclass(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
         for name in info.attributes if kind.__flags__ & 1 << 9 else ():
             if self._is_asked(type(kind), name):  # the class may come to hide it
-                self.place("lookup", kind, name, code)
+                self.note_place("lookup", kind, name, code)
         return self._class_attributes(type(kind), info, code)
 
     def _special(self, kind: type, code: types.CodeType) -> list[Any]:
@@ -485,7 +489,7 @@ class Reached(Calls):
         if kind not in self._specials:
             self._specials[kind] = found = list[Any]()
             for name in SPECIAL:
-                self.place("lookup", kind, name, code)
+                self.note_place("lookup", kind, name, code)
                 value = self._lookup(kind, name)
                 value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
                 if type(value) in _OF_C and name not in ("__new__", "__class_getitem__"):
@@ -498,7 +502,7 @@ class Reached(Calls):
         for base in kind.__mro__[1:]:
             if base.__flags__ & 1 << 9:
                 for name in info.attributes:
-                    self.place("lookup", base, name, code)
+                    self.note_place("lookup", base, name, code)
                 found += [vars(base)[n] for n in info.attributes if n in vars(base)]
         return [x for x in found if not hasattr(type(x), "__get__")]
 
@@ -523,7 +527,7 @@ class Reached(Calls):
             return []
         found = self._special(kind, code)
         for name in info.attributes & _PARTS_OF_CLASSES.keys():
-            self.place("slot", kind, _PARTS_OF_CLASSES[name], code)
+            self.note_place("slot", kind, _PARTS_OF_CLASSES[name], code)
         if info.by_super:
             found += self._of_bases(kind, info, code)
         all_of_it = info.all_attributes
@@ -532,7 +536,7 @@ class Reached(Calls):
         for name in names | info.attributes:
             value = self._lookup(kind, name)
             if all_of_it or name in info.may_lack or self._is_asked(kind, name):
-                self.place("lookup", kind, name, code)
+                self.note_place("lookup", kind, name, code)
             # What a descriptor written in Python reads, its frames show.
             if isinstance(value, types.FunctionType):
                 found += self._of_method(value, info, code)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._history import Twice, Way
+from torch_ltc._history import Backward, DoubleBackward
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
-from torch_ltc._left import Found
-from torch_ltc._lent import Free, floats
+from torch_ltc._left import FoundTensors
+from torch_ltc._lent import ChangingNumbers, floats
 from torch_ltc._places import Place
 from torch_ltc._runtime import is_leaf, on_device
 from torch_ltc._survey import Survey
@@ -27,7 +27,7 @@ _NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.Built
 _FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
 
 
-class Making:
+class EarlierCapture:
     """A captured step that the next call may confirm."""
 
     def __init__(
@@ -35,9 +35,11 @@ class Making:
     ) -> None:
         self.reads, self.step, self.program, self.attempts = reads, step, program, attempts
         #: Where it leaves tensors.
-        self.left = run.record.left if run is not None and run.record is not None else reads.left
+        self.left_places = (
+            run.return_spec.left_places if run is not None and run.return_spec is not None else reads.left_places
+        )
         #: The numbers that were lent to it.
-        self.lent = run.lent if run is not None else reads.freed
+        self.lent_keys = run.lent_keys if run is not None else reads.changing_keys
 
 
 class Reads:
@@ -46,34 +48,34 @@ class Reads:
     def __init__(
         self,
         survey: Survey,
-        free: Free,
-        left: list[Found],
-        twice: Twice,
+        changing: ChangingNumbers,
+        found_tensors: list[FoundTensors],
+        double_backward: DoubleBackward,
         numbers: Iterable[Any],
     ) -> None:
         places, tensors = survey.places()
-        self.twice = twice
-        places += [Place("entry", free.given, name, None) for name in numbers]
-        places.append(Place("entry", twice.place, "found", None))
+        self.double_backward = double_backward
+        places += [Place("entry", changing.arguments, name, None) for name in numbers]
+        places.append(Place("entry", double_backward.place, "found", None))
         self.places: list[Place] = places
-        for holder, name in _rates(places):
-            free.add(holder, name)
+        for holder, name in _learning_rates(places):
+            changing.add(holder, name)
         known = {(id(p.holder), p.name): i for i, p in enumerate(places) if p.kind == "entry"}
         whole = {id(p.holder) for p in places if p.kind == "dict"}
         self._known = known.keys() | whole
         named = {(id(p.holder), p.name) for p in places if p.kind == "left"}
-        for found in left:
+        for found in found_tensors:
             if found.key not in named and found.key[0] in whole:
                 places.append(Place("left", found.holder, found.name, None))
-        lent = []
-        for key, (holder, name) in free.places.items():
+        lendable = []
+        for key, (holder, name) in changing.places.items():
             if key not in known and key[0] in whole:
                 known[key] = len(places)
                 places.append(Place("entry", holder, name, None))
-            if key in known and free.takes(holder, name):
-                lent.append((known[key], holder, name))
+            if key in known and changing.can_lend(holder, name):
+                lendable.append((known[key], holder, name))
         self.watch = _ltc.Watch(places, tensors, survey.uses_grads)
-        for index, _, _ in lent:
+        for index, _, _ in lendable:
             self.watch.free(index)
         #: Settings of optimisers that are numbers, as they were.
         self.settings = [
@@ -82,25 +84,25 @@ class Reads:
             if p.kind == "dict" and "params" in p.holder
         ]
         #: Places of numbers that may change: captures that are confirmed with this read them.
-        self.freed = frozenset((id(holder), name) for _, holder, name in lent)
+        self.changing_keys = frozenset((id(holder), name) for _, holder, name in lendable)
         self.uses_grads, self.sets_modes = survey.uses_grads, survey.sets_modes
         #: Where the capture that is replayed with this leaves tensors.
-        self.left: list[Any] = []
+        self.left_places: list[Any] = []
         #: What arguments of that capture may be that it also comes to by itself, by identity.
         self.ids: set[int] = set()
         #: How gradients flow through replays of the capture that this was found in.
-        self.way: Way | None = None
+        self.backward: Backward | None = None
         #: The numbers that were lent to it, as ``(dict, key)``.
-        self.lends: list[tuple[dict[Any, Any], Any]] = []
+        self.lent_places: list[tuple[dict[Any, Any], Any]] = []
         #: What replays of it do on the host.
         self.program: HostProgram | None = None
 
-    def lacks(self, other: "Reads") -> str:
+    def first_unwatched(self, other: "Reads") -> str:
         """What the other reads and is not watched here, in words; empty where all of it is."""
-        mine = set(map(_which, self.places))
+        mine = set(map(_place_key, self.places))
         for place in other.places:
             is_in_whole = place.kind == "entry" and id(place.holder) in self._known
-            if _which(place) not in mine and not is_in_whole:
+            if _place_key(place) not in mine and not is_in_whole:
                 return str(place)
         tensors = set(map(id, self.watch.tensors()))
         if not tensors.issuperset(map(id, other.watch.tensors())):
@@ -125,14 +127,14 @@ class Reads:
 
     def is_as_known_to(self, other: "Reads") -> bool:
         """Whether both are of captures that were made with the same knowledge of what the step changes."""
-        places, others = ([(id(holder), name) for holder, name in x.lends] for x in (self, other))
+        places, others = ([(id(holder), name) for holder, name in x.lent_places] for x in (self, other))
         return places == others and self.sets_modes == other.sets_modes
 
-    def to_lend(self, free: Free) -> list[tuple[dict[Any, Any], Any]]:
+    def to_lend(self, changing: ChangingNumbers) -> list[tuple[dict[Any, Any], Any]]:
         """Numbers that change, in places that are read, as ``(dict, key)``."""
-        read = [slot for key, slot in free.places.items() if key in self._known or key[0] in self._known]
-        read = [slot for slot in read if slot[0] is not free.given]
-        return [(holder, name) for holder, name in read if free.takes(holder, name)]
+        read = [slot for key, slot in changing.places.items() if key in self._known or key[0] in self._known]
+        read = [slot for slot in read if slot[0] is not changing.arguments]
+        return [(holder, name) for holder, name in read if changing.can_lend(holder, name)]
 
     def known(self) -> set[int]:
         """The identities of all objects that are watched and that arguments may be: the watch holds them, or what it
@@ -154,12 +156,12 @@ class Reads:
         return [t for t in self.watch.tensors() if on_device(t) and is_leaf(t) and t.requires_grad]
 
 
-def _which(place: Place) -> tuple[str, int, Any]:
+def _place_key(place: Place) -> tuple[str, int, Any]:
     """The place that is read, whatever was found there."""
     return place.kind, id(place.holder), id(place.name) if place.kind == "slot" else place.name
 
 
-def _rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
+def _learning_rates(places: list[Place]) -> Iterator[tuple[dict[Any, Any], str]]:
     """Learning rates: the setting that schedules change."""
     for place in places:
         if place.kind == "dict" and "params" in place.holder and type(place.holder.get("lr")) is float:

@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc._arguments import TENSORS
 from torch_ltc._awaited import LateProgram
-from torch_ltc._history import Way, storage_of
+from torch_ltc._history import Backward, storage_of
 from torch_ltc._names import by_value
 from torch_ltc._runtime import is_dense
 
@@ -17,7 +17,7 @@ from torch_ltc._runtime import is_dense
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
 
 
-class Shown(NamedTuple):
+class Alias(NamedTuple):
     """Whose memory a result shows: it counts its writes with that."""
 
     #: "input" or "result" (of the program), by position; "older": a tensor that is older than the step.
@@ -26,9 +26,9 @@ class Shown(NamedTuple):
     #: Whether it is a view of that for autograd: one of a detached tensor is not.
     is_view: bool
     #: What made it: operators that write to it in place ask.
-    made: Any = _ORDINARY
+    creation_meta: Any = _ORDINARY
     #: Whether it counts its own writes: `x.data` does.
-    is_alone: bool = False
+    counts_alone: bool = False
 
     def find(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
         """That tensor."""
@@ -37,7 +37,13 @@ class Shown(NamedTuple):
     @property
     def key(self) -> Any:
         """Equal of two captures that show the same."""
-        return self.kind, id(self.of) if self.kind == "older" else self.of, self.is_view, str(self.made), self.is_alone
+        return (
+            self.kind,
+            id(self.of) if self.kind == "older" else self.of,
+            self.is_view,
+            str(self.creation_meta),
+            self.counts_alone,
+        )
 
 
 class Result(NamedTuple):
@@ -52,10 +58,10 @@ class Result(NamedTuple):
     of_program: int
     #: A leaf whose gradient it is, or such an input's position.
     of_leaf: Any = None
-    shows: Shown | None = None
+    alias: Alias | None = None
 
 
-class Leave(NamedTuple):
+class LeftResult(NamedTuple):
     """Somewhere a step leaves something that it makes."""
 
     #: A dict, or a list that it appends to.
@@ -72,7 +78,7 @@ class Leave(NamedTuple):
             self.holder[self.name] = x
 
 
-class Record:
+class ReturnSpec:
     """What Python keeps of a captured step."""
 
     def __init__(
@@ -80,53 +86,53 @@ class Record:
         spec: Any,
         plain: list[Any],
         tensors: list[Result],
-        told: dict[int, int],
-        leaves: "list[Leave]",
+        returned: dict[int, int],
+        left_results: "list[LeftResult]",
         late: LateProgram | None,
     ) -> None:
         #: What is done when the program has run.
         self.late = late
         self._spec, self._plain, self._tensors = spec, plain, tensors
         #: What it leaves, which stands behind what it returns.
-        self._leaves = leaves
+        self._left_results = left_results
         #: Numbers that the host computes: their position among those, by place.
-        self._told = told
-        bare = spec.is_leaf() and not leaves and late is None and len(tensors) == 1
-        self.only = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
+        self._returned_numbers = returned
+        bare = spec.is_leaf() and not left_results and late is None and len(tensors) == 1
+        self.is_single = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         #: Results that show older memory, and whose.
-        self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
-        self._way: Way | None = None
+        self._aliases = {t.of_program: t.alias for t in tensors if t.alias is not None}
+        self._backward: Backward | None = None
 
     @property
-    def has_way(self) -> bool:
+    def has_backward(self) -> bool:
         """Whether gradients flow through the results of replays."""
-        return self._way is not None
+        return self._backward is not None
 
-    def lead_back(self, way: Way) -> None:
+    def attach_backward(self, backward: Backward) -> None:
         """Gradients flow through the results, this way."""
-        self._way, self.only = way, False
+        self._backward, self.is_single = backward, False
 
     def unflatten(
         self,
         inputs: tuple[Any, ...],
         results: list[torch.Tensor],
-        told: Sequence[float] | None,
-        known: list[float] | None = None,
+        returned: Sequence[float] | None,
+        already_read: list[float] | None = None,
     ) -> Any:
         """What the step returns, with these tensors and numbers of the host, when it has left the rest; nothing is left
         where the numbers that it reads off the device are `known`, since that was done."""
-        late = known
+        late = already_read
         if late is None:
-            late = self.late.run(results, told) if self.late is not None else []
-        if self._way is not None:
-            results = self._way.wrap(inputs, results)
+            late = self.late.run(results, returned) if self.late is not None else []
+        if self._backward is not None:
+            results = self._backward.wrap(inputs, results)
         flat = list(self._plain)
-        if self._shows:
+        if self._aliases:
             results = list(results)
-            for at, shows in self._shows.items():
-                results[at] = _view(shows.find(inputs, results), results[at], shows)
-        for place, at in self._told.items():
-            flat[place] = late[-1 - at] if at < 0 else (told or ())[at]
+            for at, alias in self._aliases.items():
+                results[at] = _view(alias.find(inputs, results), results[at], alias)
+        for place, at in self._returned_numbers.items():
+            flat[place] = late[-1 - at] if at < 0 else (returned or ())[at]
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -134,68 +140,74 @@ class Record:
                 flat[place] = (
                     itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
                 )
-        if self._leaves:
+        if self._left_results:
             at = self._spec.num_leaves
-            for leave in self._leaves:
-                if known is None:
-                    leave.put(flat[at : at + leave.spec.num_leaves])
-                at += leave.spec.num_leaves
+            for left in self._left_results:
+                if already_read is None:
+                    left.put(flat[at : at + left.spec.num_leaves])
+                at += left.spec.num_leaves
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
 
     @property
-    def left(self) -> list[Any]:
+    def left_places(self) -> list[Any]:
         """Where it leaves something, in a form to compare."""
-        return [(id(holder), name, str(spec)) for holder, name, spec in self._leaves]
+        return [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
 
-    def like(self, other: "Record") -> bool:
+    def is_same_as(self, other: "ReturnSpec") -> bool:
         """Whether both return the same, but for the values of tensors."""
 
-        def all_of(record: "Record") -> Any:
+        def all_of(record: "ReturnSpec") -> Any:
             by = lambda x: x if type(x) is int else id(x)
             which = [(t[0], t[1], id(t[2]), t[3], by(t[4]), t[5] and t[5].key) for t in record._tensors]
-            return str(record._spec), [*map(by_value, record._plain)], which, record._told, record.left
+            return (
+                str(record._spec),
+                [*map(by_value, record._plain)],
+                which,
+                record._returned_numbers,
+                record.left_places,
+            )
 
         return all_of(self) == all_of(other)
 
 
-def _view(base: torch.Tensor, like: torch.Tensor, shows: Shown) -> torch.Tensor:
+def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor:
     """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
-    if like.is_inference() and not base.is_inference():
-        return like  # it counts no writes
-    size, stride, offset = like.size(), like.stride(), like.storage_offset()
-    with torch.inference_mode(like.is_inference()) if base.is_inference() else contextlib.nullcontext():
-        if base.dtype != like.dtype:
+    if shown.is_inference() and not base.is_inference():
+        return shown  # it counts no writes
+    size, stride, offset = shown.size(), shown.stride(), shown.storage_offset()
+    with torch.inference_mode(shown.is_inference()) if base.is_inference() else contextlib.nullcontext():
+        if base.dtype != shown.dtype:
             base = torch.view_as_real(base)
         if base.is_inference():
             return base.as_strided(size, stride, offset)
-    if shows.is_view and not base.requires_grad:
+    if alias.is_view and not base.requires_grad:
         x = base.as_strided(size, stride, offset)
-        if shows.made is not _ORDINARY:
-            torch._C._autograd._set_creation_meta(x, shows.made)
+        if alias.creation_meta is not _ORDINARY:
+            torch._C._autograd._set_creation_meta(x, alias.creation_meta)
         return x
     # A view of a leaf requires a gradient even where nothing is recorded for one.
     with torch.no_grad():
-        base = base.data if shows.is_alone else base
+        base = base.data if alias.counts_alone else base
         return base.as_strided(size, stride, offset).detach()
 
 
-class Memory:
+class KnownStorages:
     """What tensors that are older than a call show, by storage."""
 
     def __init__(self, inputs: Sequence[torch.Tensor], older: Iterable[torch.Tensor], copies: Container[int]) -> None:
         given = [(x, "input", i) for i, x in enumerate(inputs)]
         known: list[tuple[torch.Tensor, str, Any]] = [*given, *[(x, "older", x) for x in older]]
-        shown = [k for k in known if is_dense(k[0]) and id(k[0]) not in copies]
-        self._by_storage = {storage_of(k[0]): k for k in reversed(shown)}
+        dense = [k for k in known if is_dense(k[0]) and id(k[0]) not in copies]
+        self._by_storage = {storage_of(k[0]): k for k in reversed(dense)}
 
-    def shown(self, x: torch.Tensor) -> Shown | None:
+    def alias_of(self, x: torch.Tensor) -> Alias | None:
         """Whose memory a result without history shows."""
         known = self._by_storage.get(storage_of(x)) if x.grad_fn is None else None
         if known is None:
             return None
         base, kind, of = known
-        return _shown(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
+        return _alias(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
 
     def obstacle(self, x: torch.Tensor) -> str:
         """Why a replay cannot return a tensor that the call made, or nothing."""
@@ -210,11 +222,11 @@ class Memory:
         return f"it gives a tensor that it returns attributes ({', '.join(vars(x))})" if vars(x) else ""
 
 
-def _shown(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Shown:
-    return Shown(kind, of, is_view, torch._C._autograd._get_creation_meta(x) if is_view else _ORDINARY)
+def _alias(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Alias:
+    return Alias(kind, of, is_view, torch._C._autograd._get_creation_meta(x) if is_view else _ORDINARY)
 
 
-def _counts_with(x: torch.Tensor, base: torch.Tensor) -> bool:
+def _shares_version_counter(x: torch.Tensor, base: torch.Tensor) -> bool:
     """Whether writes to a tensor are counted as writes to one whose memory it shows: not of `base.data`."""
     if x.is_inference() or base.is_inference():
         return True
@@ -225,7 +237,7 @@ def _counts_with(x: torch.Tensor, base: torch.Tensor) -> bool:
     return counts
 
 
-def strange_views(
+def check_aliases(
     tensors: list[Result], results: list[torch.Tensor], inputs: Sequence[torch.Tensor], grads: Any
 ) -> str:
     """Finds results that count their own writes, and notes that; why a replay cannot return one that shows other memory
@@ -238,23 +250,23 @@ def strange_views(
         x = results[t.of_program]
         if storage_of(x) in storages:
             return "it returns a part of a gradient: return a copy (`w.grad[1:].clone()`)"
-        if t.shows is None:
+        if t.alias is None:
             continue
-        base = t.shows.find(tuple(inputs), results)
-        if t.shows.made is not _ORDINARY and base.requires_grad:
+        base = t.alias.find(tuple(inputs), results)
+        if t.alias.creation_meta is not _ORDINARY and base.requires_grad:
             return "it returns a view that was made without gradients, or by an operator with several results"
-        if not t.shows.is_view and not _counts_with(x, base):
+        if not t.alias.is_view and not _shares_version_counter(x, base):
             if x._is_view() or storage_of(x) in alone:
                 return "it returns parts of `x.data`, or several of one tensor: use detach()"
             alone.add(storage_of(x))
-            tensors[i] = t._replace(shows=t.shows._replace(is_alone=True))
+            tensors[i] = t._replace(alias=t.alias._replace(counts_alone=True))
     return ""
 
 
-def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
+def note_aliases(tensors: list[Result], results: list[torch.Tensor]) -> str:
     """Finds results that show another one's memory, and notes that; why a replay cannot return them, or nothing."""
     first: dict[int, int] = {}
-    new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.shows is None]
+    new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.alias is None]
     for t in sorted(new, key=lambda t: results[t.of_program]._is_view()):
         x = results[t.of_program]
         at = first.setdefault(storage_of(x), t.of_program)
@@ -265,7 +277,7 @@ def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
             return "it returns tensors that share memory, and not the one that they are views of"
         if x.dtype not in (base.dtype, base.dtype.to_real()):
             return "it returns a view of another dtype of a tensor that it also returns"
-        tensors[tensors.index(t)] = t._replace(shows=_shown("result", at, x._is_view(), x))
+        tensors[tensors.index(t)] = t._replace(alias=_alias("result", at, x._is_view(), x))
     return ""
 
 
@@ -273,7 +285,7 @@ def _members(x: Any) -> list[Any]:
     return pytree.tree_leaves(x, is_leaf=lambda y: y is not x)
 
 
-def made_otherwise(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
+def not_rebuilt(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
     """The class of a container that is not made again as it is, in something taken apart; or nothing."""
     ends = {id(y) for y in flat}
     pairs = [(x, pytree.tree_unflatten(flat, spec))]
@@ -285,7 +297,7 @@ def made_otherwise(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
     return ""
 
 
-class Containers:
+class ReturnedContainers:
     """Containers among what a call returned: replays make new ones, once for each place."""
 
     def __init__(self, given: list[Any], is_older: Callable[[Any], bool]) -> None:

@@ -9,19 +9,28 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
-from torch_ltc._awaited import Awaited
+from torch_ltc._awaited import AwaitedNumbers
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Twice, Way, storage_of
+from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left import MISSING, Found, Left, spent
+from torch_ltc._left import MISSING, FoundTensors, TensorPlaces, spent
 from torch_ltc._names import PLAIN
-from torch_ltc._newly_left import RENEWED, NewlyLeft
-from torch_ltc._reads import Making, Reads
-from torch_ltc._results import Containers, Leave, Memory, Record, Result, made_otherwise, shown_results, strange_views
+from torch_ltc._newly_left import RENEWED, ChangedPlaces
+from torch_ltc._reads import EarlierCapture, Reads
+from torch_ltc._results import (
+    KnownStorages,
+    LeftResult,
+    Result,
+    ReturnedContainers,
+    ReturnSpec,
+    check_aliases,
+    not_rebuilt,
+    note_aliases,
+)
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -54,26 +63,26 @@ class Call(NamedTuple):
     #: Tensors on the device: what replays read.
     inputs: tuple[torch.Tensor, ...]
     #: All of it, taken apart; `None` where it is but these inputs.
-    given: Arguments | None
+    arguments: Arguments | None
     #: Tensors that it finds where the step leaves some: the last inputs.
-    left: list[Found]
+    found: list[FoundTensors]
 
     def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The CPU tensors among the arguments, each with its copy."""
-        own = self.given.tensors if self.given is not None else self.inputs
+        own = self.arguments.tensors if self.arguments is not None else self.inputs
         return [(x, copy) for x, copy in zip(own, self.inputs) if x is not copy]
 
     def is_changed(self) -> bool:
         """Whether the step put other things into its arguments, or took some out."""
-        given = self.given
+        given = self.arguments
         return given is not None and not given.is_like(Arguments(self.args, self.kwargs, given.numbers))
 
     @property
     def numbers(self) -> dict[Any, float]:
         """The floats among the arguments that change, by position or name."""
-        return self.given.numbers if self.given is not None else {}
+        return self.arguments.numbers if self.arguments is not None else {}
 
-    def made(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
+    def call_with(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
         """What the function returns, called with what is lent in place of the numbers that change."""
         if not self.numbers:
             return fn(*self.args, **self.kwargs)
@@ -97,24 +106,24 @@ class Run:
         step: "CompiledStep[..., Any]",
         call: Call,
         before: Reads | None,
-        making: list[Making],
+        earlier: list[EarlierCapture],
         saves: bool,
-        twice: Twice,
+        double_backward: DoubleBackward,
         compares: bool = False,
     ) -> None:
-        self._twice = twice
+        self._double_backward = double_backward
         #: Where the history of results of this call ends.
         self._last_nodes: list[Any] = []
-        self._owner, self._call, self._before, self._making = step, call, before, making
+        self._owner, self._call, self._before, self._earlier = step, call, before, earlier
         self.numbers = call.numbers
         self._inputs = call.inputs
         #: The earlier capture that this one went the way of, if any.
-        self.like: Making | None = None
+        self.matching: EarlierCapture | None = None
         #: Whether the call is compared with those captures, which would be replayed: it is made with what was known
         #: when they were. Which of them went the way that it went, and how that differs from it.
-        self._compares = compares
-        self.went: int | None = None
-        self.differs = ""
+        self._is_compared = compares
+        self.matched: int | None = None
+        self.difference = ""
         #: Whether it was captured, whatever became of that.
         self.is_captured = False
         #: Inputs, by position, that the step also finds elsewhere.
@@ -123,7 +132,7 @@ class Run:
         self.shares: tuple[list[int], list[torch.Tensor]] = ([], [])
         self.obstacle = ""
         self.reads: Reads | None = None
-        self.record: Record | None = None
+        self.return_spec: ReturnSpec | None = None
         self.program: HostProgram | None = None
         #: The capture's number; 0 where there is none.
         self.step = 0
@@ -134,26 +143,30 @@ class Run:
         #: Results whose history is used up, with its name and what it says.
         self.spent: list[tuple[int, str, str]] = []
         #: Whether what it changed besides is known.
-        self.is_plain = False
+        self.effects_known = False
         #: Whether it returns tensors that gradients flow through, and how, where what autograd saved was taken down.
         self.has_history = False
-        self.way: Way | None = None
-        self._saves = saves
-        free = step._free
-        to_lend = [*before.to_lend(free), *[(free.given, name) for name in call.numbers]] if before is not None else []
+        self.backward: Backward | None = None
+        self._saves_for_backward = saves
+        changing = step._changing
+        to_lend = (
+            [*before.to_lend(changing), *[(changing.arguments, name) for name in call.numbers]]
+            if before is not None
+            else []
+        )
         #: Numbers that are lent to it, as ``(dict, key)``, and their places.
         if compares and before is not None:
-            to_lend = before.lends
-        self.lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
+            to_lend = before.lent_places
+        self.lent_places, self.lent_keys = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
         #: Containers in places that the step reads, which it may put others in place of.
-        self._old: dict[tuple[int, Any], Any] = {}
+        self._old_containers: dict[tuple[int, Any], Any] = {}
         #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
-        self._moved: list[tuple[dict[Any, Any], Any]] = []
-        self._saving: Saving | None = None
+        self._moved_settings: list[tuple[dict[Any, Any], Any]] = []
+        self._saved_tensors: SavedTensors | None = None
         self._results: list[torch.Tensor] = []
         #: Numbers of the host that it returns, and those that it reads off the device.
-        self._told: list[float] = []
-        self._known_numbers: list[float] = []
+        self._returned_numbers: list[float] = []
+        self._read_numbers: list[float] = []
 
     def call(self) -> Any:
         """Calls the step, and finds out what it did."""
@@ -162,40 +175,40 @@ class Run:
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
         if before is not None:
             before.watch.refresh()
-        for making in self._making:
-            making.reads.watch.expect_versions()
-        for place in self._making[0].reads.places if self._making else ():
+        for earlier in self._earlier:
+            earlier.reads.watch.expect_versions()
+        for place in self._earlier[0].reads.places if self._earlier else ():
             if place.kind == "entry" and type(place.holder.get(place.name)) in RENEWED:
-                self._old[id(place.holder), place.name] = place.holder[place.name]
+                self._old_containers[id(place.holder), place.name] = place.holder[place.name]
         leaves = list({id(t): t for t in leaves}.values())
-        had = [(t, t.grad) for t in leaves]
-        grads = [g for _, g in had if g is not None]
-        givens = (*self._inputs, *grads)
+        grads_before = [(t, t.grad) for t in leaves]
+        grads = [g for _, g in grads_before if g is not None]
+        capture_inputs = (*self._inputs, *grads)
         copies = call.copies()
-        versions = [(x, _version(x)) for x in givens]
+        versions = [(x, _version(x)) for x in capture_inputs]
         histories = [(x.requires_grad, history_of(x)) for x in self._inputs]
         attributes = [dict(vars(x)) for x in self._inputs]
-        if captures and self._saves:
-            self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
+        if captures and self._saves_for_backward:
+            self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, self.lends)
-        ours = [*(call.given.objects if call.given is not None else ()), *givens]
-        ours += [x for f in call.left for x in (f.value, *f.tensors)]
-        sets_modes = self._making[0].reads.sets_modes if self._compares else owner.sets_modes
-        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left], sets_modes)
+        recorder = HostRecorder(copies, self.lent_places)
+        ours = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
+        ours += [x for f in call.found for x in (f.value, *f.tensors)]
+        sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
+        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.found], sets_modes)
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
-        survey.numbers_leave, survey.numbers_are_asked = recorder.leave, recorder.asks
+        survey.numbers_leave, survey.numbers_are_asked = recorder.guard_held_numbers, recorder.guard_asked
         survey.begins_within = recorder.begins_within
         survey.numbers_become_plain = recorder.gives_plain
         if captures:
             _forget_casts()
         try:
             captures = captures and owner._replays.begin(self._inputs)
-            recorder.awaited = Awaited() if captures and not owner._reads_decide else None
-            with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
-                out = call.made(owner._fn, owner._free.given)
+            recorder.awaited = AwaitedNumbers() if captures and not owner._reads_decide else None
+            with self._saved_tensors or contextlib.nullcontext(), is_compiling(), recorder, survey:
+                out = call.call_with(owner._fn, owner._changing.arguments)
             if captures:
                 _forget_casts()
             if any(
@@ -205,24 +218,24 @@ class Run:
                 self.obstacle = "it changes attributes of an input"
             if any((x.requires_grad, history_of(x)) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
-            self._look_at_arguments(survey, copies, grads)
-            self._look(survey, recorder, out, ambient, had, givens, versions, captures)
-            recorder.let_go()
+            self._examine_arguments(survey, copies, grads)
+            self._examine(survey, recorder, out, ambient, grads_before, capture_inputs, versions, captures)
+            recorder.release_numbers()
             owner._masks.work_out()
         except BaseException as e:
             owner._replays.abort()
-            recorder.let_go()
-            if any(type(x) in (Traced, Counted) for x in e.args):
+            recorder.release_numbers()
+            if any(type(x) in (TracedFloat, TracedInt) for x in e.args):
                 e.args = tuple(map(plain, e.args))
             raise
         finally:
             survey.close()
-        return self._returned(out)
+        return self._plain_result(out)
 
-    def _look_at_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
+    def _examine_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
         """Finds out what became of the arguments, and whether the step also gets at them in other ways."""
         call = self._call
-        for x in grads if call.given is None else [*call.given.apart, *[x for x, _ in copies], *grads]:
+        for x in grads if call.arguments is None else [*call.arguments.opened, *[x for x, _ in copies], *grads]:
             holder = survey.elsewhere.get(id(x))
             if holder:
                 what = "a gradient" if any(x is g for g in grads) else "an argument"
@@ -243,7 +256,7 @@ class Run:
                 return f", {self.reads.where_is(x)}: detach() it"
         return ""
 
-    def _begins(self, before: Reads | None) -> list[torch.Tensor]:
+    def _history_starts(self, before: Reads | None) -> list[torch.Tensor]:
         """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
         leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
         if any(t.requires_grad and t.is_inference() for t in [*self._inputs, *leaves]):
@@ -251,13 +264,13 @@ class Run:
             return []
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
-    def _returned(self, out: Any) -> Any:
+    def _plain_result(self, out: Any) -> Any:
         flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
-        if any(type(x) in (Traced, Counted) or hasattr(x, "_ltc_draws") for x in flat):
+        if any(type(x) in (TracedFloat, TracedInt) or hasattr(x, "_ltc_draws") for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
-    def _advised(self, why: str) -> str:
+    def _with_advice(self, why: str) -> str:
         """Why the step is recorded, with what to do about an operator that ran eagerly."""
         name, eagerly, _ = why.partition(" runs eagerly")
         known = {op: advice for op, _, _, advice in _ltc.fallbacks()}
@@ -269,36 +282,36 @@ class Run:
         if captures:
             self._owner._replays.abort()
 
-    def _look(
+    def _examine(
         self,
         survey: Survey,
         recorder: HostRecorder,
         out: Any,
         ambient: _ltc.Ambient,
-        had: Any,
-        givens: Any,
+        grads_before: Any,
+        capture_inputs: Any,
         versions: Any,
         captures: bool,
     ) -> None:
         """Finds out what the call did."""
         owner = self._owner
-        self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free.places]
-        for holder, name in self._moved:
-            owner._free.add(holder, name)
+        self._moved_settings = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._changing.places]
+        for holder, name in self._moved_settings:
+            owner._changing.add(holder, name)
         for x in filter(survey.is_older, recorder.gradients):
-            survey.place("slot", x, torch._C.TensorBase.grad)
-        self.reads = Reads(survey, owner._free, self._call.left, self._twice, self._call.numbers)
-        self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
+            survey.note_place("slot", x, torch._C.TensorBase.grad)
+        self.reads = Reads(survey, owner._changing, self._call.found, self._double_backward, self._call.numbers)
+        self.reads.watch.expect_grads([(t, g is not None) for t, g in grads_before])
         if recorder.awaited is not None and recorder.awaited.decides:
             # From here on what is read is compared instead.
             owner._reads_decide = True
             return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
-        for holder, name in self.lends:
+        for holder, name in self.lent_places:
             is_whole = type(plain(holder.get(name))) is int
-            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent):
-                owner._free.not_counted(holder, name)
+            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent_keys):
+                owner._changing.note_uncounted(holder, name)
                 why = why or f"it does not only count with {name}"
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
@@ -307,76 +320,78 @@ class Run:
         outside = self._made_outside()
         if outside and survey.uses_grads and torch.is_grad_enabled():
             why = why or _OUTSIDE
-        results, flow, why = self._look_at_results(out, survey, recorder, had, why)
-        (gets, loses), why = self._look_at_grads(had, results, why)
+        results, flow, why = self._examine_results(out, survey, recorder, grads_before, why)
+        (gets, loses), why = self._examine_grads(grads_before, results, why)
         if flow and not why:
-            why = self._flows(flow, results, survey, recorder, bool(gets or loses))
-        self.like = self._making[0] if self._making else None
+            why = self._examine_history(flow, results, survey, recorder, bool(gets or loses))
+        self.matching = self._earlier[0] if self._earlier else None
         if not why and not captures:
-            why = self._effects(versions, survey)
+            why = self._examine_effects(versions, survey)
         if why:
             return self._refuse(why + (outside if why == _OUTSIDE else ""), captures)
         if not captures:
             return
-        if self.has_history and self.way is None:
+        if self.has_history and self.backward is None:
             # What autograd saves is taken down next time.
             return owner._replays.abort()
-        self.program, self._told = recorder.program(), recorder.told
-        parts = (self.program, self.record.late if self.record is not None else None)
+        self.program, self._returned_numbers = recorder.program(), recorder.returned
+        parts = (self.program, self.return_spec.late if self.return_spec is not None else None)
         identity = "".join(part.identity for part in parts if part is not None)
         # The survey holds nothing any more that the step dropped.
         self._results = results
-        givens = (*givens, *recorder.take_uploaded())
-        self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
-        del givens
+        capture_inputs = (*capture_inputs, *recorder.take_uploaded())
+        self.step, why = owner._replays.end(capture_inputs, tuple(results), identity, recorder.handed)
+        del capture_inputs
         self.is_captured = bool(self.step)
         if self.step:
             # What the host read and decided says which way it went.
-            self.like = self._compared() if self._compares else self._alike()
-        why = why or self._effects(versions, survey)
+            self.matching = self._replay_on_same_path() if self._is_compared else self._capture_on_same_path()
+        why = why or self._examine_effects(versions, survey)
         if why:
-            self.obstacle = self._advised(why)
+            self.obstacle = self._with_advice(why)
             owner._replays.forget(self.step)
             self.step = 0
 
-    def _alike(self) -> Making | None:
+    def _capture_on_same_path(self) -> EarlierCapture | None:
         """The earlier capture that this one went the way of, if any."""
         goes_like = self._owner._replays.goes_like
-        return next((m for m in self._making if not m.step or goes_like(self.step, m.step)), None)
+        return next((m for m in self._earlier if not m.step or goes_like(self.step, m.step)), None)
 
-    def _compared(self) -> Making | None:
+    def _replay_on_same_path(self) -> EarlierCapture | None:
         """The capture that would have been replayed, with which this one is compared, if any."""
-        found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._making])
-        self.went, self.differs = found or (None, "")
-        return self._making[self.went] if self.went is not None else None
+        found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._earlier])
+        self.matched, self.difference = found or (None, "")
+        return self._earlier[self.matched] if self.matched is not None else None
 
-    def _look_at_results(
-        self, out: Any, survey: Survey, recorder: HostRecorder, had: Any, why: str | None
+    def _examine_results(
+        self, out: Any, survey: Survey, recorder: HostRecorder, grads_before: Any, why: str | None
     ) -> tuple[list[Any], list[int], str | None]:
         """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
-        containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
+        containers = ReturnedContainers(
+            self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older
+        )
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
-        if other := made_otherwise(out, spec, flat):
+        if other := not_rebuilt(out, spec, flat):
             why = why or f"it returns a {other}, of which a replay would make something else"
-        leaves, parts, said = self._leaves(survey, containers)
+        leaves, parts, said = self._left_results(survey, containers)
         flat, why = flat + parts, why or said
         older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
-        memory = Memory(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
+        memory = KnownStorages(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
         tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = [None] * len(flat)
         flow: list[int] = []
-        told: dict[int, int] = {}
+        returned: dict[int, int] = {}
         for i, x in enumerate(flat):
             if any(x is c for c in older_containers):
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
-                if type(x) in (Traced, Counted) and x._ltc_recorder is recorder:
-                    told[i] = recorder.tell(x)
-                elif isinstance(x, _KEPT) and type(x) not in (Traced, Counted):
+                if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is recorder:
+                    returned[i] = recorder.return_number(x)
+                elif isinstance(x, _KEPT) and type(x) not in (TracedFloat, TracedInt):
                     plain[i] = x
                 else:
                     kind = f"a tensor on {x.device}" if isinstance(x, torch.Tensor) else f"a {type(x).__qualname__}"
@@ -386,7 +401,7 @@ class Run:
                 why = why or f"it returns a sparse tensor ({x.layout})"
                 continue
             is_input = next((j for j, y in enumerate(self._inputs) if y is x), None)
-            leaf = next((t for t, _ in had if t.grad is x), None) if is_input is None else None
+            leaf = next((t for t, _ in grads_before if t.grad is x), None) if is_input is None else None
             if leaf is not None:
                 at_input = next((j for j, y in enumerate(self._inputs) if y is leaf), None)
                 tensors.append(Result(i, None, None, 0, leaf if at_input is None else at_input))
@@ -405,38 +420,38 @@ class Run:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
                         flow.append(at)
-            tensors.append(Result(i, None, None, at, None, memory.shown(x)))
-        why = why or shown_results(tensors, results)
-        why = why or strange_views(tensors, results, self._inputs, [t.grad for t, _ in had])
+            tensors.append(Result(i, None, None, at, None, memory.alias_of(x)))
+        why = why or note_aliases(tensors, results)
+        why = why or check_aliases(tensors, results, self._inputs, [t.grad for t, _ in grads_before])
         late = recorder.late(len(results))
         if recorder.awaited is not None:
             read = recorder.awaited.take()
             results += read if late is not None else []
-            self._known_numbers = [value for _, value in recorder.awaited.told]
-        self.record = Record(spec, plain, tensors, told, leaves, late)
+            self._read_numbers = [value for _, value in recorder.awaited.returned]
+        self.return_spec = ReturnSpec(spec, plain, tensors, returned, leaves, late)
         return results, flow, why
 
-    def _leaves(self, survey: Survey, containers: Containers) -> tuple[list[Leave], list[Any], str]:
+    def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
         """What the call left in places and at the ends of lists, taken apart; why no replay can, or nothing."""
-        found = [f for f in self._call.left if f.now is not f.value]
-        other = [f for f in found if not Left.takes(f.now)]
-        why = f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})" if other else ""
+        found = [f for f in self._call.found if f.current is not f.value]
+        other = [f for f in found if not TensorPlaces.accepts(f.current)]
+        why = f"it puts {_kind_of(other[0].current)} in the place of a tensor ({other[0].name})" if other else ""
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
-        leaves: list[Leave] = []
+        leaves: list[LeftResult] = []
         flat: list[Any] = []
-        for holder, name, x in [*[(f.holder, f.name, f.now) for f in found], *appended]:
+        for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *appended]:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
-            leaves.append(Leave(holder, name, spec))
+            leaves.append(LeftResult(holder, name, spec))
             flat += parts
         return leaves, flat, why
 
-    def _look_at_grads(
-        self, had: Any, results: list[Any], why: str | None
+    def _examine_grads(
+        self, grads_before: Any, results: list[Any], why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
         """Takes down whose gradients the call set, which become results too, and whose it took away."""
         gets, loses = [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
-        for t, grad in had:
+        for t, grad in grads_before:
             now = t.grad
             if now is grad:
                 continue
@@ -450,10 +465,10 @@ class Run:
             else:
                 gets.append(place)
                 results.append(now)
-        self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses)
+        self.grads = ([position.get(id(t), t) for t, g in grads_before if g is not None], gets, loses)
         return (gets, loses), why
 
-    def _flows(
+    def _examine_history(
         self,
         flow: list[int],
         results: list[torch.Tensor],
@@ -471,52 +486,58 @@ class Run:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
         self._last_nodes = [results[i].grad_fn for i in flow]
-        if self._saving is None or self.reads is None or not self._saving.begins_at(self._begins(self.reads)):
+        if (
+            self._saved_tensors is None
+            or self.reads is None
+            or not self._saved_tensors.begins_at(self._history_starts(self.reads))
+        ):
             return ""
-        way = self._saving.way(self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older)
-        if isinstance(way, str):
-            return way
-        self.way = way
+        backward = self._saved_tensors.backward(
+            self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older
+        )
+        if isinstance(backward, str):
+            return backward
+        self.backward = backward
         return ""
 
-    def lead_back(self) -> str:
+    def attach_backward(self) -> str:
         """From here on gradients flow through what was captured as they do through a replay; why they cannot, or
         nothing."""
-        if self.way is None or self.record is None:
+        if self.backward is None or self.return_spec is None:
             return ""
-        why = self.way.prove(self._inputs, self._results, self._twice)
+        why = self.backward.prove(self._inputs, self._results, self._double_backward)
         if not why:
-            self.record.lead_back(self.way)
+            self.return_spec.attach_backward(self.backward)
         return why
 
-    def ask_for_gradients(self) -> None:
+    def watch_for_double_backward(self) -> None:
         """Finds out whether gradients of gradients are taken of a call that stays recorded."""
         for node in self._last_nodes:
-            node.register_prehook(self._twice)
+            node.register_prehook(self._double_backward)
         self._last_nodes = []
 
-    def again(self) -> Any:
+    def result_as_replayed(self) -> Any:
         """What the step returned, as a replay returns it."""
-        assert self.record is not None
+        assert self.return_spec is not None
         results = _ltc.without_history(self._results, self.spent)
-        return self.record.unflatten(self._inputs, results, self._told, self._known_numbers)
+        return self.return_spec.unflatten(self._inputs, results, self._returned_numbers, self._read_numbers)
 
-    def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
+    def _examine_effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
         """What the call changed; why a replay cannot, or nothing."""
         owner = self._owner
-        if self.like is None:
+        if self.matching is None:
             # Where it may be another way because of what changes, that is to be known all the same.
             if self._before is not None:
-                found = NewlyLeft(owner, survey, self._before)
+                found = ChangedPlaces(owner, survey, self._before)
                 found.learn()
                 owner.sets_modes = owner.sets_modes or found.sets_modes
             return ""
-        reads = self.like.reads
-        found = NewlyLeft(owner, survey, reads)
+        reads = self.matching.reads
+        found = ChangedPlaces(owner, survey, reads)
         if not reads.sets_modes and found.sets_modes:
             owner.sets_modes = True  # the next capture knows that replays do
             return ""
-        changes = found.not_renewed(self._old, self._moved)
+        changes = found.unexplained(self._old_containers, self._moved_settings)
         if changes:
             return f"it changes {changes[0]}"
         found.learn()
@@ -533,5 +554,5 @@ class Run:
         # Inputs, and then the gradients there were.
         times_given = [(i, _version(x) - then) for i, (x, then) in enumerate(versions)]
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
-        self.is_plain = True
+        self.effects_known = True
         return ""

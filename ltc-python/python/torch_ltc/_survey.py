@@ -48,23 +48,23 @@ class Survey(Reached):
 
     def __init__(
         self,
-        except_for: Iterable[Any] = (),
+        given: Iterable[Any] = (),
         renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
-        again: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
-        left: Iterable[tuple[int, Any]] = (),
+        on_repeatable: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
+        tensor_places: Iterable[tuple[int, Any]] = (),
         sets_modes: bool = False,
     ) -> None:
         super().__init__()
-        self.left = frozenset(left)
+        self.tensor_places = frozenset(tensor_places)
         #: Arguments and gradients: other objects at each call.
-        self._except = set(map(id, except_for))
+        self._given = set(map(id, given))
         #: Those of them that something older holds, too.
         self.elsewhere: dict[int, str] = {}
         #: Places in which steps put new containers; the containers are no others for that.
         self._renewed = {(id(holder), name) for holder, name in renewed}
         self._containers = {id(holder.get(name)) for holder, name in renewed}
         #: What is told of a call that replays make again, and answers with what is to be told when it returns.
-        self._again, self.sets_modes = again, sets_modes
+        self._on_repeatable, self.sets_modes = on_repeatable, sets_modes
         #: The modes of modules that the step has set by such calls, by dict and name.
         self._modes: set[tuple[int, Any]] = set()
         self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
@@ -145,7 +145,7 @@ class Survey(Reached):
     def close(self) -> None:
         """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
         surveys are part of."""
-        self._older, self._again, self._is_closed = None, None, True
+        self._older, self._on_repeatable, self._is_closed = None, None, True
         self._appended = {}
         self.__dict__.pop("numbers_leave", None)
         self.__dict__.pop("numbers_are_asked", None)
@@ -158,13 +158,13 @@ class Survey(Reached):
         self._found.clear()
         while True:
             ours = Counter(id(p.holder) for p in places)
-            left = [p for p in places if self._is_left(p.holder, ours[id(p.holder)])]
-            if len(left) == len(places):
-                return left, list(self._tensors.values())
+            held = [p for p in places if self._is_still_held(p.holder, ours[id(p.holder)])]
+            if len(held) == len(places):
+                return held, list(self._tensors.values())
             # What is let go here may have held others.
-            places = left
+            places = held
 
-    def _is_left(self, x: Any, places: int) -> bool:
+    def _is_still_held(self, x: Any, places: int) -> bool:
         """Whether somebody holds an object but these places and, as an argument, this call. What was not tracked may be
         of the step: then nobody does."""
         if id(x) not in self._doubtful:
@@ -224,13 +224,13 @@ class Survey(Reached):
             return quiet(self, frame) if quiet is not None else None
         if code.co_flags & (0x80 | 0x200):
             return self.refuse("it runs a coroutine", frame)
-        call = repeatable(frame, self.sets_modes) if self._again is not None else None
-        if call is not None and self._again is not None and self.is_older(call[1][0]):
+        call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
+        if call is not None and self._on_repeatable is not None and self.is_older(call[1][0]):
             if why := own_changes(call[1][0]):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             if isinstance(call[1][0], torch.nn.Module):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
-            self._repeats = (frame, self._again(*call))
+            self._repeats = (frame, self._on_repeatable(*call))
             return
         if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
             self._within.append((frame, ends))
@@ -257,7 +257,7 @@ class Survey(Reached):
         for name, value in frame.f_locals.items():
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
-            held = name in free and id(value) in self._except and self._is_of_older(frame)
+            held = name in free and id(value) in self._given and self._is_of_older(frame)
             for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
                 self.look(x, info, frame, f"the variable {name}" if held else "")
 
@@ -293,31 +293,31 @@ class Survey(Reached):
     def _look_at_globals(self, frame: types.FrameType, info: Code) -> None:
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
-            self.place("entry", scope, name, frame.f_code)
+            self.note_place("entry", scope, name, frame.f_code)
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
-                if (id(scope), name) not in self.left and not is_only_used(scope[name], name, info):
+                if (id(scope), name) not in self.tensor_places and not is_only_used(scope[name], name, info):
                     for x in self.read_of(scope[name], name, frame.f_code, False, lambda: True):
                         self.look(x, info.closing(), frame, f"the global {name}")
             else:
-                self.place("entry", builtins, name, frame.f_code)
+                self.note_place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
                 if type(found) is types.BuiltinFunctionType and not is_only_used(found, name, info):
                     self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
             if module is not None:
-                self.place("entry", sys.modules, name, frame.f_code)
+                self.note_place("entry", sys.modules, name, frame.f_code)
                 self.look(module, info, frame)
 
-    def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+    def note_place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
         """Takes down a place to watch; ``reader``: the code that reads it, for messages."""
         if name == "is_compiling" and holder is torch.compiler.__dict__:
             return  # another answer for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
             kind = "renewed"
-        elif kind == "entry" and (id(holder), name) in self.left:
+        elif kind == "entry" and (id(holder), name) in self.tensor_places:
             kind = "left"
         if kind == "dict":
             self._whole.add(id(holder))
@@ -330,20 +330,20 @@ class Survey(Reached):
     def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
         """Whether all that reads an entry of a dict is code that counts with it, and what that divides by it remembers
         (by the dict, as a number, and the name)."""
-        for reader in self._of_entry(holder, name):
+        for reader in self._readers_of(holder, name):
             divided = counts(reader, name) if reader is not None else None
             if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
                 return False
-        return id(holder) not in self._whole and bool(self._of_entry(holder, name))
+        return id(holder) not in self._whole and bool(self._readers_of(holder, name))
 
     def divided_by(self, holder: Any, name: Any) -> frozenset[str]:
         """The entries of the same dict that code divides by one."""
-        return frozenset().union(*(counts(r, name) or () for r in self._of_entry(holder, name) if r is not None))
+        return frozenset().union(*(counts(r, name) or () for r in self._readers_of(holder, name) if r is not None))
 
     def _only_adds(self, holder: Any, name: str) -> bool:
-        return all(reader is not None and only_adds(reader, name) for reader in self._of_entry(holder, name))
+        return all(reader is not None and only_adds(reader, name) for reader in self._readers_of(holder, name))
 
-    def _of_entry(self, holder: Any, name: Any) -> set[types.CodeType | None]:
+    def _readers_of(self, holder: Any, name: Any) -> set[types.CodeType | None]:
         return self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
 
     def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
@@ -362,7 +362,7 @@ class Survey(Reached):
             old = True
             if id(x) in self._containers:
                 continue
-            if id(x) in self._except:
+            if id(x) in self._given:
                 old = False
                 if holder:
                     self.elsewhere.setdefault(id(x), f"{holder} ({frame.f_code.co_filename}:{frame.f_lineno})")
@@ -398,18 +398,18 @@ class Survey(Reached):
         for function in known:
             if type(function) is types.FunctionType and function.__code__ in codes:
                 code = function.__code__
-                self.place("function", function)
+                self.note_place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-                    self.place("cell", cell, name, code)
+                    self.note_place("cell", cell, name, code)
                 if function.__kwdefaults__:
-                    self.place("dict", function.__kwdefaults__)
+                    self.note_place("dict", function.__kwdefaults__)
                 for value in function.__defaults__ or ():
-                    if id(value) in self._except:
+                    if id(value) in self._given:
                         self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):
-                        self.place("members", value)
+                        self.note_place("members", value)
                     elif isinstance(value, dict):
-                        self.place("dict", value)
+                        self.note_place("dict", value)
 
 
 # Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any, cast
 from torch_ltc._known import takes_numbers
 
 if TYPE_CHECKING:
-    from torch_ltc._host_written import Written
+    from torch_ltc._host_written import LineWriter
 
 NUMBERS = (bool, int, float)
 
 
 def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
-    def method(self: "Traced | Counted", *others: Any) -> Any:
+    def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
         if not all(type(x) in NUMBERS for x in operands):
-            if type(self) is Counted or any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
+            if type(self) is TracedInt or any(
+                type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands
+            ):
                 self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
         if type(value) in (int, float):
             return self._ltc_recorder.number(value, text, self, *others)
         for x in (self, *others):  # a complex number tells of nothing
-            if type(x) in (Traced, Counted):
+            if type(x) in (TracedFloat, TracedInt):
                 self._ltc_recorder.expect(plain(x), "{}", x)
         return value
 
@@ -31,9 +33,9 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
 
 
 def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
-    def method(self: "Traced | Counted", *others: Any) -> Any:
+    def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
-        if type(self) is Counted and not all(type(x) in (*NUMBERS, str) for x in operands):
+        if type(self) is TracedInt and not all(type(x) in (*NUMBERS, str) for x in operands):
             self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*operands)
@@ -43,13 +45,13 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     return method
 
 
-class _Remembers:
+class _TracedNumber:
     """A number that remembers how it was computed: what floats and whole numbers have in common."""
 
     # No attribute that programs see: they may ask of anything whether it has a name.
     __slots__ = ()
     if TYPE_CHECKING:
-        _ltc_recorder: "Written"
+        _ltc_recorder: "LineWriter"
         _ltc_name: str
 
     __add__ = _symbolic(operator.add, "{} + {}")
@@ -76,12 +78,12 @@ class _Remembers:
     __hash__ = _decision(hash, "hash({})")
 
 
-class Traced(_Remembers, float):
+class TracedFloat(_TracedNumber, float):
     """A float of the host that remembers how it was computed."""
 
     __slots__ = ("__weakref__", "_ltc_name", "_ltc_recorder")
 
-    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
+    def __new__(cls, value: Any, recorder: "LineWriter | None" = None, name: str = "") -> Any:
         """A plain float to who calls the class of a number (`type(x)(...)`)."""
         if recorder is None:
             return float(value)
@@ -120,25 +122,25 @@ class Traced(_Remembers, float):
         self._ltc_recorder.expect(plain(self), "{}", self)
         return float, (plain(self),)
 
-    def conjugate(self) -> "Traced":
+    def conjugate(self) -> "TracedFloat":
         """Itself."""
         return self
 
-    def __copy__(self) -> "Traced":
+    def __copy__(self) -> "TracedFloat":
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TracedFloat":
         return self
 
 
-Traced.__doc__ = float.__doc__  # as programs see it
+TracedFloat.__doc__ = float.__doc__  # as programs see it
 
 
-class Counted(_Remembers, int):
+class TracedInt(_TracedNumber, int):
     """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
     (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
 
-    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
+    def __new__(cls, value: Any, recorder: "LineWriter | None" = None, name: str = "") -> Any:
         """A plain number to who calls the class of a number."""
         if recorder is None:
             return int(value)
@@ -160,6 +162,6 @@ class Counted(_Remembers, int):
 
 def plain(x: Any) -> Any:
     """A number without its memory; anything else as it is."""
-    if type(x) is Counted:
+    if type(x) is TracedInt:
         return int.__pos__(x)
-    return float.__float__(x) if type(x) is Traced else x
+    return float.__float__(x) if type(x) is TracedFloat else x
