@@ -1,4 +1,24 @@
-"""``torch_ltc.compile``: a step captured once and replayed without recording."""
+"""Compiled steps: what becomes of each call of a function that :func:`torch_ltc.compile` wrapped.
+
+The life of a compiled step, and the modules that do each part:
+
+- A call is *keyed*. Its arguments are taken apart (`_arguments.py`) into tensors, which are inputs, and everything
+  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_left.py`).
+- If a capture fits (same key, inputs of the same shapes and dtypes, and everything that the step reads is as it was),
+  the call is *replayed*. Rust does that (`_ltc.Replays`): it compares, runs the lines that the step runs on the host
+  (`_host_program.py`), runs the program, and updates gradients and version counters. `_results.py` builds the return
+  value, and `_history.py` gives it an autograd history.
+- Otherwise the call is a *miss*: the Python function runs, and its operators are recorded. The first such call notes
+  what the step reads (`_survey.py` and its helpers `_reached.py`, `_calls.py`, `_models.py`, `_names.py`,
+  `_known.py`), which is then watched (`_reads.py`). From the second call on it is also *captured*: `_run.py` makes
+  one such call, `_host.py` notes what the step computes on the host, and `_newly_left.py` finds what it changed.
+- Two captures that turn out to be the same step *confirm* each other, and calls are replayed from then on.
+- A step that does what no replay could repeat is *refused*: its calls are recorded each time, which is always right,
+  and :attr:`CompiledStep.refusal` says why. A refused step is tried again a few times, since the first calls of a
+  program may do what later ones do not.
+- Numbers that differ from call to call (`_lent.py`, `_traced.py`, `_counters.py`, `_flows.py`, `_awaited.py`) do not
+  refuse a step if it only computes with them; calls that a replay can simply make again are in `_again.py`.
+"""
 
 import functools
 import sys
@@ -21,33 +41,35 @@ from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._results import ReturnSpec
 from torch_ltc._run import Call, Run
 
-#: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
+#: With `LTC_CHECK_STEPS`, a compared call may take a path (decisions by values) that no capture took. After this many
+#: such calls in a row, the next one is captured instead.
 _MAX_UNKNOWN_PATHS = 3
-#: Captures that may differ from the one before until calls like these are left alone: from one that went the same way,
-#: and because each goes another.
+#: How many captures of one call class may fail to confirm an earlier one until the class is refused: captures that took
+#: the same path as an earlier one, and captures of which each took another path.
 _MAX_ATTEMPTS, _MAX_PATHS = 4, 6
-#: Captures until there have to be about as many replays: a capture costs more than recording.
+#: After this many captures, there has to be about one replay for each further one: a capture costs more than recording.
 _MAX_CAPTURES = 32
-#: Why a call is recorded that may be captured another time.
+#: Why a call is recorded although it could be captured at another time.
 _BUSY = "another thread was capturing a step"
-#: Why captures are not of the same step, as libtorch's half of the recorder (`step.rs`) says it.
+#: Why two captures are not of the same step, in the words of the Rust side (`ltc-torch/src/step.rs`).
 _ANOTHER_PATH = "the host computes in another way each time"
-#: Why a call is recorded after which somebody would hold what is no longer in place.
+#: Why a call is recorded where the step replaces a container that somebody outside still holds.
 _HELD = "somebody still holds what the step put another container in place of (a state that its last calls read)"
-#: Why a call is recorded within which tensors stand for others: transforms go by each operator.
+#: Why a call within a functorch transform is recorded: transforms have to see each operator.
 _TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
 _transform_level = torch._C._functorch.maybe_current_level
-#: Calls until a refused step is looked at again, last pause first: the first few times a step may do what it does not
-#: do again (DDP arranges its buckets in the second).
+#: Which call after a refusal is captured again: the second after the first refusal, the eighth after the second, none
+#: after the third. The first calls of a program may do what later ones do not (DDP arranges its buckets in the second).
 _PAUSES = (8, 2)
-#: Objects of one class that are meant themselves until there are too many of them.
+#: How many different objects of one class may be keyed by identity (they cannot be taken apart) until a call with one
+#: more of them is an obstacle.
 _MAX_OPAQUE = 8
-#: Different plain values and structures of arguments kept per step.
+#: How many keys (structures and plain values of arguments) are kept per step.
 _MAX_KEYS = 256
-#: How many replays it takes until one is recorded and compared instead; 0: never.
+#: Every how many calls one that could be replayed is recorded and compared instead; 0: never.
 _CHECK_EVERY = CHECK_EVERY
-#: Seconds that a capture waits for those of other threads. Where calls are recorded to be compared there is always one;
-#: but who captures may itself wait for this thread.
+#: Seconds that a capture waits while another thread captures. With `LTC_CHECK_STEPS` some thread nearly always does, so
+#: it is worth waiting; but not for ever, since the other thread may itself wait for this one.
 _WAIT = 1.0 if _CHECK_EVERY else 0.0
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -58,30 +80,35 @@ class StaleStep(RuntimeError):
 
 
 class _CallClass:
-    """Calls with inputs of one kind, and arguments of one structure with the same plain values."""
+    """What is known of calls that one capture might serve: those with the same key, inputs of the same shapes, dtypes
+    and layouts, and the same state of the thread."""
 
     def __init__(self) -> None:
+        #: Captures that wait to be confirmed by a later one, newest first.
         self.captures: list[EarlierCapture] = []
+        #: Why calls of this class are recorded; empty where they may be captured.
         self.refusal = ""
-        #: The last one.
+        #: The last refusal, which stays when the refusal is lifted for another try.
         self.last_refusal = ""
-        #: Calls to record before a refused step is looked at again, and how often that is left to be done.
+        #: Which of the next calls tries a refused class again (0: none), and how many more tries there will be.
         self.pause, self.retries = 0, len(_PAUSES)
-        #: What the last call read.
+        #: What the last call of this class read.
         self.reads: Reads | None = None
-        #: Whether results have a history that gradients flow through.
+        #: Whether the results of the last call had an autograd history.
         self.has_history = False
+        #: Whether somebody differentiated a gradient of such a call again.
         self.double_backward = DoubleBackward()
 
     def refuse(self, why: str) -> str:
-        """Calls of this kind are recorded: for good, or while what the step does the first few times may be why."""
+        """Has calls of this class recorded from here on: for a few calls while there are retries left, then for good.
+        Returns the reason."""
         self.refusal = self.last_refusal = why
         self.retries -= 1
         self.pause = _PAUSES[self.retries] if self.retries >= 0 else 0
         return why
 
     def is_refused(self) -> bool:
-        """Whether a call is to be recorded and nothing else."""
+        """Whether the next call is recorded without an attempt to capture it. Counts down the pause of a refusal."""
         if self.double_backward.found:
             self.refusal = DOUBLE_BACKWARD
             return True
@@ -94,70 +121,68 @@ class _CallClass:
 
 
 class CompiledStep(Generic[_P, _R]):
-    """A step function that is replayed where that is safe; see :func:`compile`."""
+    """A step function that is replayed where that is safe; see :func:`torch_ltc.compile`."""
 
-    #: Its own state, apart from the attributes that programs give it, which steps watch as those of any object.
+    #: The step's own state is in slots. Its `__dict__` holds the attributes that programs give it, which the steps that
+    #: read them watch like those of any other object.
     __slots__ = (
-        *(
-            "_fn",
-            "_replays",
-            "_keys",
-            "_last_key",
-            "_classes",
-            "_changing",
-            "_reads",
-            "_renewed",
-            "_masks",
-            "_opaque_counts",
-        ),
-        *("_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal", "_until_check", "_threads"),
+        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_masks"),
+        *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
+        *("_until_check", "_threads"),
         *("_ready_reads", "_known_ids", "_tensor_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
     )
+    #: See `CompiledModule`.
     is_of_programs = True
 
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
         note_registrations()
-        # What torch imports when it is first asked to name a region: a step that did would be refused for it.
+        # torch imports this when a profiler region is first named: a step within which it did so would be refused.
         getattr(torch.autograd.profiler, "_maybe_cupti_monitor", bool)()
         self._fn = fn
+        #: The captures that calls are replayed from, and those that wait to be confirmed; kept by the Rust side.
         self._replays = _ltc.Replays()
+        #: Short names of keys, by key; the oldest key is dropped first.
         self._keys: OrderedDict[Any, str] = OrderedDict()
         self._last_key = 0
+        #: Call classes, by the number that the Rust side gave each.
         self._classes: dict[int, _CallClass] = {}
-        #: Numbers that changed between calls.
+        #: The numbers that differ from call to call, and where the step finds them.
         self._changing = ChangingNumbers()
-        #: What any call read last: an idea of what the next one will.
+        #: What the last call of any class read: the best guess for the first call of a new class.
         self._reads: Reads | None = None
-        #: Places in which the step puts new containers, by dict and key.
+        #: Places (dict, key) in which each call puts a new container, by the dict's identity and the key.
         self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
-        #: Places in which it leaves tensors.
+        #: Places in which calls leave tensors (`self.loss = loss`).
         self._tensor_places = TensorPlaces()
-        #: Whether it decides by numbers that it reads off the device.
+        #: Whether the step decides by numbers that it reads off the device, so that replays have to compare these.
         self._reads_decide = False
-        #: Whether it puts modules into another mode than they are in when it begins.
+        #: Whether the step calls `train()` or `eval()` of modules that are in the other mode when it begins.
         self.sets_modes = False
         self._masks = Masks()
-        #: How many objects of each class calls were given that cannot be taken apart.
+        #: How many objects that could not be taken apart calls were given, by class.
         self._opaque_counts: dict[type, int] = {}
-        #: Whether it was called within a step that was being captured.
+        #: Whether the step was called within another one that was being captured.
         self._is_part = False
+        #: How many calls were recorded, and how many of these were compared with a replay and found the same.
         self._recorded = 0
         self._checked = 0
-        #: How many calls in a row that were to be compared went a way that no capture knows.
+        #: How many compared calls in a row took a path that no capture took.
         self._unknown_paths = 0
         self._captures = 0
         self._refusal = ""
+        #: How many calls are left until one is recorded and compared; 0 where none ever is.
         self._until_check = _CHECK_EVERY
         self._threads: set[int] = set()
-        #: What the captures that are replayed read.
+        #: What the captures that calls are replayed from read.
         self._ready_reads: list[Reads] = []
-        #: The identities of all that the captures watch, which is kept alive for that.
+        #: Identities of all objects that these captures watch. The watches keep the objects alive, so that no identity
+        #: comes to mean another object.
         self._known_ids: set[int] = set()
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Replays the step on these arguments, or records it. Within a step that is being captured it is part of
-        that."""
+        """Replays the step on these arguments, or records it. Within a step that is being captured, the function is
+        simply called: it is a part of the outer step."""
         if getattr(capturing, "now", False):
             self._is_part = True
             return self._fn(*args, **kwargs)
@@ -177,7 +202,8 @@ class CompiledStep(Generic[_P, _R]):
             key, own = self._intern_key((key, states))[0], (*own, *[x for f in left for x in f.tensors])
             inputs = (*inputs, *[x for f in left for x in f.inputs])
         if not self._known_ids.isdisjoint(map(id, own)):
-            # What is known is another argument than what comes from outside: code may compare them.
+            # The step's code may compare an argument with an object that it also reads (`x is self.last`). So a call
+            # that is given such an object needs another capture than one that is given a new object.
             key = self._key_among_known(key, own)
         if given is not None and given.obstacle:
             return self._record(given.obstacle, Call(args, kwargs, inputs, given, left))
@@ -192,7 +218,7 @@ class CompiledStep(Generic[_P, _R]):
             self._changing.lock.release()
 
     def _replayed(self, key: str, args: Any, kwargs: Any, inputs: Any, given: Arguments | None, left: Any) -> Any:
-        """What a replay of the call returns, or recording it where there is none."""
+        """Replays the call if a capture fits, else records it; returns the step's result."""
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
@@ -214,14 +240,14 @@ class CompiledStep(Generic[_P, _R]):
     @overload
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., _R]": ...
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., Any]":
-        """As a method: a step of each object, which it keeps."""
+        """Accessed as a method, each object has a compiled step of its own, which it keeps in its `__dict__`."""
         space = getattr(instance, "__dict__", None)
         if instance is None or not hasattr(self._fn, "__get__"):
             return self
         method: Any = self._fn.__get__(instance, owner)
         if type(space) is not dict:
             return CompiledStep(method)
-        # No name that code has: it is the object's own, and goes with it.
+        # No code can have this name by accident, and the step goes when the object goes.
         name = f"<compiled {self._fn.__qualname__}>"
         found = space.get(name)
         if type(found) is not CompiledStep or found._fn != method:
@@ -229,25 +255,26 @@ class CompiledStep(Generic[_P, _R]):
         return found
 
     def __reduce__(self) -> Any:
-        """Copied and saved without what was captured."""
+        """Copies and pickles of a step leave its captures behind."""
         return _made_again, (self._fn, self.__dict__)
 
     def _renewed_is_held(self) -> bool:
-        """Whether somebody else holds a container that the step renews, and that a replay would leave there."""
+        """Whether somebody outside holds one of the containers that the step replaces by a new one. A replay leaves the
+        container that is there, so whoever holds that would find it to be the same."""
         for holder, name in self._renewed.values():
             found = holder.get(name)
-            # The place itself holds it, this function, and the call.
+            # Three references are ours: the place itself, the variable here, and the argument of `getrefcount`.
             if isinstance(found, RENEWED) and sys.getrefcount(found) > 3:
                 return True
         return False
 
     def _key_among_known(self, key: str, objects: Sequence[Any]) -> str:
-        """The key of arguments among which there are objects that the captures of this step know."""
+        """A key that also says which of the arguments are objects that captures of this step watch, by position."""
         known = tuple([(i, id(x)) for i, x in enumerate(objects) if id(x) in self._known_ids])
         return self._intern_key((key, known))[0]
 
     def _intern_key(self, outside: Any) -> tuple[str, bool]:
-        """A short name for a key, and whether it is new."""
+        """A short name for a key (comparing it is part of every replay), and whether the key is new."""
         key = self._keys.get(outside)
         if key is not None:
             return key, False
@@ -258,7 +285,8 @@ class CompiledStep(Generic[_P, _R]):
         return key, True
 
     def _take_apart(self, args: Any, kwargs: Any) -> tuple[Arguments, str]:
-        """The arguments of a call, and the key of calls like it."""
+        """The arguments of a call, taken apart, and their key. Begins anew if a float among them turns out to be one
+        that changes from call to call, since the key then no longer holds its value."""
         given = Arguments(args, kwargs, self._changing.arguments)
         key, is_new = self._intern_key(given.key)
         if is_new and self._changing.note_arguments(given.plain):
@@ -272,6 +300,7 @@ class CompiledStep(Generic[_P, _R]):
         return given, key
 
     def _record(self, why: str, call: Call) -> Any:
+        """Calls the function without capturing it, sends what it recorded to run, and notes why."""
         self._refusal = why or self._refusal
         self._recorded += 1
         out = self._fn(*call.args, **call.kwargs)
@@ -279,7 +308,7 @@ class CompiledStep(Generic[_P, _R]):
         return out
 
     def _miss(self, key: str, call: Call) -> Any:
-        """A call that is not replayed: it is recorded, and captured where that may help later ones."""
+        """Handles a call that no capture fits: it is recorded, and captured if that may let later calls be replayed."""
         class_id, gone = self._replays.classify(call.inputs, key)
         self._classes.pop(gone, None)
         call_class = self._classes.setdefault(class_id, _CallClass())
@@ -300,6 +329,8 @@ class CompiledStep(Generic[_P, _R]):
             lock.release()
 
     def _what_changes(self, call_class: _CallClass) -> str:
+        """What differs from call to call so that captures are never confirmed, in words; empty where nothing is
+        found."""
         reads = call_class.reads
         if reads is None:
             return (
@@ -310,7 +341,8 @@ class CompiledStep(Generic[_P, _R]):
         return f"{reads.places[changes[0]]} changes from call to call" if changes else ""
 
     def _earlier_captures(self, class_id: int, call_class: _CallClass) -> list[EarlierCapture]:
-        """Earlier captures in whose state the program is now."""
+        """The unconfirmed captures of this class for which everything they read is as it was. A capture that was
+        replayed and no longer fitted is one of them: the call may confirm it again, or show what changed."""
         fallen = self._replays.fallen(class_id)
         if fallen is not None:
             step, watch = fallen
@@ -320,7 +352,7 @@ class CompiledStep(Generic[_P, _R]):
         return [m for m in call_class.captures if m.reads.watch.check()]
 
     def _note_changed_numbers(self, reads: Reads) -> None:
-        """Floats that changed since: replays shall read them."""
+        """Notes the places of floats that have changed since the last call: replays are to read them."""
         for index in reads.watch.changes():
             place = reads.places[index]
             pairs = reads.watch.expected_pairs(index) if place.kind == "dict" else []
@@ -335,6 +367,8 @@ class CompiledStep(Generic[_P, _R]):
                 self._changing.add(holder, name)
 
     def _capture(self, class_id: int, call_class: _CallClass, call: Call) -> Any:
+        """Records a call under survey, captures it where an earlier call tells what it reads, and compares the capture
+        with an earlier one. Returns the call's result."""
         self._captures += 1
         self._recorded += 1
         found = self._earlier_captures(class_id, call_class)
@@ -357,18 +391,19 @@ class CompiledStep(Generic[_P, _R]):
         return out
 
     def _difference(self, run: Run, earlier: EarlierCapture) -> str:
-        """Why two captures are not of the same step; empty where they are."""
+        """Why a new capture is not of the same step as an earlier one; empty where it is."""
         return self._describe_difference(self._replays.confirm(run.step, earlier.step), run, earlier.program)
 
     def _describe_difference(self, why: str, run: Run, program: HostProgram | None) -> str:
-        """How a capture differs from one of this program, with the line where that is of the host."""
+        """Adds to a reason the line of the user's program where the host parts of two captures differ, if they do."""
         if why == _ANOTHER_PATH and run.program is not None and program is not None:
             why += run.program.where_differs(program)
         return why
 
     def _confirm(self, class_id: int, call_class: _CallClass, found: list[EarlierCapture], run: Run) -> bool:
-        """Whether a capture turned out to be of the same step as an earlier one, which replays are made of from here
-        on; else it is kept for the next one to be compared with."""
+        """Whether a new capture turned out to be of the same step as an earlier one. Then calls are replayed from it
+        from here on; otherwise it is kept, so that the next capture can be compared with it. `found` are the earlier
+        captures that could confirm it."""
         assert run.reads is not None
         earlier = run.matching
         if earlier is not None and earlier in call_class.captures:
@@ -381,7 +416,7 @@ class CompiledStep(Generic[_P, _R]):
                 why = self._difference(run, earlier)
                 if run.return_spec is not None and earlier.left_places != run.return_spec.left_places:
                     why = why or "it leaves tensors in other places at each call"
-                # A number that may change has to have been lent to both: else it is a constant of theirs.
+                # A number that may change has to have been lent to both captures: else its value is a constant in one.
                 is_read = reads.changing_keys <= run.lent_keys & earlier.lent_keys
                 if not why and not new and run.effects_known and is_read:
                     return self._make_ready(class_id, call_class, reads, run)
@@ -403,7 +438,8 @@ class CompiledStep(Generic[_P, _R]):
         return False
 
     def _make_ready(self, class_id: int, call_class: _CallClass, reads: Reads, run: Run) -> bool:
-        """A confirmed capture: calls like this one are replayed from here on."""
+        """Hands a confirmed capture to the Rust side, which replays calls of this class from here on. Returns whether
+        that was possible."""
         why = run.attach_backward()
         if why == INTERRUPTED:
             call_class.captures.insert(0, EarlierCapture(reads, run.step, run.program, 0, run))
@@ -414,12 +450,13 @@ class CompiledStep(Generic[_P, _R]):
             return False
         self._refusal = "" if self._refusal in (_BUSY, call_class.last_refusal) else self._refusal
         self._unknown_paths = 0
-        for other in call_class.captures:  # ways that it goes now and then
+        for other in call_class.captures:  # paths that the step takes now and then
             other.attempts = 0
         reads.backward, reads.program, reads.lent_places = run.backward, run.program, run.lent_places
         reads.left_places = run.return_spec.left_places if run.return_spec is not None else []
         self._ready_reads.append(reads)
-        # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
+        # An argument that this capture also found elsewhere has to be the same object in each replay, which Rust
+        # compares; so it needs no key of its own.
         reads.ids = reads.known() - {id(x) for _, x in run.elsewhere}
         self._replays.ready(
             class_id,
@@ -433,14 +470,15 @@ class CompiledStep(Generic[_P, _R]):
             run.elsewhere,
             run.shares,
         )
-        # What only captures held that went is let go with them.
+        # The Rust side may have dropped old captures: what only they watched is let go.
         kept = set(map(id, self._replays.watches()))
         self._ready_reads = [r for r in self._ready_reads if id(r.watch) in kept]
         self._known_ids = set().union(*[r.ids for r in self._ready_reads])
         return True
 
     def _record_and_compare(self, key: str, call: Call) -> Any:
-        """Records a call that could be replayed, and compares it with what the replay would have done."""
+        """Records a call although it could be replayed, and compares it with what the replay would have done (for
+        `LTC_CHECK_STEPS`)."""
         fitting = self._replays.fitting(call.inputs, key)
         known = [(r, return_spec) for watch, return_spec in fitting for r in self._ready_reads if r.watch is watch]
         if not known or self._unknown_paths >= _MAX_UNKNOWN_PATHS:
@@ -454,6 +492,8 @@ class CompiledStep(Generic[_P, _R]):
             lock.release()
 
     def _compare(self, known: list[tuple[Reads, ReturnSpec]], call: Call) -> Any:
+        """Records a call and compares it with the captures that fit it; raises :class:`StaleStep` where it differs from
+        the one that would have been replayed."""
         known = [(reads, return_spec) for reads, return_spec in known if reads.is_as_known_to(known[0][0])]
         self._recorded += 1
         earlier = [EarlierCapture(reads, 0, None, 0) for reads, _ in known]
@@ -463,7 +503,7 @@ class CompiledStep(Generic[_P, _R]):
         run.watch_for_double_backward()
         _ltc.mark_step(False)
         if self._masks.missed or (run.is_captured and run.matched is None):
-            # The host went another way: no replay would have been made of these captures.
+            # The call took another path than each of these captures, so none of them would have been replayed.
             self._unknown_paths += 1
             return out
         reads, return_spec = known[run.matched or 0]
@@ -473,7 +513,7 @@ class CompiledStep(Generic[_P, _R]):
         if not why and run.reads is not None and (new := reads.first_unwatched(run.reads)):
             why = f"it reads {new}, which it did not when it was captured"
         if not why:
-            # Without a capture nothing was compared.
+            # If the capture was interrupted, nothing was compared.
             self._checked += bool(run.step)
             self._unknown_paths = 0
             return out
@@ -481,23 +521,24 @@ class CompiledStep(Generic[_P, _R]):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` calls so far. One that ``LTC_CHECK_STEPS`` had recorded in place of a replay, and
-        that was found to be the same, counts as replayed."""
+        """``(replayed, recorded)``: how many calls were replayed and recorded so far. A call that ``LTC_CHECK_STEPS``
+        recorded in place of a replay, and that was found to be the same, counts as replayed."""
         return self._replays.replayed() + self._checked, self._recorded - self._checked
 
     @property
     def way_counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` ways back through replays so far: through those captures that are still kept."""
+        """``(replayed, recorded)``: how many backward passes through results of replays were replayed and recorded so
+        far, of the captures that are still kept."""
         ways = [w for r in self._ready_reads if (w := r.backward) is not None]
         return sum(w.counts[0] for w in ways), sum(w.counts[1] for w in ways)
 
     @property
     def refusal(self) -> str:
-        """Why it is not replayed; an empty string when it is (or was not tried yet)."""
+        """Why the step is not replayed; an empty string when it is, or when it was not tried yet."""
         return self._refusal or ("" if self.counts[0] else self._changing.why_not_lent(self._fn))
 
     def _why_not_yet(self) -> str:
-        """Why nothing was replayed so far, where nothing is wrong with it."""
+        """Why nothing was replayed so far although nothing speaks against it; empty where something was."""
         replayed, recorded = self.counts
         if replayed:
             return ""
@@ -508,7 +549,7 @@ class CompiledStep(Generic[_P, _R]):
         return "three calls in one state are recorded first"
 
     def explain(self) -> str:
-        """One line about how the step runs."""
+        """One line: how many calls were replayed and recorded, and why the step is not replayed, if it is not."""
         replayed, recorded = self.counts
         why = f"; {why}" if (why := self.refusal or self._why_not_yet()) else ""
         checked = f" ({self._checked} of them recorded and compared)" if self._checked else ""
@@ -516,9 +557,11 @@ class CompiledStep(Generic[_P, _R]):
 
 
 def _made_again(fn: Any, attributes: dict[str, Any]) -> CompiledStep[..., Any]:
+    """A copied or unpickled step: the function, and the attributes that programs gave the step."""
     step = CompiledStep(fn)
     step.__dict__.update(attributes)
     return step
 
 
+#: Keys of calls whose arguments are tensors on the device and nothing else, by how many there are.
 _ARITIES = {n: str(n) for n in range(64)}
