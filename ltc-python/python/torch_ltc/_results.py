@@ -1,4 +1,11 @@
-"""What a step returns, and how a replay returns it."""
+"""What a captured step returns, and how a replay builds the same from the results of its program.
+
+A :class:`ReturnSpec` is made once per capture. It has the structure of the return value (a pytree), the plain values in
+it, and one :class:`Result` for each tensor: an input, a tensor that is older than the step, the gradient of a leaf, or
+a result of the program. A result may be a view of another tensor, or share its memory and version counter; an
+:class:`Alias` says so. What a step leaves in places or appends to lists (:class:`LeftResult`) is flattened behind the
+return value. The functions below find aliases, and refuse those that a replay cannot make.
+"""
 
 import contextlib
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -13,30 +20,31 @@ from torch_ltc._history import Backward, storage_of
 from torch_ltc._names import by_value
 from torch_ltc._runtime import is_dense
 
-#: Of views that no mode forbids to write to.
+#: The creation meta of views that may be written in place under any grad mode.
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
 
 
 class Alias(NamedTuple):
-    """Whose memory a result shows: it counts its writes with that."""
+    """The tensor (the base) whose storage a result shares, and mostly its version counter, too."""
 
-    #: "input" or "result" (of the program), by position; "older": a tensor that is older than the step.
+    #: Which tensor `of` names: "input" or "result" (of the program) by position, or "older", a tensor that is older
+    #: than the step, itself.
     kind: str
     of: Any
-    #: Whether it is a view of that for autograd: one of a detached tensor is not.
+    #: Whether autograd takes the result for a view of the base; a view of a detached tensor is none.
     is_view: bool
-    #: What made it: operators that write to it in place ask.
+    #: How autograd says the view was made, on which it depends whether the view may be written in place.
     creation_meta: Any = _ORDINARY
-    #: Whether it counts its own writes: `x.data` does.
+    #: Whether the result has a version counter of its own, as `x.data` has.
     counts_alone: bool = False
 
     def find(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
-        """That tensor."""
+        """The base, in a call with these inputs and these results of the program."""
         return self.of if self.kind == "older" else (inputs if self.kind == "input" else results)[self.of]
 
     @property
     def key(self) -> Any:
-        """Equal of two captures that show the same."""
+        """Equal where results of two captures share memory in the same way."""
         return (
             self.kind,
             id(self.of) if self.kind == "older" else self.of,
@@ -47,30 +55,35 @@ class Alias(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One of the results that are tensors: where it stands, and which it is."""
+    """One tensor among what the step returns: where it stands, and which tensor it is. The first of `of_leaf`,
+    `itself` and `of_input` that is not `None` says so; where all are, `of_program` does."""
 
+    #: Position among the leaves of the flattened return value.
     place: int
-    #: Position among the inputs, where the step returns one of these as it is.
+    #: The position of the input that the step returns as it is.
     of_input: int | None
-    #: A tensor that is older than the step, returned as it is.
+    #: The object that is older than the step and that it returns as it is: a tensor, or a whole container.
     itself: Any
     #: Position among the results of the program.
     of_program: int
-    #: A leaf whose gradient it is, or such an input's position.
+    #: The leaf whose gradient is returned, or its position if it is an input.
     of_leaf: Any = None
+    #: Whose memory a result of the program shares, if that of another tensor.
     alias: Alias | None = None
 
 
 class LeftResult(NamedTuple):
-    """Somewhere a step leaves something that it makes."""
+    """A place in which the step leaves something that it makes."""
 
-    #: A dict, or a list that it appends to.
+    #: The dict in which it sets an entry, or the list to which it appends.
     holder: dict[Any, Any] | list[Any]
+    #: The key of the entry; `None` for a list.
     name: Any
+    #: The structure (a pytree's `TreeSpec`) of what it leaves.
     spec: Any
 
     def put(self, flat: list[Any]) -> None:
-        """Leaves what is taken apart here."""
+        """Leaves the value with these leaves in the place."""
         x = pytree.tree_unflatten(flat, self.spec)
         if isinstance(self.holder, list):
             self.holder.append(x)
@@ -79,7 +92,7 @@ class LeftResult(NamedTuple):
 
 
 class ReturnSpec:
-    """What Python keeps of a captured step."""
+    """How a replay of one capture builds what the step returns, and leaves what the step leaves."""
 
     def __init__(
         self,
@@ -90,16 +103,19 @@ class ReturnSpec:
         left_results: "list[LeftResult]",
         late: LateProgram | None,
     ) -> None:
-        #: What is done when the program has run.
+        #: Lines of the host that run when the replay's program has run, since they use numbers that are read off it.
         self.late = late
+        #: The structure of the return value; plain values by place (`None` where something else stands); and tensors.
         self._spec, self._plain, self._tensors = spec, plain, tensors
-        #: What it leaves, which stands behind what it returns.
+        #: What the step leaves in places. Its leaves stand behind those of the return value, in this order.
         self._left_results = left_results
-        #: Numbers that the host computes: their position among those, by place.
+        #: Computed numbers that are returned, by place: the position of each among the numbers that the host part
+        #: yields, or, as `-1 - position`, among those that :attr:`late` yields.
         self._returned_numbers = returned
+        #: Whether the step returns one result of the program and nothing else, which replays can return right away.
         bare = spec.is_leaf() and not left_results and late is None and len(tensors) == 1
         self.is_single = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
-        #: Results that show older memory, and whose.
+        #: Results of the program that share memory with another tensor, by position.
         self._aliases = {t.of_program: t.alias for t in tensors if t.alias is not None}
         self._backward: Backward | None = None
 
@@ -109,7 +125,7 @@ class ReturnSpec:
         return self._backward is not None
 
     def attach_backward(self, backward: Backward) -> None:
-        """Gradients flow through the results, this way."""
+        """Has gradients flow through the results of replays, by this backward pass."""
         self._backward, self.is_single = backward, False
 
     def unflatten(
@@ -119,8 +135,9 @@ class ReturnSpec:
         returned: Sequence[float] | None,
         already_read: list[float] | None = None,
     ) -> Any:
-        """What the step returns, with these tensors and numbers of the host, when it has left the rest; nothing is left
-        where the numbers that it reads off the device are `known`, since that was done."""
+        """Builds what the step returns from its inputs, the results of the program and the numbers that the host part
+        yielded (`returned`), and leaves in places what the step leaves there. `already_read` is given after a call that
+        was recorded: the numbers that it read off the device, and then nothing is left, since the call did that."""
         late = already_read
         if late is None:
             late = self.late.run(results, returned) if self.late is not None else []
@@ -151,11 +168,11 @@ class ReturnSpec:
 
     @property
     def left_places(self) -> list[Any]:
-        """Where it leaves something, in a form to compare."""
+        """The places in which the step leaves something, as values that can be compared between captures."""
         return [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
 
     def is_same_as(self, other: "ReturnSpec") -> bool:
-        """Whether both return the same, but for the values of tensors."""
+        """Whether both return and leave the same, but for the values of tensors."""
 
         def all_of(record: "ReturnSpec") -> Any:
             by = lambda x: x if type(x) is int else id(x)
@@ -172,9 +189,10 @@ class ReturnSpec:
 
 
 def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor:
-    """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
+    """A tensor with the sizes, strides and offset of `shown` (a result of the program, without a history) that shares
+    the version counter of `base`, whose storage both have: a view of `base`, or detached from it, as `alias` says."""
     if shown.is_inference() and not base.is_inference():
-        return shown  # it counts no writes
+        return shown  # it has no version counter
     size, stride, offset = shown.size(), shown.stride(), shown.storage_offset()
     with torch.inference_mode(shown.is_inference()) if base.is_inference() else contextlib.nullcontext():
         if base.dtype != shown.dtype:
@@ -186,14 +204,14 @@ def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor
         if alias.creation_meta is not _ORDINARY:
             torch._C._autograd._set_creation_meta(x, alias.creation_meta)
         return x
-    # A view of a leaf requires a gradient even where nothing is recorded for one.
+    # A view of a leaf requires a gradient even under `no_grad`, so it is detached.
     with torch.no_grad():
         base = base.data if alias.counts_alone else base
         return base.as_strided(size, stride, offset).detach()
 
 
 class KnownStorages:
-    """What tensors that are older than a call show, by storage."""
+    """The tensors that there were before a call, by storage, to find which of its results share memory with them."""
 
     def __init__(self, inputs: Sequence[torch.Tensor], older: Iterable[torch.Tensor], copies: Container[int]) -> None:
         given = [(x, "input", i) for i, x in enumerate(inputs)]
@@ -202,7 +220,7 @@ class KnownStorages:
         self._by_storage = {storage_of(k[0]): k for k in reversed(dense)}
 
     def alias_of(self, x: torch.Tensor) -> Alias | None:
-        """Whose memory a result without history shows."""
+        """The older tensor or input with which a result without a history shares its storage, if it does."""
         known = self._by_storage.get(storage_of(x)) if x.grad_fn is None else None
         if known is None:
             return None
@@ -210,7 +228,7 @@ class KnownStorages:
         return _alias(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
 
     def obstacle(self, x: torch.Tensor) -> str:
-        """Why a replay cannot return a tensor that the call made, or nothing."""
+        """Why a replay cannot return a tensor that the call made; empty where it can."""
         if x.requires_grad and x.grad_fn is None:
             return "it returns a leaf that requires a gradient"
         if x.is_conj() or x.is_neg():
@@ -227,7 +245,8 @@ def _alias(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Alias:
 
 
 def _shares_version_counter(x: torch.Tensor, base: torch.Tensor) -> bool:
-    """Whether writes to a tensor are counted as writes to one whose memory it shows: not of `base.data`."""
+    """Whether a tensor has the same version counter as one whose storage it shares; `base.data` has not. Tries it out
+    by counting a write to the base, which is then taken back."""
     if x.is_inference() or base.is_inference():
         return True
     was, before = base._version, x._version
@@ -240,8 +259,8 @@ def _shares_version_counter(x: torch.Tensor, base: torch.Tensor) -> bool:
 def check_aliases(
     tensors: list[Result], results: list[torch.Tensor], inputs: Sequence[torch.Tensor], grads: Any
 ) -> str:
-    """Finds results that count their own writes, and notes that; why a replay cannot return one that shows other memory
-    the way that it does, or nothing. `grads`: the gradients there are."""
+    """Notes in `tensors` which aliases have a version counter of their own. Returns why a replay cannot return an alias
+    in the way that the step does, or an empty string. `grads`: the gradients that the leaves have now."""
     storages = {storage_of(g) for g in grads if is_dense(g)}
     alone: set[Any] = set()
     for i, t in enumerate(tensors):
@@ -264,7 +283,8 @@ def check_aliases(
 
 
 def note_aliases(tensors: list[Result], results: list[torch.Tensor]) -> str:
-    """Finds results that show another one's memory, and notes that; why a replay cannot return them, or nothing."""
+    """Notes in `tensors` which results share memory with another result. Returns why a replay cannot return them, or an
+    empty string."""
     first: dict[int, int] = {}
     new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.alias is None]
     for t in sorted(new, key=lambda t: results[t.of_program]._is_view()):
@@ -282,11 +302,13 @@ def note_aliases(tensors: list[Result], results: list[torch.Tensor]) -> str:
 
 
 def _members(x: Any) -> list[Any]:
+    """What a container holds, one level deep."""
     return pytree.tree_leaves(x, is_leaf=lambda y: y is not x)
 
 
 def not_rebuilt(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
-    """The class of a container that is not made again as it is, in something taken apart; or nothing."""
+    """The class of a container in `x` that flattening and unflattening does not reproduce (a subclass, say), or an
+    empty string."""
     ends = {id(y) for y in flat}
     pairs = [(x, pytree.tree_unflatten(flat, spec))]
     for mine, other in pairs:
@@ -298,7 +320,9 @@ def not_rebuilt(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
 
 
 class ReturnedContainers:
-    """Containers among what a call returned: replays make new ones, once for each place."""
+    """The containers among what a call returned. Replays make new ones, one for each place, so a container that is
+    returned in two places, or that is an argument, is an obstacle. One that is older than the step is returned as it
+    is, and is not taken apart."""
 
     def __init__(self, given: list[Any], is_older: Callable[[Any], bool]) -> None:
         self._given, self._is_older = given, is_older
@@ -307,10 +331,9 @@ class ReturnedContainers:
         self.obstacle = ""
 
     def end_at(self, x: Any) -> bool:
-        """Whether this is no container to be taken apart: one that is older than the step, which replays return as it
-        is, or a shape."""
+        """Whether flattening ends at this object: at a container that is older than the step, and at a shape."""
         kind = type(x)
-        if kind is torch.Size:  # what pytree makes of its members is a tuple
+        if kind is torch.Size:  # pytree would make a tuple of it
             return True
         if isinstance(x, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
             return False
@@ -325,7 +348,8 @@ class ReturnedContainers:
         return False
 
     def close(self) -> list[Any]:
-        """Those that are older. Lets go of all else: `tree_flatten` leaves a cycle behind that holds this."""
+        """Returns the containers that are older than the step, and lets go of everything else: `tree_flatten` leaves a
+        reference cycle behind that holds this object."""
         older, self.older = self.older, []
         self._is_older, self._given, self._seen = lambda x: False, [], []
         return older

@@ -1,4 +1,11 @@
-"""One recorded call of a step: what it read, changed, saved and returned."""
+"""One recorded call of a compiled step that is observed, and captured where that is possible.
+
+A :class:`Run` makes the call (:meth:`Run.call`) while a survey notes what its Python code reads, a host recorder notes
+what it computes on the host, and, if results have an autograd history, hooks note what autograd saves. Afterwards it
+examines what the call did: results, gradients, in-place writes, places that it changed. What no replay could repeat is
+an `obstacle`, with which `_step.py` refuses the step. Otherwise the run has the capture's number and everything that a
+replay has to do besides running the program; `_step.py` decides what becomes of it.
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -37,53 +44,55 @@ if TYPE_CHECKING:
 
 
 def _kind_of(x: Any) -> str:
-    """What something is, in words."""
+    """What an object is, as refusals say it."""
     if isinstance(x, torch.Tensor):
         return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
     return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
 
 
 def _version(x: torch.Tensor) -> int:
-    """How often a tensor was written."""
+    """A tensor's version counter; inference tensors have none."""
     return 0 if x.is_inference() else x._version
 
 
 def _forget_casts() -> None:
-    """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them
-    itself."""
+    """Empties autocast's cache of casted parameters. A captured step has to cast parameters itself, as its replays do:
+    casts from before it must not be read, and its own must not stay for later calls."""
     if torch.is_autocast_enabled("ltc"):
         torch.clear_autocast_cache()
 
 
 class Call(NamedTuple):
-    """What a step is called with."""
+    """One call's arguments, and the inputs that follow from them."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    #: Tensors on the device: what replays read.
+    #: The inputs of a capture or replay: the tensors among the arguments (of CPU tensors, their copies on the device),
+    #: and then the tensors that the call finds where earlier calls left some.
     inputs: tuple[torch.Tensor, ...]
-    #: All of it, taken apart; `None` where it is but these inputs.
+    #: The arguments taken apart; `None` where they are tensors on the device and nothing else.
     arguments: Arguments | None
-    #: Tensors that it finds where the step leaves some: the last inputs.
+    #: What the call finds in the places in which earlier calls left tensors.
     found: list[FoundTensors]
 
     def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The CPU tensors among the arguments, each with its copy."""
+        """The CPU tensors among the arguments, each with its copy on the device."""
         own = self.arguments.tensors if self.arguments is not None else self.inputs
         return [(x, copy) for x, copy in zip(own, self.inputs) if x is not copy]
 
     def is_changed(self) -> bool:
-        """Whether the step put other things into its arguments, or took some out."""
+        """Whether the step changed what its arguments contain (entries of a dict, attributes of an object)."""
         given = self.arguments
         return given is not None and not given.is_like(Arguments(self.args, self.kwargs, given.numbers))
 
     @property
     def numbers(self) -> dict[Any, float]:
-        """The floats among the arguments that change, by position or name."""
+        """The floats among the arguments that are known to change from call to call, by position or name."""
         return self.arguments.numbers if self.arguments is not None else {}
 
     def call_with(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
-        """What the function returns, called with what is lent in place of the numbers that change."""
+        """Calls the function and returns its result. In place of the floats that change it is given those in `lent`,
+        which remember what becomes of them."""
         if not self.numbers:
             return fn(*self.args, **self.kwargs)
         return fn(
@@ -92,14 +101,19 @@ class Call(NamedTuple):
         )
 
 
-#: What is returned as it is.
+#: Classes of values that a replay returns as the captured call returned them.
 _KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
-#: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
+#: Why a step is refused whose backward pass leaves it; in the words of `ltc-torch-sys/csrc/history.cpp`.
 _OUTSIDE = "it differentiates through a tensor that was made outside"
 
 
 class Run:
-    """One recorded call with what it read, changed and returned."""
+    """One recorded call, with what it read, changed and returned.
+
+    `before` is what an earlier call read, if there was one: only then is the call captured. `earlier` are the captures
+    that this one might confirm. `saves`: results of the last call had a history. `compares`: the call could have been
+    replayed from the `earlier` captures, and is to be compared with them (`LTC_CHECK_STEPS`).
+    """
 
     def __init__(
         self,
@@ -112,39 +126,45 @@ class Run:
         compares: bool = False,
     ) -> None:
         self._double_backward = double_backward
-        #: Where the history of results of this call ends.
+        #: The `grad_fn` of each result that has a history.
         self._last_nodes: list[Any] = []
         self._owner, self._call, self._before, self._earlier = step, call, before, earlier
         self.numbers = call.numbers
         self._inputs = call.inputs
-        #: The earlier capture that this one went the way of, if any.
+        #: The earlier capture that took the same path (the host read and decided the same), if there is one.
         self.matching: EarlierCapture | None = None
-        #: Whether the call is compared with those captures, which would be replayed: it is made with what was known
-        #: when they were. Which of them went the way that it went, and how that differs from it.
+        #: Whether the call is compared with captures that could have been replayed. It is then made with what was known
+        #: of the step when those were made. The position of the one that took the same path, and how this call differs
+        #: from it; `None` where each took another path.
         self._is_compared = compares
         self.matched: int | None = None
         self.difference = ""
-        #: Whether it was captured, whatever became of that.
+        #: Whether a capture was ended, also where it then turned out to be unusable.
         self.is_captured = False
-        #: Inputs, by position, that the step also finds elsewhere.
+        #: Inputs that the step also finds in a place outside its arguments, with their positions.
         self.elsewhere: list[tuple[int, torch.Tensor]] = []
-        #: Inputs, by position, that show the memory of something older, and that.
+        #: Positions of inputs that share a storage with a tensor which is older than the step, and these tensors.
         self.shares: tuple[list[int], list[torch.Tensor]] = ([], [])
+        #: Why the step is refused; empty where nothing speaks against replaying it.
         self.obstacle = ""
         self.reads: Reads | None = None
         self.return_spec: ReturnSpec | None = None
+        #: What a replay has to do on the host; `None` where that is nothing.
         self.program: HostProgram | None = None
-        #: The capture's number; 0 where there is none.
+        #: The number of the capture, for `_ltc.Replays`; 0 where there is none.
         self.step = 0
-        #: Leaves whose gradients are inputs; leaves that get results as gradients; those that lose theirs.
+        #: Leaves whose gradients are inputs, leaves whose gradients are set to results, and leaves whose gradients
+        #: become `None`; each as a tensor, or as the position of an input.
         self.grads: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-        #: Tensors that are written and how often; inputs by position.
+        #: Tensors that are written in place; how often each; and inputs that are, with their positions and how often.
         self.written: tuple[list[Any], list[int], list[tuple[int, int]]] = ([], [], [])
-        #: Results whose history is used up, with its name and what it says.
+        #: Results whose history was freed by a backward pass within the step: the position, the name of its node, and
+        #: the error that going through it again raises.
         self.spent: list[tuple[int, str, str]] = []
-        #: Whether what it changed besides is known.
+        #: Whether it was found out what the call changed besides its results.
         self.effects_known = False
-        #: Whether it returns tensors that gradients flow through, and how, where what autograd saved was taken down.
+        #: Whether gradients flow through results, and the backward pass through them, where what autograd saved was
+        #: noted.
         self.has_history = False
         self.backward: Backward | None = None
         self._saves_for_backward = saves
@@ -154,22 +174,23 @@ class Run:
             if before is not None
             else []
         )
-        #: Numbers that are lent to it, as ``(dict, key)``, and their places.
+        #: The places of numbers that are replaced by traced ones during the call, as ``(dict, key)`` and as
+        #: ``(id(dict), key)``.
         if compares and before is not None:
             to_lend = before.lent_places
         self.lent_places, self.lent_keys = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
-        #: Containers in places that the step reads, which it may put others in place of.
+        #: The containers in the places that the step reads, as they were before the call: it may replace them.
         self._old_containers: dict[tuple[int, Any], Any] = {}
-        #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
+        #: Settings of optimisers that a schedule turned out to set: the next capture takes them for changing numbers.
         self._moved_settings: list[tuple[dict[Any, Any], Any]] = []
         self._saved_tensors: SavedTensors | None = None
         self._results: list[torch.Tensor] = []
-        #: Numbers of the host that it returns, and those that it reads off the device.
+        #: Numbers that the step returns: those that the host computes, and those that it reads off the device.
         self._returned_numbers: list[float] = []
         self._read_numbers: list[float] = []
 
     def call(self) -> Any:
-        """Calls the step, and finds out what it did."""
+        """Calls the step under observation, finds out what it did, and returns its result."""
         owner, before, call = self._owner, self._before, self._call
         captures = before is not None
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
@@ -233,7 +254,8 @@ class Run:
         return self._plain_result(out)
 
     def _examine_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
-        """Finds out what became of the arguments, and whether the step also gets at them in other ways."""
+        """Notes which arguments the step also finds in other places, or through shared storages; refuses what it did
+        to them that replays cannot do."""
         call = self._call
         for x in grads if call.arguments is None else [*call.arguments.opened, *[x for x, _ in copies], *grads]:
             holder = survey.elsewhere.get(id(x))
@@ -248,8 +270,8 @@ class Run:
             self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 
     def _made_outside(self) -> str:
-        """Where the step finds a tensor with a history that somebody may go back through, with what to do about it; or
-        nothing."""
+        """Where the step finds a tensor whose history begins outside of it and can still be differentiated, with what
+        to do about it, in words; empty where it finds none."""
         assert self.reads is not None
         for x in [*self.reads.watch.tensors(), *self._inputs]:
             if on_device(x) and not is_leaf(x) and x.requires_grad and not spent(x):
@@ -257,7 +279,7 @@ class Run:
         return ""
 
     def _history_starts(self, before: Reads | None) -> list[torch.Tensor]:
-        """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
+        """The tensors at which an autograd history within the step may begin: inputs, and leaves that it reads."""
         leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
         if any(t.requires_grad and t.is_inference() for t in [*self._inputs, *leaves]):
             self.obstacle = self.obstacle or "it takes gradients of a tensor that was made in inference mode"
@@ -265,19 +287,21 @@ class Run:
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
     def _plain_result(self, out: Any) -> Any:
+        """The result for the caller, with plain numbers in place of traced ones."""
         flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
         if any(type(x) in (TracedFloat, TracedInt) or hasattr(x, "_ltc_draws") for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
     def _with_advice(self, why: str) -> str:
-        """Why the step is recorded, with what to do about an operator that ran eagerly."""
+        """A refusal; where an operator ran eagerly, with the advice that there is for it."""
         name, eagerly, _ = why.partition(" runs eagerly")
         known = {op: advice for op, _, _, advice in _ltc.fallbacks()}
         advice = known.get(name) or known.get(name.rpartition(".")[0])
         return f"{why}: {advice}" if eagerly and advice else why
 
     def _refuse(self, why: str, captures: bool) -> None:
+        """Notes an obstacle, and ends the capture in progress, if there is one."""
         self.obstacle = self.obstacle or why
         if captures:
             self._owner._replays.abort()
@@ -293,7 +317,8 @@ class Run:
         versions: Any,
         captures: bool,
     ) -> None:
-        """Finds out what the call did."""
+        """Finds out what the call did, and ends its capture. `grads_before`: the leaves with the gradients that they
+        had; `versions`: inputs and these gradients with their version counters before the call."""
         owner = self._owner
         self._moved_settings = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._changing.places]
         for holder, name in self._moved_settings:
@@ -303,7 +328,7 @@ class Run:
         self.reads = Reads(survey, owner._changing, self._call.found, self._double_backward, self._call.numbers)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in grads_before])
         if recorder.awaited is not None and recorder.awaited.decides:
-            # From here on what is read is compared instead.
+            # The next capture has its reads compared by replays instead.
             owner._reads_decide = True
             return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
@@ -332,19 +357,19 @@ class Run:
         if not captures:
             return
         if self.has_history and self.backward is None:
-            # What autograd saves is taken down next time.
+            # This call was not prepared for a history: the next capture also notes what autograd saves.
             return owner._replays.abort()
         self.program, self._returned_numbers = recorder.program(), recorder.returned
         parts = (self.program, self.return_spec.late if self.return_spec is not None else None)
         identity = "".join(part.identity for part in parts if part is not None)
-        # The survey holds nothing any more that the step dropped.
+        # By now the survey holds no tensor that the step dropped: one that somebody holds would become an output.
         self._results = results
         capture_inputs = (*capture_inputs, *recorder.take_uploaded())
         self.step, why = owner._replays.end(capture_inputs, tuple(results), identity, recorder.handed)
         del capture_inputs
         self.is_captured = bool(self.step)
         if self.step:
-            # What the host read and decided says which way it went.
+            # What the host read and decided tells which path the call took.
             self.matching = self._replay_on_same_path() if self._is_compared else self._capture_on_same_path()
         why = why or self._examine_effects(versions, survey)
         if why:
@@ -353,12 +378,12 @@ class Run:
             self.step = 0
 
     def _capture_on_same_path(self) -> EarlierCapture | None:
-        """The earlier capture that this one went the way of, if any."""
+        """The earlier capture that took the same path as this one, if there is one."""
         goes_like = self._owner._replays.goes_like
         return next((m for m in self._earlier if not m.step or goes_like(self.step, m.step)), None)
 
     def _replay_on_same_path(self) -> EarlierCapture | None:
-        """The capture that would have been replayed, with which this one is compared, if any."""
+        """The capture that would have been replayed in place of this call, if there is one; notes how they differ."""
         found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._earlier])
         self.matched, self.difference = found or (None, "")
         return self._earlier[self.matched] if self.matched is not None else None
@@ -366,7 +391,8 @@ class Run:
     def _examine_results(
         self, out: Any, survey: Survey, recorder: HostRecorder, grads_before: Any, why: str | None
     ) -> tuple[list[Any], list[int], str | None]:
-        """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
+        """Notes what the call returned and left in places. Returns its new tensors, which the program has to compute,
+        the positions of those with a history among them, and why no replay can return this, if none can."""
         containers = ReturnedContainers(
             self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older
         )
@@ -432,7 +458,8 @@ class Run:
         return results, flow, why
 
     def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
-        """What the call left in places and at the ends of lists, taken apart; why no replay can, or nothing."""
+        """What the call left in places and appended to lists: the places, the leaves of what is left there, flattened,
+        and why no replay can leave it (empty where one can)."""
         found = [f for f in self._call.found if f.current is not f.value]
         other = [f for f in found if not TensorPlaces.accepts(f.current)]
         why = f"it puts {_kind_of(other[0].current)} in the place of a tensor ({other[0].name})" if other else ""
@@ -448,7 +475,8 @@ class Run:
     def _examine_grads(
         self, grads_before: Any, results: list[Any], why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
-        """Takes down whose gradients the call set, which become results too, and whose it took away."""
+        """Notes which leaves' gradients the call set, which become results, and which it set to `None`. Returns both
+        lists, and why no replay can do this, if none can."""
         gets, loses = [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
         for t, grad in grads_before:
@@ -476,7 +504,8 @@ class Run:
         recorder: HostRecorder,
         leaves_grads: bool,
     ) -> str:
-        """How gradients flow through these results; why a replay's cannot, or nothing."""
+        """Finds out how gradients flow through results with a history (`flow`: their positions); returns why they could
+        not flow through a replay's results, or an empty string."""
         if survey.uses_grads or leaves_grads:
             return (
                 "it returns a tensor with history and deals with gradients itself: "
@@ -501,8 +530,8 @@ class Run:
         return ""
 
     def attach_backward(self) -> str:
-        """From here on gradients flow through what was captured as they do through a replay; why they cannot, or
-        nothing."""
+        """Has gradients flow through the results of replays, and of this call, by the captured history; returns why
+        they cannot, or an empty string."""
         if self.backward is None or self.return_spec is None:
             return ""
         why = self.backward.prove(self._inputs, self._results, self._double_backward)
@@ -511,22 +540,23 @@ class Run:
         return why
 
     def watch_for_double_backward(self) -> None:
-        """Finds out whether gradients of gradients are taken of a call that stays recorded."""
+        """Notices it if somebody differentiates the gradients of this call again; the call stays recorded."""
         for node in self._last_nodes:
             node.register_prehook(self._double_backward)
         self._last_nodes = []
 
     def result_as_replayed(self) -> Any:
-        """What the step returned, as a replay returns it."""
+        """The call's result with the history that a replay would give it: the capture took the call's own."""
         assert self.return_spec is not None
         results = _ltc.without_history(self._results, self.spent)
         return self.return_spec.unflatten(self._inputs, results, self._returned_numbers, self._read_numbers)
 
     def _examine_effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
-        """What the call changed; why a replay cannot, or nothing."""
+        """Finds out what the call changed, with the watch of the capture that took the same path: that shows what is
+        not as it was before the call. Returns why a replay cannot change it, or an empty string."""
         owner = self._owner
         if self.matching is None:
-            # Where it may be another way because of what changes, that is to be known all the same.
+            # The call may have taken another path because of what changes: that is to be learned all the same.
             if self._before is not None:
                 found = ChangedPlaces(owner, survey, self._before)
                 found.learn()
@@ -535,7 +565,7 @@ class Run:
         reads = self.matching.reads
         found = ChangedPlaces(owner, survey, reads)
         if not reads.sets_modes and found.sets_modes:
-            owner.sets_modes = True  # the next capture knows that replays do
+            owner.sets_modes = True  # the next capture is made knowing that replays set modes
             return ""
         changes = found.unexplained(self._old_containers, self._moved_settings)
         if changes:
@@ -551,7 +581,7 @@ class Run:
             if t.device.type == "ltc" and not any(t is x for x in self._inputs):
                 tensors.append(t)
                 times.append(written)
-        # Inputs, and then the gradients there were.
+        # Positions count the inputs, and then the gradients that there were.
         times_given = [(i, _version(x) - then) for i, (x, then) in enumerate(versions)]
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
         self.effects_known = True
