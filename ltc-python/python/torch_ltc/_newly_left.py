@@ -1,5 +1,9 @@
-"""The places that a recorded call of a step left otherwise than it found them: which of them replays can leave so,
-too."""
+"""What a captured call changed in the places that it reads, and which of these changes a replay can make, too.
+
+A step that changes what it also reads would be captured anew at each call. Three kinds of changes do not have to refuse
+it: a tensor in the place of a tensor (`_left.py`), a number in the place of a number that can be lent (`_lent.py`), and
+a new container in the place of one that nobody else holds. What is learned here is used by the next capture.
+"""
 
 import gc
 import types
@@ -17,15 +21,15 @@ from torch_ltc._traced import plain
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
 
-#: Places of dicts, by holder and name.
+#: Places as `(dict, key)`.
 Entries: TypeAlias = list[tuple[dict[Any, Any], Any]]
-#: Containers of which steps may make new ones each time.
+#: Classes of containers in place of which a step may put a new one at each call.
 RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
 class ChangedPlaces:
-    """Places that are not as they were; those where the step put one tensor in place of another come apart, and so do
-    those where it put one number in place of another that can be lent to it."""
+    """The places of a watch that a call left otherwise than it found them, sorted into those where a tensor replaced a
+    tensor, those where a number replaced a number that can be lent, and the rest."""
 
     def __init__(self, owner: "CompiledStep[..., Any]", survey: Survey, reads: Reads) -> None:
         self._owner, self._survey = owner, survey
@@ -45,29 +49,30 @@ class ChangedPlaces:
 
     @property
     def is_new(self) -> bool:
-        """Whether there are places that the step was not known to leave something in."""
+        """Whether the call left a tensor or a number in a place for which that was not known yet."""
         return bool(self._tensors or self._numbers)
 
     @property
     def sets_modes(self) -> bool:
-        """Whether the mode of a module is another, which `train()` and `eval()` set."""
+        """Whether the call changed the mode of a module, as `train()` and `eval()` do."""
         return any(p.kind == "entry" and p.name == "training" and "_modules" in p.holder for p in self._rest)
 
     def learn(self) -> None:
-        """From here on these are places in which the step leaves something."""
+        """Has the step's next captures treat these places as those in which it leaves tensors or changes numbers."""
         changing = self._owner._changing
         self._owner._tensor_places.add(self._tensors)
         for holder, name in self._numbers:
-            # What is divided by a number has to remember, too, also where it did not change yet.
+            # A plain float that is divided by a traced whole number does not ask that number, so what is divided has to
+            # be traced, too, even where it has not changed yet.
             for at in (name, *self._survey.divided_by(holder, name)):
                 (changing.add_count if type(plain(holder.get(at))) is int else changing.add)(holder, at)
 
     def _kind_of(self, holder: dict[Any, Any], name: Any, before: Any) -> str | None:
-        """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
-        one that can be lent; `None` where it is anything else."""
+        """What kind of change the step made to a place that held `before`: "" for none, "tensor" or "number" for those
+        that replays can make, `None` for any other."""
         key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
         now = plain(put)
-        # A number that remembers is another one with the next call, whatever it is now.
+        # A traced number that the step put there counts as changed even if its value is the same this time.
         is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(before)
         if put is before or key in owner._tensor_places.places or is_same:
             return ""
@@ -75,14 +80,14 @@ class ChangedPlaces:
             return "tensor"
         both = {type(before), type(now)}
         counts = both == {int} and not owner._changing.is_uncounted(holder, name)
-        # What is to remember beside it is known with the next call.
+        # Which numbers have to be traced beside it, `learn` finds out; so it is not asked for here.
         is_counted = counts and self._survey.only_counts(holder, name, lambda *_: True)
         return "number" if both == {float} or is_counted else None
 
     def unexplained(self, old_containers: dict[tuple[int, Any], Any], moved_settings: Entries) -> list[Place] | None:
-        """What of the other places is not that the step puts a new container in the place of one of the `old`, or of
-        what is in it, which nobody else holds, nor a setting that a schedule `moved`; `None` where nothing is, but is
-        known only now."""
+        """The changed places of the rest that no replay could change. A new container may replace one of the
+        `old_containers` that nobody else holds, and schedules may have set settings (`moved_settings`). `None` where
+        that explains all of the rest, but was not known when the call was made."""
         known, gone = {}, {id(holder) for holder, _ in moved_settings}
         for place in self._rest:
             key = (id(place.holder), place.name)
@@ -99,6 +104,6 @@ class ChangedPlaces:
 
 
 def _is_held(old_containers: dict[tuple[int, Any], Any], key: tuple[int, Any]) -> bool:
-    """Whether the program still holds a container that the step has put another one in place of."""
+    """Whether somebody outside this package still holds a container that the step has replaced."""
     ours = (Place, _ltc.Watch, types.FrameType)
     return any(type(x) not in ours and x is not old_containers for x in gc.get_referrers(old_containers[key]))
