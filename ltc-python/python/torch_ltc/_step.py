@@ -189,48 +189,53 @@ class CompiledStep(Generic[_P, _R]):
         if _transform_level() is not None:
             return self._record(_TRANSFORMED, Call(args, kwargs, (), None, []))
         inputs: tuple[Any, ...] = args
-        own: Sequence[Any]
-        given = None
+        objects: Sequence[Any]
+        arguments = None
         key = _ARITIES.get(len(args)) if not kwargs else None
         if key is None or not _ltc.are_bare(args):
-            given, key = self._take_apart(args, kwargs)
-            inputs = given.inputs() if not given.obstacle else ()
-        own = args if given is None else given.objects
-        left: list[FoundTensors] = []
+            arguments, key = self._take_apart(args, kwargs)
+            inputs = arguments.inputs() if not arguments.obstacle else ()
+        objects = args if arguments is None else arguments.objects
+        found_tensors: list[FoundTensors] = []
         if self._tensor_places.places:
-            left, states = self._tensor_places.find(inputs)
-            key, own = self._intern_key((key, states))[0], (*own, *[x for f in left for x in f.tensors])
-            inputs = (*inputs, *[x for f in left for x in f.inputs])
-        if not self._known_ids.isdisjoint(map(id, own)):
+            found_tensors, states = self._tensor_places.find(inputs)
+            key, objects = (
+                self._intern_key((key, states))[0],
+                (*objects, *[x for f in found_tensors for x in f.tensors]),
+            )
+            inputs = (*inputs, *[x for f in found_tensors for x in f.inputs])
+        if not self._known_ids.isdisjoint(map(id, objects)):
             # The step's code may compare an argument with an object that it also reads (`x is self.last`). So a call
             # that is given such an object needs another capture than one that is given a new object.
-            key = self._key_among_known(key, own)
-        if given is not None and given.obstacle:
-            return self._record(given.obstacle, Call(args, kwargs, inputs, given, left))
-        if given is None or not given.numbers:
-            return self._replayed(key, args, kwargs, inputs, given, left)
+            key = self._key_among_known(key, objects)
+        if arguments is not None and arguments.obstacle:
+            return self._record(arguments.obstacle, Call(args, kwargs, inputs, arguments, found_tensors))
+        if arguments is None or not arguments.numbers:
+            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
         if not self._changing.lock.acquire(blocking=False):
-            return self._record(_BUSY, Call(args, kwargs, inputs, given, left))
+            return self._record(_BUSY, Call(args, kwargs, inputs, arguments, found_tensors))
         try:
-            self._changing.arguments.update(given.numbers)
-            return self._replayed(key, args, kwargs, inputs, given, left)
+            self._changing.arguments.update(arguments.numbers)
+            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
         finally:
             self._changing.lock.release()
 
-    def _replayed(self, key: str, args: Any, kwargs: Any, inputs: Any, given: Arguments | None, left: Any) -> Any:
+    def _replayed(
+        self, key: str, args: Any, kwargs: Any, inputs: Any, arguments: Arguments | None, found_tensors: Any
+    ) -> Any:
         """Replays the call if a capture fits, else records it; returns the step's result."""
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._record_and_compare(key, Call(args, kwargs, inputs, given, left))
+                return self._record_and_compare(key, Call(args, kwargs, inputs, arguments, found_tensors))
         if self._renewed:
             if self._renewed_is_held():
-                return self._record(_HELD, Call(args, kwargs, inputs, given, left))
+                return self._record(_HELD, Call(args, kwargs, inputs, arguments, found_tensors))
             self._refusal = "" if self._refusal == _HELD else self._refusal
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, Call(args, kwargs, inputs, given, left))
+            return self._miss(key, Call(args, kwargs, inputs, arguments, found_tensors))
         return_spec, results, returned = hit
         only: Any = results[0] if return_spec.is_single else return_spec.unflatten(inputs, results, returned)
         return only
@@ -287,17 +292,19 @@ class CompiledStep(Generic[_P, _R]):
     def _take_apart(self, args: Any, kwargs: Any) -> tuple[Arguments, str]:
         """The arguments of a call, taken apart, and their key. Begins anew if a float among them turns out to be one
         that changes from call to call, since the key then no longer holds its value."""
-        given = Arguments(args, kwargs, self._changing.arguments)
-        key, is_new = self._intern_key(given.key)
-        if is_new and self._changing.note_arguments(given.plain):
+        arguments = Arguments(args, kwargs, self._changing.arguments)
+        key, is_new = self._intern_key(arguments.key)
+        if is_new and self._changing.note_arguments(arguments.plain):
             return self._take_apart(args, kwargs)
         if is_new:
-            for x, why in given.opaque:
+            for x, why in arguments.opaque:
                 self._opaque_counts[type(x)] = self._opaque_counts.get(type(x), 0) + 1
                 if self._opaque_counts[type(x)] > _MAX_OPAQUE:
                     hint = f"dict({type(x).__name__})" if hasattr(x, "keys") else "the tensors in it"
-                    given.obstacle = f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
-        return given, key
+                    arguments.obstacle = (
+                        f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
+                    )
+        return arguments, key
 
     def _record(self, why: str, call: Call) -> Any:
         """Calls the function without capturing it, sends what it recorded to run, and notes why."""
