@@ -171,11 +171,11 @@ class SavedTensors:
         inputs: Sequence[torch.Tensor],
         watched: Sequence[torch.Tensor],
         results: list[torch.Tensor],
-        flow: list[int],
+        with_history: list[int],
         older: Callable[[Any], bool],
     ) -> "Backward | str":
-        """The backward pass from the results at the positions `flow`, or why replays cannot have one. Appends to
-        `results` the saved tensors that replays have to compute. `watched`: the older tensors that the step reads;
+        """The backward pass from the results at the positions `with_history`, or why replays cannot have one. Appends
+        to `results` the saved tensors that replays have to compute. `watched`: the older tensors that the step reads;
         `older`: whether an object is older than the step."""
         if self._hooks.obstacle:
             return self._hooks.obstacle
@@ -184,7 +184,7 @@ class SavedTensors:
         memory: dict[int, _Source] = {}
         for at, t in enumerate(results):
             first = memory.setdefault(storage_of(t), _Source("result", at)).position
-            if first != at and (at in flow or t.requires_grad):
+            if first != at and (at in with_history or t.requires_grad):
                 return "it returns several views of one tensor with history"
         for t in watched:
             if is_dense(t):
@@ -196,10 +196,10 @@ class SavedTensors:
                 return "it returns a view of an input, with history"
             memory[storage_of(t)] = _Source("input", i)
         try:
-            reached = self._history.take([results[i] for i in flow])
+            reached = self._history.take([results[i] for i in with_history])
         except RuntimeError as e:
             return str(e)
-        parts = segments([results[i] for i in flow], self._given)
+        parts = segments([results[i] for i in with_history], self._given)
         if isinstance(parts, str):
             return parts
         position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
@@ -225,7 +225,9 @@ class SavedTensors:
             box.place = saved[id(x)]
         given = [place(t) for t in self._given]
         whole = [i for i, found in enumerate(reached) if found] if len(parts) == 1 else None
-        return Backward(self, [_SegmentBackward(self, part, flow, sources, checked, given, whole) for part in parts])
+        return Backward(
+            self, [_SegmentBackward(self, part, with_history, sources, checked, given, whole) for part in parts]
+        )
 
     def detach(self, keep: bool) -> None:
         """Cuts the captured history off from what was before the step, so that gradients end at its border; or, with
@@ -296,7 +298,7 @@ class _SegmentBackward:
         self,
         saving: SavedTensors,
         segment: Segment,
-        flow: list[int],
+        with_history: list[int],
         sources: list[_Source],
         checked: dict[int, _Source],
         given: list[_Source],
@@ -306,8 +308,8 @@ class _SegmentBackward:
         #: The segment whose nodes are run; `None` where it is the whole history.
         self._segment = segment if whole is None else None
         #: Positions of the results whose history this is.
-        self._flow = [flow[i] for i in segment.roots]
-        inner = [_Source("result", flow[i]) for i in segment.results]
+        self._with_history = [with_history[i] for i in segment.roots]
+        inner = [_Source("result", with_history[i]) for i in segment.results]
         self._targets = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
         #: What gradients are returned for: the tensors (`_targets`), and the position of each among the gradients that
         #: running the nodes gives.
@@ -330,7 +332,7 @@ class _SegmentBackward:
     ) -> str:
         """As :meth:`Backward.prove`, for this segment: captures a run of the nodes, which must read nothing else."""
         saved = [s.find(inputs, results) for s in self._sources]
-        seeds = [torch.zeros_like(results[i]) for i in self._flow]
+        seeds = [torch.zeros_like(results[i]) for i in self._with_history]
         taken = (*seeds, *saved)
         self._replays.begin(taken)
         try:
@@ -351,7 +353,7 @@ class _SegmentBackward:
 
     def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Replaces the segment's results by tensors with a history."""
-        outputs = [results[i] for i in self._flow]
+        outputs = [results[i] for i in self._with_history]
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
         out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._targets])
@@ -362,7 +364,7 @@ class _SegmentBackward:
                 apart = [x.detach() for x in out]
             _ltc.pass_to(apart, out)
             out = apart
-        for i, x in zip(self._flow, out):
+        for i, x in zip(self._with_history, out):
             results[i] = x
 
     def note_double_backward(self) -> None:

@@ -152,7 +152,7 @@ class HostRecorder(LineWriter):
         if self._drawn(leaves):
             self.obstacle = self.obstacle or f"it draws numbers on the host where that cannot be repeated{here()}"
 
-    def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
+    def note_repeatable(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
         """Notes a line for a repeatable call that begins (`_again.py`); returns what is to be called when it ends."""
         self._take_back()
         self._schedules.append(args[0])

@@ -213,10 +213,12 @@ class Run:
             self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
         recorder = HostRecorder(copies, self.lent_places)
-        ours = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
-        ours += [x for f in call.found for x in (f.value, *f.tensors)]
+        call_objects = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
+        call_objects += [x for f in call.found for x in (f.value, *f.tensors)]
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
-        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.found], sets_modes)
+        survey = Survey(
+            call_objects, owner._renewed.values(), recorder.note_repeatable, [f.key for f in call.found], sets_modes
+        )
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -345,10 +347,10 @@ class Run:
         outside = self._made_outside()
         if outside and survey.uses_grads and torch.is_grad_enabled():
             why = why or _OUTSIDE
-        results, flow, why = self._examine_results(out, survey, recorder, grads_before, why)
-        (gets, loses), why = self._examine_grads(grads_before, results, why)
-        if flow and not why:
-            why = self._examine_history(flow, results, survey, recorder, bool(gets or loses))
+        results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
+        (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, why)
+        if with_history and not why:
+            why = self._examine_history(with_history, results, survey, recorder, bool(gets_grad or loses_grad))
         self.matching = self._earlier[0] if self._earlier else None
         if not why and not captures:
             why = self._examine_effects(versions, survey)
@@ -399,7 +401,7 @@ class Run:
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
         if other := not_rebuilt(out, spec, flat):
             why = why or f"it returns a {other}, of which a replay would make something else"
-        leaves, parts, said = self._left_results(survey, containers)
+        left_results, parts, said = self._left_results(survey, containers)
         flat, why = flat + parts, why or said
         older_containers = containers.close()
         why = why or containers.obstacle
@@ -408,7 +410,7 @@ class Run:
         tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = [None] * len(flat)
-        flow: list[int] = []
+        with_history: list[int] = []
         returned: dict[int, int] = {}
         for i, x in enumerate(flat):
             if any(x is c for c in older_containers):
@@ -445,7 +447,7 @@ class Run:
                     if said:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
-                        flow.append(at)
+                        with_history.append(at)
             tensors.append(Result(i, None, None, at, None, memory.alias_of(x)))
         why = why or note_aliases(tensors, results)
         why = why or check_aliases(tensors, results, self._inputs, [t.grad for t, _ in grads_before])
@@ -454,8 +456,8 @@ class Run:
             read = recorder.awaited.take()
             results += read if late is not None else []
             self._read_numbers = [value for _, value in recorder.awaited.returned]
-        self.return_spec = ReturnSpec(spec, plain, tensors, returned, leaves, late)
-        return results, flow, why
+        self.return_spec = ReturnSpec(spec, plain, tensors, returned, left_results, late)
+        return results, with_history, why
 
     def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
         """What the call left in places and appended to lists: the places, the leaves of what is left there, flattened,
@@ -464,20 +466,20 @@ class Run:
         other = [f for f in found if not TensorPlaces.accepts(f.current)]
         why = f"it puts {_kind_of(other[0].current)} in the place of a tensor ({other[0].name})" if other else ""
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
-        leaves: list[LeftResult] = []
+        left_results: list[LeftResult] = []
         flat: list[Any] = []
         for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *appended]:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
-            leaves.append(LeftResult(holder, name, spec))
+            left_results.append(LeftResult(holder, name, spec))
             flat += parts
-        return leaves, flat, why
+        return left_results, flat, why
 
     def _examine_grads(
         self, grads_before: Any, results: list[Any], why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
         """Notes which leaves' gradients the call set, which become results, and which it set to `None`. Returns both
         lists, and why no replay can do this, if none can."""
-        gets, loses = [], []
+        gets_grad, loses_grad = [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
         for t, grad in grads_before:
             now = t.grad
@@ -485,27 +487,27 @@ class Run:
                 continue
             place = position.get(id(t), t)
             if now is None:
-                loses.append(place)
+                loses_grad.append(place)
             elif not on_device(now) or now.requires_grad:
                 why = why or "it leaves a gradient with history"
             elif now.layout is not torch.strided:
                 why = why or f"it leaves a sparse gradient ({now.layout})"
             else:
-                gets.append(place)
+                gets_grad.append(place)
                 results.append(now)
-        self.grads = ([position.get(id(t), t) for t, g in grads_before if g is not None], gets, loses)
-        return (gets, loses), why
+        self.grads = ([position.get(id(t), t) for t, g in grads_before if g is not None], gets_grad, loses_grad)
+        return (gets_grad, loses_grad), why
 
     def _examine_history(
         self,
-        flow: list[int],
+        with_history: list[int],
         results: list[torch.Tensor],
         survey: Survey,
         recorder: HostRecorder,
         leaves_grads: bool,
     ) -> str:
-        """Finds out how gradients flow through results with a history (`flow`: their positions); returns why they could
-        not flow through a replay's results, or an empty string."""
+        """Finds out how gradients flow through the results at the positions `with_history`; returns why they could not
+        flow through a replay's results, or an empty string."""
         if survey.uses_grads or leaves_grads:
             return (
                 "it returns a tensor with history and deals with gradients itself: "
@@ -514,7 +516,7 @@ class Run:
         if recorder.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
-        self._last_nodes = [results[i].grad_fn for i in flow]
+        self._last_nodes = [results[i].grad_fn for i in with_history]
         if (
             self._saved_tensors is None
             or self.reads is None
@@ -522,7 +524,7 @@ class Run:
         ):
             return ""
         backward = self._saved_tensors.backward(
-            self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older
+            self._inputs, self.reads.watch.tensors(), results, with_history, survey.is_older
         )
         if isinstance(backward, str):
             return backward
