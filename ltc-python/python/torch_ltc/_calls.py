@@ -38,7 +38,7 @@ from torch_ltc._known import (
     is_open,
 )
 from torch_ltc._models import MODELS
-from torch_ltc._names import BY_NAME, PLAIN, Code, code_of, has_constant_name, names_in_format
+from torch_ltc._names import BY_NAME, PLAIN, CodeNames, code_of, has_constant_name, names_in_format
 
 
 def state_of(generator: torch.Generator) -> bytes:
@@ -95,11 +95,11 @@ class Calls:
         """Notes a place to watch."""
         raise NotImplementedError
 
-    def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
+    def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
         """Looks at what code with these names can reach from an object."""
         raise NotImplementedError
 
-    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
+    def open(self, start: Any, info: CodeNames, frame: types.FrameType) -> None:
         """Looks at all attributes of an object, and of the attributes that the code names."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""What a code object can read: the names in its bytecode (:class:`Code`), for the survey.
+"""What a code object can read: the names in its bytecode (:class:`CodeNames`), for the survey.
 
 The survey (`_survey.py`) does not see single reads of attributes and globals. It looks at all that a frame's code may
 read, and this module finds out what that is: names of attributes, globals and modules, which of them may be missing,
@@ -101,7 +101,7 @@ def here_is_torch() -> bool:
     return False
 
 
-class Code(NamedTuple):
+class CodeNames(NamedTuple):
     """What a code object can read by name. Variants with more or fewer names are made by the methods."""
 
     #: Names of attributes that it reads, sets or deletes, or that it may look up by a string constant.
@@ -138,21 +138,21 @@ class Code(NamedTuple):
         """Whether it asks what the bases of a class have."""
         return "super" in self.globals
 
-    def lacking(self) -> "Code":
+    def lacking(self) -> "CodeNames":
         """The same code, of which any attribute may be missing: for code that was left by an exception."""
         serial = _naming.setdefault((self.serial, _LACKING), _FIRST_NAMING + len(_naming))
         return self._replace(may_lack=self.attributes, serial=serial)
 
-    def opening(self) -> "Code":
+    def opening(self) -> "CodeNames":
         """The same code, for an object all of whose attributes it may read."""
         return self._replace(all_attributes=True, serial=-1 - self.serial)
 
-    def closing(self) -> "Code":
+    def closing(self) -> "CodeNames":
         """The same code, for an object of which it reads only the attributes that it names."""
         serial = _naming.setdefault((self.serial, None), _FIRST_NAMING + len(_naming))
         return self._replace(all_attributes=False, serial=serial) if self.all_attributes else self
 
-    def naming(self, names: frozenset[str]) -> "Code":
+    def naming(self, names: frozenset[str]) -> "CodeNames":
         """The same code, which reads attributes with these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
         return self._replace(
@@ -169,7 +169,7 @@ _naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
 #: Stands for `lacking` among those names; no attribute is called so.
 _LACKING = frozenset(("()",))
-_codes: dict[types.CodeType, Code] = {}
+_codes: dict[types.CodeType, CodeNames] = {}
 
 
 def is_quiet(module: str) -> bool:
@@ -179,7 +179,7 @@ def is_quiet(module: str) -> bool:
     )
 
 
-def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
+def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
     """What a code object can read by name; `scope` are its globals. Remembered by code object."""
     known = _codes.get(code)
     if known is None:
@@ -237,7 +237,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
         whole = by_others or "vars" in names or getters or matches or not named.isdisjoint(_READS_BY_NAME)
         quiet = is_quiet(scope.get("__name__") or "")
-        known = _codes[code] = Code(
+        known = _codes[code] = CodeNames(
             frozenset(attributes | guarded),
             tuple(dict.fromkeys(names)),
             tuple(modules),

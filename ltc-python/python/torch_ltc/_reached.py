@@ -2,8 +2,8 @@
 
 The middle layer of the survey. :class:`torch_ltc._survey.Survey` says where code starts (a variable, a global, a
 result); this layer goes on from an object to what it holds, for each kind of object in its own way, and notes the
-places of older objects on the way. It follows only the names that occur in the code (`_names.Code`), unless the code
-computes names (`getattr(x, name)`), which opens all attributes. Objects that cannot be looked at refuse the step.
+places of older objects on the way. It follows only the names that occur in the code (`_names.CodeNames`), unless the
+code computes names (`getattr(x, name)`), which opens all attributes. Objects that cannot be looked at refuse the step.
 """
 
 import enum
@@ -37,11 +37,11 @@ from torch_ltc._known import (
     namespace,
     takes_numbers,
 )
-from torch_ltc._names import BY_NAME, Code, computes_unseen
+from torch_ltc._names import BY_NAME, CodeNames, computes_unseen
 from torch_ltc._places import owners
 
 
-def is_only_used(x: Any, name: str, info: Code) -> bool:
+def is_only_used(x: Any, name: str, info: CodeNames) -> bool:
     """Whether code with this name does no more than call a C function, which a profile event tells of, or ask with
     `isinstance` for a C class. Then the object itself need not be looked at."""
     if type(x) is types.BuiltinFunctionType:
@@ -105,12 +105,12 @@ class Reached(Calls):
         """Whether an object was there before the step."""
         raise NotImplementedError
 
-    def look_at_atom(self, x: Any, info: Code) -> None:
+    def look_at_atom(self, x: Any, info: CodeNames) -> None:
         """An immutable value need not be watched, but operators with it may compute with traced numbers in C."""
         if computes_unseen(x, info.has_percent):
             self.numbers_leave_unseen()
 
-    def _reach(self, x: Any, kind: type, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+    def _reach(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The objects that code with these names can reach from an object in one step. Notes the places in which they
         were found, if the object is older than the step (`old`)."""
         code = frame.f_code
@@ -207,7 +207,7 @@ class Reached(Calls):
             return self._instance(x, kind, info, code, old)
         return self._hidden(x, old, frame)
 
-    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
+    def open(self, start: Any, info: CodeNames, frame: types.FrameType) -> None:
         """Looks at all attributes of an object, and of the attributes that the code names, and so on."""
         everything, stack, done = info.opening(), [start], set[int]()
         self._opens = True
@@ -292,7 +292,7 @@ class Reached(Calls):
             self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
         return len(x) <= _MANY
 
-    def _module(self, x: types.ModuleType, kind: type, info: Code, code: types.CodeType) -> Iterable[Any]:
+    def _module(self, x: types.ModuleType, kind: type, info: CodeNames, code: types.CodeType) -> Iterable[Any]:
         """The attributes of a module that the code names."""
         self.note_place("class", x, None, code)
         if "__getattr__" in x.__dict__:
@@ -352,7 +352,7 @@ class Reached(Calls):
             self.numbers_leave_unseen()
         return () if type(owner) is types.ModuleType else (owner,)
 
-    def _partial(self, x: Any, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+    def _partial(self, x: Any, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The parts of a `functools.partial`, whose function C code calls."""
         if old:
             for part in ("func", "args", "keywords"):
@@ -364,7 +364,7 @@ class Reached(Calls):
                     self.look(value, info.opening(), frame)
         return (x.func, x.args, x.keywords)
 
-    def _tensor(self, x: torch.Tensor, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _tensor(self, x: torch.Tensor, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """Notes an older tensor, which the watch compares as a whole; returns its Python attributes and hooks."""
         if kind is torch.Tensor:
             self._class_attributes(kind, info, code)
@@ -390,7 +390,7 @@ class Reached(Calls):
             found += [which for which in hooks if which is not None]
         return found
 
-    def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _function(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """The parts of a function that the code names (`__globals__`, `__defaults__`), and attributes that programs
         gave it. What the function reads when it is called, its frame shows."""
         if old:
@@ -407,7 +407,7 @@ class Reached(Calls):
                 found.append(part)
         return [*found, *self._added(x, info, code, old)]
 
-    def _added(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> list[Any]:
+    def _added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
         """The attributes that programs gave a function, as far as the code may read them."""
         space = x.__dict__
         if info.all_attributes and space:
@@ -416,7 +416,7 @@ class Reached(Calls):
             return self._values(space)
         return self._attributes(space, info, code, old) if space or info.may_lack else []
 
-    def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _instance(self, x: Any, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """The attributes of an object that the code names: in its `__dict__`, in slots, and on its class."""
         found: list[Any] = []
         old = old and bool(kind.__flags__ & 1 << 14)  # `Py_TPFLAGS_HAVE_GC`: objects of others hold no references
@@ -461,7 +461,7 @@ class Reached(Calls):
         return [*found, *on_class]
 
     def _attributes(
-        self, space: dict[str, Any], info: Code, code: types.CodeType, old: bool, kind: type | None = None
+        self, space: dict[str, Any], info: CodeNames, code: types.CodeType, old: bool, kind: type | None = None
     ) -> list[Any]:
         """What a namespace has under the names that the code uses. A name that is missing is watched where the code
         minds that, or where the class `kind` has an answer for it."""
@@ -497,14 +497,14 @@ class Reached(Calls):
             self._on_class[key] = lookup(kind, name)
         return self._on_class[key]
 
-    def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _class_attributes(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What the code can reach from a class; remembered by class and names."""
         key = (kind, info.serial)
         if key not in self._class_values:
             self._class_values[key] = self._look_at_class(kind, info, code)
         return self._class_values[key]
 
-    def _of_metaclass(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _of_metaclass(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What the code can reach from the metaclass of a class."""
         for name in info.attributes if kind.__flags__ & 1 << 9 else ():
             if self._is_asked(type(kind), name):  # the class may come to have the name itself
@@ -524,7 +524,7 @@ class Reached(Calls):
                     found.append(value)
         return list(self._specials[kind])
 
-    def _of_bases(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _of_bases(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What ``super()`` may find in the bases of a class, whichever of them it starts from."""
         found = []
         for base in kind.__mro__[1:]:
@@ -534,7 +534,7 @@ class Reached(Calls):
                 found += [vars(base)[n] for n in info.attributes if n in vars(base)]
         return [x for x in found if not hasattr(type(x), "__get__")]
 
-    def _of_method(self, x: types.FunctionType, info: Code, code: types.CodeType) -> list[Any]:
+    def _of_method(self, x: types.FunctionType, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What code may read of a function that it finds on a class, besides calling it."""
         if not info.attributes.isdisjoint(_PARTS_OF_FUNCTIONS):
             return [x]
@@ -550,7 +550,7 @@ class Reached(Calls):
                 found.append(function)
         return found
 
-    def _look_at_class(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _look_at_class(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """As :meth:`_class_attributes`, the first time."""
         if not kind.__flags__ & 1 << 9:  # not `Py_TPFLAGS_HEAPTYPE`: a class written in C, which does not change
             return []

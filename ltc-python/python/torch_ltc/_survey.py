@@ -34,7 +34,7 @@ from torch_ltc._known import (
     is_own,
 )
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, of_program
+from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
@@ -277,7 +277,7 @@ class Survey(Reached):
                 self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
 
-    def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
+    def _look_at_locals(self, frame: types.FrameType, info: CodeNames) -> None:
         """Looks at what the code can reach from its variables, those of enclosing functions included."""
         free = frame.f_code.co_freevars
         is_held = functools.partial(self._is_of_older, frame)
@@ -309,7 +309,7 @@ class Survey(Reached):
             if not outer.quiet:
                 self.look(result, outer, caller)
 
-    def _fails(self, frame: types.FrameType, info: Code) -> None:
+    def _fails(self, frame: types.FrameType, info: CodeNames) -> None:
         """A function is left by an exception. An attribute that it names may have been missing, so all of them are
         watched, also those that are not there."""
         self._look_at_locals(frame, info)
@@ -319,7 +319,7 @@ class Survey(Reached):
 
     # ---- what is reached ----
 
-    def _look_at_globals(self, frame: types.FrameType, info: Code) -> None:
+    def _look_at_globals(self, frame: types.FrameType, info: CodeNames) -> None:
         """Looks at the globals and builtins that the code names, and at modules that it imports."""
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
@@ -379,7 +379,7 @@ class Survey(Reached):
         """The code that reads an entry of a dict, but for torch's own that sets attributes of modules."""
         return self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
 
-    def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
+    def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
         """Looks at everything that code with these names can reach from an object. `holder`: what holds the object, in
         words, if that is older than the step."""
         if type(start) in ATOMS:
