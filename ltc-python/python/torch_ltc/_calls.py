@@ -75,15 +75,15 @@ class Calls:
     goes_back = False
     #: Called before a function that asks of what kind a float is (`math.isnan`), with the function and the float; with
     #: `None` where code does not show which float it is given.
-    numbers_are_asked: Callable[[Any, Any], None] = staticmethod(lambda function, given: None)
+    on_kind_check: Callable[[Any, Any], None] = staticmethod(lambda function, given: None)
     #: Called before a C function that computes with floats: it may be given any traced number that the step holds. With
     #: `ahead`, it may also be given any number that the step comes to hold later.
-    numbers_leave: Callable[..., None] = staticmethod(lambda ahead=False: None)
-    _left_unseen = False
+    on_float_call: Callable[..., None] = staticmethod(lambda ahead=False: None)
+    _expects_unseen = False
     #: Called where a frame of the program begins; returns what is to be called where it ends, if anything is.
-    begins_within: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
+    on_program_frame: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
     #: Called with the frame of code that may ask for the class of a number, where it begins; returns the same.
-    numbers_become_plain: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
+    on_class_check: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
     #: Whether the step reads or makes gradients.
     uses_grads = False
 
@@ -103,18 +103,18 @@ class Calls:
         """Looks at all attributes of an object, and of the attributes that the code names."""
         raise NotImplementedError
 
-    def numbers_leave_unseen(self) -> None:
+    def expect_unseen_float_calls(self) -> None:
         """From here on C code may compute with any number of the step without an event that tells of it."""
-        if not self._left_unseen:
-            self._left_unseen = True
-            self.numbers_leave(ahead=True)
+        if not self._expects_unseen:
+            self._expects_unseen = True
+            self.on_float_call(ahead=True)
 
     def call_of_c(self, frame: types.FrameType, function: Any, ahead: bool = False) -> None:
         """Judges a C function that a frame calls; the profile event does not tell with which arguments. `ahead`: the
         function was only found, and C code may come to call it without an event."""
         owner = getattr(function, "__self__", None)
         name = function.__name__
-        leave = self.numbers_leave_unseen if ahead else self.numbers_leave
+        notify = self.expect_unseen_float_calls if ahead else self.on_float_call
         if type(owner) is types.ModuleType:
             module = owner.__name__
             if module == "builtins":
@@ -126,13 +126,13 @@ class Calls:
         else:
             module = getattr(function, "__module__", None) or type(owner).__module__
             if owner is not None and not module.startswith("torch"):
-                return self._method(frame, function, owner, name, leave)
+                return self._method(frame, function, owner, name, notify)
         takes_numbers = module in TAKE_NUMBERS or (module == "_operator" and "mod" in name)
         if takes_numbers and frame.f_globals.get("__name__") != "torch_ltc._traced":  # it is about these numbers
             if function in KIND_CHECKS and not ahead:
-                self.numbers_are_asked(function, variable_given(frame))
+                self.on_kind_check(function, variable_given(frame))
             else:
-                leave()
+                notify()
         if module == "_abc":
             # `isinstance` and `issubclass` of an ABC: any code may register any class, which changes this token.
             self.note_place("referent", abc.get_cache_token)
@@ -179,8 +179,10 @@ class Calls:
         self.goes_back = self.goes_back or is_default
         return is_default and self.draws_from == state_of(generator)
 
-    def _method(self, frame: types.FrameType, function: Any, owner: Any, name: str, leave: Callable[..., None]) -> None:
-        """Judges a C function that is a method of `owner`. `leave`: called where it may compute with floats."""
+    def _method(
+        self, frame: types.FrameType, function: Any, owner: Any, name: str, notify: Callable[..., None]
+    ) -> None:
+        """Judges a C function that is a method of `owner`. `notify`: called where it may compute with floats."""
         kind = type(owner)
         if kind in _LOCKS and name in ("acquire", "locked"):
             # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
@@ -195,7 +197,7 @@ class Calls:
         elif kind is str and name in ("format", "format_map"):
             own = code_of(frame.f_code, frame.f_globals)
             if not own.quiet:
-                leave()
+                notify()
             if names := names_in_format(owner):
                 info = own.naming(names)
                 for value in (*frame.f_locals.values(), *map(frame.f_globals.get, own.globals)):
@@ -215,7 +217,7 @@ class Calls:
                 self.refuse(f"it copies a {kind.__qualname__} ({name})", frame)
         elif kind.__module__ in ("builtins", *PURE_MODULES) or kind in (weakref.ref, ContextVar, functools.partial):
             if kind.__module__ in TAKE_NUMBERS:
-                leave()
+                notify()
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
 

@@ -201,7 +201,7 @@ class HostRecorder(LineWriter):
             self._watches = sys.getprofile()
             sys.setprofile(None)
 
-    def begins_within(self) -> Callable[[], None] | None:
+    def activate_within(self) -> Callable[[], None] | None:
         """Called where a frame of the program begins. Within a call that this mode handles (hooks that `backward` runs,
         operators of a user's), the mode is not active, so it is entered once more. Returns what ends that; `None` where
         it was active."""
@@ -216,7 +216,7 @@ class HostRecorder(LineWriter):
 
         return ends
 
-    def gives_plain(self, frame: types.FrameType) -> Callable[[], None]:
+    def make_plain_within(self, frame: types.FrameType) -> Callable[[], None]:
         """Called where code begins that may ask for the class of a number: until it ends, all numbers are plain, and
         guarded. Returns what ends that."""
         for number in self._lent.numbers():

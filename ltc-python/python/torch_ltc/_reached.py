@@ -108,14 +108,14 @@ class Reached(Calls):
     def look_at_atom(self, x: Any, info: CodeNames) -> None:
         """An immutable value need not be watched, but operators with it may compute with traced numbers in C."""
         if computes_unseen(x, info.has_percent):
-            self.numbers_leave_unseen()
+            self.expect_unseen_float_calls()
 
     def _reach(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The objects that code with these names can reach from an object in one step. Notes the places in which they
         were found, if the object is older than the step (`old`)."""
         code = frame.f_code
         if takes_numbers(kind):
-            self.numbers_leave_unseen()  # operators of this class may compute with them
+            self.expect_unseen_float_calls()  # operators of this class may compute with them
         if isinstance(x, torch.Tensor):
             return self._tensor(x, kind, info, code, old)
         if isinstance(x, dict):
@@ -161,7 +161,7 @@ class Reached(Calls):
                 self.refuse("it disables torch functions (DisableTorchFunction)", frame)
             # The module `copy` only looks such classes up.
             elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":
-                self.numbers_leave_unseen()
+                self.expect_unseen_float_calls()
             found = self._class_attributes(x, info, code)
             return found if type(x) is type else [*found, *self._of_metaclass(x, info, code)]
         if isinstance(x, functools.partial):
@@ -220,7 +220,7 @@ class Reached(Calls):
             space = namespace(x)
             if isinstance(x, (types.ModuleType, type)):
                 if x.__name__ in TAKE_NUMBERS:
-                    self.numbers_leave_unseen()
+                    self.expect_unseen_float_calls()
                 inside = self._reach(x, kind, everything, frame, True)
                 if isinstance(x, types.ModuleType):
                     self.note_place("dict", x.__dict__, None, frame.f_code)
@@ -349,7 +349,7 @@ class Reached(Calls):
             if not self._opens:
                 self.call_of_c(frame, x, ahead=True)
         else:  # a bound operator: that of a number reads its other operand
-            self.numbers_leave_unseen()
+            self.expect_unseen_float_calls()
         return () if type(owner) is types.ModuleType else (owner,)
 
     def _partial(self, x: Any, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:

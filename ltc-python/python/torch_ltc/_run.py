@@ -222,9 +222,9 @@ class Run:
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
-        survey.numbers_leave, survey.numbers_are_asked = recorder.guard_held_numbers, recorder.guard_asked
-        survey.begins_within = recorder.begins_within
-        survey.numbers_become_plain = recorder.gives_plain
+        survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
+        survey.on_program_frame = recorder.activate_within
+        survey.on_class_check = recorder.make_plain_within
         if captures:
             _forget_casts()
         try:

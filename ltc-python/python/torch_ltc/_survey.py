@@ -170,10 +170,10 @@ class Survey(Reached):
         they would otherwise stay until the collector runs."""
         self._older, self._on_repeatable, self._is_closed = None, None, True
         self._appended = {}
-        self.__dict__.pop("numbers_leave", None)
-        self.__dict__.pop("numbers_are_asked", None)
-        self.__dict__.pop("begins_within", None)
-        self.__dict__.pop("numbers_become_plain", None)
+        self.__dict__.pop("on_float_call", None)
+        self.__dict__.pop("on_kind_check", None)
+        self.__dict__.pop("on_program_frame", None)
+        self.__dict__.pop("on_class_check", None)
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """The places and the tensors to watch. Drops places of objects that only the survey holds: the step made and
@@ -258,12 +258,12 @@ class Survey(Reached):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
             self._repeats = (frame, self._on_repeatable(*call))
             return
-        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.on_program_frame()):
             self._within.append((frame, ends))
-        if info.asks_classes and (ends := self.numbers_become_plain(frame)):
+        if info.asks_classes and (ends := self.on_class_check(frame)):
             self._within.append((frame, ends))
         if info.takes_numbers:
-            self.numbers_leave_unseen()
+            self.expect_unseen_float_calls()
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
