@@ -72,7 +72,7 @@ class Calls:
 
     #: The state of the CPU's generator when the step began, and whether the step sets the generator back to it.
     draws_from = b""
-    goes_back = False
+    resets_generator = False
     #: Called before a function that asks of what kind a float is (`math.isnan`), with the function and the float; with
     #: `None` where code does not show which float it is given.
     on_kind_check: Callable[[Any, Any], None] = staticmethod(lambda function, given: None)
@@ -176,7 +176,7 @@ class Calls:
         """Whether the CPU's generator is in the state in which the step found it. Then a step that sets the generator's
         state has drawn nothing (``torch.random.fork_rng``); it has to be in that state in the end, too."""
         is_default = generator is torch.default_generator
-        self.goes_back = self.goes_back or is_default
+        self.resets_generator = self.resets_generator or is_default
         return is_default and self.draws_from == state_of(generator)
 
     def _method(

@@ -94,9 +94,9 @@ class _Sharing:
             if isinstance(a, torch.Tensor) and a.layout == torch.strided and torch._C._has_storage(a)
         ]
         self.written = self._written(example_inputs)
-        self.goes_back = any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
+        self.takes_gradients = any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
         #: What :meth:`of` gives for the inputs that the graph is compiled for.
-        self.expected = [] if self.goes_back else self.of(example_inputs)
+        self.expected = [] if self.takes_gradients else self.of(example_inputs)
 
     def _written(self, example_inputs: Sequence[Any]) -> set[int]:
         """Positions of the inputs that the graph writes in place."""
@@ -121,7 +121,7 @@ class _Sharing:
             parts = {i: _part(inputs[i]) for i in positions}
             for i in self.written.intersection(positions):
                 for j in positions:
-                    overlap = self.goes_back or (parts[i][0] < parts[j][1] and parts[j][0] < parts[i][1])
+                    overlap = self.takes_gradients or (parts[i][0] < parts[j][1] and parts[j][0] < parts[i][1])
                     if i != j and overlap:
                         found.append((i, parts[i], j, parts[j]))
         return found

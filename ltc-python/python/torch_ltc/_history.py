@@ -163,7 +163,7 @@ class SavedTensors:
         self._boxes, self._hooks.boxes = self._hooks.boxes, []
 
     def begins_at(self, leaves: list[torch.Tensor]) -> bool:
-        """Whether the history may begin at all of these tensors, as was assumed when the call was made."""
+        """Whether all of these tensors were known as possible beginnings of the history when the call was made."""
         return {id(t) for t in self._given}.issuperset(map(id, leaves))
 
     def backward(

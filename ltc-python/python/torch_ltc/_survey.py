@@ -135,7 +135,7 @@ class Survey(Reached):
             self._within.pop()[1]()
         if self._collects:
             gc.enable()
-        if self.goes_back and self.draws_from != state_of(torch.default_generator):
+        if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
         ours = Counter(id(x) for x, _ in self._suspects)
