@@ -64,6 +64,7 @@ class Reads:
     ) -> None:
         places, tensors = survey.places()
         self.double_backward = double_backward
+        # Besides what the step read, the watch has its changing arguments, and whether double backward was noted.
         places += [Place("entry", changing.arguments, name, None) for name in numbers]
         places.append(Place("entry", double_backward.place, "found", None))
         self.places: list[Place] = places
@@ -72,10 +73,13 @@ class Reads:
         known = {(id(p.holder), p.name): i for i, p in enumerate(places) if p.kind == "entry"}
         whole = {id(p.holder) for p in places if p.kind == "dict"}
         self._known = known.keys() | whole
+        # Where a dict is read as a whole, the entries that may hold other tensors or numbers at each call become places
+        # of their own, so that the watch accepts these.
         named = {(id(p.holder), p.name) for p in places if p.kind == "left"}
         for found in found_tensors:
             if found.key not in named and found.key[0] in whole:
                 places.append(Place("left", found.holder, found.name, None))
+        # Numbers that may be lent: the index of the place, the dict and the key.
         lendable = []
         for key, (holder, name) in changing.places.items():
             if key not in known and key[0] in whole:
