@@ -66,6 +66,7 @@ def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.Function
     given = [frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]]
     if type(function) is not types.FunctionType or function.__code__ is not code:
         return None
+    # The last are `CO_VARARGS` and `CO_VARKEYWORDS`.
     if not all(type(x) in PLAIN for x in given) or code.co_kwonlyargcount or code.co_flags & 0x0C:
         return None
     if not all(isinstance(group.get("lr"), float) for group in _groups(schedule)):

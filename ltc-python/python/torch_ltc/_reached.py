@@ -177,7 +177,7 @@ class Reached(Calls):
             return (x.__self__,)
         if kind in VIEWS or kind is types.MappingProxyType:
             return gc.get_referents(x)
-        if kind in ITERATORS and not kind.__flags__ & 1 << 14:
+        if kind in ITERATORS and not kind.__flags__ & 1 << 14:  # not `Py_TPFLAGS_HAVE_GC`
             # Whether it is the step's own shows when the step has ended.
             self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
@@ -480,7 +480,7 @@ class Reached(Calls):
 
     def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
         """Watches the class for a data descriptor (a property) that would come to hide an instance's attribute."""
-        if kind.__flags__ & 1 << 9:
+        if kind.__flags__ & 1 << 9:  # `Py_TPFLAGS_HEAPTYPE`: a class of Python code, which can change
             self.note_place("lookup", kind, name, code)
 
     def _is_asked(self, kind: type, name: str) -> bool:

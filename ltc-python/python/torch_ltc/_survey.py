@@ -248,7 +248,7 @@ class Survey(Reached):
         if info.quiet:
             quiet = QUIET_MODELS.get(code)
             return quiet(self, frame) if quiet is not None else None
-        if code.co_flags & (0x80 | 0x200):
+        if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
         if call is not None and self._on_repeatable is not None and self.is_older(call[1][0]):
