@@ -9,7 +9,7 @@ import torch_ltc
 from steps import both
 from torch.utils._pytree import tree_leaves
 from torch_ltc._flows import is_only_kept
-from torch_ltc._traced import Counted, Traced
+from torch_ltc._traced import TracedFloat, TracedInt
 
 
 class Meter:
@@ -163,7 +163,7 @@ def run_of(kind, name, steady=0, calls=16):
                 steps.meter.reset()
             here = [*tree_leaves(out), *vars(steps).values(), *vars(steps.meter).values()]
             numbers = [x for x in here if isinstance(x, (int, float, str))]
-            assert not any(type(x) in (Traced, Counted) for x in numbers)
+            assert not any(type(x) in (TracedFloat, TracedInt) for x in numbers)
             found += [x for x in here if isinstance(x, torch.Tensor)]
             found.append([(type(x), round(x, 4) if type(x) is float else x) for x in numbers])
         return found

@@ -374,11 +374,11 @@ def test_checked_steps_are_recorded_and_compared(monkeypatch):
         assert call(X.to("ltc")).tolist() == (X * 2 + 1).tolist()
     assert call.counts == (7, 3) and "4 of them recorded and compared" in call.explain()
     # A planted mistake: what the step reads is not watched.
-    place = Survey.place
+    note_place = Survey.note_place
     monkeypatch.setattr(
         Survey,
-        "place",
-        lambda self, kind, o, name=None, *a: None if name == "value" else place(self, kind, o, name, *a),
+        "note_place",
+        lambda self, kind, o, name=None, *a: None if name == "value" else note_place(self, kind, o, name, *a),
     )
     call = torch_ltc.compile(lambda x: x * holder.value + 1)
     for _ in range(10):

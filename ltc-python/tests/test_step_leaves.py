@@ -11,7 +11,7 @@ import torch_ltc
 from steps import both, seen
 from torch import nn
 from torch.utils._pytree import tree_leaves
-from torch_ltc._traced import Counted, Traced
+from torch_ltc._traced import TracedFloat, TracedInt
 from trainers import Trainer, refused
 
 CALLS = 14
@@ -36,7 +36,7 @@ def run(device, name, between=None, wrap=lambda fn: fn, calls=CALLS):
         here |= {f"lr{j}": g["lr"] for j, g in enumerate(trainer.opt.param_groups)}
         row = {}
         here.pop("device")
-        assert not any(type(x) in (Traced, Counted) for x in here.values())
+        assert not any(type(x) in (TracedFloat, TracedInt) for x in here.values())
         for key, x in here.items():
             if isinstance(x, torch.Tensor):
                 row[key] = (x.detach().cpu().clone(), x.requires_grad, [k for k, y in here.items() if y is x])

@@ -78,7 +78,7 @@ __all__ = [
     "wait_device_ops",
 ]
 
-# What captures steps takes a third of the package's time to load, and many programs compile nothing.
+# Compiled steps are imported on demand: they take a third of the package's import time, and many programs need none.
 __version__ = _ltc.VERSION
 
 _ON_DEMAND = ("CompiledStep", "StaleStep", "compile")

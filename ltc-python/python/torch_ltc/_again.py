@@ -1,9 +1,10 @@
-"""Calls that a replay makes again: steps of learning rate schedules, which change nothing but what is on the host, and
-those of `train()` and `eval()` of modules that are in the other mode when the step begins.
+"""Repeatable calls: calls within a step that a replay simply makes again.
 
-Where a captured step calls one, the survey looks away until it returns, and the host part of the capture calls it at
-that place. So what a schedule reads and counts needs no watching, and the rates that it sets are read after it; nor
-does the mode that modules are put into.
+These are `step()` of learning rate schedules, which change nothing but Python objects, and `train()` and `eval()` of
+modules that are in the other mode when the step begins. While a captured step makes such a call, the survey looks away,
+and the host part of the capture makes the call at the same place. So what a schedule reads and counts need not be
+watched, and neither do the modes of these modules; the rates that a schedule sets are read after it. A replay that is
+taken back restores what the call changed (:class:`SavedState`).
 """
 
 import types
@@ -17,19 +18,20 @@ from torch_ltc._effects import changes, is_iterator
 from torch_ltc._lent import floats
 from torch_ltc._names import PLAIN
 
-#: What nothing calls while a schedule is stepped.
+#: Methods of a schedule that `step()` never calls.
 _NEVER_IN_A_STEP = frozenset(("__init__", "state_dict", "load_state_dict"))
 _SCHEDULES = (LRScheduler, ChainedScheduler, ReduceLROnPlateau)
 
 
 def _sets_mode(frame: types.FrameType) -> tuple[types.FunctionType, list[Any]] | None:
+    """The call of `train()` that a frame begins, if it does no more than set modes."""
     module, mode = frame.f_locals["self"], frame.f_locals["mode"]
     train: Any = torch.nn.Module.train
     return (train, [module, mode]) if type(mode) is bool and are_plain(module) else None
 
 
 def are_plain(module: torch.nn.Module) -> bool:
-    """Whether `train()` does no more to these modules than set their modes."""
+    """Whether `train()` does no more to a module and its parts than to set their modes."""
 
     def is_plain(part: torch.nn.Module) -> bool:
         kind, parts = type(part), vars(part)
@@ -40,18 +42,18 @@ def are_plain(module: torch.nn.Module) -> bool:
 
 
 def modes(module: torch.nn.Module) -> list[torch.nn.Module]:
-    """The modules that are put into a mode with one."""
+    """The modules whose mode is set together with that of one."""
     return list(module.modules())
 
 
 def modes_of(module: torch.nn.Module) -> bytes:
-    """The modes of these modules, to be compared."""
+    """The modes of a module and its parts, as bytes to be compared."""
     return bytes([part.training for part in module.modules()])
 
 
 def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.FunctionType, list[Any]] | None:
-    """The call that a frame begins, where a replay can make it again: the function, and its arguments. `sets_modes`:
-    modules are in another mode when the step begins."""
+    """The call that a frame begins, as its function and arguments, if a replay can make it again; else `None`.
+    `sets_modes`: the step is known to change the modes of modules."""
     code = frame.f_code
     if sets_modes and code is torch.nn.Module.train.__code__:
         return _sets_mode(frame)
@@ -64,6 +66,7 @@ def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.Function
     given = [frame.f_locals[name] for name in code.co_varnames[1 : code.co_argcount]]
     if type(function) is not types.FunctionType or function.__code__ is not code:
         return None
+    # The last are `CO_VARARGS` and `CO_VARKEYWORDS`.
     if not all(type(x) in PLAIN for x in given) or code.co_kwonlyargcount or code.co_flags & 0x0C:
         return None
     if not all(isinstance(group.get("lr"), float) for group in _groups(schedule)):
@@ -72,8 +75,9 @@ def repeatable(frame: types.FrameType, sets_modes: bool) -> tuple[types.Function
 
 
 def own_changes(schedule: Any) -> str:
-    """Why a schedule cannot be taken back: it runs functions or methods of its user's that may change something else,
-    which a call that is taken back and made again would have changed twice. Empty where they change nothing."""
+    """Why stepping a schedule cannot be taken back: it runs functions or methods of the user's that may change
+    something besides the schedule, which would be changed twice if the call is made again. Empty where there are
+    none."""
     for part in _parts(schedule) if not isinstance(schedule, torch.nn.Module) else ():
         for owner in type(part).__mro__:
             if owner.__module__.partition(".")[0] == "torch":
@@ -93,19 +97,21 @@ def own_changes(schedule: Any) -> str:
 
 
 def _groups(schedule: Any) -> Iterator[dict[str, Any]]:
+    """The parameter groups whose settings a schedule changes."""
     for part in _parts(schedule):
         yield from getattr(getattr(part, "optimizer", None), "param_groups", ())
 
 
 def _parts(schedule: Any) -> Iterator[Any]:
-    """A schedule, and those that it is made of."""
+    """A schedule, and the schedules that it is made of."""
     yield schedule
     for part in getattr(schedule, "_schedulers", ()):
         yield from _parts(part)
 
 
-class Saved:
-    """What schedules and modes of modules change, as it was: a replay may have to be taken back."""
+class SavedState:
+    """What repeatable calls change, as it was before: attributes of schedules, settings of optimisers, modes of
+    modules. `called`: the schedules and modules."""
 
     def __init__(self, called: list[Any]) -> None:
         self._modules = [part for x in called if isinstance(x, torch.nn.Module) for part in modes(x)]
@@ -118,18 +124,18 @@ class Saved:
         self._before = [dict(d) for d in self._dicts]
 
     def moved(self) -> list[tuple[dict[str, Any], str]]:
-        """Settings of optimisers, by group and name, that are other floats now."""
+        """The settings of optimisers, besides learning rates, that have other values now; as `(group, name)`."""
         pairs = [(now, before) for now, before in zip(self._dicts, self._before) if "params" in now]
         other = [(now, k) for now, before in pairs for k, v in now.items() if floats(v) and before.get(k) != v]
         return [(now, k) for now, k in other if k != "lr"]
 
     def take(self) -> None:
-        """Takes down how it is now."""
+        """Saves the present state anew."""
         self._modes = [part.training for part in self._modules]
         self._before = [dict(d) for d in self._dicts]
 
     def restore(self) -> None:
-        """All is again as it was."""
+        """Restores the state that was saved last."""
         for part, mode in zip(self._modules, self._modes):
             part.training = mode
         for now, before in zip(self._dicts, self._before):

@@ -1,9 +1,10 @@
-"""What a step is given, taken apart.
+"""A call's arguments, taken apart into inputs and a key.
 
-Tensors on the device are inputs of the step, and so are device copies of CPU tensors. All else decides which capture is
-meant: containers and objects by their class and what is in them (a dict, a dataclass, a `UserDict`), plain values by
-type and bits. An object that cannot be taken apart (a model, an optimiser) is meant itself, and what the step reads of
-it is watched as all that is older than the step.
+The tensors among the arguments are inputs of the step (of CPU tensors, their copies on the device). Everything else
+becomes a key, and a capture serves only calls with an equal one: containers and objects (a dict, a dataclass, a
+`UserDict`) count by their class and their members, plain values by type and bits. An object that cannot be taken apart
+(a model, an optimiser) counts by its identity, and what the step reads of it is watched like all that is older than the
+step. A float that is known to change from call to call is not in the key: replays read it (`_lent.py`).
 """
 
 import types
@@ -17,18 +18,19 @@ import torch
 from torch_ltc._known import is_of_python, is_open, namespace
 from torch_ltc._names import PLAIN, by_value
 
+#: The classes of tensors that replays can return.
 TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
-#: Compared as they are, besides plain values.
+#: Classes of values, besides plain ones, that the key compares by what they print.
 _VALUES = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, type(Ellipsis), range)
-#: Meant themselves: they are older than the step, and hold what is.
-_THINGS = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
-#: Containers that are taken apart into their members, besides dicts.
+#: Classes of objects that count by identity: what they hold is watched.
+_BY_IDENTITY = (torch.nn.Module, torch.optim.Optimizer, type, types.ModuleType, torch.Generator)
+#: Classes of containers, besides dicts, that are taken apart into their members.
 _SEQUENCES = (tuple, list, deque)
-#: Classes written in C of whose instances' content a key tells all.
+#: C classes whose objects hold nothing besides what taking them apart puts into the key.
 _SHOWN = (object, dict, OrderedDict, defaultdict, *_SEQUENCES, types.SimpleNamespace)
-#: In place of a float that changes.
+#: Stands in a key for a float that changes from call to call.
 _CHANGES = (float, "changes")
-#: Values of classes derived from these, as values of these.
+#: For objects of classes derived from a plain class: how to get the plain value.
 _BARE: dict[type, Callable[[Any], Any]] = {
     int: int.__pos__,
     float: float.__pos__,
@@ -38,8 +40,8 @@ _BARE: dict[type, Callable[[Any], Any]] = {
 }
 
 
-class _Itself:
-    """An object as part of a key, which does not keep it alive."""
+class _ByIdentity:
+    """An object as part of a key, compared by identity; the key does not keep the object alive."""
 
     def __init__(self, x: Any) -> None:
         self._hash = id(x)
@@ -52,42 +54,45 @@ class _Itself:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self._get() is other._get() is not None
+        return isinstance(other, _ByIdentity) and self._get() is other._get() is not None
 
 
 def _slots(kind: type) -> tuple[str, ...]:
-    """Names of the slots that a class has by itself."""
+    """The names of the slots that a class itself defines."""
     slots = kind.__dict__.get("__slots__", ())
     return (slots,) if type(slots) is str else tuple([s for s in slots if s not in ("__dict__", "__weakref__")])
 
 
 def _is_of_numpy(kind: type, name: str) -> bool:
-    """Whether a class is numpy's of this name, or derived from it."""
+    """Whether a class is numpy's of this name, or derived from it. (numpy may not be installed.)"""
     return any(base.__name__ == name and base.__module__ == "numpy" for base in kind.__mro__)
 
 
-class _Whole(Exception):
-    """An object cannot be taken apart; says why."""
+class _Opaque(Exception):
+    """Raised where an object cannot be taken apart; the message says why."""
 
 
 class Arguments:
-    """The arguments of one call, taken apart."""
+    """The arguments of one call, taken apart. `changing`: the positions and names of float arguments that are known to
+    change from call to call."""
 
     def __init__(self, args: Any, kwargs: Any, changing: Container[Any] = ()) -> None:
-        #: Inputs: tensors on the device, those of the CPU before they are copied to it.
+        #: The tensors among the arguments, each once, in order; those of the CPU as they were given.
         self.tensors: list[torch.Tensor] = []
-        #: Containers and objects that were taken apart.
-        self.apart: list[Any] = []
-        #: Objects that were not, and why.
-        self.whole: list[tuple[Any, str]] = []
-        #: Why there can be no capture; empty where there can.
+        #: The containers and objects that were taken apart.
+        self.opened: list[Any] = []
+        #: The objects that could not be taken apart, and why.
+        self.opaque: list[tuple[Any, str]] = []
+        #: Why the call can be neither captured nor replayed; empty where it can.
         self.obstacle = ""
+        #: Positions among the tensors, and numbers of the containers and objects, by identity: the key says where one
+        #: is met again.
         self._places: dict[int, int] = {}
         self._seen: dict[int, int] = {}
         self._key: list[Any] = []
+        #: How many objects around the present one are being taken apart.
         self._depth = 0
-        #: Plain values by position or name, which captures tell apart; and floats of which it is known that they change
-        #: (`changing`), which replays read.
+        #: Arguments that are plain values, and float arguments that change (`changing`), by position or name.
         self.plain: dict[Any, Any] = {}
         self.numbers: dict[Any, float] = {}
         for i, x in enumerate(args):
@@ -98,20 +103,20 @@ class Arguments:
 
     @property
     def objects(self) -> list[Any]:
-        """All that is the caller's: other objects at each call."""
-        return [*self.apart, *self.tensors]
+        """The objects that belong to the caller, and are mostly other ones at each call."""
+        return [*self.opened, *self.tensors]
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for calls that may be replayed by one capture."""
+        """The key: equal for calls that one capture may serve."""
         return tuple(self._key)
 
     def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Tensors on the device: those given, and copies of those on the CPU."""
+        """The inputs: the tensors that are on the device, and copies of those on the CPU."""
         return tuple([x if x.device.type == "ltc" else x.to("ltc") for x in self.tensors])
 
     def is_like(self, other: "Arguments") -> bool:
-        """Whether both are the same tensors in the same places."""
+        """Whether both hold the same tensors in the same places, beside equal values."""
         mine, others = self.tensors, other.tensors
         return self.key == other.key and len(mine) == len(others) and all(x is y for x, y in zip(mine, others))
 
@@ -151,7 +156,7 @@ class Arguments:
 
     def _enter(self, x: Any, kind: type) -> None:
         self._seen[id(x)] = len(self._seen)
-        self.apart.append(x)
+        self.opened.append(x)
         self._key.append(kind)
 
     def _tensor(self, x: torch.Tensor) -> None:
@@ -163,7 +168,7 @@ class Arguments:
         self.tensors.append(x)
         self._key.append(x.device.type if type(x) is torch.Tensor else (x.device.type, type(x)))
         if x.__dict__:
-            # What no other part of a key looks like: an argument by name would be taken for an attribute.
+            # This marks the names that follow as attributes: an argument's name looks the same.
             self._key.append(("attributes", len(x.__dict__)))
             for name, y in x.__dict__.items():
                 self._key.append(name)
@@ -190,48 +195,49 @@ class Arguments:
             self._add(y)
 
     def _object(self, x: Any, kind: type) -> None:
-        """Takes an object apart, or means it itself."""
-        lengths = [len(part) for part in (self.tensors, self.apart, self._key)]
+        """Takes an object apart, or adds its identity to the key if that cannot be done. An object that holds one that
+        cannot be taken apart counts by identity as a whole."""
+        lengths = [len(part) for part in (self.tensors, self.opened, self._key)]
         seen, places, obstacle = dict(self._seen), dict(self._places), self.obstacle
         self._depth += 1
         try:
-            self._parts(x, kind)
-        except _Whole as why:
+            self._open(x, kind)
+        except _Opaque as why:
             if self._depth > 1:
                 raise
-            for part, length in zip((self.tensors, self.apart, self._key), lengths):
+            for part, length in zip((self.tensors, self.opened, self._key), lengths):
                 del part[length:]
             self._seen, self._places, self.obstacle = seen, places, obstacle
-            self.whole.append((x, str(why)))
-            self._key.append(_Itself(x))
+            self.opaque.append((x, str(why)))
+            self._key.append(_ByIdentity(x))
         finally:
             self._depth -= 1
 
-    def _parts(self, x: Any, kind: type) -> None:
+    def _open(self, x: Any, kind: type) -> None:
         space = namespace(x)
         is_container = isinstance(x, (dict, *_SEQUENCES))
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(x, name)]
-        if isinstance(x, _THINGS) or callable(x) or not is_open(cast(Any, kind)):
-            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
+        if isinstance(x, _BY_IDENTITY) or callable(x) or not is_open(cast(Any, kind)):
+            raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
         of_c = [base for base in kind.__mro__ if not is_of_python(base)]
         bare = next((take for base, take in _BARE.items() if base in of_c), None)
         shown = all(base in _SHOWN or base in _BARE for base in of_c)
         if not shown or (space is None and not slots and not is_container and bare is None):
-            raise _Whole(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
+            raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} shows nothing that it holds")
         self._enter(x, kind)
         if bare is not None:
             self._key.append(by_value(bare(x)))
         if isinstance(x, deque):
             self._key.append(x.maxlen)
         if isinstance(x, defaultdict):
-            self._key.append(_Itself(x.default_factory))
+            self._key.append(_ByIdentity(x.default_factory))
         if is_container:
             self._members(x)
         if space or slots:
-            self.apart += [space] if space else []
+            self.opened += [space] if space else []
             for name, y in (*(space or {}).items(), *[(name, getattr(x, name)) for name in slots]):
                 self._key.append(name)
                 try:
                     self._add(y)
-                except _Whole as why:
-                    raise _Whole(f"{kind.__qualname__}.{name}: {why}") from None
+                except _Opaque as why:
+                    raise _Opaque(f"{kind.__qualname__}.{name}: {why}") from None

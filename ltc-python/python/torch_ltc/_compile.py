@@ -1,4 +1,9 @@
-"""``torch_ltc.compile``: functions, methods and modules as steps that are captured once and replayed."""
+"""``torch_ltc.compile``, the entry point: it wraps a function, a method or a module into a compiled step.
+
+The life of a compiled step is decided in `_step.py`, whose docstring is the overview of all modules that take part.
+This module adds :class:`CompiledModule`, the wrapper for modules: it is a module itself, passes attributes on to the
+module that it wraps, and hands each call of ``forward`` to a :class:`torch_ltc._step.CompiledStep`.
+"""
 
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
@@ -12,19 +17,21 @@ _R = TypeVar("_R")
 
 
 class CompiledModule(torch.nn.Module):
-    """A module whose calls are replayed where that is safe; see :func:`compile`. Else it is the module that it stands
-    for: what is set on it is set on that."""
+    """A module whose calls are replayed where that is safe; see :func:`compile`. In all other respects it behaves as
+    the module that it wraps: attributes are read from that module and set on it."""
 
+    #: Marks a class of this package whose objects belong to the program: the survey looks at their attributes, which it
+    #: does not do for other classes of this package (`_known.is_own`).
     is_of_programs = True
 
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
         self._orig_mod = module
-        # Not an attribute that modules, state dicts or copies know of.
+        # Set past `Module.__setattr__`, so that state dicts and copies of the module do not know of it.
         object.__setattr__(self, "step", CompiledStep(module))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the module, or replays the call."""
+        """Replays the module's forward pass on these arguments, or calls the module."""
         return self.step(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -47,17 +54,18 @@ class CompiledModule(torch.nn.Module):
             delattr(self._orig_mod, name)
 
     def _is_own(self, name: str) -> bool:
-        """Whether an attribute is of this object and not of the module that it stands for: its hooks, for one."""
+        """Whether an attribute belongs to this wrapper and not to the wrapped module: the wrapper's hooks, for one."""
         return name in ("_orig_mod", "__class__") or name in vars(self)
 
     @property
     def training(self) -> bool:
-        """Whether the module is in training mode."""
+        """Whether the wrapped module is in training mode."""
         return self._orig_mod.training
 
     @training.setter
     def training(self, mode: bool) -> None:
-        """Puts the module into training mode, or out of it; modules set this before they have any part."""
+        """Sets the mode of the wrapped module. `Module.__init__` assigns it before there is a wrapped module, which
+        does nothing."""
         if "_modules" in vars(self):
             self._orig_mod.training = mode
 
@@ -74,18 +82,19 @@ def compile(fn: None = None) -> Callable[[Callable[_P, _R]], CompiledStep[_P, _R
 def compile(fn: Any = None) -> Any:
     """Makes a training step (forward, backward, optimiser) replay itself without being recorded again.
 
-    ``fn`` may be a function, a method or a module. While it is captured (three calls), all that its Python code reads
-    besides its arguments is taken down: attributes, globals, cells, containers, settings of optimisers, training flags,
-    hooks, which tensors there are and which have gradients. A replay happens only if all of that, the kind of its
-    inputs and the thread's state (autocast, grad mode, defaults) are as they were; else the call is recorded, and
-    captured anew. A module comes back as a module. Gradients flow through what a replay returns: going back replays,
-    too. Numbers that change from call to call (a learning rate) are read by replays. Steps that cannot be replayed are
-    recorded each time, which is always right: :meth:`CompiledStep.explain` says why, with the line.
+    ``fn`` may be a function, a method or a module; a module comes back as a module. The first three calls are recorded,
+    and while they run, all that the Python code of ``fn`` reads besides its arguments is noted: attributes, globals,
+    cells, containers, settings of optimisers, training flags, hooks, which tensors there are and which have gradients.
+    A later call is replayed only if all of that, the shapes, dtypes and layouts of its inputs, and the thread's state
+    (autocast, grad mode, defaults) are as they were. Otherwise the call is recorded, and captured anew. Numbers that
+    change from call to call (a learning rate) are read again by each replay. Gradients flow through what a replay
+    returns, and the backward pass is replayed, too. A step that cannot be replayed is recorded each time, which is
+    always right; :meth:`CompiledStep.explain` says why, with the line.
 
-    What a replay leaves is what the step leaves: results, gradients, tensors written in place and their versions. What
-    ``fn`` does to CPU tensors, and computes from them and from numbers that change, is repeated on the host. Steps
-    within steps are captured as parts of the outer one. ``LTC_CHECK_STEPS=n`` records every n-th call that could be
-    replayed, and raises :class:`StaleStep` where the replay would have done something else.
+    A replay has the same effects as the step: results, gradients, in-place writes and version counters. What ``fn``
+    does to CPU tensors, and computes from them and from numbers that change, is repeated on the host. A compiled step
+    that is called within another one is captured as a part of the outer one. ``LTC_CHECK_STEPS=n`` records every n-th
+    call that could be replayed, and raises :class:`StaleStep` if the replay would have done something else.
     """
     if fn is None:
         return compile

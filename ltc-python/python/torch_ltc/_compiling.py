@@ -1,4 +1,9 @@
-"""What is known of compiled steps before there is one, and ``torch.compiler.is_compiling()`` while one is captured."""
+"""State of the process and of its threads that concerns compiled steps: the setting `LTC_CHECK_STEPS`, whether this
+thread captures, kernels that are registered meanwhile, and ``torch.compiler.is_compiling()`` during a capture.
+
+Random draws are here, too: the state of a device's generator that a captured step asks for is a stand-in, since reading
+it would wait for the device (:func:`noted_draws`).
+"""
 
 import contextlib
 import functools
@@ -12,26 +17,27 @@ import torch
 
 from torch_ltc import _ltc
 
-#: Whether this thread captures a step: others within it are part of it.
+#: Whether this thread captures a step (`now`): compiled steps that are called within it are parts of it.
 capturing = threading.local()
 
 
 def _every() -> int:
-    """How many replays it takes until one is recorded and compared instead (``LTC_CHECK_STEPS``); 0: never."""
+    """Every how many calls one that could be replayed is recorded and compared (``LTC_CHECK_STEPS``); 0: never."""
     try:
         return max(int(os.environ.get("LTC_CHECK_STEPS") or 0), 0)
     except ValueError:
         raise ValueError(f"LTC_CHECK_STEPS={os.environ['LTC_CHECK_STEPS']!r} is not a number") from None
 
 
-#: Read when the package is imported, so that a value that makes no sense is told then.
+#: Read when the package is imported, so that a value that makes no sense is an error right then.
 CHECK_EVERY = _every()
 
 _asks = torch.compiler.is_compiling
 
 
 def _noted(register: Callable[..., Any]) -> Callable[..., Any]:
-    """What gives operators kernels, or takes them (``torch.library.Library``): captured steps went by those of then."""
+    """Wraps a function that registers a kernel of an operator, or removes one (``torch.library.Library``): captures
+    that were made before it may not be replayed any more."""
 
     @functools.wraps(register)
     def noted(*args: Any, **kwargs: Any) -> Any:
@@ -45,7 +51,7 @@ def _noted(register: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def note_registrations() -> None:
-    """From here on a kernel that an operator gets in Python ends what was captured before."""
+    """From here on a kernel that is registered in Python makes earlier captures useless."""
     module = torch._C._DispatchModule
     for name in ("reset", "impl", "impl_t_t", "impl_with_aoti_compile", "fallback", "fallback_fallthrough"):
         if hasattr(module, name):
@@ -53,14 +59,15 @@ def note_registrations() -> None:
 
 
 def _answer() -> bool:
-    """Takes the place of ``torch.compiler.is_compiling`` while some thread captures."""
+    """Stands in for ``torch.compiler.is_compiling`` while some thread captures: true for code outside torch in a thread
+    that does."""
     asker = sys._getframe(1).f_globals.get("__name__") or ""
     return (getattr(capturing, "now", False) and asker.partition(".")[0] != "torch") or _asks()
 
 
 def noted_draws(device: int) -> torch.Tensor:
-    """Stands for the state of a device's generator where a step is captured, which goes on without waiting for it: to
-    be set again, and for nothing else."""
+    """A stand-in for the state of a device's generator, for a step that is captured: it can be set again and used for
+    nothing else, and so nothing has to wait for the device."""
     with torch._C.DisableTorchFunction():
         state = torch.zeros(0, dtype=torch.uint8)
     state._ltc_draws = (device, _ltc.Draws(device))  # type: ignore[attr-defined]
@@ -68,7 +75,8 @@ def noted_draws(device: int) -> torch.Tensor:
 
 
 def seen_draws(state: Any) -> Any:
-    """What a noted state is, for whoever looks at it: a wait, which ends what is captured; anything else as it is."""
+    """The actual state for a stand-in that somebody looks at, which waits for the device and so ends the capture; any
+    other object as it is."""
     device, draws = getattr(state, "_ltc_draws", (0, None))
     if draws is None:
         return state
@@ -81,7 +89,7 @@ def seen_draws(state: Any) -> Any:
 
 
 def resumes_draws(state: torch.Tensor) -> bool:
-    """Sets a generator to a state that was noted while a step was captured; whether it is one."""
+    """Sets a generator to the state that a stand-in stands for; returns false where `state` is no stand-in."""
     _, draws = getattr(state, "_ltc_draws", (0, None))
     if draws is None:
         return False
@@ -91,9 +99,8 @@ def resumes_draws(state: torch.Tensor) -> bool:
 
 @contextlib.contextmanager
 def is_compiling() -> Iterator[None]:
-    """Within it, code outside torch that asks whether it is compiled is told so: packages then leave out what reads
-    values. Torch itself, whose optimisers would compute in other numbers, does what it does when it is called
-    eagerly."""
+    """Within this context, code outside torch that asks whether it is being compiled is told so: packages then leave
+    out checks that read values. Torch itself is not told so, since its optimisers would compute in other precision."""
     torch.compiler.is_compiling = _answer
     capturing.now = True
     try:

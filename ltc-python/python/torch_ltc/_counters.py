@@ -1,9 +1,10 @@
-"""Which whole numbers code only counts with, and which lists it only appends to: shown from the code, or not shown.
+"""Shows from bytecode that code only counts with a whole number, or only appends to a list.
 
-A number that a step changes at each call (``self.calls += 1``) may be lent to it as one that remembers what becomes of
-it (:mod:`torch_ltc._lent`) where all code that names it does nothing with it but arithmetic, comparisons and decisions,
-and puts what comes of that back under the same name. Anything else that takes a whole number may be C code that reads
-it unseen, an index or a range.
+A number that a step changes at each call (``self.calls += 1``) can be lent to it as a traced number (`_lent.py`) if all
+code that names it does nothing with it but arithmetic, comparisons and decisions, and stores the outcome under the same
+name. Anything else that takes a whole number may be C code (an index, a range), which would read a traced one without
+leaving a trace. The functions here read the code for that, and answer no where they are not sure. A position (`at`) is
+an index into the list of instructions, and `above` counts the values that lie over the number on the stack.
 """
 
 import functools
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 from torch_ltc._effects import Instruction, instructions
 
-#: What puts something on top of the stack, whatever that is.
+#: Instructions that push one value and do nothing else.
 _PUSHES = (
     "PUSH_NULL",
     "LOAD_CONST",
@@ -23,18 +24,22 @@ _PUSHES = (
     "LOAD_DEREF",
 )
 ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
-#: What loads a variable.
+#: Instructions that load a variable or global.
 _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
-#: What names a variable of the code's own.
+#: How the names of instructions end that name a variable of the code, and not an attribute or a global.
 _OF_VARIABLES = ("_FAST", "_FAST_BORROW", "_FAST_CHECK", "_DEREF", "_CLOSURE", "_CELL")
+#: How the names of instructions begin that only decide by a value, or drop it.
 _DECIDES = ("POP_JUMP", "TO_BOOL", "UNARY_NOT", "POP_TOP")
 
 
 @functools.lru_cache(4096)
 def counts(code: types.CodeType, name: str) -> frozenset[str] | None:
-    """Where code does nothing with what it finds under the name of an attribute, a global or an entry of a dict but to
-    count with it: the attributes or entries of the same object that it divides by it (`self.sum / self.count`), which
-    have to remember, too, as no plain float asks the number on its right. Nothing where it does anything else."""
+    """Whether code only counts with what it finds under the name of an attribute, a global or an entry of a dict.
+
+    If so, the names of the attributes or entries of the same object that it divides by the number
+    (`self.sum / self.count`): these have to be traced, too, since a plain float on the left divides without asking the
+    number on its right. `None` if it does anything else.
+    """
     steps = [*instructions(code)]
     divided: set[str] = set()
     named = _named(steps, name)
@@ -44,7 +49,7 @@ def counts(code: types.CodeType, name: str) -> frozenset[str] | None:
 
 @functools.lru_cache(4096)
 def only_adds(code: types.CodeType, name: str) -> bool:
-    """Whether code that puts something under the name of an attribute only puts there what comes of what was there."""
+    """Whether all that code stores under a name is computed from what it found under the same name."""
     steps = [*instructions(code)]
     named, divided = _named(steps, name), set[str]()
     puts = {i for i in named if steps[i].opname.startswith("STORE")}
@@ -54,16 +59,18 @@ def only_adds(code: types.CodeType, name: str) -> bool:
 
 
 def _named(steps: Sequence[Instruction], name: str) -> list[int]:
+    """The positions of instructions that use a name for anything but a variable."""
     return [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
 
 
 def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str]) -> int | None:
-    """The instruction that is done with the number that one names; nothing where it may be used for something else."""
+    """The position at which the number that is named at `at` is used up by counting; `None` where it may be used for
+    something else. Adds to `divided` the names of what is divided by it."""
     word, is_called = steps[at].opname, "NULL" in steps[at].argrepr
     if word in ("STORE_ATTR", "STORE_GLOBAL"):
         return at
     if word == "LOAD_METHOD" or (is_called and word in ("LOAD_ATTR", "LOAD_GLOBAL")):
-        return at  # of something else, as nobody calls a number
+        return at  # a method with this name, of something else: a number is not called
     if word == "LOAD_CONST":
         return _counts_entry(steps, at, name, divided)
     if word not in ("LOAD_ATTR", "LOAD_GLOBAL"):
@@ -74,7 +81,7 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
         if step.is_target or above is None:
             return None
         if step.opname in ("STORE_ATTR", "STORE_GLOBAL") and above == (step.opname == "STORE_ATTR"):
-            # Under the same name of something else it would be whatever the code around that does with it.
+            # Stored under this name in another object, it would be subject to whatever that object's code does.
             is_same = step.argval == name and word[5:] == step.opname[6:]
             return i if is_same and (word == "LOAD_GLOBAL" or _is_back(steps, at, i)) else None
         if i == at + 1 and step.opname == "BINARY_OP" and step.argrepr == "/":
@@ -83,26 +90,27 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
             return i if dividend else None
         if _is_done_with(step, above):
             return i
-        above = moved(step, above)
+        above = depth_after(step, above)
     return None
 
 
 def _word(steps: Sequence[Instruction], at: int) -> str:
-    """What an instruction does; taking an entry of a dict has had more than one name."""
+    """The name of an instruction, empty for one that is jumped to. Versions of Python differ in what they call taking
+    an entry of a dict."""
     if at >= len(steps) or steps[at].is_target:
         return ""
     return "BINARY_SUBSCR" if steps[at].argrepr == "[]" else steps[at].opname
 
 
 def _takes_entry(steps: Sequence[Instruction], key: int) -> tuple[int, bool]:
-    """The instruction that takes the entry with this constant key, and whether the code then puts something there
-    (`x[key] += ...`); -1 where it does something else with the key."""
+    """The position at which code takes the entry with the constant key that is loaded at `key` (-1 where it does
+    something else with it), and whether it then stores something there (`x[key] += ...`)."""
     is_put = [_word(steps, i) for i in range(key + 1, key + 4)] == ["COPY", "COPY", "BINARY_SUBSCR"]
     return (key + 3 if is_put else key + 1 if _word(steps, key + 1) == "BINARY_SUBSCR" else -1), is_put
 
 
 def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: set[str]) -> int | None:
-    """As :func:`_counts`, of the entry of a dict."""
+    """As :func:`_counts`, for an entry of a dict, whose constant key is loaded at `key`."""
     if _word(steps, key + 1) == "STORE_SUBSCR":
         return key + 1
     takes, is_put = _takes_entry(steps, key)
@@ -123,13 +131,13 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
             return i if dividend else None
         if _is_done_with(steps[i], above):
             return i
-        above = moved(steps[i], above)
+        above = depth_after(steps[i], above)
     return None
 
 
 def _entry_beside(steps: Sequence[Instruction], key: int) -> list[str]:
-    """The key of the entry that is divided by the one with this key, of the same dict: a variable, or an attribute of
-    what a variable holds."""
+    """The key of the entry that is divided by the entry at `key`, if both are of one dict, which is a variable or an
+    attribute of a variable: a list with that key, or an empty one."""
     for length in (1, 2):
         before = steps[max(key - 2 * length - 2, 0) : key]
         if len(before) < 2 * length + 2 or _word(steps, key - length - 1) != "BINARY_SUBSCR":
@@ -145,8 +153,8 @@ def _entry_beside(steps: Sequence[Instruction], key: int) -> list[str]:
 
 @functools.lru_cache(4096)
 def entries_of(code: types.CodeType, name: str, is_variable: bool) -> frozenset[str] | None:
-    """The keys of entries that code takes out of what it finds under a name, as in :func:`only_appends`, or puts there,
-    where it does nothing else with it; else nothing."""
+    """The constant keys of the entries that code takes from, or stores in, what it finds under a name (see
+    :func:`only_appends`), if it does nothing else with it; else `None`."""
     steps = [*instructions(code)]
     keys: set[str] = set()
     named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
@@ -161,11 +169,12 @@ def entries_of(code: types.CodeType, name: str, is_variable: bool) -> frozenset[
 
 
 def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:
-    """The attribute that is divided by the one that is loaded here, of the same object."""
+    """The attribute that is divided by the attribute loaded at `at`, if both are of one object: a list with its name,
+    or an empty one."""
     if at < 3:
         return []
     first, name, second, by = steps[at - 3 : at + 1]
-    # One that others may set stays what it was: a step that sets it is refused.
+    # A global or a variable of an enclosing function is the same object at both loads: a step that sets one is refused.
     of_one = all(s.opname.startswith(_VARIABLES) and "NULL" not in s.argrepr for s in (first, second))
     are_loaded = name.opname == by.opname == "LOAD_ATTR" and "NULL" not in name.argrepr
     targets = any(step.is_target for step in (name, second, by))
@@ -173,7 +182,7 @@ def _dividend(steps: Sequence[Instruction], at: int) -> list[str]:
 
 
 def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
-    """Whether an attribute is stored in the object that it was loaded from."""
+    """Whether the attribute that is stored at `stores` is stored in the object from which it was loaded at `loads`."""
     if not loads:
         return False
     owner, last = steps[loads - 1], steps[stores - 1]
@@ -185,15 +194,16 @@ def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
 
 
 def _is_done_with(step: Instruction, above: int) -> bool:
-    """Whether an instruction takes the number, over which there are so many values, and nothing is left of it but a
-    decision, or a quotient, which is no whole number."""
+    """Whether an instruction takes the number and nothing is left of it but a decision, or a quotient, which is a float
+    and is traced by itself."""
     if step.opname == "BINARY_OP" and above == 1 and step.argrepr in ("/", "/="):
         return True
     return (step.opname == "COMPARE_OP" and above == 1) or (above == 0 and step.opname.startswith(_DECIDES))
 
 
-def moved(step: Instruction, above: int) -> int | None:
-    """How many values are over the number behind an instruction; nothing where it may be used for something else."""
+def depth_after(step: Instruction, above: int) -> int | None:
+    """How many values lie over the number after an instruction, which there were `above` before; `None` where the
+    instruction may use the number for something else than arithmetic."""
     word = step.opname
     is_called = "NULL" in step.argrepr
     if word in _PUSHES or word == "LOAD_GLOBAL":
@@ -215,14 +225,16 @@ def moved(step: Instruction, above: int) -> int | None:
 
 @functools.lru_cache(4096)
 def only_appends(code: types.CodeType, name: str, is_variable: bool) -> bool:
-    """Whether code does nothing with what it finds under the name of an attribute or a global, or of a variable around
-    it, but to call its method `append`, or that of an entry under a constant key."""
+    """Whether code does nothing with what it finds under a name but to call its method `append`, or that of its entry
+    under a constant key. The name is that of a variable of an enclosing function (`is_variable`), or else of an
+    attribute or a global."""
     steps = [*instructions(code)]
     named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
     return bool(named) and all(_appends(steps, i) for i in named)
 
 
 def _appends(steps: Sequence[Instruction], at: int) -> bool:
+    """Whether the object that is loaded at `at` is only appended to."""
     if steps[at].opname not in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF") or "NULL" in steps[at].argrepr:
         return False
     if len(steps) < at + 4:

@@ -1,4 +1,4 @@
-"""What PyTorch expects of a device module (``torch.ltc``)."""
+"""The device module ``torch.ltc``: the functions that PyTorch expects of one, and the registration of the device."""
 
 import os
 import types
@@ -88,12 +88,13 @@ def manual_seed(seed: int) -> None:
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What a device is."""
+    """Properties of a device, as :func:`get_device_properties` returns them."""
 
+    #: The name of the processor.
     name: str
-    #: Bytes.
+    #: Memory of the machine or container, in bytes.
     total_memory: int
-    #: Threads that its kernels use.
+    #: How many threads its kernels use.
     threads: int
 
 
@@ -193,10 +194,8 @@ _interrupted = torch.library.Library("ltc", "IMPL")
 
 
 def _raise_in_waits() -> None:
-    """A wait inside libtorch that a signal ends calls this operator, so that what the handler raised is raised there.
-
-    It is an operator because libtorch does not know which language waits.
-    """
+    """Implements the operator that a wait within libtorch calls when a signal ends it: it raises what the signal's
+    handler raised. It is an operator because libtorch does not know in which language the program is written."""
     _interrupted.impl("_interrupted", _ltc.raise_interrupt, "CompositeExplicitAutograd")
 
 
@@ -209,5 +208,5 @@ def register() -> None:
     patch_memory_by_address()
     _raise_in_waits()
     send_between_processes()
-    # Without the interpreter's lock; what is left to do for a fork is done by the system's handlers.
+    # Waits for work under way without the interpreter's lock; the rest is done in C++ (`pthread_atfork`).
     os.register_at_fork(before=_ltc.before_fork)

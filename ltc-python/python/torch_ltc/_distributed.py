@@ -1,8 +1,9 @@
-"""``torch.distributed`` on the device: collectives are recorded, and run by an engine of each group's own: gloo, or
-NCCL where the current device's values are on a GPU.
+"""``torch.distributed`` on the device.
 
-Nothing has to be called: ``init_process_group()`` with no backend named, with ``"cpu:gloo,ltc:ltc"`` or with ``"ltc"``
-makes such engines, as ``new_group`` does.
+Collectives over ltc tensors are recorded like other operators. When the program runs, an engine (a c10d process group)
+that each group has for the device performs them: gloo, or NCCL where the current device's values are on a GPU. Nothing
+has to be called for that: ``init_process_group()`` without a backend, with ``"cpu:gloo,ltc:ltc"`` or with ``"ltc"``
+makes such engines, and so does ``new_group``.
 """
 
 import atexit
@@ -16,15 +17,15 @@ from torch_ltc import _device, _ltc, _sharded_random
 
 
 def _engine(options: Any, backend_options: Any) -> Any:
-    """A group's engine for the device. CPU tensors have another: the two are called from different threads, and gloo
-    wants the calls of one engine in one order on all ranks."""
+    """A group's engine for the device. CPU tensors have another engine: the two are called from different threads, and
+    gloo wants the calls of one engine in the same order on all ranks."""
     if _ltc.device_place(_device.current_device()) != "cpu":
         return _nccl_engine(options, backend_options)
     return dist.ProcessGroupGloo(options.store, options.group_rank, options.group_size, timeout=options.timeout)
 
 
 def _nccl_engine(options: Any, given: Any) -> Any:
-    """As ``init_process_group`` makes it for ``cuda`` tensors."""
+    """An NCCL engine, made as ``init_process_group`` makes it for ``cuda`` tensors."""
     if not dist.is_nccl_available():
         raise RuntimeError("ltc: this torch has no NCCL, which collectives between GPUs need")
     nccl = dist.ProcessGroupNCCL.Options() if given is None else given
@@ -35,8 +36,8 @@ def _nccl_engine(options: Any, given: Any) -> Any:
 
 
 def _leave() -> None:
-    """Other ranks wait for what is recorded, also when this one ends. Where it ends by an error, they learn that from
-    the connection that ends."""
+    """At the end of the process, runs what is recorded, since other ranks wait for its collectives. Not after an
+    uncaught exception: then the other ranks learn of the failure when the connection breaks."""
     if dist.is_initialized() and getattr(sys, "last_value", None) is None:
         try:
             _ltc.mark_step(True)
@@ -45,7 +46,7 @@ def _leave() -> None:
 
 
 def register() -> None:
-    """Tells ``torch.distributed`` of the device; once per process."""
+    """Registers the device with ``torch.distributed``; called once per process."""
     if dist.is_available():
         dist.Backend.register_backend("ltc", _engine, extended_api=True, devices=["ltc"])
         atexit.register(_leave)

@@ -1,7 +1,9 @@
-"""``torch.compile(model, backend="ltc")``.
+"""The backend of ``torch.compile(model, backend="ltc")``.
 
-PyTorch finds the compiler by the entry point ``torch_dynamo_backends`` of the package and imports this module when
-somebody asks for it: ``torch._dynamo`` takes most of a second to load.
+Dynamo hands over graphs, and AOTAutograd divides them into forward and backward graphs. A graph over ltc tensors
+becomes a compiled step (`_step.py`), one over CPU tensors a program on their own memory (`_host_graph.py`), and one
+over both runs as it is. PyTorch finds this module by the entry point ``torch_dynamo_backends`` of the package, and
+imports it only when the backend is asked for, since ``torch._dynamo`` takes most of a second to load.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +18,7 @@ from torch_ltc._step import CompiledStep
 
 
 def _devices(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> set[str]:
-    """Kinds of devices of all tensors in a graph, but for numbers in tensors on the CPU."""
+    """The types of devices that the tensors in a graph are on; CPU tensors without dimensions do not count."""
     values = [*example_inputs, *graph.buffers(), *(node.meta.get("val") for node in graph.graph.nodes)]
     tensors = [v for value in values for v in (value if isinstance(value, (list, tuple)) else [value])]
     return {
@@ -25,7 +27,8 @@ def _devices(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> set[str]:
 
 
 def _boxed(graph: HostGraph) -> Callable[..., Any]:
-    """A function, since PyTorch wraps what it is given and copies only a function's attributes."""
+    """The graph as a function: PyTorch wraps what it is given, and copies attributes (`_boxed_call`) of functions
+    only."""
 
     def run(args: list[Any]) -> Sequence[Any]:
         return graph(args)
@@ -35,6 +38,7 @@ def _boxed(graph: HostGraph) -> Callable[..., Any]:
 
 
 def _compiler(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """Compiles one graph, by the devices that its tensors are on."""
     from functorch.compile import make_boxed_func
 
     devices = _devices(graph, example_inputs)
@@ -46,12 +50,14 @@ def _compiler(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[
 
 
 def _as_it_is(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """Runs a graph operator by operator."""
     from functorch.compile import make_boxed_func
 
     return make_boxed_func(graph.forward)
 
 
 def _aot(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """Forward and backward graphs by AOTAutograd, compiled."""
     from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.backends.common import aot_autograd
 
@@ -60,7 +66,8 @@ def _aot(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., 
             graph, example_inputs
         )
     except AssertionError as error:
-        # AOTAutograd makes changes of inputs after the graph, but for a change of what memory they show: only within.
+        # AOTAutograd moves in-place writes to inputs behind the graph, but for `set_()` and `resize_()` of a storage:
+        # those it can only keep within the graph, which then runs as it is.
         if "on a graph input" not in str(error):
             raise
         return aot_autograd(
@@ -71,35 +78,38 @@ def _aot(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., 
 
 
 class _Sharing:
-    """Which inputs of a graph show memory that it writes through another one.
+    """Which inputs of a graph share memory that the graph writes.
 
-    AOTAutograd compiles a graph for the inputs at hand, of which it knows which share memory. Dynamo does not ask that
-    again of later ones, unless their sizes are symbolic. It writes after the graph, when the way back has kept inputs,
-    and autograd counts writes by memory: under it, inputs share memory if they are parts of one.
+    AOTAutograd compiles a graph for the inputs at hand, and knows which of them share memory. Dynamo does not guard
+    that for later inputs, unless their sizes are symbolic. AOTAutograd writes to inputs after the graph, when autograd
+    has saved some of them, and version counters are those of storages: so where gradients are taken, inputs count as
+    sharing memory as soon as they are parts of one storage.
     """
 
     def __init__(self, example_inputs: Sequence[Any]) -> None:
-        #: Positions of tensors with memory; which kinds of tensors come, Dynamo does ask.
+        #: Positions of the inputs that are tensors with a storage. (Which kinds of tensors come, Dynamo guards.)
         self.tensors = [
             i
             for i, a in enumerate(example_inputs)
             if isinstance(a, torch.Tensor) and a.layout == torch.strided and torch._C._has_storage(a)
         ]
         self.written = self._written(example_inputs)
-        self.goes_back = any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
-        #: What the graph is compiled for.
-        self.expected = [] if self.goes_back else self.of(example_inputs)
+        self.takes_gradients = any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs)
+        #: What :meth:`of` gives for the inputs that the graph is compiled for.
+        self.expected = [] if self.takes_gradients else self.of(example_inputs)
 
     def _written(self, example_inputs: Sequence[Any]) -> set[int]:
+        """Positions of the inputs that the graph writes in place."""
         context = torch._guards.TracingContext.try_get()
         meta = context.fw_metadata if context is not None else None
-        # Where some share memory already, there may be others in their place.
+        # AOTAutograd may have replaced inputs that share memory by one; then the positions are not known.
         if meta is None or len(meta.input_info) != len(example_inputs):
             return set(self.tensors)
         return {i for i in self.tensors if meta.input_info[i].mutates_data}
 
     def of(self, inputs: Sequence[Any]) -> list[Any]:
-        """Positions of such inputs, and which part of the memory they show; none, nearly always."""
+        """Pairs of inputs of which one is written and the other shares the memory: positions, and the bytes of the
+        storage that each covers. Nearly always an empty list."""
         storages = [inputs[i].untyped_storage()._cdata for i in self.tensors]
         if len(set(storages)) == len(storages):
             return []
@@ -111,14 +121,14 @@ class _Sharing:
             parts = {i: _part(inputs[i]) for i in positions}
             for i in self.written.intersection(positions):
                 for j in positions:
-                    overlap = self.goes_back or (parts[i][0] < parts[j][1] and parts[j][0] < parts[i][1])
+                    overlap = self.takes_gradients or (parts[i][0] < parts[j][1] and parts[j][0] < parts[i][1])
                     if i != j and overlap:
                         found.append((i, parts[i], j, parts[j]))
         return found
 
 
 def _part(tensor: torch.Tensor) -> tuple[int | torch.SymInt, int | torch.SymInt]:
-    """Bytes of its storage that a tensor shows some of: from and to."""
+    """The range of bytes of its storage, from and to, within which a tensor's elements lie."""
     sizes = tensor.size()
     if 0 in sizes:
         return (0, 0)
@@ -128,17 +138,14 @@ def _part(tensor: torch.Tensor) -> tuple[int | torch.SymInt, int | torch.SymInt]
 
 
 def backend(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """Forward and backward graphs as programs: over ltc tensors as captured steps, over CPU tensors on their memory.
-
-    Graphs over both run as they are, and so does a graph over inputs that share memory otherwise than those that it
-    was compiled for.
-    """
+    """Compiles a graph; see the module. A call with inputs that share memory otherwise than those for which the graph
+    was compiled runs the graph as it is."""
     compiled = _aot(graph, example_inputs)
     sharing = _Sharing(example_inputs)
     if not sharing.written or len(sharing.tensors) < 2:
         return compiled
     if not all(type(end) is int for found in sharing.expected for end in (*found[1], *found[3])):
-        return compiled  # Dynamo asks
+        return compiled  # sizes are symbolic, so Dynamo guards what shares memory
 
     def run(*inputs: Any) -> Any:
         return compiled(*inputs) if sharing.of(inputs) == sharing.expected else graph(*inputs)

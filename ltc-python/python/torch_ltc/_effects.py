@@ -1,9 +1,11 @@
-"""Which methods and functions change nothing but the object they belong to: shown from their code alone, or not shown.
+"""Shows from bytecode that a method or function changes nothing but the object that it is a method of.
 
-Shown is little: arithmetic, comparisons, comprehensions, names and attributes that are read, attributes of the first
-argument that are set, and calls of a few builtin functions, of :mod:`math`'s, and of methods of the first argument for
-which the same is shown. Reading an attribute or an item, going through what is no iterator, and arithmetic are taken to
-change nothing, whatever class they are of.
+`_again.py` asks this of code that a user gave to a learning rate schedule: a replay calls it again, and may have to
+take it back, which works only if all that it changes is the schedule. Allowed are arithmetic, comparisons,
+comprehensions, reading names and attributes, setting attributes of `self`, and calls of a few builtin functions, of
+those of :mod:`math`, and of methods of `self` for which the same is shown. Reading an attribute or an item, iterating
+over what is no iterator, and arithmetic are taken to change nothing, whatever the class. This module also has
+:func:`instructions`, the bytecode in the form that `_counters.py` and `_flows.py` read.
 """
 
 import builtins
@@ -22,28 +24,30 @@ _PURE = tuple(
     round sum super tuple zip""".split()
 )
 _MODULES = (math, cmath)
-#: Instructions that change something that others see, or may run anything.
+#: Instructions, by name and by the beginning of their names, that change what others see, or may run any code.
 _CHANGES = ("STORE_GLOBAL", "STORE_SUBSCR", "STORE_SLICE", "STORE_NAME", "STORE_DEREF", "LOAD_BUILD_CLASS")
 _CHANGES_BEGIN = ("DELETE_", "IMPORT_", "YIELD_", "SEND", "GET_A", "BEFORE_WITH", "LOAD_SPECIAL", "SETUP_")
-#: Keywords among them, by which `max` takes a function.
+#: Instructions by which code calls what it does not name, calls with keywords included (`max(key=...)`).
 _UNKNOWN = ("PUSH_NULL", "CALL_FUNCTION_EX", "CALL_KW", "KW_NAMES")
+#: Instructions that do nothing.
 _NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN")
-#: Where ``PUSH_NULL`` stands: what is called comes after it, or before.
+#: Whether what is called is loaded after the ``PUSH_NULL`` (until Python 3.12), or before it.
 _CALLED_AFTER = sys.version_info < (3, 13)
 
 
 def changes(function: Any, owner: type | None = None) -> str:
-    """Why it is not shown that calls of a function change nothing; empty where it is. `owner`: the class of its first
-    argument, if it is a method: that may be changed."""
+    """Why calls of a function may change something; empty where it is shown that they do not. `owner`: the class of
+    `self`, if the function is a method; `self` may be changed."""
     return _Search(set()).of(function, owner)
 
 
 def is_iterator(x: Any) -> bool:
-    """Whether going through an object changes it."""
+    """Whether an object is an iterator, which iterating over it changes."""
     return hasattr(type(x), "__next__")
 
 
 def _contents(cell: types.CellType) -> Any:
+    """What a cell holds; `None` where it is empty."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -51,20 +55,21 @@ def _contents(cell: types.CellType) -> Any:
 
 
 class Instruction(NamedTuple):
-    """One of bytecode's, in words that all versions of Python share."""
+    """A bytecode instruction, as :mod:`dis` has it, with what differs between versions of Python evened out."""
 
     opname: str
     argval: Any
     argrepr: str
     line: int | None
-    #: Whether other instructions than the one before lead here.
+    #: Whether a jump leads here.
     is_target: bool = False
-    #: Where it stands, in bytes.
+    #: Its offset in the code, in bytes.
     offset: int = 0
 
 
 def instructions(code: types.CodeType) -> Iterator[Instruction]:
-    """Those of a code object that do something. What loads or stores two variables (3.13) is two."""
+    """The instructions of a code object that do something. One that loads or stores two variables (Python 3.13) counts
+    as two."""
     for step in dis.get_instructions(code):
         line = step.positions and step.positions.lineno
         if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):
@@ -76,45 +81,48 @@ def instructions(code: types.CodeType) -> Iterator[Instruction]:
 
 
 class _Place(NamedTuple):
-    """Code that is read, of a function whose own code is `whole`, and which is a method of this class."""
+    """Code that is examined, and what its names mean."""
 
     code: types.CodeType
+    #: The code of the function; `code` is that, or of a comprehension or function within it.
     whole: types.CodeType
+    #: The function's globals, and its variables of enclosing functions, by name.
     names: dict[str, Any]
     cells: dict[str, Any]
+    #: The class of `self`, if the function is a method.
     owner: type | None
 
     def is_own(self, step: Instruction | None) -> bool:
-        """Whether an instruction loads the method's own object, or gives its name to another."""
+        """Whether an instruction loads `self` or stores to it."""
         if self.owner is None or step is None or self.whole.co_varnames[:1] != (step.argval,):
             return False
-        # Within a function of its own, such as a comprehension before 3.12, it is a variable of the code around.
+        # In a nested function (a comprehension, before Python 3.12) `self` is a variable of the enclosing code.
         fast = step.opname.startswith(("LOAD_FAST", "STORE_FAST"))
         return step.opname == "LOAD_DEREF" or (fast and self.code is self.whole)
 
     def is_known(self, called: list[Instruction]) -> bool:
-        """Whether the instructions load a function of a module whose functions change nothing."""
+        """Whether the instructions load a function of :mod:`math` or :mod:`cmath`."""
         return [step.opname for step in called] == ["LOAD_GLOBAL", "LOAD_ATTR"] and (
             self.of_name(called[0].argval) in _MODULES
         )
 
     def of_name(self, name: str) -> Any:
-        """What a name stands for that is no variable of the function's."""
+        """What a name means that is no local variable."""
         return self.cells.get(name, self.names.get(name, getattr(builtins, name, None)))
 
     def line(self, step: Instruction) -> str:
-        """Where an instruction comes from, as messages name it."""
+        """The line of an instruction, as refusals name it."""
         return f" ({self.code.co_filename}:{step.line or self.code.co_firstlineno})"
 
 
 class _Search:
-    """What was read so far."""
+    """One examination; `seen` is the code that was examined so far."""
 
     def __init__(self, seen: set[types.CodeType]) -> None:
         self.seen = seen
 
     def of(self, function: Any, owner: type | None) -> str:
-        """As :func:`changes`; of what is being read already nothing is said."""
+        """As :func:`changes`; empty for code that is being examined already."""
         while type(function) is functools.partial:
             if any(map(is_iterator, (*function.args, *function.keywords.values()))):
                 return "it is given an iterator to go on in"
@@ -145,7 +153,8 @@ class _Search:
         return ""
 
     def _change(self, place: _Place, earlier: list[Instruction], step: Instruction) -> str:
-        """Why an instruction may change something else; empty where it does not. `earlier`: the two before."""
+        """Why an instruction may change something else than `self`; empty where it does not. `earlier`: the two before
+        it."""
         name, before = step.opname, earlier[-1] if earlier else None
         if name in _CHANGES or name.startswith(_CHANGES_BEGIN) or (name == "STORE_ATTR" and not place.is_own(before)):
             return f"it may change {step.argval or 'what it is given'}"
@@ -171,7 +180,7 @@ class _Search:
         return ""
 
     def _of_methods(self, place: _Place, name: str) -> str:
-        """The same of all methods of a name that the object's class has and inherits."""
+        """The same for all methods with this name that the class of `self` has or inherits."""
         owners: tuple[type, ...] = place.owner.__mro__ if place.owner is not None else ()
         found: list[Callable[..., Any]] = [vars(owner)[name] for owner in owners if name in vars(owner)]
         whys = (self.of(function, place.owner) for function in found)
@@ -179,7 +188,7 @@ class _Search:
 
 
 def _parts(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object, and those of the comprehensions and functions within."""
+    """A code object and those of the comprehensions and functions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,8 +1,9 @@
-"""Where code takes a whole number that it has just read off the device: shown from the code, or not shown.
+"""Shows from bytecode where a whole number goes that code has just read off the device (``correct.sum().item()``).
 
-Such a number may be one that remembers what becomes of it (:mod:`torch_ltc._awaited`) where the code does nothing with
-it but arithmetic, keeps it in its own variables and in attributes, and returns it, by itself or in a container.
-Anything else that takes a whole number may be C code that reads it unseen (:mod:`torch_ltc._counters`).
+Such a number can be a traced one, which replays read when their program has run (`_awaited.py`), if the code does no
+more than arithmetic with it, keeps it in its own variables and in attributes, and returns it, by itself or in a
+container. Anything else that takes a whole number may be C code, which would read a traced one without leaving a trace
+(`_counters.py`, which also says what `at` and `above` are). The functions here answer no where they are not sure.
 """
 
 import dis
@@ -13,35 +14,35 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from torch_ltc._counters import ARITHMETIC, moved
+from torch_ltc._counters import ARITHMETIC, depth_after
 from torch_ltc._effects import Instruction, instructions
-from torch_ltc._traced import Counted, Traced
+from torch_ltc._traced import TracedFloat, TracedInt
 
-#: What makes a container of so many values.
+#: Instructions that make a container, and how many values of the stack they take for each member.
 _PACKS = {"BUILD_TUPLE": 1, "BUILD_LIST": 1, "BUILD_MAP": 2, "BUILD_CONST_KEY_MAP": 1}
-#: What gives others a look at all variables.
+#: Names in code by which other code may come to see all its variables.
 _SEES_VARIABLES = frozenset(("locals", "vars", "eval", "exec", "dir", "sys", "inspect"))
 _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
-_NUMBERS = (int, Counted, Traced)
+_NUMBERS = (int, TracedInt, TracedFloat)
 
 
-#: What stores attributes as they are.
+#: Implementations of `__setattr__` that store a number as it is.
 _STORE = (object.__setattr__, torch.nn.Module.__setattr__)
 
 
 class _Ends(NamedTuple):
-    """Where a number goes that code has read."""
+    """Where a number goes that code has read. Places are a variable, and an attribute of it or an empty string."""
 
     is_returned: bool
-    #: Variables to the left of it in sums, or variables and their attributes.
+    #: The left operands of operators that have the number on their right.
     lefts: tuple[tuple[str, str], ...]
-    #: Variables and those of their attributes that it is put into.
+    #: The attributes in which the number, or what is computed from it, is stored.
     stores: tuple[tuple[str, str], ...]
 
 
 def is_only_kept(frame: types.FrameType, returns: bool, is_older: Callable[[Any], bool]) -> bool:
-    """Whether what a frame's call gives is only computed with and kept there, in places of what is older than the step;
-    or returned, where it `returns` to who captures."""
+    """Whether the result of the call that a frame is making is only computed with, and stored in attributes of objects
+    that are older than the step. `returns`: the frame is the step's own function, so that it may also return it."""
     ends = _ends(frame.f_code, frame.f_lasti)
     if ends is None or (ends.is_returned and not returns):
         return False
@@ -51,9 +52,9 @@ def is_only_kept(frame: types.FrameType, returns: bool, is_older: Callable[[Any]
 
 @functools.lru_cache(4096)
 def _ends(code: types.CodeType, offset: int) -> _Ends | None:
-    """Where the number goes that an instruction gives; nothing where it may go elsewhere."""
+    """Where the number goes that the call at this offset gives; `None` where it may go anywhere else."""
     steps = [*instructions(code)]
-    # Behind a call there is room for what the interpreter remembers of it.
+    # The offset may be within the inline cache behind the instruction, so the last one before it is meant.
     at = max(i for i, step in enumerate(steps) if step.offset <= offset)
     if steps[at].opname != "CALL" or _SEES_VARIABLES.intersection(code.co_names):
         return None
@@ -62,11 +63,11 @@ def _ends(code: types.CodeType, offset: int) -> _Ends | None:
 
 
 def variable_given(frame: types.FrameType) -> Any:
-    """What the variable holds that a call in this frame is given alone; `None` where code shows no such thing."""
+    """The only argument of the call that a frame is making, if that is a variable of the frame; else `None`."""
     steps = [s for s in instructions(frame.f_code) if s.offset <= frame.f_lasti]
     if len(steps) < 2 or steps[-1].opname != "CALL" or steps[-1].argval != 1:
         return None
-    # Instructions that do nothing are left out there, but may be what is jumped to.
+    # `instructions` leaves out those that do nothing, but one of them may be the target of a jump.
     between = range(steps[-2].offset + 1, steps[-1].offset + 1)
     if any(s.is_jump_target for s in dis.get_instructions(frame.f_code) if s.offset in between):
         return None
@@ -75,17 +76,19 @@ def variable_given(frame: types.FrameType) -> Any:
 
 
 def _variable(frame: types.FrameType, name: str) -> Any:
+    """What a variable or global of a frame holds."""
     return frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
 
 
 def _found(frame: types.FrameType, place: tuple[str, str]) -> Any:
-    """What a variable holds, or an attribute of what it holds."""
+    """What a place holds: a variable, or an attribute of what it holds."""
     value = _variable(frame, place[0])
     return getattr(value, "__dict__", {}).get(place[1]) if place[1] else value
 
 
 def _is_place(frame: types.FrameType, place: tuple[str, str], is_older: Callable[[Any], bool]) -> bool:
-    """Whether an attribute holds a whole number that is watched, and nothing takes another one before it is there."""
+    """Whether an attribute can take a traced number: it is of an older object, so it is watched, it holds a number now,
+    and it is stored by an ordinary `__setattr__`, which does nothing with the value."""
     owner = _variable(frame, place[0])
     kind = type(owner)
     stores = cast(Any, kind.__setattr__) in _STORE and not hasattr(getattr(kind, place[1], None), "__set__")
@@ -93,17 +96,19 @@ def _is_place(frame: types.FrameType, place: tuple[str, str], is_older: Callable
 
 
 class _Flow:
-    """What becomes of one value."""
+    """Follows one value through code, and notes where it goes."""
 
     def __init__(self, steps: Sequence[Instruction]) -> None:
         self._steps = steps
+        #: The variables that were followed, and whether what they hold is in a container.
         self._variables: set[tuple[str, bool]] = set()
         self.returned = False
         self.lefts: list[tuple[str, str]] = []
         self.stores: list[tuple[str, str]] = []
 
     def goes(self, at: int, is_packed: bool) -> bool:
-        """Whether what this instruction gives only goes where it may; `is_packed`: it is in a container."""
+        """Whether the value that the instruction at `at` pushes only goes where it may. `is_packed`: what it pushes is
+        a container that holds the value."""
         above = 0
         for i in range(at + 1, len(self._steps)):
             step = self._steps[i]
@@ -121,7 +126,7 @@ class _Flow:
             if above < size:
                 above, is_packed = 0, True
                 continue
-            after = above - size + 1 if size else moved(step, above)
+            after = above - size + 1 if size else depth_after(step, above)
             if is_packed and above < 2 and word.startswith(("BINARY", "UNARY")):
                 return False
             if above == 0 and word == "BINARY_OP" and step.argrepr in ARITHMETIC:
@@ -136,7 +141,7 @@ class _Flow:
         return False
 
     def _variable(self, name: str, is_packed: bool) -> bool:
-        """Whether what is kept in a variable goes on only where it may."""
+        """Whether the value of a variable only goes where it may, wherever the variable is loaded."""
         if (name, is_packed) in self._variables:
             return True
         self._variables.add((name, is_packed))
@@ -144,7 +149,7 @@ class _Flow:
         return all(self.goes(i, is_packed) for i in loads)
 
     def _stores(self, at: int) -> bool:
-        """Whether it is shown of which variable's object an attribute is set."""
+        """Whether code shows in which attribute of which variable the instruction at `at` stores; notes that."""
         owner = self._steps[at - 1]
         if owner.opname == "SWAP" and self._steps[at - 2].opname == "BINARY_OP":  # `x.name += ...`
             left = self._left_of(at - 2)
@@ -156,25 +161,26 @@ class _Flow:
         return owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr
 
     def _left_of(self, operation: int) -> tuple[str, str] | None:
-        """The variable that an operation with two operands has on its left, or the variable and its attribute."""
+        """The place that is the left operand of an operator; `None` where it is anything else."""
         for at in range(operation):
             step = self._steps[at]
             owner, attribute = step, ""
             if step.opname == "LOAD_ATTR" and "NULL" not in step.argrepr and at > 1:
                 before = self._steps[at - 2 : at]
-                # `x.name += ...` loads the name of a copy.
+                # `x.name += ...` loads the attribute from a copy of the variable's value.
                 owner, attribute = before[before[1].opname != "COPY" or before[1].argval != 1], step.argval
             if owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr and self._is_under(at, operation):
                 return owner.argval, attribute
         return None
 
     def _is_under(self, at: int, operation: int) -> bool:
-        """Whether what an instruction gives lies under one other value when the operation takes both."""
+        """Whether the value that the instruction at `at` pushes is the left operand: when the operator takes both, one
+        other value lies over it."""
         above: int | None = 0
         for i in range(at + 1, operation):
             step = self._steps[i]
             if step.is_target or above is None:
                 return False
             size = _PACKS.get(step.opname, 0) * step.argval if step.opname in _PACKS else 0
-            above = above - size + 1 if size and above >= size else moved(step, above)
+            above = above - size + 1 if size and above >= size else depth_after(step, above)
         return above == 1

@@ -1,8 +1,9 @@
-"""What a failed call leaves in Python objects: optimisers and gradients.
+"""Removes what a failed call left in Python objects: gradients, and states of optimisers.
 
-The device gives storages back what they held before a call that failed, but by the time the failure is known Python has
-gone on: gradients and states of optimisers that the failed call was the first to make are there, and hold the failure.
-Eager execution would not have made them. Left as they are, they would spoil every step to come.
+After a call that failed on its values, the device gives storages back what they held before. But the failure becomes
+known later, and Python has gone on meanwhile: gradients and optimiser states that were first made after the failing
+call exist, and reading them raises. Eager execution would not have made them, and they would spoil every later step.
+Rust calls :func:`forget` when a failure becomes known.
 """
 
 import gc
@@ -14,9 +15,9 @@ from . import _ltc
 
 
 def _is_first(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
-    """Whether what this state of a parameter holds, when it holds a failure, was made by its first step."""
-    # Those of torch write to what they made once. Others may replace it at each step: what was there is gone then, and
-    # that is not to be hidden.
+    """Whether the state of a parameter that holds a failed tensor was made by the parameter's first step."""
+    # torch's optimisers make a state once and then write to it. Others may replace it at each step: then an earlier
+    # state is gone, and removing the failed one would hide that.
     own = type(optimizer).__module__.startswith("torch.optim.") and not isinstance(optimizer, torch.optim.LBFGS)
     steps = state.get("step")
     if isinstance(steps, torch.Tensor):
@@ -25,7 +26,7 @@ def _is_first(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
 
 
 def _parts(value: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors that hold what a tensor holds: itself, but for sparse ones."""
+    """The dense tensors that a tensor consists of: itself, or the parts of a sparse one."""
     if value.layout is torch.strided:
         return [value]
     if value.layout is torch.sparse_coo:
@@ -38,26 +39,28 @@ def _parts(value: torch.Tensor) -> list[torch.Tensor]:
 
 
 def _never_was(value: object) -> bool:
+    """Whether an object is a tensor that only a failed call made, so that reading it raises."""
     if not isinstance(value, torch.Tensor) or value.device.type != "ltc":
         return False
     return any(_ltc.never_was(part) for part in _parts(value))
 
 
 def _forget_states(optimizer: torch.optim.Optimizer) -> None:
+    """Removes the states of parameters that only a failed call made."""
     for parameter, state in list(optimizer.state.items()):
         if isinstance(state, dict) and any(map(_never_was, list(state.values()))) and _is_first(optimizer, state):
             del optimizer.state[parameter]
 
 
 def _kinds(base: type) -> set[type]:
-    """A class and all that are made of it."""
+    """A class and all its subclasses."""
     return {base}.union(*map(_kinds, type.__subclasses__(base)))
 
 
 def forget() -> None:
-    """Lets go states of optimisers and gradients that only a failed call made."""
+    """Removes the gradients and optimiser states that only a failed call made, from all objects of the process."""
     if torch._C._current_graph_task_id() != -1:
-        # The way back goes on, in other threads maybe: it is still making gradients.
+        # A backward pass is running, maybe in other threads, and is still making gradients.
         return
     tensors, optimizers = _kinds(torch.Tensor), _kinds(torch.optim.Optimizer)
     kinds = tensors | optimizers
@@ -69,8 +72,8 @@ def forget() -> None:
                     _forget_states(item)
                 elif item.is_leaf and item.grad is not None and _never_was(item.grad):
                     item.grad = None
-            except Exception as e:  # noqa: BLE001  (of code that is not ours)
-                # One object that cannot be asked is no reason to leave the others as they are.
+            except Exception as e:  # noqa: BLE001  (raised by code that is not ours)
+                # One object that cannot be examined is no reason to leave the others as they are; it is raised last.
                 strange = strange or e
         if strange:
             raise strange

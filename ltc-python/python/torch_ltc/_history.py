@@ -1,10 +1,12 @@
-"""Steps that return tensors which gradients flow through: how to go back through a replay.
+"""The autograd history of replayed results: how `backward()` works on what a compiled step returns.
 
-While such a step is captured, hooks of saved tensors put numbered boxes into autograd's nodes instead of tensors
-(:class:`Saving`), and what the boxes held becomes part of what the captured program returns. Each replay gives its
-results a history of one node (:class:`_Back`) for each :mod:`segment <torch_ltc._segments>` of the captured one, which
-keeps what that replay saved. Going back runs the captured nodes with these tensors in their boxes, or, from the third
-time on, a replay of what they did.
+A replay runs no operator that autograd could see, so the history is made when the step is captured. Then hooks of saved
+tensors put numbered boxes into autograd's nodes instead of tensors (:class:`SavedTensors`), and the tensors become
+additional results of the captured program. Each replay gives its results one node (:class:`_Back`) for each segment of
+the captured history (`_segments.py`), which saves this replay's tensors with `save_for_backward`. A backward pass
+through it runs the captured nodes with these tensors in their boxes (:class:`_SegmentBackward`). That run is captured
+like a step of its own, and replayed from the third time on. `docs/adr/0012-gradients-flow-through-replays.md` has the
+reasons.
 """
 
 import os
@@ -18,97 +20,100 @@ from torch_ltc import _ltc
 from torch_ltc._runtime import is_dense
 from torch_ltc._segments import Segment, segments
 
-#: Held by the thread that captures.
-alone = threading.Lock()
+#: Held by the thread that captures: only one does at a time.
+capture_lock = threading.Lock()
 
 
-def _begin_anew() -> None:
-    """In a forked child no other thread captures."""
-    global alone
-    alone = threading.Lock()
+def _renew_lock() -> None:
+    """In a forked child no other thread captures, whoever held the lock."""
+    global capture_lock
+    capture_lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
-#: Why a way back is not proven yet.
+os.register_at_fork(after_in_child=_renew_lock)
+#: Why a backward pass could not be tried out: another capture of the step may succeed.
 INTERRUPTED = "other threads send programs to run"
-#: Why calls are recorded whose gradients are differentiated again.
-TWICE = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
-_ONCE = (
+#: Why calls are recorded whose gradients are differentiated again (double backward).
+DOUBLE_BACKWARD = "gradients of its gradients are taken (create_graph=True), which a replay does not lead to"
+_DOUBLE_BACKWARD_ERROR = (
     "gradients of gradients do not flow through a call that torch_ltc.compile replayed. Calls like it are recorded "
     "from here on, and gradients of gradients flow through these: take them (create_graph=True) from the first call "
     "on, or call what was compiled itself (of a module: compiled._orig_mod)"
 )
-#: Captures of one way back that may differ from the one before until it is recorded each time.
+#: How many captures of a backward pass may differ from the one before until it is run node by node each time.
 _MAX_ATTEMPTS = 4
 
 
-class Twice:
-    """Whether gradients of gradients are taken of a kind of calls, which are recorded then."""
+class DoubleBackward:
+    """Whether gradients of the gradients are taken (`create_graph=True`) of calls of one class. If so, these calls are
+    recorded from then on."""
 
     def __init__(self) -> None:
-        #: Watched by replays.
+        #: A dict, since the guards of captures watch its entry.
         self.place = {"found": False}
 
     @property
     def found(self) -> bool:
-        """Whether somebody took some."""
+        """Whether a backward pass was run with `create_graph=True`."""
         return self.place["found"]
 
     def note(self) -> None:
-        """Somebody goes back in a way that can be differentiated."""
+        """Notes that a backward pass runs with `create_graph=True`."""
         self.place["found"] = True
 
     def __call__(self, _: Any) -> None:
-        """A hook of nodes of a call that was recorded."""
+        """A pre-hook for the nodes of a recorded call: grad mode is on where the backward pass is itself recorded."""
         if torch.is_grad_enabled():
             self.note()
 
 
 class _Box:
-    """What a node saved: the tensor, until its place among what replays save is known."""
+    """Stands in an autograd node for a tensor that the node saved. `place` is the position among the sources of all
+    saved tensors, once that is known; the tensor itself is held until replays provide their own."""
 
     __slots__ = ("place", "tensor", "version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        # A result of the node itself would keep the node alive.
+        # A node that saves its own result would keep itself alive, so that is detached.
         self.tensor: Any = tensor if tensor.grad_fn is None or tensor.is_leaf else tensor.detach()
         self.version = tensor._version
         self.place = -1
 
 
 class _Source(NamedTuple):
-    """Where a replay finds a tensor."""
+    """Where a replay finds one of the tensors that its backward pass takes."""
 
-    #: "input" or "result", by position; "own": ``tensor``, which is older than the step.
+    #: "input" or "result" (of the program) by position, or "own": ``tensor``, which is older than the step.
     kind: str
     position: int
     tensor: Any = None
 
     def find(self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor]) -> Any:
-        """The tensor of this replay."""
+        """The tensor, in a replay with these inputs and results."""
         if self.kind == "own":
             return self.tensor
         return inputs[self.position] if self.kind == "input" else results[self.position]
 
 
 def storage_of(x: torch.Tensor) -> int:
-    """Which memory a tensor shows."""
+    """The identity of a tensor's storage: equal for tensors that share memory."""
     return int(x.untyped_storage()._cdata)
 
 
 class _Hooks:
-    """What autograd calls when its nodes save a tensor, and when they want it back. The nodes hold on to this, so it
-    must not hold on to the nodes."""
+    """The saved-tensor hooks: autograd calls `pack` when a node saves a tensor, and `unpack` when it wants it back. The
+    nodes hold a reference to this object, so it must not hold any to the nodes."""
 
     def __init__(self) -> None:
         self.boxes: list[_Box] = []
+        #: Why a replay cannot save what a node saved; empty where it can.
         self.obstacle = ""
-        #: While nodes run for a replay: what is in the boxes, and which of them were asked for.
+        #: While captured nodes run for a replay: the replay's saved tensors by place, and the places that were used.
         self.saved: Sequence[torch.Tensor | None] | None = None
         self.used: set[int] = set()
 
     def pack(self, x: torch.Tensor) -> _Box:
-        """A box with this in it."""
+        """Puts a tensor into a new box, which the node keeps."""
         if not is_dense(x):
             self.obstacle = self.obstacle or "it saves a tensor of another device, or a sparse one, for going back"
         box = _Box(x)
@@ -116,7 +121,7 @@ class _Hooks:
         return box
 
     def unpack(self, box: _Box) -> torch.Tensor:
-        """What is in a box."""
+        """The tensor for a box: this replay's, or, outside of replays, the one that was saved."""
         if self.saved is not None:
             self.used.add(box.place)
             held = self.saved[box.place]
@@ -125,7 +130,7 @@ class _Hooks:
             return held
         x: torch.Tensor = box.tensor
         if x._version != box.version:
-            # Eager checks this where there are no hooks.
+            # Autograd checks this itself only where there are no hooks.
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 f"[{x.type()} {list(x.shape)}] is at version {x._version}; expected version {box.version} instead. "
@@ -135,15 +140,17 @@ class _Hooks:
         return x
 
 
-class Saving:
-    """While a step is captured: what autograd saves, and the history it makes from these tensors on."""
+class SavedTensors:
+    """What autograd saves while a step is captured, and the history that it makes from the tensors `given` on. A
+    context manager around the step's call."""
 
     def __init__(self, given: list[torch.Tensor]) -> None:
+        #: The tensors at which the history begins: inputs and leaves that require gradients.
         self._given = given
         self._hooks = _Hooks()
         self._active = torch.autograd.graph.saved_tensors_hooks(self._hooks.pack, self._hooks.unpack)
         self._boxes: list[_Box] = []
-        #: Who has nodes run for a replay holds it.
+        #: Held by the thread that runs the captured nodes for a replay: they are one set for all replays.
         self.lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -156,18 +163,20 @@ class Saving:
         self._boxes, self._hooks.boxes = self._hooks.boxes, []
 
     def begins_at(self, leaves: list[torch.Tensor]) -> bool:
-        """Whether it was known that gradients may be for all of these."""
+        """Whether all of these tensors were known as possible beginnings of the history when the call was made."""
         return {id(t) for t in self._given}.issuperset(map(id, leaves))
 
-    def way(
+    def backward(
         self,
         inputs: Sequence[torch.Tensor],
         watched: Sequence[torch.Tensor],
         results: list[torch.Tensor],
-        flow: list[int],
+        with_history: list[int],
         older: Callable[[Any], bool],
-    ) -> "Way | str":
-        """The way back from these of the results, which what was saved is added to; or why there is none."""
+    ) -> "Backward | str":
+        """The backward pass from the results at the positions `with_history`, or why replays cannot have one. Appends
+        to `results` the saved tensors that replays have to compute. `watched`: the older tensors that the step reads;
+        `older`: whether an object is older than the step."""
         if self._hooks.obstacle:
             return self._hooks.obstacle
         if any(box.tensor._version != box.version for box in self._boxes):
@@ -175,7 +184,7 @@ class Saving:
         memory: dict[int, _Source] = {}
         for at, t in enumerate(results):
             first = memory.setdefault(storage_of(t), _Source("result", at)).position
-            if first != at and (at in flow or t.requires_grad):
+            if first != at and (at in with_history or t.requires_grad):
                 return "it returns several views of one tensor with history"
         for t in watched:
             if is_dense(t):
@@ -187,10 +196,10 @@ class Saving:
                 return "it returns a view of an input, with history"
             memory[storage_of(t)] = _Source("input", i)
         try:
-            reached = self._history.take([results[i] for i in flow])
+            reached = self._history.take([results[i] for i in with_history])
         except RuntimeError as e:
             return str(e)
-        parts = segments([results[i] for i in flow], self._given)
+        parts = segments([results[i] for i in with_history], self._given)
         if isinstance(parts, str):
             return parts
         position = {id(x): i for i, x in reversed([*enumerate(inputs)])}
@@ -208,7 +217,7 @@ class Saving:
                         return "autograd saves a tensor that an argument leads to (its gradient, say)"
                     sources.append(place(x))
                 else:
-                    # Writes to what it shares memory with count.
+                    # A write to a tensor that shares memory with a saved one has to raise, as it does in eager mode.
                     if storage_of(x) in memory:
                         checked[at] = memory[storage_of(x)]
                     sources.append(_Source("result", len(results)))
@@ -216,26 +225,30 @@ class Saving:
             box.place = saved[id(x)]
         given = [place(t) for t in self._given]
         whole = [i for i, found in enumerate(reached) if found] if len(parts) == 1 else None
-        return Way(self, [_Part(self, part, flow, sources, checked, given, whole) for part in parts])
+        return Backward(
+            self, [_SegmentBackward(self, part, with_history, sources, checked, given, whole) for part in parts]
+        )
 
     def detach(self, keep: bool) -> None:
-        """The nodes lead to nothing outside; or, not to be kept, they do again."""
+        """Cuts the captured history off from what was before the step, so that gradients end at its border; or, with
+        `keep` false, connects it again."""
         if keep:
             self._history.detach()
         else:
             self._history.mend()
 
     def let_go(self) -> None:
-        """The nodes are run by replays only from here on, and hold no tensors."""
+        """Lets go of all saved tensors: from here on the nodes run only for replays, which bring their own."""
         for box in self._boxes:
             box.tensor = None
         self._history.let_go()
         self._given = []
 
-    def go_back(
+    def run_nodes(
         self, segment: Segment | None, grads: Sequence[Any], saved: Sequence[torch.Tensor | None]
     ) -> tuple[list[Any], set[int]]:
-        """Runs the nodes of a segment, or all of them, with these tensors in their boxes; and says which they took."""
+        """Runs the nodes of a segment (of `None`: all nodes) with these tensors in their boxes. Returns the gradients,
+        and the places of the saved tensors that were used."""
         hooks = self._hooks
         outer, hooks.saved, hooks.used = (hooks.saved, hooks.used), saved, set()
         try:
@@ -244,17 +257,20 @@ class Saving:
             hooks.saved, hooks.used = outer
 
 
-class Way:
-    """The way back through replays of one capture."""
+class Backward:
+    """The backward pass through results of the replays of one capture: a part for each segment of its history."""
 
-    def __init__(self, saving: Saving, parts: "list[_Part]") -> None:
+    def __init__(self, saving: SavedTensors, parts: "list[_SegmentBackward]") -> None:
         self._saving, self._parts = saving, parts
 
-    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
-        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing. From
-        there on the nodes are this way's, and what was captured has no history of its own."""
+    def prove(
+        self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], double_backward: DoubleBackward
+    ) -> str:
+        """Tries out that the nodes need nothing but their boxes and the gradients that they are given. Returns why they
+        do need more, or an empty string: then the nodes are used for replays from here on, and the captured call's own
+        results have to be given a history as a replay's are."""
         self._saving.detach(keep=True)
-        why = next((why for part in self._parts if (why := part.prove(inputs, results, twice))), "")
+        why = next((why for part in self._parts if (why := part.prove(inputs, results, double_backward))), "")
         if why:
             self._saving.detach(keep=False)
         else:
@@ -262,7 +278,7 @@ class Way:
         return why
 
     def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Gives the results of a replay their history."""
+        """The results of a replay with their history."""
         results = results[:]
         for part in self._parts:
             part.wrap(inputs, results)
@@ -270,95 +286,104 @@ class Way:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` ways back so far."""
+        """``(replayed, recorded)``: how many backward passes were replayed, and how many ran the nodes."""
         counts = [part.counts for part in self._parts]
         return sum(c[0] for c in counts), sum(c[1] for c in counts)
 
 
-class _Part:
-    """The way back through one segment."""
+class _SegmentBackward:
+    """The backward pass through one segment of the captured history."""
 
     def __init__(
         self,
-        saving: Saving,
+        saving: SavedTensors,
         segment: Segment,
-        flow: list[int],
+        with_history: list[int],
         sources: list[_Source],
         checked: dict[int, _Source],
         given: list[_Source],
         whole: list[int] | None,
     ) -> None:
         self._saving, self._sources, self._shared = saving, sources, checked
-        #: All of the history is one, which what was given is by position in; or a part of it.
+        #: The segment whose nodes are run; `None` where it is the whole history.
         self._segment = segment if whole is None else None
-        self._flow = [flow[i] for i in segment.roots]
-        inner = [_Source("result", flow[i]) for i in segment.results]
-        self._leads_to = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
-        self._reached = whole if whole is not None else list(range(len(self._leads_to)))
-        #: Which of the sources it takes; and what is looked at for writes besides.
+        #: Positions of the results whose history this is.
+        self._with_history = [with_history[i] for i in segment.roots]
+        inner = [_Source("result", with_history[i]) for i in segment.results]
+        self._targets = [*inner, *[given[i] for i in (segment.given if whole is None else whole)]]
+        #: What gradients are returned for: the tensors (`_targets`), and the position of each among the gradients that
+        #: running the nodes gives.
+        self._reached = whole if whole is not None else list(range(len(self._targets)))
+        #: Places of the saved tensors that these nodes use; where replays find these; and tensors that share memory
+        #: with one of them, which are saved so that autograd notices writes to them.
         self._used: list[int] = []
         self._saved: list[_Source] = []
         self._checked: list[_Source] = []
-        self._twice = Twice()
+        self._double_backward = DoubleBackward()
         self._replays = _ltc.Replays()
         self._lock = saving.lock
-        #: By kind of call: the capture that another one may confirm, and how many there were.
-        self._making: dict[int, tuple[int, int]] = {}
+        #: For each class of backward passes: the capture that the next one may confirm (0: none), and how many captures
+        #: there were.
+        self._earlier: dict[int, tuple[int, int]] = {}
         self._recorded = 0
 
-    def prove(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], twice: Twice) -> str:
-        """Whether the nodes need nothing but their boxes and the gradients they are given; why not, or nothing."""
+    def prove(
+        self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor], double_backward: DoubleBackward
+    ) -> str:
+        """As :meth:`Backward.prove`, for this segment: captures a run of the nodes, which must read nothing else."""
         saved = [s.find(inputs, results) for s in self._sources]
-        seeds = [torch.zeros_like(results[i]) for i in self._flow]
+        seeds = [torch.zeros_like(results[i]) for i in self._with_history]
         taken = (*seeds, *saved)
         self._replays.begin(taken)
         try:
-            all_found, used = self._saving.go_back(self._segment, seeds, saved)
+            all_found, used = self._saving.run_nodes(self._segment, seeds, saved)
             found = [g for g in all_found if g is not None]
-            step, why = self._replays.end(taken, tuple(_apart(found, taken)), "", [])
+            step, why = self._replays.end(taken, tuple(_unshared(found, taken)), "", [])
         except RuntimeError as e:
             self._replays.abort()
             return f"going back through it fails: {e}"
         if step and not self._replays.is_closed(step):
             why = "going back through it reads a tensor that autograd does not save"
         self._replays.forget(step)
-        # What nodes saved that no result leads to is nobody's.
-        self._twice, self._used = twice, sorted(used)
+        # Tensors that were saved by nodes which no result leads to are not used.
+        self._double_backward, self._used = double_backward, sorted(used)
         self._saved = [self._sources[at] for at in self._used]
         self._checked = [*{self._shared[at]: None for at in self._used if at in self._shared}]
         return why or ("" if step else INTERRUPTED)
 
     def wrap(self, inputs: Sequence[torch.Tensor], results: list[torch.Tensor]) -> None:
-        """Gives its results their history."""
-        outputs = [results[i] for i in self._flow]
+        """Replaces the segment's results by tensors with a history."""
+        outputs = [results[i] for i in self._with_history]
         saved = [s.find(inputs, results) for s in self._saved]
         saved += [s.find(inputs, results) for s in self._checked]
-        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._leads_to])
+        out = _Back.apply(self, outputs, saved, *[s.find(inputs, results) for s in self._targets])
         if len(out) > 1:
-            # Hooks of a result that got no gradient are not called, and one is written over without the others.
+            # Results of one node would be tied together. Each gets a node of its own behind that one, so that hooks of
+            # a result that gets no gradient are not called, and one can be written in place without the others.
             with torch.no_grad():
                 apart = [x.detach() for x in out]
             _ltc.pass_to(apart, out)
             out = apart
-        for i, x in zip(self._flow, out):
+        for i, x in zip(self._with_history, out):
             results[i] = x
 
-    def note_twice(self) -> None:
-        """Somebody goes back in a way that can be differentiated."""
-        self._twice.note()
+    def note_double_backward(self) -> None:
+        """Notes that this backward pass runs with `create_graph=True`."""
+        self._double_backward.note()
 
     @property
     def saves(self) -> bool:
-        """Whether a replay saves something for it."""
+        """Whether a replay saves any tensor for it."""
         return bool(self._saved or self._checked)
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` ways back so far."""
+        """``(replayed, recorded)``: how often this part was replayed, and how often it ran the nodes."""
         return self._replays.replayed(), self._recorded
 
-    def go(self, grads: Sequence[torch.Tensor | None], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        """Gradients of what it leads to, from those of the results."""
+    def run(self, grads: Sequence[torch.Tensor | None], saved: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        """The backward pass: gradients of the targets from those of the results (`None` for one that got no gradient),
+        with the tensors that a replay saved. A replay of the nodes' run if there is one, else the nodes themselves."""
         del saved[len(self._saved) :]
         seeds = tuple([g for g in grads if g is not None])
         taken = (*seeds, *saved)
@@ -375,12 +400,14 @@ class _Part:
     def _record(
         self, key: str, grads: Sequence[Any], taken: tuple[Any, ...], saved: list[torch.Tensor]
     ) -> list[torch.Tensor | None]:
+        """Runs the nodes, captures the run where that is possible, and has the next ones replayed if two captures were
+        the same."""
         with self._lock:
             self._recorded += 1
             captures = not _ltc.is_capturing() and not _ltc.Ambient().has_modes() and all(map(is_dense, taken))
             kind = self._replays.classify(taken, key)[0] if captures else 0
-            earlier, attempts = self._making.get(kind, (0, 0))
-            turn = alone
+            earlier, attempts = self._earlier.get(kind, (0, 0))
+            turn = capture_lock
             captures = captures and attempts < _MAX_ATTEMPTS and turn.acquire(blocking=False)
             try:
                 if captures:
@@ -388,10 +415,10 @@ class _Part:
                 boxes: list[torch.Tensor | None] = [None] * len(self._sources)
                 for at, x in zip(self._used, saved):
                     boxes[at] = x
-                all_found, _ = self._saving.go_back(self._segment, grads, boxes)
+                all_found, _ = self._saving.run_nodes(self._segment, grads, boxes)
                 found = [all_found[i] for i in self._reached]
                 places = [i for i, x in enumerate(found) if x is not None]
-                for i, x in zip(places, _apart([found[i] for i in places], taken)):
+                for i, x in zip(places, _unshared([found[i] for i in places], taken)):
                     found[i] = x
                 if not all(x is None or is_dense(x) for x in found):
                     if captures:  # a sparse gradient has no storage that a replay could leave it in
@@ -421,14 +448,15 @@ class _Part:
                     [],
                     ([], []),
                 )
-                del self._making[kind]
+                del self._earlier[kind]
             else:
-                self._making[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)
+                self._earlier[kind] = (step if closed else 0, attempts + 1 if step or why else attempts)
             return found
 
 
-def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
-    """Gradients that share memory with none of the others: whoever gets one may write to it."""
+def _unshared(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
+    """The gradients, copied where they share memory with each other or with what was `taken`: whoever gets a gradient
+    may write to it in place."""
     known = set(map(storage_of, taken))
     apart = []
     for x in found:
@@ -442,21 +470,22 @@ def _apart(found: list[Any], taken: Sequence[torch.Tensor]) -> list[Any]:
 
 
 class _Once(torch.autograd.Function):
-    """The history of a replay's gradients, where they are made to be differentiated."""
+    """Gives the gradients of a replay, where they were asked for with `create_graph=True`, a history whose backward
+    pass raises an error."""
 
     @staticmethod
     def forward(ctx: Any, grads: list[torch.Tensor], _: torch.Tensor) -> Any:
-        """These, with a history."""
+        """The same gradients."""
         return tuple(grads)
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
-        """There is none."""
-        raise RuntimeError(_ONCE)
+        """Raises: gradients of gradients do not flow through a replay."""
+        raise RuntimeError(_DOUBLE_BACKWARD_ERROR)
 
 
 def _differentiated(found: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
-    """Gradients whose history is an error."""
+    """The gradients, with a history that raises an error when it is differentiated."""
     places = [i for i, x in enumerate(found) if x is not None]
     anchor = torch.ones((), device="cpu", requires_grad=True)
     for i, x in zip(places, _Once.apply([found[i] for i in places], anchor) if places else ()):
@@ -465,11 +494,13 @@ def _differentiated(found: list[torch.Tensor | None]) -> list[torch.Tensor | Non
 
 
 class _Back(torch.autograd.Function):
-    """The history of a replay's results."""
+    """The autograd node of a replay's results. Its name shows in their `grad_fn`."""
 
     @staticmethod
-    def forward(ctx: Any, part: _Part, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor) -> Any:
-        """Keeps what going back takes."""
+    def forward(
+        ctx: Any, part: _SegmentBackward, outputs: list[torch.Tensor], saved: list[torch.Tensor], *_: torch.Tensor
+    ) -> Any:
+        """Saves the tensors that the backward pass takes, and returns the results as outputs of this node."""
         ctx.part = part
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*saved)
@@ -477,11 +508,12 @@ class _Back(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
-        """Goes back."""
+        """Runs the segment's backward pass."""
         with torch.no_grad():
-            # What saved nothing may be gone back through again, as without compiling; asked, torch refuses it.
-            found = ctx.part.go(grads, [*ctx.saved_tensors] if ctx.part.saves else [])
+            # A node that saved nothing may be run again without `retain_graph`, as in eager mode; but asking for
+            # `saved_tensors` the second time would raise.
+            found = ctx.part.run(grads, [*ctx.saved_tensors] if ctx.part.saves else [])
         if torch.is_grad_enabled():
-            ctx.part.note_twice()
+            ctx.part.note_double_backward()
             found = _differentiated(found)
         return (None, None, None, *found)

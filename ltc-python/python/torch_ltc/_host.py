@@ -1,10 +1,12 @@
-"""What a step computes on the host from CPU tensors (an optimiser's step count), as a program that a replay runs again.
+"""The host recorder: turns what a step computes on the host into a program that each replay runs.
 
-While a step is captured, :class:`HostRecorder` sees each call on CPU tensors and writes it down as a line of Python.
-Numbers read off them are :class:`Traced` floats, whose arithmetic is written down too. Where such a number is handed to
-an operator of the device it is one of the program's results: a replay puts the number of then in its place; tensors
-that go to the device are results as well. Control flow that depends on a number becomes a check, as does anything else
-that operators of the device may read on the host; a replay for which one fails is recorded instead.
+A step computes on CPU tensors (an optimiser's step count), reads numbers off them, and hands both to the device. While
+a step is captured, :class:`HostRecorder` is its torch function mode, sees each call, and notes those on CPU tensors as
+lines of Python. Numbers that are read off them are traced (`_traced.py`), and their arithmetic is noted too. A number
+that an operator of the device is given, and a CPU tensor that goes to the device, are results of the lines, which a
+replay binds in place of those of the capture. A decision by a number becomes a guard, and so does whatever else an
+operator of the device may read on the host. A replay for which a guard fails is taken back (`_host_program.py`), and
+another capture is tried, or the call recorded. The half that deals with lines and numbers is in `_host_written.py`.
 """
 
 import ctypes
@@ -16,11 +18,11 @@ from typing import Any, Self
 import torch
 
 from torch_ltc import _ltc
-from torch_ltc._again import Saved, are_plain, modes_of
+from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
-from torch_ltc._host_program import Changes, HostProgram, Line, needed_lines
+from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
     content,
@@ -31,15 +33,25 @@ from torch_ltc._host_values import (
     to_device,
     with_tensor,
 )
-from torch_ltc._host_words import LIKE, METADATA, MOVES, OF_MEMORY, PLACES, SHOWN, USES, computes_with_numbers, turns
-from torch_ltc._host_written import Written
+from torch_ltc._host_words import (
+    LIKE,
+    METADATA,
+    MOVES,
+    OF_MEMORY,
+    PLACES,
+    USES,
+    VIEWS_AND_CASTS,
+    computes_with_numbers,
+    conditions,
+)
+from torch_ltc._host_written import LineWriter
 from torch_ltc._masks import Masks
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._patched import meant
 from torch_ltc._runtime import on_device
-from torch_ltc._traced import NUMBERS, Counted, Traced, plain
+from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
-#: Functions that are what they are called.
+#: Classes of C functions: what a mode is told of one is torch's own function (see `_patched.py`).
 _OF_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType)
 
 
@@ -48,6 +60,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def _is_plain(x: Any) -> bool:
+    """Whether a value can be compared as it is: a plain value, a dtype, a shape, or a tuple of plain values."""
     return type(x) is torch.Size or all(type(y) in (*PLAIN, torch.dtype) for y in (x if type(x) is tuple else (x,)))
 
 
@@ -56,12 +69,12 @@ def _is_host(x: Any) -> bool:
 
 
 def _is_gradient(func: Any) -> bool:
-    """Whether a call asks for the gradient of a tensor."""
+    """Whether a function is the getter of `Tensor.grad`."""
     return getattr(func, "__name__", "") == "__get__" and getattr(func.__self__, "__name__", "") == "grad"
 
 
 def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
-    """The device of ours that a call names, if it does."""
+    """The ltc device that a call's arguments name; `None` where they name none."""
     for x in (*args[1:], *kwargs.values()):
         if type(x) is str and x.partition(":")[0] == "ltc":
             return torch.device(x)
@@ -70,39 +83,44 @@ def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
     return None
 
 
-class HostRecorder(Written):
-    """Writes down what a step does on the host; see the module."""
+class HostRecorder(LineWriter):
+    """Notes what a step does on the host; see the module. `given`: the CPU tensors among the arguments, each with its
+    copy on the device. `lent`: the places of numbers that may differ from call to call."""
 
     def __init__(
         self, given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (), lent: Sequence[tuple[dict[Any, Any], Any]] = ()
     ) -> None:
         super().__init__(lent)
-        #: CPU tensors that the step was given, and what follows from them, each with its copy on the device.
+        #: The CPU tensors that the step was given, and views and casts of them, each with its counterpart on the
+        #: device; by identity.
         self._given = {id(host): (host, copy) for host, copy in given}
+        #: The schedules (and modules) of repeatable calls.
         self._schedules: list[Any] = []
-        #: CPU tensors whose gradients were asked for.
+        #: The CPU tensors whose `grad` was read.
         self.gradients: list[torch.Tensor] = []
-        #: Settings that schedules set besides learning rates, by dict and key.
+        #: The settings, besides learning rates, that schedules changed; as `(parameter group, name)`.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
-        #: Memory of tensors that are older than the step, and that of those it writes, by address.
+        #: The storages of CPU tensors that are older than the step; and, for those that it writes, tensors over their
+        #: bytes, which a replay that is taken back restores.
         self._older: dict[int, torch.UntypedStorage] = {}
         self._changed: dict[int, torch.Tensor] = {}
-        #: What went to the device: the lines that made it, and it.
+        #: The tensors that went to the device, with the variables of the lines that make them.
         self._uploaded: list[tuple[str, torch.Tensor]] = []
-        #: Whether something was there before the step.
+        #: Whether an object was there before the step; set by the run.
         self.is_older: Callable[[Any], bool] = lambda _: True
-        #: Whether a tensor is an argument of the step.
+        #: Whether a tensor is an input of the step; set by the run.
         self.is_given: Callable[[torch.Tensor], bool] = lambda _: False
-        #: Generators of the CPU, each with its state if all that draws from it is written down; those that lines move.
+        #: The CPU's generators with their states when they were last looked at, by identity: another state shows that
+        #: something drew from one. And those from which lines draw.
         self._draws: dict[int, tuple[torch.Generator, bytes]] = {}
         self._moved: dict[int, torch.Generator] = {}
-        #: What is known of masks.
+        #: What is known of masks by which the step selects.
         self.masks: Masks | None = None
-        #: Who looks at the step (`sys.setprofile`), while the recorder is at work.
+        #: The survey's profile function, while it is put aside.
         self._watches: Any = None
-        #: While a call runs that replays make again.
+        #: True while a repeatable call runs (`_again.py`), of which nothing is noted.
         self._paused = False
-        #: While a call with tensors on the device runs, in which this is no mode.
+        #: True while a call with tensors on the device runs, within which this mode is not active.
         self._within = False
 
     def __enter__(self) -> Self:
@@ -118,8 +136,8 @@ class HostRecorder(Written):
         self._draws_as_written([generator for generator, _ in self._draws.values()])
 
     def _drawn(self, leaves: Iterable[Any]) -> dict[int, torch.Generator]:
-        """The CPU's generators, of all calls and of one with these arguments, that were drawn from since this was
-        asked."""
+        """The generators that were drawn from since this was last asked: the CPU's default one, and those among the
+        arguments of a call."""
         moved = {}
         for generator in (torch.default_generator, *leaves):
             if isinstance(generator, torch.Generator) and generator.device.type == "cpu":
@@ -130,18 +148,18 @@ class HostRecorder(Written):
         return moved
 
     def _draws_as_written(self, leaves: Iterable[Any]) -> None:
-        """All draws up to here are written down, or a replay would not repeat them."""
+        """Refuses the step if something has drawn from a CPU generator without a line that repeats it."""
         if self._drawn(leaves):
             self.obstacle = self.obstacle or f"it draws numbers on the host where that cannot be repeated{here()}"
 
-    def again(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
-        """A call begins that replays make again; what is to be called when it returns."""
+    def note_repeatable(self, function: types.FunctionType, args: list[Any]) -> Callable[[], None]:
+        """Notes a line for a repeatable call that begins (`_again.py`); returns what is to be called when it ends."""
         self._take_back()
         self._schedules.append(args[0])
-        saved = Saved(args[:1])
+        saved = SavedState(args[:1])
         if isinstance(args[0], torch.nn.Module):
-            # Later it may do what is not to be done twice, by a method of a part.
-            self._check(f"{self._constant(are_plain)}({self._constant(args[0])})", True)
+            # Later a part of the module may have a `train` of its own, which might do what must not be done twice.
+            self._guard(f"{self._constant(are_plain)}({self._constant(args[0])})", True)
         self._line(f"{self._constant(function)}({', '.join(map(self._constant, args))})", effect=True)
         self._paused = True
 
@@ -149,8 +167,8 @@ class HostRecorder(Written):
             self._paused = False
             self.moved += saved.moved()
             if isinstance(args[0], torch.nn.Module):
-                # The same call may set others later: modules get parts.
-                self._check(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
+                # Later the same call may set other modes, since modules can get more parts.
+                self._guard(f"{self._constant(modes_of)}({self._constant(args[0])})", modes_of(args[0]))
             self._lent.lend(self.setting)
 
         return returns
@@ -160,7 +178,7 @@ class HostRecorder(Written):
             if own is None:
                 self.obstacle = self.obstacle or f"it calls {func!r} in place of a function of torch's{here()}"
             func = own or func
-        # What the recorder itself does is nobody's to look at; each event would cost more than what it is about.
+        # The survey need not see what the recorder itself does, and each event would cost more than that.
         watches = sys.getprofile()
         if watches is None:
             return self._see(func, args, kwargs or {})
@@ -173,7 +191,7 @@ class HostRecorder(Written):
             self._watches = None
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The call that the step makes, seen by whoever looks at the step."""
+        """Makes the call that the step makes, observed by the survey."""
         if self._watches is None:
             return func(*args, **kwargs)
         sys.setprofile(self._watches)
@@ -183,9 +201,10 @@ class HostRecorder(Written):
             self._watches = sys.getprofile()
             sys.setprofile(None)
 
-    def begins_within(self) -> Callable[[], None] | None:
-        """Code of the program begins within a call that this one handles (hooks that `backward` runs, operators of its
-        own): what that calls is seen, too. Answers with what ends it; `None` where there is nothing to end."""
+    def activate_within(self) -> Callable[[], None] | None:
+        """Called where a frame of the program begins. Within a call that this mode handles (hooks that `backward` runs,
+        operators of a user's), the mode is not active, so it is entered once more. Returns what ends that; `None` where
+        it was active."""
         if not self._within:
             return None
         self._within = False
@@ -197,17 +216,17 @@ class HostRecorder(Written):
 
         return ends
 
-    def gives_plain(self, frame: types.FrameType) -> Callable[[], None]:
-        """Code begins that may ask for the class of a number: numbers are plain ones there, and have to stay as they
-        are. Answers with what ends it."""
+    def make_plain_within(self, frame: types.FrameType) -> Callable[[], None]:
+        """Called where code begins that may ask for the class of a number: until it ends, all numbers are plain, and
+        guarded. Returns what ends that."""
         for number in self._lent.numbers():
-            self._stays(number)
+            self._guard_number(number)
         self._take_back()
         for name, number in frame.f_locals.items():
-            if type(number) in (Traced, Counted):
-                self._stays(number)
+            if type(number) in (TracedFloat, TracedInt):
+                self._guard_number(number)
                 frame.f_locals[name] = plain(number)
-                if sys.version_info < (3, 13):  # or it would be lost with the next look at them
+                if sys.version_info < (3, 13):  # where `f_locals` is a copy
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
         if not self._plain:
             self._all_plain()
@@ -220,9 +239,9 @@ class HostRecorder(Written):
 
         return ends
 
-    def _can_wait(self, x: Any, frame: types.FrameType) -> bool:
-        """Whether this is one number on the device, which this frame reads and which may remember what becomes of
-        it."""
+    def _can_read_later(self, x: Any, frame: types.FrameType) -> bool:
+        """Whether a tensor of which a frame calls `item()` can be an awaited number: it is a single number on the
+        device, and of a whole number the frame's code shows where it goes (`_flows.py`)."""
         if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
             return False
         caller = frame.f_back
@@ -230,11 +249,13 @@ class HostRecorder(Written):
         return x.is_floating_point() or is_only_kept(frame, is_step, self.is_older)
 
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Handles a call of a torch function: makes it, or another one in its place, and notes what replays have to do
+        for it. Returns its result."""
         leaves = list(leaves_of((args, kwargs)))
         if _is_gradient(func) and _is_host(args[0]):
             self.gradients.append(args[0])
         if self.awaited is not None:
-            self.awaited.decides |= self.awaited.concerns(leaves)
+            self.awaited.decides |= self.awaited.involves(leaves)
         if self._paused:
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
@@ -254,7 +275,7 @@ class HostRecorder(Written):
         if self.masks is not None and (selected := self.masks.select(func, args, kwargs)) is not None:
             return selected[0]
         hosts = [x for x in leaves if _is_host(x)]
-        if self.awaited is not None and func is torch.Tensor.item and self._can_wait(args[0], sys._getframe(2)):
+        if self.awaited is not None and func is torch.Tensor.item and self._can_read_later(args[0], sys._getframe(2)):
             return self._read(self.awaited, func, args)
         if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
@@ -282,11 +303,11 @@ class HostRecorder(Written):
         return self._host_call(func, args, kwargs, leaves, changed, out, bool(drawn))
 
     def _call(self, func: Any, *args: Any) -> Any:
-        """A call that the recorder makes itself, as if the step had made it."""
+        """Makes a call of the recorder's own as if the step had made it."""
         return self._see(func, args, {})
 
     def _device_call(self, func: Any, args: Any, kwargs: Any, leaves: list[Any], hosts: list[torch.Tensor]) -> Any:
-        """A call with tensors on the device, among which there may be some of the CPU."""
+        """Handles a call with tensors on the device, and maybe some of the CPU."""
         word = getattr(func, "__name__", "")
         goes = [t for t in hosts if (t is args[0]) == (word == "to")]
         if goes and word in USES and (word == "to" or on_device(args[0])) and all(map(self._may_go, goes)):
@@ -316,24 +337,25 @@ class HostRecorder(Written):
                 self._note_changed(t)
         for t in leaves_of(out) if isinstance(out, (list, tuple, torch.Tensor)) else ():
             if _is_host(t) and id(t) not in self._made and not any(t is x for x in hosts):
-                # Another constant in each capture where it is large: then none is confirmed that uses it.
+                # A large result is another constant in each capture, so captures that use it do not confirm each other.
                 found = content(t)
                 line = f"{self._constant(torch.Tensor.clone)}({self._constant(t if found is None else found)})"
                 self._made[id(t)] = (self._line(line), t)
         return out
 
     def _memory_is_seen(self, t: torch.Tensor) -> None:
-        """The program asks for what no replay compares of a tensor that it was given."""
+        """Refuses a program that asks for the memory or version of an argument, which replays do not compare."""
         if self.is_given(t) and not here_is_torch():
             self.obstacle = self.obstacle or f"it looks at the memory or the version of an argument{here()}"
 
     def _may_go(self, t: torch.Tensor) -> bool:
-        """Whether a CPU tensor can be taken to the device as it is; masks select, which is another matter."""
+        """Whether a CPU tensor can be copied to the device in place of being used from the CPU. Masks are not: how much
+        they select is in their values."""
         plain_bits = t.layout is torch.strided and not (t.is_conj() or t.is_neg() or t.requires_grad)
         return plain_bits and not t.is_inference() and t.dtype not in (torch.bool, torch.uint8)
 
     def _upload(self, t: torch.Tensor, device: torch.device) -> torch.Tensor:
-        """A CPU tensor's copy on the device, which each replay makes."""
+        """Copies a CPU tensor to the device, and notes a line by which each replay does."""
         self._note_older(t)
         line = self._line(f"{self._constant(to_device)}({self._name(t)}, {self._constant(device)})")
         _ltc.pause_capture(True)
@@ -345,7 +367,8 @@ class HostRecorder(Written):
         return copy
 
     def _value(self, t: torch.Tensor) -> str:
-        """What a CPU tensor holds, as a constant: it came from the device, and replays compare that."""
+        """The name of a constant with the content of a CPU tensor that came from the device, where replays compare what
+        was read."""
         found = content(t)
         if found is None:
             self.obstacle = self.obstacle or (
@@ -354,25 +377,31 @@ class HostRecorder(Written):
         return self._constant(t if found is None else found)
 
     def _of_given(self, func: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
-        """What becomes of a CPU tensor that the step was given: its copy is on the device already, and so is what is
-        only another view or type of it. For anything else a replay would have to know it on the host."""
+        """Handles a call with a CPU tensor that the step was given. Its copy is an input, on the device, and stands in
+        for it where it is copied there; of a view or cast of it, the same is made of the copy. Any other use refuses
+        the step: a replay has the tensor's values on the device only."""
         copy = lambda x: self._given[id(x)][1] if id(x) in self._given else x
         word = getattr(func, "__name__", "")
         tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
         if word == "copy_" and len(tensors) == 2 and on_device(args[0]):
             return self._run(func, tuple(map(copy, args)), kwargs)
         if word == "ctc_loss" and on_device(args[0]):
-            # Lengths on the device are read there, and compared.
+            # Lengths that are on the device are read there, and replays compare them.
             return self._see(func, tuple(map(copy, args)), {name: copy(x) for name, x in kwargs.items()})
         versions = [t._version for t in tensors]
         out = self._run(func, args, kwargs)
         is_own = len(tensors) == 1 and versions == [t._version for t in tensors]
         if word in METADATA or (is_own and (out is tensors[0] or word == "__get__" and not _is_tensor(out))):
             return out
-        if is_own and _is_tensor(out) and word in SHOWN and (on_device(out) or word not in ("as_tensor", "ltc")):
+        if (
+            is_own
+            and _is_tensor(out)
+            and word in VIEWS_AND_CASTS
+            and (on_device(out) or word not in ("as_tensor", "ltc"))
+        ):
             shown = self._run(func, tuple(map(copy, args)), kwargs)
             if on_device(out):
-                # What is copied twice are two tensors.
+                # A tensor that is copied to the device twice becomes two tensors.
                 return shown.clone() if any(shown is x for _, x in self._given.values()) else shown
             self._given[id(out)] = (out, shown)
             return out
@@ -383,25 +412,27 @@ class HostRecorder(Written):
         return out
 
     def _hand_over(self, leaves: list[Any], func: Any) -> None:
+        """Notes the numbers and CPU tensors that an operator of the device is given. Numbers that the operator only
+        computes with, and CPU scalars, are bound anew by replays; all else is guarded."""
         word, only_computes = getattr(func, "__name__", ""), computes_with_numbers(func)
         for x in leaves:
-            if type(x) is Traced and only_computes:
+            if type(x) is TracedFloat and only_computes:
                 self._handed.append((x._ltc_name, plain(x)))
-                for text, asks in turns(func, leaves):
-                    self._check(text.format(x._ltc_name), asks(plain(x)))
-            elif type(x) is Traced:
-                self._stays(x, f": {word} may decide by a number")
-            elif type(x) is Counted:
-                self._stays(x)
+                for text, condition in conditions(func, leaves):
+                    self._guard(text.format(x._ltc_name), condition(plain(x)))
+            elif type(x) is TracedFloat:
+                self._guard_number(x, f": {word} may decide by a number")
+            elif type(x) is TracedInt:
+                self._guard_number(x)
             elif _is_host(x) and x.layout is torch.strided and word not in LIKE and word not in METADATA:
                 self._note_older(x)
                 if x.dim() == 0 and x.dtype.is_floating_point:
                     self._handed.append((self._line(f"{self._name(x)}.item()"), x.item()))
                 else:
-                    self._check(f"{self._constant(same)}({self._name(x)}, {self._value(x)})", True)
+                    self._guard(f"{self._constant(same)}({self._name(x)}, {self._value(x)})", True)
 
     def _note_older(self, t: torch.Tensor) -> None:
-        """A CPU tensor that no line made was there before the step."""
+        """Notes a CPU tensor that no line made, which has to be older than the step."""
         if id(t) in self._made:
             return
         if not self.is_older(t):
@@ -410,13 +441,14 @@ class HostRecorder(Written):
         self._older[memory._cdata] = memory
 
     def _note_changed(self, t: torch.Tensor) -> None:
-        """A CPU tensor was written to: what is taken back writes its memory again."""
+        """Notes that a CPU tensor is written: a replay that is taken back restores its storage, if that is older."""
         memory = t.untyped_storage()
         if memory._cdata in self._older:
             self._changed[memory._cdata] = torch.empty(0, dtype=torch.uint8).set_(memory)
 
     def unseen(self, tensors: Iterable[tuple[torch.Tensor, int]], is_scripted: bool) -> str:
-        """What became of CPU tensors, which had these versions, without a call that was seen; empty: nothing did."""
+        """Which of these CPU tensors, given with earlier version counters, was changed by a call that the recorder did
+        not see, in words; empty where none was. `is_scripted`: the step calls scripted functions."""
         for t, version in tensors if not self._schedules else ():
             if t._version != version and t.untyped_storage()._cdata not in self._changed:
                 return f"it changes a CPU tensor of shape {list(t.shape)} out of sight (a scripted function?)"
@@ -427,6 +459,8 @@ class HostRecorder(Written):
     def _host_call(
         self, func: Any, args: Any, kwargs: Any, leaves: list[Any], changed: list[Any], out: Any, draws: bool
     ) -> Any:
+        """Notes a call without tensors on the device that was made: `changed` are the CPU tensors that it wrote, `out`
+        is its result, and `draws` says whether it drew from a generator. Returns the result, or a traced number."""
         word = getattr(func, "__name__", "")
         hosts = [x for x in leaves if _is_host(x)]
         for t in hosts:
@@ -445,46 +479,48 @@ class HostRecorder(Written):
             new = [(i, t) for i, t in new if not any(t is h for h in hosts)]
             self._made.update({id(t): (name if t is out else f"{name}[{i}]", t) for i, t in new})
             if new and new[0][1] is not out:
-                self._check(f"len({name})", len(results))
+                self._guard(f"len({name})", len(results))
             return out
         if hosts and not results:
-            self._check(f"len({call})", 0)
+            self._guard(f"len({call})", 0)
             return out
         if draws:
             self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
         if not hosts or any(isinstance(x, torch.Tensor) for x in results):
             return out
         if word in METADATA or word in ("__get__", "__set__"):
-            # How large a tensor is may follow from values.
+            # The sizes of a tensor that lines made may follow from values.
             if any(id(t) in self._made for t in hosts) and word not in PLACES and _is_plain(out):
-                self._check(call, out)
+                self._guard(call, out)
             return out
         if func is torch.Tensor.item and type(out) is float:
             line = self._line(call)
-            # Handed over itself: where it is the same in two captures, what follows from it is not known.
+            # Handed over itself, so that two captures show whether it changes (see `setting`).
             self._handed.append((line, out))
-            return self._traced(out, line)
+            return self._traced_float(out, line)
         if isinstance(out, NUMBERS):
-            self._check(call, out)
+            self._guard(call, out)
         else:
             self.obstacle = self.obstacle or f"it uses CPU tensors in {word}"
         return out
 
     def take_uploaded(self) -> list[torch.Tensor]:
-        """Tensors that went to the device, which are held no longer."""
+        """Returns the tensors that went to the device, and lets go of them."""
         uploaded = [t for _, t in self._uploaded]
         self._uploaded = [(name, torch.empty(0)) for name, _ in self._uploaded]
         return uploaded
 
     def program(self) -> HostProgram | None:
-        """What a replay has to do on the host; ``None`` when that is nothing."""
-        early = self.awaited.early() if self.awaited is not None else []
-        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._told]} | set(early)
+        """The lines that a replay needs, as a program; `None` where there are none."""
+        host_numbers = self.awaited.host_numbers() if self.awaited is not None else []
+        needed = {name for name, _ in [*self._handed, *self._uploaded, *self._returned]} | set(host_numbers)
         kept = needed_lines(self._lines, needed)
         if not kept:
             return None
-        some = self._handed, self._uploaded, [*self._told, *[(name, 0.0) for name in early]]
-        numbers, tensors, told = (", ".join(name for name, _ in each) for each in some)
-        lines = [*kept, Line("", f"return [{numbers}], [{tensors}], [{told}]", True)]
-        changes = Changes([*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()])
+        some = self._handed, self._uploaded, [*self._returned, *[(name, 0.0) for name in host_numbers]]
+        numbers, tensors, returned = (", ".join(name for name, _ in each) for each in some)
+        lines = [*kept, Line("", f"return [{numbers}], [{tensors}], [{returned}]", True)]
+        changes = HostChanges(
+            [*self._changed.values()], self._schedules, [*self._moved.values()], [*self._put.values()]
+        )
         return HostProgram(lines, self._constants, changes)

@@ -1,7 +1,8 @@
-"""Graphs over CPU tensors, as ``torch.compile`` hands them over, as programs.
+"""Graphs over CPU tensors, which ``torch.compile(backend="ltc")`` hands over, run as programs (`_dynamo.py`).
 
-A graph is recorded once per layout of its inputs: its operators are called with tensors on ltc that show the memory of
-the CPU tensors. From then on the program runs on the memory of whatever CPU tensors come, without copies.
+A graph is recorded once for each set of layouts of its inputs: its operators are called with tensors on ltc that share
+the memory of the CPU tensors. From then on the program runs on the memory of the CPU tensors that a call is given,
+without copies. A graph that cannot be a program is run as it is, with a warning.
 """
 
 import math
@@ -17,18 +18,18 @@ from torch import fx
 from torch_ltc import _ltc
 from torch_ltc._runtime import on_device
 
-#: Programs kept per graph, one for each kind of inputs; the one that was not used for longest goes.
+#: How many programs are kept per graph, one for each set of layouts; the least recently used one is dropped.
 MAX_PROGRAMS = 64
-#: Recordings that other threads may spoil before the graph is run as it is.
+#: How many recordings in a row other threads may spoil until the graph is run as it is.
 MAX_ATTEMPTS = 8
 
 _CPU = torch.device("cpu")
-#: What stands for the CPU while a graph is recorded.
+#: The device that takes the CPU's place while a graph is recorded.
 _LTC = torch.device("ltc:0")
 
 
 def _is_view(node: fx.Node) -> bool:
-    """Whether a node shows the memory of its first argument, and computes nothing."""
+    """Whether a node's value is a view of its first argument."""
     if node.op != "call_function":
         return False
     if node.target is operator.getitem:
@@ -42,6 +43,7 @@ def _is_view(node: fx.Node) -> bool:
 
 
 def _takes_device(target: Any) -> bool:
+    """Whether an operator has an argument `device`."""
     return isinstance(target, torch._ops.OpOverload) and any(a.name == "device" for a in target._schema.arguments)
 
 
@@ -51,7 +53,7 @@ def _is_tensor(node: fx.Node) -> bool:
 
 
 def _effect(graph: fx.GraphModule) -> str | None:
-    """What a call of the graph does besides its results; None where nothing."""
+    """What a call of the graph does besides returning results, in words; `None` where it does nothing else."""
     for node in graph.graph.nodes:
         target = node.target
         if node.op == "call_function" and isinstance(target, torch._ops.OpOverload):
@@ -63,7 +65,8 @@ def _effect(graph: fx.GraphModule) -> str | None:
 
 
 def _lend(tensor: torch.Tensor, kind: list[Any]) -> torch.Tensor:
-    """A dense tensor over the memory that another one shows. `kind` is told what cannot be seen from it."""
+    """A dense tensor over the memory of a tensor, which may be a strided view. Appends to `kind` the sizes and strides
+    that the dense tensor does not show."""
     plain = tensor.detach().resolve_conj().resolve_neg()
     if torch.empty_like(plain, device="meta").stride() == plain.stride():
         return plain
@@ -74,14 +77,15 @@ def _lend(tensor: torch.Tensor, kind: list[Any]) -> torch.Tensor:
 
 
 def _shown(lent: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    """What `tensor` shows of the memory that :func:`_lend` lent of it."""
+    """The view of `lent`, which :func:`_lend` made of a tensor, that has the tensor's sizes and strides."""
     if lent.size() == tensor.size() and lent.stride() == tensor.stride():
         return lent
     return lent.as_strided(tensor.size(), tensor.stride(), 0)
 
 
 class _Recorder(fx.Interpreter):
-    """Calls the operators of a graph with tensors on ltc, also where they name the CPU."""
+    """Records a graph: calls its operators with tensors on ltc. `wanted`: the nodes whose values are kept in `found`;
+    `constants`: the tensors on ltc that take the place of those that the graph holds."""
 
     def __init__(self, graph: fx.GraphModule, wanted: set[fx.Node], constants: dict[str, torch.Tensor]) -> None:
         super().__init__(graph)
@@ -90,20 +94,20 @@ class _Recorder(fx.Interpreter):
         self.found: dict[fx.Node, Any] = {}
 
     def run_node(self, n: fx.Node) -> Any:
-        """Keeps what is wanted."""
+        """Runs a node, and keeps its value if that is wanted."""
         result = super().run_node(n)
         if n in self.wanted:
             self.found[n] = result
         return result
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """A tensor that the graph holds is the one that was lent for it."""
+        """An attribute of the graph; of a tensor, the one on ltc that takes its place."""
         if target in self.constants:
             return self.constants[target]
         return super().get_attr(target, args, kwargs)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Calls an operator; what would be made on the CPU is made on ltc."""
+        """Calls an operator, with ltc in the place of the CPU where it names or implies that."""
 
         def moved(value: Any) -> Any:
             return _LTC if isinstance(value, torch.device) and value == _CPU else value
@@ -116,21 +120,21 @@ class _Recorder(fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
     def output(self, target: Any, args: Any, kwargs: Any) -> None:
-        """What is wanted is kept already."""
+        """Does nothing: the values that are wanted were kept when their nodes ran."""
         return
 
 
 class _Recorded(NamedTuple):
-    """A program, and what it takes."""
+    """A program, and the inputs for which it was recorded."""
 
     program: _ltc.HostProgram
-    #: What is no tensor among the inputs, then sizes and strides of the tensors at `windows`.
+    #: The inputs that are no tensors, and then sizes and strides of the tensors at `windows`.
     kind: list[Any]
-    #: Positions, among the tensors, of those that are not dense.
+    #: The positions among the tensors of those that are not dense.
     windows: list[int]
 
     def run(self, numbers: list[Any], tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
-        """What it computes; None where it was recorded for other inputs."""
+        """Runs the program on these inputs; `None` where it was recorded for others."""
         kind = numbers
         if self.windows:
             kind, tensors = list(numbers), list(tensors)
@@ -147,14 +151,14 @@ class HostGraph:
         self.inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
         (output,) = (n for n in graph.graph.nodes if n.op == "output")
         self.results: Sequence[Any] = output.args[0]
-        #: Nodes whose values a program computes, in order.
+        #: The nodes whose values a program computes, in order.
         self.computed: list[fx.Node] = []
-        #: Nodes that are called on the CPU afterwards, in order: views of inputs and of what was computed, and numbers.
+        #: The nodes that are called on the CPU after it, in order: numbers, and views of inputs or computed tensors.
         self.after: list[fx.Node] = []
         for node in self.results:
             if isinstance(node, fx.Node):
                 self._provide(node)
-        #: Tensors that the graph holds, which are inputs like others.
+        #: The tensors that the graph holds, by name; programs take them as further inputs.
         self.constants: dict[str, torch.Tensor] = {}
         for node in graph.graph.nodes:
             if node.op == "get_attr":
@@ -162,21 +166,22 @@ class HostGraph:
                 if isinstance(value, torch.Tensor):
                     self.constants[node.target] = value
         self.finish = self._finish()
-        #: Whether it names elements by where they are in memory, not in a tensor.
+        #: Whether it addresses elements by their place in a storage (`as_strided`), and not in a tensor.
         self.is_absolute = any("as_strided" in str(n.target) for n in graph.graph.nodes if n.op == "call_function")
-        #: Programs, the one that ran last first.
+        #: The programs, most recently used first.
         self.programs: list[_Recorded] = []
-        #: Calls that ran a program, and all others.
+        #: How many calls ran a program, and how many ran the graph.
         self.counts = [0, 0]
+        #: How many recordings in a row failed.
         self.attempts = 0
         self.lock = threading.Lock()
-        #: Why the graph runs as it is.
+        #: Why the graph is run as it is; `None` where it need not be.
         self.refusal: str | None = None
         if (effect := _effect(graph)) is not None:
             self._refuse(effect)
 
     def _provide(self, node: fx.Node) -> None:
-        """Has a node's value made: it is an input, computed, or follows from others without a program."""
+        """Arranges for a node's value: it is an input, a program computes it, or it is called after the program."""
         if node.op in ("placeholder", "get_attr") or node in self.computed or node in self.after:
             return
         if _is_tensor(node) and not _is_view(node):
@@ -187,7 +192,8 @@ class HostGraph:
         self.after.append(node)
 
     def _finish(self) -> Callable[..., list[Any]]:
-        """The rest of the graph as a function: from inputs, what was computed, and constants, to the results."""
+        """The rest of the graph as a function of the inputs, the computed values and the constants, which returns the
+        results."""
         rest = fx.Graph()
         known = {node: rest.placeholder(f"input_{i}") for i, node in enumerate(self.inputs)}
         known.update((node, rest.placeholder(f"computed_{i}")) for i, node in enumerate(self.computed))
@@ -212,12 +218,12 @@ class HostGraph:
         return self.finish(*given, *computed, *self.constants.values())
 
     def _computed(self, given: list[Any]) -> list[torch.Tensor] | None:
-        """The values of `self.computed`; None where no program could be had."""
+        """The values of the nodes in `self.computed`; `None` where there can be no program for these inputs."""
         numbers = [a for a in given if not isinstance(a, torch.Tensor)]
         tensors = [a for a in given if isinstance(a, torch.Tensor)]
         tensors.extend(self.constants.values())
         if self.is_absolute and any(t.layout == torch.strided and t.storage_offset() != 0 for t in tensors):
-            return None  # a program's inputs begin where its memory does
+            return None  # the inputs of a program begin where their memory does
         for place, recorded in enumerate(self.programs):
             found = recorded.run(numbers, tensors)
             if found is not None:
@@ -240,14 +246,16 @@ class HostGraph:
         return program.run(lent)
 
     def _keep(self, recorded: _Recorded) -> None:
+        """Puts a program first among those that are kept."""
         with self.lock:
             others = [r for r in self.programs if r is not recorded]
             self.programs = [recorded, *others][:MAX_PROGRAMS]
 
     def _record(self, given: list[Any], lent: list[torch.Tensor]) -> _ltc.HostProgram | None:
+        """Records the graph into a program; `None` where that fails, or has to wait for another thread."""
         recording = _ltc.record_host_graph()
         if recording is None:
-            return None  # another thread captures: the next call may
+            return None  # another thread captures; the next call may record
         self.attempts += 1
         try:
             shown = iter([recording.lend(t) for t in lent])
@@ -262,7 +270,7 @@ class HostGraph:
                     self._refuse(f"{node.target} makes no tensor on ltc")
                     return None
             program, why, may_go_better = recording.end(results)
-        except Exception as error:  # noqa: BLE001  whatever it is, the graph as it is raises it, or needs no recording
+        except Exception as error:  # noqa: BLE001  whatever it is: the graph as it is raises it again, or works
             self._refuse(f"it cannot be recorded: {error}")
             return None
         finally:
@@ -278,6 +286,6 @@ class HostGraph:
 
 
 def _are_same(expected: list[Any], given: list[Any]) -> bool:
-    """Whether what is no tensor is what a program was recorded with."""
+    """Whether the values beside tensors are those that a program was recorded with (0.0 and -0.0 differ)."""
     same = len(expected) == len(given) and all(type(a) is type(b) and a == b for a, b in zip(expected, given))
     return same and all(math.copysign(1, a) == math.copysign(1, b) for a, b in zip(expected, given) if type(a) is float)

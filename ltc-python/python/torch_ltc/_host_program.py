@@ -1,4 +1,9 @@
-"""What a replay does on the host: lines that a recorder wrote down (:mod:`torch_ltc._host`), ready to be taken back."""
+"""The host part of a captured step: lines that the host recorder noted (`_host.py`), compiled into a function.
+
+Rust calls :meth:`HostProgram.run` before it runs the program of a replay, and :meth:`HostProgram.undo` if the replay
+turns out to be of the wrong path and has to be taken back. So what the lines change is saved before each run
+(:class:`HostChanges`).
+"""
 
 import re
 import types
@@ -7,34 +12,39 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_ltc._again import Saved
+from torch_ltc._again import SavedState
 from torch_ltc._traced import NUMBERS
 
-#: Compared by what they print where captures are compared (a getter prints whose it is); all else by identity.
+#: Classes of constants that are compared by what they print, where captures are compared; all others by identity. (What
+#: a bound C method prints says whose it is.)
 _BY_VALUE = (
     *(*NUMBERS, complex, str, bytes, type(None), slice, types.EllipsisType, types.MethodWrapperType),
     *(torch.Size, torch.device, torch.dtype, torch.layout, torch.memory_format),
 )
 
+#: What a run yields: numbers for operators of the device, tensors that go there, and numbers that the step returns.
 _Done = tuple[list[float], list[torch.Tensor], list[float]]
 
+#: The names of constants and of variables in lines.
 _CONSTANTS = re.compile(r"\bc\d+\b")
-
-
 _VALUES = re.compile(r"\bv\d+\b")
 
 
 class Line(NamedTuple):
-    """What a recorder wrote down."""
+    """A line of Python that the recorder noted."""
 
+    #: The variable that it sets; empty for a guard.
     target: str
-    text: str  # of names and operators only
+    #: Its text, of names and operators only.
+    text: str
+    #: Whether it is kept even if nothing uses its variable.
     effect: bool
-    site: str = ""  # of what decides which way the host goes, as messages name it
+    #: The line of the program at which a guard was noted, as refusals name it.
+    site: str = ""
 
 
 def needed_lines(lines: list[Line], needed: set[str]) -> list[Line]:
-    """The lines that do something, or compute what is needed, in order."""
+    """The lines that have an effect, or compute one of the variables in `needed` or what these need; in order."""
     kept = []
     for line in reversed(lines):
         if line.effect or line.target in needed:
@@ -44,12 +54,12 @@ def needed_lines(lines: list[Line], needed: set[str]) -> list[Line]:
 
 
 class Changed(Exception):
-    """The host would go another way than when the step was captured."""
+    """Raised by a guard: the host would take another path than the captured call did."""
 
 
-class Changes:
-    """What lines change, so that it can be as it was before they ran: CPU tensors, schedules, states of generators, and
-    numbers in places, by dict and key."""
+class HostChanges:
+    """Saves and restores what the lines change: CPU tensors, schedules, states of generators, and numbers in places,
+    which are given as `(dict, key)`."""
 
     def __init__(
         self,
@@ -59,12 +69,12 @@ class Changes:
         places: list[tuple[dict[Any, Any], Any]],
     ) -> None:
         self._tensors, self._copies = tensors, [t.clone() for t in tensors]
-        self._schedules = Saved(schedules) if schedules else None
+        self._schedules = SavedState(schedules) if schedules else None
         self._generators, self._states = generators, [g.get_state() for g in generators]
         self._places, self._numbers = places, [holder.get(name) for holder, name in places]
 
     def take(self) -> None:
-        """Takes down how it is now."""
+        """Saves the present state."""
         if self._tensors:
             torch._foreach_copy_(self._copies, self._tensors)
         if self._schedules is not None:
@@ -75,7 +85,7 @@ class Changes:
             self._numbers = [holder.get(name) for holder, name in self._places]
 
     def undo(self) -> None:
-        """All is again as it was."""
+        """Restores the state that was saved last."""
         if self._tensors:
             torch._foreach_copy_(self._tensors, self._copies)
         if self._schedules is not None:
@@ -87,9 +97,9 @@ class Changes:
 
 
 class HostProgram:
-    """Lines that ran on the host, ready to run again. Undone, what they change is as if they had not run."""
+    """The lines of one capture as a function. `run` and `undo` are called by Rust."""
 
-    def __init__(self, lines: Sequence[Line], constants: dict[str, Any], changes: Changes) -> None:
+    def __init__(self, lines: Sequence[Line], constants: dict[str, Any], changes: HostChanges) -> None:
         body = [line.text for line in lines]
         used = {name: constants[name] for name in _CONSTANTS.findall(" ".join(body))}
         self._lines, self._used = lines, used
@@ -98,11 +108,11 @@ class HostProgram:
         exec(compile(source, "<host part of a step>", "exec"), scope)  # noqa: S102  (names and operators only)
         self._run: Callable[[], _Done] = scope["bind"](Changed, **used)
         self._changes = changes
-        #: Equal for captures that do the same on the host to the same tensors; as long as both programs live.
+        #: Equal for captures that do the same on the host to the same objects, as long as both programs are alive.
         self.identity = source + repr([x if isinstance(x, _BY_VALUE) else id(x) for x in used.values()])
 
     def _full(self, line: Line) -> str:
-        """A line with its constants: equal where two programs do the same in it."""
+        """A line with its constants filled in: equal where the lines of two programs do the same."""
 
         def value(name: re.Match[str]) -> str:
             x = self._used[name[0]]
@@ -110,17 +120,17 @@ class HostProgram:
 
         return _CONSTANTS.sub(value, line.text)
 
-    def parts_at(self, other: "HostProgram") -> str:
-        """The line of the program at which another capture went another way, as messages name it; empty where that is
-        not known."""
+    def where_differs(self, other: "HostProgram") -> str:
+        """The line of the user's program at which another capture took another path, as refusals name it; empty where
+        that is not known."""
         for mine, its in zip(self._lines, other._lines):
             if self._full(mine) != other._full(its):
                 return mine.site
         return ""
 
     def run(self) -> _Done | None:
-        """Runs; returns the numbers it hands to the device, the tensors that it took there, and the numbers that the
-        step returns. Where the host goes another way, which gives `None`, or raises, what it did is to be undone."""
+        """Runs the lines. Returns the numbers for operators of the device, the tensors that go there, and the numbers
+        that the step returns; or `None` where a guard failed. After `None` or an exception, `undo` is to be called."""
         self._changes.take()
         try:
             with torch.no_grad():
@@ -129,5 +139,5 @@ class HostProgram:
             return None
 
     def undo(self) -> None:
-        """Takes back what the last run did."""
+        """Takes back what the last run changed."""
         self._changes.undo()

@@ -1,4 +1,4 @@
-"""What functions of torch and methods of tensors do, by their names, as far as the host's part of a step asks."""
+"""Tables of what torch's functions and methods do, by name, for the host recorder (`_host.py`)."""
 
 import types
 from collections.abc import Callable
@@ -6,34 +6,34 @@ from typing import Any, TypeAlias
 
 import torch
 
-#: Methods that tell about a tensor without reading it.
+#: Methods that tell about a tensor without reading its values.
 METADATA = frozenset(
     "size stride dim ndimension numel nelement element_size storage_offset is_contiguous is_floating_point is_complex"
     " is_conj is_neg is_signed is_pinned is_shared is_set_to is_inference is_same_size is_tensor _is_view data_ptr"
     " get_device untyped_storage __len__ __hash__".split()
 )
 
-#: What shows a tensor in another way, or as another type, or on another device.
-SHOWN = frozenset(
+#: Functions that make a view, a cast or a copy of a tensor, and nothing else.
+VIEWS_AND_CASTS = frozenset(
     "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand"
     " detach clone float double half bfloat16 long int bool __getitem__".split()
 )
 
-#: What takes CPU tensors to the device, and what uses them there.
+#: Functions that copy a CPU tensor to the device, and functions of device tensors that take CPU tensors as they are.
 MOVES, USES = frozenset(("to", "ltc", "as_tensor")), frozenset(("to", "copy_", "__setitem__", "__getitem__"))
-#: What asks for no more than a tensor's shape or type.
+#: Functions that use no more of another tensor than its shape, dtype or device.
 LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_same_size"))
 
-#: What tells about a tensor's memory and history.
+#: Methods and attributes that tell about a tensor's memory, version counter or history.
 OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
-#: What tells where a tensor is.
+#: Methods that tell where a tensor is; what they return is not compared.
 PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
 
-#: Functions that do nothing with the numbers they take but compute: whatever a number is, but for what `_TURNS` asks,
-#: libtorch records the same operators, results have the same shapes, and what is an error stays one. Any other
-#: (`cross_entropy`, which smooths labels where it is to smooth them by more than 0; `isclose`, which takes no
-#: tolerance below 0) may decide by one. Here without the marks of methods that write (`add_`), are operators
-#: (`__radd__`) or take lists (`_foreach_add`).
+#: Functions that do nothing with the numbers they take but compute. Whatever such a number is, libtorch calls the same
+#: operators, results have the same shapes, and the same arguments are errors, but for what `_CONDITIONS` asks. Any
+#: other function may decide by a number (`cross_entropy` smooths labels only if it is to smooth them by more than 0,
+#: `isclose` refuses a tolerance below 0). The names are without the marks of methods that write in place (`add_`), are
+#: operators (`__radd__`), or take lists (`_foreach_add`).
 _COMPUTES = frozenset(
     "add radd iadd sub subtract rsub isub mul multiply rmul imul div divide true_divide truediv rdiv rtruediv"
     " idiv itruediv pow rpow ipow float_power remainder rmod mod imod fmod floor_divide floordiv rfloordiv"
@@ -45,34 +45,36 @@ _COMPUTES = frozenset(
 )
 
 
-#: What is asked of a number, as the text of a line and as a function.
-_Turn: TypeAlias = tuple[str, Callable[[float], bool]]
-#: What a number may be that such a function is asked for one by one, since something depends on it: the gradient of a
-#: sum whose part is multiplied by 1 is the given one itself, and a power's by 0 is no power; gradients of what is
-#: written in place are errors for negative slopes.
+#: A condition on a number, as the text of a line and as a function.
+_Condition: TypeAlias = tuple[str, Callable[[float], bool]]
+#: Conditions on numbers for which what autograd does depends on them, by function: the gradient of a sum's part that is
+#: multiplied by 1 is the given gradient itself, that of a power by 0 is no power, and gradients of what is written in
+#: place are errors for negative slopes.
 _IS_ONE, _IS_ZERO = ("{} == 1.0", lambda x: x == 1.0), ("{} == 0.0", lambda x: x == 0.0)
 _IS_NEGATIVE = ("{} < 0.0", lambda x: x < 0.0)
-_TURNS: dict[str, _Turn] = {
+_CONDITIONS: dict[str, _Condition] = {
     **dict.fromkeys("add iadd sub isub subtract rsub addmm addmv addr addbmm baddbmm addcmul addcdiv".split(), _IS_ONE),
     **dict.fromkeys("pow ipow float_power".split(), _IS_ZERO),
     **dict.fromkeys("leaky_relu elu celu".split(), _IS_NEGATIVE),
 }
-#: Larger numbers than half precision holds are errors of some functions.
-_IS_HALF: _Turn = ("abs({}) <= 65504.0", lambda x: abs(x) <= 65504.0)
+#: Some functions raise for numbers that are too large for half precision.
+_IS_HALF: _Condition = ("abs({}) <= 65504.0", lambda x: abs(x) <= 65504.0)
 
 
 def _plain_name(func: Any) -> str:
+    """The name of a function without such marks."""
     return str(getattr(func, "__name__", "")).strip("_").removeprefix("foreach_")
 
 
-def turns(func: Any, leaves: list[Any]) -> list[_Turn]:
-    """What a replay has to ask of a number that such a function takes: what is written down depends on it."""
-    turn = _TURNS.get(_plain_name(func)) if torch.is_grad_enabled() else None
+def conditions(func: Any, leaves: list[Any]) -> list[_Condition]:
+    """The conditions on a number that a function takes, of which replays have to compare the outcome: what the capture
+    recorded depends on it."""
+    condition = _CONDITIONS.get(_plain_name(func)) if torch.is_grad_enabled() else None
     is_half = any(isinstance(x, torch.Tensor) and x.dtype == torch.float16 for x in leaves)
-    return [*([turn] if turn else []), *([_IS_HALF] if is_half else [])]
+    return [*([condition] if condition else []), *([_IS_HALF] if is_half else [])]
 
 
 def computes_with_numbers(func: Any) -> bool:
-    """Whether a function of torch's only computes with the numbers it is given."""
+    """Whether a function of torch's only computes with the numbers that it is given."""
     module = func.__module__ if isinstance(func, types.FunctionType) else getattr(func, "namespace", "torch")
     return _plain_name(func) in _COMPUTES and (module == "aten" or module.partition(".")[0] == "torch")

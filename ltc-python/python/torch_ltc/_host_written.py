@@ -1,4 +1,11 @@
-"""What a recorder of the host's part of a step writes down: lines of Python, and the numbers in them."""
+"""The lines of Python that repeat what a captured step computes on the host, and the traced numbers in them.
+
+:class:`LineWriter` is the half of the recorder (`_host.py`) that deals with numbers. Each traced number (`_traced.py`)
+has a variable, `v0`, `v1` and so on, that a line computes; objects that lines use are constants, `c0`, `c1` and so on.
+Where the value of a number matters (a decision, or C code that may read it), a line is a *guard*: it ends the replay if
+the value differs. Numbers that are read off the device are :class:`torch_ltc._awaited.AwaitedNumbers`, with lines that
+run after the program.
+"""
 
 import math
 import sys
@@ -10,16 +17,16 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
-from torch_ltc._awaited import Awaited, LateProgram, cannot_fail
+from torch_ltc._awaited import AwaitedNumbers, LateProgram, cannot_fail
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
-from torch_ltc._lent import Lent, floats
+from torch_ltc._lent import LentNumbers, floats
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
-from torch_ltc._traced import NUMBERS, Counted, Traced, plain
+from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
-#: What the host decides by numbers, as the device does.
-_DECIDED: dict[str, Callable[..., torch.Tensor]] = {
+#: Decisions by numbers, as the text of a line, and the same on the device.
+_DECISIONS: dict[str, Callable[..., torch.Tensor]] = {
     "{} < {}": torch.lt,
     "{} <= {}": torch.le,
     "{} > {}": torch.gt,
@@ -28,238 +35,257 @@ _DECIDED: dict[str, Callable[..., torch.Tensor]] = {
     "{} != {}": torch.ne,
     "bool({})": lambda x: x != 0,
 }
-#: Functions of C that only ask of what kind a float is, and what asks that on the device.
-ASKED: dict[Any, Callable[..., torch.Tensor]] = {
+#: C functions that only ask of what kind a float is, and the same on the device.
+KIND_CHECKS: dict[Any, Callable[..., torch.Tensor]] = {
     math.isfinite: torch.isfinite,
     math.isinf: torch.isinf,
     math.isnan: torch.isnan,
 }
 
 
-class Written(TorchFunctionMode):
-    """Lines, and the numbers in them; see the module."""
+class LineWriter(TorchFunctionMode):
+    """Writes lines, and makes the traced numbers in them; see the module. `lent`: the places, as `(dict, key)`, of
+    numbers that may differ from call to call."""
 
     def __init__(self, lent: Sequence[tuple[dict[Any, Any], Any]]) -> None:
         super().__init__()
-        #: Numbers that may change from step to step, by dict and key; what stands there while they are lent.
-        self._lent = Lent(lent)
-        #: Numbers that the step puts in place of those that were lent, by dict and key.
+        self._lent = LentNumbers(lent)
+        #: The places into which lines put numbers, as `(dict, key)` by `(id(dict), key)`.
         self._put: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
-        #: Why what the host does cannot be written down; empty where it can.
+        #: Why what the host does cannot be repeated by lines; empty where it can.
         self.obstacle = ""
         self._lines: list[Line] = []
+        #: Constants by name, and their names by identity.
         self._constants: dict[str, Any] = {}
         self._places: dict[int, str] = {}
+        #: The CPU tensors that lines make, with their variables, by identity.
         self._made: dict[int, tuple[str, torch.Tensor]] = {}
+        #: The numbers that operators of the device are given, with their variables: replays bind the present values.
         self._handed: list[tuple[str, float]] = []
+        #: False once the step has ended: numbers that outlive it are not traced on.
         self._open = True
-        #: Numbers that are alive, and those that have to stay as they are.
-        self._numbers: list[weakref.ref[Traced]] = []
-        #: Whole numbers that are alive.
-        self._counts: list[Counted] = []
-        #: Those that the step returns, by name.
-        self._told: list[tuple[str, float]] = []
-        self._expected: set[str] = set()
+        #: The traced floats that are alive (or were), and the traced whole numbers.
+        self._numbers: list[weakref.ref[TracedFloat]] = []
+        self._counts: list[TracedInt] = []
+        #: The numbers that the step returns, with their variables.
+        self._returned: list[tuple[str, float]] = []
+        #: The variables of numbers that are guarded already.
+        self._guarded: set[str] = set()
+        #: Whether each new number is guarded at once, since C code may read it without an event.
         self._ahead = False
-        #: Numbers that are read off the device, where the program does not decide by them.
-        self.awaited: Awaited | None = None
-        #: How much code runs that may ask for the class of a number.
+        #: The numbers that are read off the device; `None` where replays compare what is read instead.
+        self.awaited: AwaitedNumbers | None = None
+        #: How many frames run that may ask for the class of a number: while there are any, numbers are plain.
         self._plain = 0
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The call that the step makes."""
+        """Makes the call that the step makes."""
         raise NotImplementedError
 
     def _take_back(self) -> None:
-        """The numbers are plain ones again."""
-        why = self._lent.take_back(self._puts)
+        """Puts plain numbers back in place of those that were lent."""
+        why = self._lent.take_back(self._replay_puts)
         self.obstacle = self.obstacle or why
 
-    def _puts(self, holder: dict[Any, Any], name: Any, number: Any) -> bool:
-        """The step put this in place of a number that was lent to it, and replays do; whether they can."""
+    def _replay_puts(self, holder: dict[Any, Any], name: Any, number: Any) -> bool:
+        """Notes a line that puts a number into a place, as the step did. Returns whether replays can do so: it has to
+        be a number."""
         if type(plain(number)) not in (int, float):
             return False
         put = self._constant(dict.__setitem__)
         text = f"{put}({self._constant(holder)}, {self._constant(name)}, {self._text(number)})"
-        if self.awaited is not None and self.awaited.concerns((number,)):
+        if self.awaited is not None and self.awaited.involves((number,)):
             self.awaited.put(holder, name, text)
             return True
         self._line(text, effect=True)
         self._put[id(holder), name] = (holder, name)
         return True
 
-    def _read(self, awaited: Awaited, func: Any, args: Any) -> float:
-        """A number that is read off the device: a replay reads it when its program has run."""
+    def _read(self, awaited: AwaitedNumbers, func: Any, args: Any) -> float:
+        """Makes a call of `item()`, and returns an awaited number. The read is taken out of those that replays
+        compare."""
         before = _ltc.capture_reads()
         value = self._run(func, args, {})
         _ltc.capture_keeps_reads(before)
         return self._awaits(value, awaited.read(args[0].detach().clone()))
 
     def _awaits(self, value: float, name: str) -> float:
-        """A number that replays know when their program has run."""
+        """A traced number whose value replays know when their program has run."""
         if type(value) is not int:
-            return self._traced(value, name)
-        return self._counted(value, name)
+            return self._traced_float(value, name)
+        return self._traced_int(value, name)
 
-    def _counted(self, value: int, name: str) -> Counted:
-        number: Counted = Counted(value, self, name)
+    def _traced_int(self, value: int, name: str) -> TracedInt:
+        """A traced whole number whose variable has this name."""
+        number: TracedInt = TracedInt(value, self, name)
         self._counts.append(number)
         return number
 
     def setting(self, group: dict[str, Any], name: str) -> Any:
-        """Numbers of an optimiser that may change from step to step, read where they are at each replay."""
+        """What is lent in a place: a traced number, or a tuple of some, which a line reads there in each replay."""
         line, value = self._line(f"{self._constant(group)}[{self._constant(name)}]"), group[name]
         if self.awaited is not None:
             self.awaited.is_read_again(group, name)
         if type(value) is int:
-            return self._counted(value, line)
+            return self._traced_int(value, line)
         lines = [self._line(f"{line}[{i}]") for i in range(len(value))] if type(value) is tuple else [line]
-        # Handed over themselves, so that a change is noticed even where nothing that follows from it is.
+        # The numbers themselves are handed to the device, so that two captures show whether one has changed, even if
+        # nothing that is computed from it is handed over.
         self._handed += zip(lines, floats(value), strict=True)
-        traced = tuple(map(self._traced, floats(value), lines))
+        traced = tuple(map(self._traced_float, floats(value), lines))
         return traced if type(value) is tuple else traced[0]
 
     def number(self, value: float, text: str, *operands: Any) -> float:
-        """The number that ``text`` computes from its operands."""
+        """The traced number that a line computes: `text` is its expression, with the operands as fields."""
         if not self._open:
             return value
         said = text.format(*map(self._text, operands))
-        if self.awaited is not None and self.awaited.concerns(operands):
-            # What the host divides by is known before the program runs, and has to be something then.
-            by_host = text == "{} / {}" and not self.awaited.concerns(operands[1:]) and bool(plain(operands[1]))
-            if by_host and type(operands[1]) in (Traced, Counted):
-                self._check(f"bool({self._text(operands[1])})", True)
+        if self.awaited is not None and self.awaited.involves(operands):
+            # A divisor of the host's is known before the program runs, and is guarded there to be other than zero:
+            # after the program nothing may fail.
+            by_host = text == "{} / {}" and not self.awaited.involves(operands[1:]) and bool(plain(operands[1]))
+            if by_host and type(operands[1]) in (TracedFloat, TracedInt):
+                self._guard(f"bool({self._text(operands[1])})", True)
             elif not cannot_fail(text, operands):
                 self.awaited.decides = True
                 return value
             return self._awaits(value, self.awaited.line(said))
         line = self._line(said)
-        return self._counted(value, line) if type(value) is int else self._traced(value, line)
+        return self._traced_int(value, line) if type(value) is int else self._traced_float(value, line)
 
     def expect(self, value: Any, text: str, *operands: Any) -> None:
-        """A replay is right only if ``text`` gives this value again."""
-        if self.awaited is not None and self.awaited.concerns(operands):
-            if self._open and (text not in _DECIDED or self._decided_there(_DECIDED[text], operands) is not value):
+        """Notes a guard: a replay is right only if the expression `text` gives this value again."""
+        if self.awaited is not None and self.awaited.involves(operands):
+            if self._open and (
+                text not in _DECISIONS or self._decide_on_device(_DECISIONS[text], operands) is not value
+            ):
                 self.awaited.decides = True
         elif self._open:
-            self._check(text.format(*map(self._text, operands)), value)
+            self._guard(text.format(*map(self._text, operands)), value)
 
-    def _traced(self, value: float, name: str) -> float:
-        number: Traced = Traced(value, self, name)
+    def _traced_float(self, value: float, name: str) -> float:
+        """A traced float whose variable has this name; a plain one, with a guard, where numbers have to be plain."""
+        number: TracedFloat = TracedFloat(value, self, name)
         if self._plain:
-            self._stays(number)
+            self._guard_number(number)
             return value
         self._numbers.append(weakref.ref(number))
         if self._ahead:
-            self._stays(number)
+            self._guard_number(number)
         return number
 
-    def leave(self, ahead: bool = False) -> None:
-        """A function that computes with floats is called, which does not tell what it is given: whatever number the
-        step holds may be it; and whatever it will hold, too, where that is `ahead`."""
-        for taken in self._lent.taken():
-            self._stays(taken)
+    def guard_held_numbers(self, ahead: bool = False) -> None:
+        """Guards every number that the step holds: a C function that computes with floats is called, and the event does
+        not tell which it is given. With `ahead`, guards the numbers that the step comes to hold later, too."""
+        for taken in self._lent.taken_from_tuples():
+            self._guard_number(taken)
         alive = [number for ref in self._numbers if (number := ref()) is not None]
         self._numbers = [weakref.ref(number) for number in alive]
         while alive:
             number = alive.pop()
             if ahead or sys.getrefcount(number) > self._lent.held(id(number)):
-                self._stays(number)
+                self._guard_number(number)
         self._ahead = self._ahead or ahead
 
-    def _decided_there(self, function: Callable[..., torch.Tensor], operands: Sequence[Any]) -> bool | None:
+    def _decide_on_device(self, function: Callable[..., torch.Tensor], operands: Sequence[Any]) -> bool | None:
+        """See :meth:`torch_ltc._awaited.AwaitedNumbers.decide_on_device`."""
         assert self.awaited is not None
         modes = torch._C._len_torch_function_stack()
         is_on = modes > 0 and torch._C._get_function_stack_at(modes - 1) is self
-        return self.awaited.decides_there(function, operands, is_on)
+        return self.awaited.decide_on_device(function, operands, is_on)
 
-    def asks(self, function: Any, given: Any) -> None:
-        """One of the functions is called that ask of what kind a float is: of this one, or of any that the step holds
-        where it is not known of which."""
+    def guard_asked(self, function: Any, given: Any) -> None:
+        """Guards what one of the `KIND_CHECKS` answers: for the float that it is given, or for every float that the
+        step holds where code does not show which one that is."""
         alive = [n for ref in self._numbers if (n := ref()) is not None and sys.getrefcount(n) > self._lent.held(id(n))]
-        # Another object may give one of them (`__float__`).
-        is_known = type(given) in (*NUMBERS, Traced, Counted)
-        for number in ([given] if type(given) is Traced else []) if is_known else alive:
-            if self.awaited is None or not self.awaited.concerns((number,)):
-                self._check(f"{self._constant(function)}({number._ltc_name})", function(plain(number)))
-            elif self._decided_there(ASKED[function], (number,)) is None:
+        # An argument of another class may yield any of them (`__float__`).
+        is_known = type(given) in (*NUMBERS, TracedFloat, TracedInt)
+        for number in ([given] if type(given) is TracedFloat else []) if is_known else alive:
+            if self.awaited is None or not self.awaited.involves((number,)):
+                self._guard(f"{self._constant(function)}({number._ltc_name})", function(plain(number)))
+            elif self._decide_on_device(KIND_CHECKS[function], (number,)) is None:
                 self.awaited.decides = True
 
     def _all_plain(self) -> None:
-        """Numbers that somebody keeps, in a list or an attribute, are plain ones from here on, and have to stay as they
-        are."""
-        kept: list[Traced | Counted] = []
+        """Replaces the traced numbers that something holds (a list, an attribute) by plain ones, and guards them."""
+        kept: list[TracedFloat | TracedInt] = []
         for ref in self._numbers:
             number = ref()
-            # By the variable, and as an argument.
+            # Two references are ours: the variable, and the argument of `getrefcount`.
             if number is not None and sys.getrefcount(number) > 2:
                 kept.append(number)
-        # By this list, the variable, and as an argument.
+        # Three are: the list, the variable, and the argument.
         kept += [count for count in self._counts if sys.getrefcount(count) > 3]
         for one in kept:
-            self._stays(one)
+            self._guard_number(one)
         put_plain(kept)
 
-    def _stays(self, number: Traced | Counted, why: str = "") -> None:
-        if self.awaited is not None and self.awaited.concerns((number,)):
+    def _guard_number(self, number: TracedFloat | TracedInt, why: str = "") -> None:
+        """Notes a guard that a number has the value that it has now; `why` is a hint for the refusal."""
+        if self.awaited is not None and self.awaited.involves((number,)):
             self.awaited.decides = True
-        elif number._ltc_name not in self._expected:
-            self._expected.add(number._ltc_name)
-            self._check(number._ltc_name, plain(number), why)
+        elif number._ltc_name not in self._guarded:
+            self._guarded.add(number._ltc_name)
+            self._guard(number._ltc_name, plain(number), why)
 
-    def let_go(self) -> None:
-        """What the step has put somewhere are plain numbers from here on."""
+    def release_numbers(self) -> None:
+        """Replaces the traced numbers that the step has put somewhere by plain ones, when it has ended."""
         alive = [number for ref in self._numbers if (number := ref()) is not None]
         put_plain(alive)
-        # By this list, the variable, and as an argument: most are held by nobody else, and who holds one takes long to
-        # find.
+        # Three references are ours (see above). Most numbers are held by nothing else, and finding a holder takes long.
         put_plain([number for number in self._counts if sys.getrefcount(number) > 3])
         self._counts = []
 
-    def tell(self, number: Traced | Counted) -> int:
-        """A number that the step returns; its position among what the program tells."""
-        if self.awaited is not None and self.awaited.concerns((number,)):
-            return self.awaited.tell(number, plain(number))
-        self._told.append((number._ltc_name, plain(number)))
-        return len(self._told) - 1
+    def return_number(self, number: TracedFloat | TracedInt) -> int:
+        """Notes a number that the step returns; returns its position among those, or `-1 - position` among the awaited
+        numbers that are returned."""
+        if self.awaited is not None and self.awaited.involves((number,)):
+            return self.awaited.return_number(number, plain(number))
+        self._returned.append((number._ltc_name, plain(number)))
+        return len(self._returned) - 1
 
     def late(self, first: int) -> LateProgram | None:
-        """What a replay has to do when its program has run, of which a result by position is the first number that is
-        read; `None` when that is nothing."""
-        return self.awaited.program(self._constants, first, len(self._told)) if self.awaited is not None else None
+        """What a replay has to do when its program has run; `None` where that is nothing. `first`: the position of the
+        first awaited number among the results of the program."""
+        return self.awaited.program(self._constants, first, len(self._returned)) if self.awaited is not None else None
 
     @property
-    def told(self) -> list[float]:
-        """Numbers that the step returns, as they were."""
-        return [value for _, value in self._told]
+    def returned(self) -> list[float]:
+        """The numbers of the host that the step returns, with the values of this call."""
+        return [value for _, value in self._returned]
 
     @property
     def handed(self) -> list[float]:
-        """Numbers handed to the device, as they were."""
+        """The numbers that operators of the device are given, with the values of this call."""
         return [value for _, value in self._handed]
 
-    def _check(self, text: str, value: Any, why: str = "") -> None:
+    def _guard(self, text: str, value: Any, why: str = "") -> None:
+        """Notes a line that ends a replay unless an expression gives this value."""
         differs = f"({text}) != {self._text(value)}"
         if type(value) is float and not value:
             differs = f"not {self._constant(same_zero)}({text}, {value})"
         self._lines.append(Line("", f"if {differs}: raise Changed", True, why + here()))
 
     def _line(self, text: str, effect: bool = False) -> str:
+        """Notes a line that computes an expression; returns its variable. `effect`: it does more than compute."""
         name = f"v{len(self._lines)}"
         self._lines.append(Line(name, f"{name} = {text}", effect))
         return name
 
     def _constant(self, x: Any) -> str:
+        """The name of an object that lines use."""
         if id(x) not in self._places:
             name = self._places[id(x)] = f"c{len(self._constants)}"
             self._constants[name] = x
         return self._places[id(x)]
 
     def _name(self, t: torch.Tensor) -> str:
+        """What a CPU tensor is called in lines: the variable of the line that made it, or a constant."""
         return self._made[id(t)][0] if id(t) in self._made else self._constant(t)
 
     def _text(self, x: Any) -> str:
-        if type(x) in (Traced, Counted):
+        """What a value is called in lines; containers by their members."""
+        if type(x) in (TracedFloat, TracedInt):
             return str(x._ltc_name)
         if isinstance(x, torch.Tensor):
             return self._name(x)

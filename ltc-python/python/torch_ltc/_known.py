@@ -1,5 +1,9 @@
-"""What is known of Python's and torch's own classes and functions: which values never change, which functions depend on
-their arguments only. :mod:`torch_ltc._survey` asks it of what a step reads and calls."""
+"""Tables of what is known of Python's and torch's own classes and functions, for the survey.
+
+Which values never change (:data:`ATOMS`), which containers and classes hold nothing that cannot be looked at
+(:func:`is_open`), which C functions depend on their arguments alone (:data:`PURE_MODULES`), which refuse a step, and
+which may compute with floats (:func:`takes_numbers`).
+"""
 
 import copyreg
 import datetime
@@ -15,7 +19,7 @@ from typing import Any
 
 import torch
 
-#: Values that never change, and are compared by value where they are read.
+#: Classes whose values never change; they are compared by value where they are read.
 ATOMS: frozenset[type] = frozenset(
     (
         *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
@@ -28,16 +32,17 @@ ATOMS: frozenset[type] = frozenset(
         *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone, operator.itemgetter),
     )
 )
-#: Iterators: fine when the step makes them, a hidden position when they are older.
+#: Iterators are fine when the step makes them; an older one has a hidden position, which cannot be watched.
 EMPTY: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", range(0))
 ITERATORS: tuple[type, ...] = (
     *map(type, map(iter, EMPTY)),
     *(zip, map, filter, enumerate, reversed, itertools.count, itertools.cycle, itertools.chain, types.GeneratorType),
 )
+#: Views of dicts.
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-#: Containers that hold nothing but their members.
+#: Classes of containers that hold nothing but their members.
 CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset, deque)
-#: Classes written in C whose Python subclasses hold nothing that cannot be looked at.
+#: C classes whose Python subclasses hold nothing that cannot be looked at.
 _OPEN_BASES = frozenset(
     (
         *(object, *CONTAINERS, types.SimpleNamespace, int, float, str, bytes, complex, type),
@@ -45,27 +50,30 @@ _OPEN_BASES = frozenset(
     )
 )
 
-#: Modules whose functions depend on their arguments (and on what the key of a capture holds) only.
+#: Modules whose C functions depend only on their arguments, and on state that is part of a capture's key.
 PURE_MODULES = frozenset(
     """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
     _warnings _bisect _heapq _stat _codecs atexit""".split()
 )
 #: Those of them whose functions compute with floats.
 TAKE_NUMBERS = frozenset(("math", "cmath", "_struct"))
-#: Modules of classes written in C that ask numbers for what they are, or keep them.
+#: Modules whose C classes use a number by its own methods, or only keep it.
 _ASKING_MODULES = frozenset(
     """builtins itertools functools _functools collections _collections types weakref _weakref _thread contextvars
     _contextvars re typing operator _operator enum abc pybind11_builtins""".split()
 )
-#: Of the collector: what changes nothing that programs see.
+#: Functions of `gc` that change nothing that programs see.
 OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
+#: Builtin functions that refuse a step, and C functions of torch that do.
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 IMPURE_TORCH = frozenset(
     """manual_seed seed initial_seed set_state set_offset _set_default_tensor_type _set_default_dtype
     set_num_threads""".split()
 )
+#: Methods of classes, written in C, that are allowed for any class.
 CLASS_METHODS = frozenset("__new__ fromkeys fromhex mro __prepare__ __subclasscheck__ __instancecheck__".split())
-#: What asks which devices there are, by the driver or the environment: the answer is the same while a process runs.
+#: Functions that ask which devices there are. They ask the driver or the environment, and the answer stays the same
+#: while a process runs, so they are not observed.
 OF_THE_MACHINE = frozenset(
     f.__code__
     for f in (
@@ -81,17 +89,18 @@ OF_THE_MACHINE = frozenset(
 
 
 def is_scripted(x: Any) -> bool:
-    """Whether an object of torch has attributes that are not Python's. The profiler's marks have none to read."""
+    """Whether an object of torch is TorchScript's, with attributes that are not Python's. The profiler's handles are,
+    too, but have nothing to read."""
     if isinstance(x, torch.ScriptObject):
         return not x._type().qualified_name().startswith("__torch__.torch.classes.profiler.")
     return isinstance(x, torch.jit.ScriptModule)
 
 
-#: What processes tell each other by; a build of torch may have none.
+#: The classes by which processes exchange values (`torch.distributed.Store`); a build of torch may have none.
 STORES = tuple(filter(None, [getattr(getattr(torch._C, "_distributed_c10d", None), "Store", None)]))
-#: How Python gives a tensor hooks: histories that begin there have them, too.
+#: C functions by which Python gives a tensor gradient hooks, which count as dealing with gradients.
 HOOKING = frozenset(("_register_hook_dict", "retain_grad"))
-#: Looked up on classes without being named; one that comes later counts too.
+#: Special methods, which Python looks up on classes although no code names them. A missing one is watched, too.
 SPECIAL = frozenset(
     """__call__ __getattr__ __getattribute__ __setattr__ __delattr__ __init__ __new__ __enter__ __exit__ __iter__
     __next__ __len__ __contains__ __getitem__ __setitem__ __delitem__ __missing__ __bool__ __eq__ __ne__ __lt__ __le__
@@ -103,26 +112,27 @@ SPECIAL = frozenset(
 )
 
 
-#: What :func:`lookup` answers where there is nothing.
+#: What :func:`lookup` returns where a class has nothing of a name.
 NOTHING = object()
 
 
-#: What a class may say of copies of its objects.
+#: Methods by which a class may define how its objects are copied and pickled.
 OF_COPIES = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs_ex__", "__getnewargs__")
 
 
 def copies_as_objects_do(kind: type) -> bool:
-    """Whether a copy of an object (:mod:`copy`) is made of its attributes and nothing else: of a class of Python code
-    without slots, which says nothing of copies itself."""
+    """Whether :mod:`copy` copies an object of this class by its attributes and nothing else: the class is Python's,
+    without slots, and does not define how its objects are copied."""
     own = [base for base in kind.__mro__ if base is not object]
-    # Classes that a program can change are of Python code.
+    # The flag is `Py_TPFLAGS_HEAPTYPE`, which classes of Python code have.
     return kind not in copyreg.dispatch_table and all(
         base.__flags__ & 1 << 9 and not any(name in vars(base) for name in (*OF_COPIES, "__slots__")) for base in own
     )
 
 
 def is_own(kind: type) -> bool:
-    """Whether a class is this package's, and programs give its objects no attributes."""
+    """Whether a class is this package's, and its objects are not looked at. Objects of a class with `is_of_programs`
+    are, since programs give them attributes."""
     return kind.__module__.partition(".")[0] == "torch_ltc" and not hasattr(kind, "is_of_programs")
 
 
@@ -137,8 +147,8 @@ def namespace(x: Any) -> dict[str, Any] | None:
 
 @functools.lru_cache(4096)
 def takes_numbers(kind: Any) -> bool:
-    """Whether calls of a class and operators with its objects, which no event tells of, may compute with floats in C.
-    (For complex numbers, :func:`torch_ltc._names.computes_unseen` knows.)"""
+    """Whether calling a class, or an operator with one of its objects, may compute with floats in C: no event tells of
+    these. (Of complex numbers, :func:`torch_ltc._names.computes_unseen` knows.)"""
     if issubclass(kind, (float, complex)):
         return kind not in (float, complex)
     return kind is memoryview or not all(
@@ -152,29 +162,30 @@ def takes_numbers(kind: Any) -> bool:
 
 @functools.lru_cache(4096)
 def is_open(kind: Any) -> bool:
-    """Whether all that instances hold can be looked at: the class is Python's, and so are its bases or known."""
+    """Whether everything that objects of a class hold can be looked at: the class and its bases are Python's, or are
+    known C classes."""
     return all(base in _OPEN_BASES or is_of_python(base) for base in kind.__mro__)
 
 
 def is_of_python(kind: Any) -> bool:
-    """Whether a class is made by Python code: its instances have room for what its slots, a dict and weak references
-    take, and not for more, as those of classes written in C have."""
+    """Whether a class was made by Python code. Its objects then have room for slots, a dict and weak references and for
+    nothing else; those of C classes are larger."""
     base = kind.__base__
     if not kind.__flags__ & _HEAP_TYPE or kind.__flags__ & _IMMUTABLE_TYPE or base is None:
         return False
     words = sum(type(x) is types.MemberDescriptorType for x in vars(kind).values())
-    # Behind what varies in size a dict's place is counted from the end.
+    # The offset of the dict is negative (counted from the end) in objects of variable size, so it is compared with 0.
     words += (kind.__dictoffset__ != 0) != (base.__dictoffset__ != 0)
     words += (kind.__weakrefoffset__ > 0) != (base.__weakrefoffset__ > 0)
     return 0 <= kind.__basicsize__ - base.__basicsize__ <= 8 * words
 
 
-#: Flags of classes: CPython's ``Py_TPFLAGS_HEAPTYPE`` and ``Py_TPFLAGS_IMMUTABLETYPE``.
+#: CPython's ``Py_TPFLAGS_HEAPTYPE`` and ``Py_TPFLAGS_IMMUTABLETYPE``.
 _HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
 
 
 def lookup(kind: type, name: str) -> Any:
-    """What a class or the nearest of its bases has under a name, as it is (descriptors are not asked)."""
+    """What a class or the first of its bases has under a name, without calling descriptors; else :data:`NOTHING`."""
     for base in kind.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]

@@ -1,5 +1,10 @@
-"""Settings that change from call to call (learning rates, momenta) and numbers that a step counts up, lent to a
-captured step: while it runs, their places hold numbers that remember what becomes of them."""
+"""Numbers that differ from call to call: learning rates, other settings, float arguments, numbers that a step counts.
+
+Such a number must not become a constant of a capture. :class:`ChangingNumbers` knows the places in which a step finds
+them. While the step is captured, its numbers are *lent* to it (:class:`LentNumbers`): the places hold traced numbers
+(`_traced.py`) instead, which remember what is computed from them, so that the host part of the capture can read the
+places and compute the same in each replay. Afterwards the places hold plain numbers again.
+"""
 
 import sys
 import threading
@@ -7,105 +12,114 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torch_ltc._names import by_value
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 
 def floats(x: Any) -> tuple[float, ...]:
-    """The floats that a setting is: itself, or the members of a tuple; none where it is anything else."""
+    """A setting as floats: `(x,)` of a float, a tuple of floats as it is (Adam's betas), and `()` of anything else."""
     if type(x) is float:
         return (x,)
     return x if type(x) is tuple and all(type(y) is float for y in x) else ()
 
 
-class Free:
-    """The numbers of a step that change from call to call, by dict and key."""
+class ChangingNumbers:
+    """The places in which a step finds numbers that differ from call to call. A place is a dict and a key: of an
+    attribute, a global, an entry of a parameter group, or (in :attr:`arguments`) of a float argument."""
 
-    #: Different values of a float among the arguments that are told apart by captures of their own; one that has more
-    #: of them changes.
+    #: An argument that is a plain value has a capture for each of its first values. A float that takes more different
+    #: values than this counts as changing.
     _MAX_VALUES = 2
 
     def __init__(self) -> None:
-        #: Floats among the arguments that change, by position or name, as the call in progress is given them.
-        self.given: dict[Any, float] = {}
-        #: Held while replays and captures find them there: calls of other threads are recorded meanwhile.
+        #: The float arguments that change, by position or name, with the values that the call in progress was given.
+        self.arguments: dict[Any, float] = {}
+        #: Held while a replay or a capture uses :attr:`arguments`; calls of other threads are recorded meanwhile.
         self.lock = threading.Lock()
-        #: The first values of plain arguments; those which change and are told apart all the same, and why.
+        #: The values that plain arguments had so far, by position or name.
         self._values: dict[Any, set[Any]] = {}
-        self.bound: dict[Any, str] = {}
+        #: The arguments that change but need a capture for each value, and why.
+        self.per_value: dict[Any, str] = {}
+        #: All places, as `(dict, key)` by `(id(dict), key)`.
         self.places: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
-        #: Where whole numbers stand that the step only counts with, and where some that it does not only count with.
+        #: The places of whole numbers with which the step only counts, and of some with which it does something else.
         self._counted: set[tuple[int, Any]] = set()
         self._uncounted: set[tuple[int, Any]] = set()
 
     def add(self, holder: dict[Any, Any], name: Any) -> None:
-        """The number in this place changes."""
+        """Notes that the number in this place changes."""
         self.places.setdefault((id(holder), name), (holder, name))
 
     def add_count(self, holder: dict[Any, Any], name: Any) -> None:
-        """The whole number in this place changes, and the step only counts with it."""
+        """Notes that the whole number in this place changes, and that the step only counts with it."""
         self.add(holder, name)
         self._counted.add((id(holder), name))
 
-    def sees(self, values: dict[Any, Any]) -> bool:
-        """Takes down the plain arguments of a call by position or name; whether more of them are known to be floats
-        that change now."""
+    def note_arguments(self, values: dict[Any, Any]) -> bool:
+        """Notes the plain values that a call was given, by position or name. Returns whether a float among them is
+        found to be one that changes."""
         found = False
         for name, x in values.items():
             seen = self._values.setdefault(name, set())
-            if name in self.given or name in self.bound:
+            if name in self.arguments or name in self.per_value:
                 continue
             seen.add(by_value(x))
             if len(seen) > self._MAX_VALUES:
                 if type(x) is float:
-                    self.given[name] = x
-                    self.add(self.given, name)
+                    self.arguments[name] = x
+                    self.add(self.arguments, name)
                     found = True
                 else:
-                    self.bound[name] = f"there is a capture for each {type(x).__name__}: hand in a float or a tensor"
+                    self.per_value[name] = (
+                        f"there is a capture for each {type(x).__name__}: hand in a float or a tensor"
+                    )
         return found
 
-    def bind(self, names: Iterable[Any], why: str) -> None:
-        """The step does not only compute with these arguments: each value of theirs is another step's from here on."""
+    def tell_apart(self, names: Iterable[Any], why: str) -> None:
+        """From here on each value of these arguments has a capture of its own: the step does not only compute with
+        them."""
         for name in [*names]:
-            self.bound[name] = why
-            self.given.pop(name, None)
-            self.places.pop((id(self.given), name), None)
+            self.per_value[name] = why
+            self.arguments.pop(name, None)
+            self.places.pop((id(self.arguments), name), None)
 
-    def changes_of(self, fn: Any) -> str:
-        """Which arguments of a step change from call to call so that each has to be captured by itself, in words."""
+    def why_not_lent(self, fn: Any) -> str:
+        """Which argument changes from call to call but needs a capture for each value, and why; empty where none
+        does."""
         code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         names = code.co_varnames[hasattr(fn, "__func__") : code.co_argcount] if code is not None else ()
-        for name, why in self.bound.items():
+        for name, why in self.per_value.items():
             said = names[name] if type(name) is int and name < len(names) else name
             return f"its argument {said} changes from call to call, and {why}"
         return ""
 
     def is_uncounted(self, holder: dict[Any, Any], name: Any) -> bool:
-        """Whether the step was seen to do something else with a whole number than to count with it."""
+        """Whether the step was seen to do something else with the whole number in this place than to count with it."""
         return (id(holder), name) in self._uncounted
 
-    def not_counted(self, holder: dict[Any, Any], name: Any) -> None:
-        """The step does not only count with the whole number in this place."""
+    def note_uncounted(self, holder: dict[Any, Any], name: Any) -> None:
+        """Notes that the step does not only count with the whole number in this place."""
         self._counted.discard((id(holder), name))
         self._uncounted.add((id(holder), name))
 
-    def takes(self, holder: dict[Any, Any], name: Any) -> bool:
-        """Whether what stands in a place can be lent."""
+    def can_lend(self, holder: dict[Any, Any], name: Any) -> bool:
+        """Whether what stands in a place now can be lent to the step."""
         x = holder.get(name)
         return (id(holder), name) in self._counted if type(x) is int else bool(floats(x))
 
 
-class Lent:
-    """Settings by dict and key."""
+class LentNumbers:
+    """The numbers that are lent to one call; their places as `(dict, key)`."""
 
     def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]]) -> None:
         self._slots = list(slots)
+        #: What is lent at the moment: dict, key, the plain number (or tuple), and what stands there instead.
         self._out: list[tuple[dict[Any, Any], Any, Any, Any]] = []
-        #: How often what is lent is held where nobody else holds it, as seen from the loops below.
+        #: Reference counts of what is lent, by identity, as long as the step does not hold it: a higher count later
+        #: shows that it does. They are taken in a loop like those that compare them.
         self._held: dict[int, int] = {}
 
     def lend(self, trace: Callable[[dict[Any, Any], Any], Any]) -> None:
-        """From here on, what ``trace`` gives for a place stands there."""
+        """Puts a traced number in each place, made by ``trace`` of the dict and the key."""
         for holder, name in self._slots:
             if type(holder.get(name)) is int or floats(holder.get(name)):
                 traced = trace(holder, name)
@@ -119,8 +133,9 @@ class Lent:
                     self._held[id(number)] = sys.getrefcount(number)
 
     def take_back(self, puts: Callable[[dict[Any, Any], Any, Any], bool]) -> str:
-        """The numbers are plain ones again, and so is what the step put in place of one, which a replay puts there, too
-        (``puts`` says so); what the step did to one that no replay would do, or nothing."""
+        """Puts the plain numbers back. Where the step has put another number, that stays, made plain, and ``puts`` (a
+        function of dict, key and number) tells replays to put it there, too; it answers whether they can. Returns what
+        the step changed that no replay would change, in words, or an empty string."""
         why = ""
         for holder, name, was, traced in self._out:
             now = holder.get(name)
@@ -136,16 +151,18 @@ class Lent:
         return why
 
     def held(self, number: int) -> int:
-        """How often a number, by its identity, is held where it is lent; 0 for one that is not."""
+        """The reference count that a number has by being lent alone, by its identity; 0 for one that is not lent."""
         return self._held.get(number, 0)
 
-    def numbers(self) -> Iterator[Traced | Counted]:
-        """All that are lent."""
+    def numbers(self) -> Iterator[TracedFloat | TracedInt]:
+        """All traced numbers that are lent at the moment."""
         for *_, traced in self._out:
-            yield from (x for x in (traced if type(traced) is tuple else (traced,)) if type(x) in (Traced, Counted))
+            yield from (
+                x for x in (traced if type(traced) is tuple else (traced,)) if type(x) in (TracedFloat, TracedInt)
+            )
 
-    def taken(self) -> Iterator[Traced]:
-        """Those of tuples that somebody has taken as they are: C code may read their members."""
+    def taken_from_tuples(self) -> Iterator[TracedFloat]:
+        """The members of lent tuples that the step holds as tuples: C code may read them without a trace."""
         for *_, traced in self._out:
             if type(traced) is tuple and sys.getrefcount(traced) > self._held[id(traced)]:
-                yield from (x for x in traced if type(x) is Traced)
+                yield from (x for x in traced if type(x) is TracedFloat)

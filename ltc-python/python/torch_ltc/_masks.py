@@ -1,8 +1,9 @@
-"""What is selected by values (boolean masks, `nonzero`), by indices that were worked out before.
+"""Selections by values (`x[mask]`, `nonzero`) within a captured step.
 
-How many elements a mask selects is in its values, which no program can know. While a step is captured, a mask is read,
-and what it selects is taken by indices that were worked out for such a mask before. Replays compare the mask with what
-was read: those that find another one are taken back.
+How many elements a mask selects is in its values, so the shapes that follow are not known before it is read. While a
+step is captured, its masks are read, and what a mask selects is taken by indices that an earlier call worked out for a
+mask with the same values. Replays compare their mask with what the capture read; one that finds another mask is taken
+back. A mask that is new is selected by as usual, and its indices are worked out for the next call.
 """
 
 from collections import OrderedDict
@@ -20,7 +21,7 @@ _Indices = tuple[torch.Tensor, ...]
 
 
 class Masks:
-    """Indices by what masks hold."""
+    """The indices that a step's masks select, by the content of the masks (shape and bytes)."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[Any, bytes], _Indices] = OrderedDict()
@@ -29,12 +30,17 @@ class Masks:
         self.missed = False
 
     def select(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
-        """A call's result, where it selects by masks whose indices are known; those of others the next call knows."""
-        way, count, names = _WAYS.get(func, (None, 0, frozenset()))
-        return way(self, func, args, **kwargs) if way and len(args) == count and kwargs.keys() <= names else None
+        """The result of a call that selects by masks whose indices are known, in a tuple; `None` for any other call.
+        Indices of masks that are not known will be for the next call."""
+        selection, count, names = _SELECTIONS.get(func, (None, 0, frozenset()))
+        return (
+            selection(self, func, args, **kwargs)
+            if selection and len(args) == count and kwargs.keys() <= names
+            else None
+        )
 
     def indices(self, mask: torch.Tensor) -> _Indices | None:
-        """Indices of the true elements, where they are known already; else they will be for the next call."""
+        """The indices of the true elements of a mask, if they are known; else `None`, and they are noted as wanted."""
         with torch._C.DisableTorchFunction():
             host = mask.cpu()
             key = (tuple(host.shape), host.numpy().tobytes())
@@ -45,7 +51,7 @@ class Masks:
         return self._known[key]
 
     def work_out(self) -> None:
-        """Works out what was asked for; nothing is captured meanwhile."""
+        """Works out the indices that were wanted, while nothing is captured."""
         self.missed = bool(self._wanted)
         for key, host in self._wanted.items():
             self._known[key] = tuple([i.to("ltc") for i in host.nonzero(as_tuple=True)])
@@ -54,7 +60,7 @@ class Masks:
             self._known.popitem(last=False)
 
     def _by_index(self, func: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
-        """``x[mask]``, ``x[:, mask]``: a mask is as many indices as it has dimensions."""
+        """``x[mask]``, ``x[:, mask]``: a mask stands for as many indices as it has dimensions."""
         index = args[1] if type(args[1]) is tuple else (args[1],)
         if not any(map(_is_mask, index)) or not all(_is_mask(i) or type(i) in _OTHERS for i in index):
             return None
@@ -67,6 +73,7 @@ class Masks:
         return (func(args[0], tuple(places)),)
 
     def _by_mask(self, _: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+        """``masked_select``."""
         x, mask = args
         if not (on_device(x) and _is_mask(mask) and x.shape == mask.shape):
             return None
@@ -74,20 +81,22 @@ class Masks:
         return None if found is None else (x[found],)
 
     def _nonzero(self, _: Any, args: tuple[Any, ...], as_tuple: bool = False) -> tuple[Any] | None:
+        """``nonzero`` and ``argwhere``."""
         (x,) = args
         if not (on_device(x) and x.dim() > 0):
             return None
         found = self.indices(x if x.dtype is torch.bool else x.detach() != 0)
         if found is None:
             return None
-        # The caller may write into what it gets.
+        # Copies, since the caller may write to its result in place.
         return (tuple([i.clone() for i in found]) if as_tuple else torch.stack(found, 1),)
 
     def _where(self, func: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+        """``where`` with a mask alone."""
         return self._nonzero(func, args, as_tuple=True) if _is_mask(args[0]) else None
 
 
-#: What else may stand beside a mask in an index.
+#: Classes of what may stand beside a mask in an index.
 _OTHERS = (slice, int, type(None), type(Ellipsis), torch.Tensor)
 
 
@@ -95,8 +104,8 @@ def _is_mask(x: Any) -> bool:
     return on_device(x) and x.dtype is torch.bool and x.dim() > 0
 
 
-#: How each function selects, with how many arguments, and by what names it may be given more.
-_WAYS: dict[Any, tuple[Callable[..., tuple[Any] | None], int, frozenset[str]]] = {
+#: The functions that select: by which method, with how many positional arguments, and which keyword arguments.
+_SELECTIONS: dict[Any, tuple[Callable[..., tuple[Any] | None], int, frozenset[str]]] = {
     torch.Tensor.__getitem__: (Masks._by_index, 2, frozenset()),
     torch.masked_select: (Masks._by_mask, 2, frozenset()),
     torch.Tensor.masked_select: (Masks._by_mask, 2, frozenset()),

@@ -1,4 +1,10 @@
-"""What a code object reads by name, and which Python reads nothing that programs change."""
+"""What a code object can read: the names in its bytecode (:class:`CodeNames`), for the survey.
+
+The survey (`_survey.py`) does not see single reads of attributes and globals. It looks at all that a frame's code may
+read, and this module finds out what that is: names of attributes, globals and modules, which of them may be missing,
+whether names are computed, and whether C code may read a float without an event. It also knows which modules are
+*quiet*: their Python code reads nothing that programs change, so their frames are not looked at.
+"""
 
 import datetime
 import dis
@@ -13,21 +19,22 @@ from typing import Any, NamedTuple
 
 from torch_ltc._effects import Instruction, instructions
 
+#: Instructions that name an attribute, and those that name a global.
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
-#: Builtins that take the name of an attribute.
+#: Builtin functions that take the name of an attribute as an argument.
 BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
-#: What takes attributes, or calls methods, by a name that it was given.
+#: Functions of `operator` that make a function which reads attributes, or calls methods, by name.
 GETTERS = frozenset(("attrgetter", "methodcaller"))
-#: The methods of every object that do.
+#: Methods of every object that take the name of an attribute.
 OF_ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
-#: What else takes names of attributes, from within C or from Python that is quiet.
+#: Code with one of these names may read attributes by computed names, in C or in quiet Python.
 _READS_BY_NAME = frozenset(
     ("__dict__", *GETTERS, "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
 )
 
-#: Python of the standard library and of torch that reads nothing a program changes, but caches of its own; of what it
-#: reads besides, :data:`torch_ltc._models.QUIET_MODELS` knows.
+#: The quiet modules of the standard library and of torch: their Python reads nothing that a program changes, besides
+#: caches of their own and what :data:`torch_ltc._models.QUIET_MODELS` knows of.
 _QUIET_MODULES = (
     *("typing", "typing_extensions", "abc", "_collections_abc", "warnings", "importlib", "logging"),
     *("re", "enum", "inspect", "types"),
@@ -39,14 +46,14 @@ _QUIET_MODULES = (
 )
 
 
-#: Values that are compared by type and bits.
+#: Classes of plain values, which are compared by type and bits.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def by_value(x: Any) -> Any:
-    """A plain value as part of a key: by type, and bit by bit."""
+    """A plain value as part of a key: equal for values of the same type and the same bits (0.0 and -0.0 differ)."""
     if type(x) is float:
-        # What is no number has a sign, too, and more.
+        # `hex` shows no sign and payload of a NaN.
         return struct.pack("d", x) if math.isnan(x) else x.hex()
     if type(x) is complex:
         return type(x), by_value(x.real), by_value(x.imag)
@@ -54,7 +61,7 @@ def by_value(x: Any) -> Any:
 
 
 def here() -> str:
-    """The line that the program is at, outside torch and this package, as messages name it."""
+    """The line at which the program is, outside torch and this package, as refusals name it."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         package = (frame.f_globals.get("__name__") or "").partition(".")[0]
@@ -64,13 +71,13 @@ def here() -> str:
     return ""
 
 
-#: Where the standard library is.
+#: The folder of the standard library.
 _LIBRARY = sysconfig.get_paths()["stdlib"]
 
 
 def of_program(frame: types.FrameType) -> types.FrameType:
-    """The innermost frame, from this one on, that is outside torch, this package and the standard library; this one
-    where there is none."""
+    """The innermost frame, from this one outwards, that is not of torch, this package, the standard library or a quiet
+    module; this frame itself where there is none."""
     at: types.FrameType | None = frame
     while at is not None:
         name, file = at.f_globals.get("__name__") or "", at.f_code.co_filename
@@ -82,42 +89,48 @@ def of_program(frame: types.FrameType) -> types.FrameType:
 
 
 def here_is_torch() -> bool:
-    """Whether torch asks, and not the program."""
+    """Whether a call comes from torch's own Python code, and not from the program."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""
         package = module.partition(".")[0]
-        # Methods of tensors that are written in Python are what the program calls.
+        # Methods of tensors that are written in Python count as called by whoever calls them.
         if package != "torch_ltc" and module not in ("torch.overrides", "torch._tensor"):
             return package == "torch"
         frame = frame.f_back
     return False
 
 
-class Code(NamedTuple):
-    """What a code object can read by name."""
+class CodeNames(NamedTuple):
+    """What a code object can read by name. Variants with more or fewer names are made by the methods."""
 
+    #: Names of attributes that it reads, sets or deletes, or that it may look up by a string constant.
     attributes: frozenset[str]
+    #: Names of globals and builtins, in order of appearance.
     globals: tuple[str, ...]
+    #: Modules that it imports.
     modules: tuple[str, ...]
-    #: Attributes that may be missing: names looked up with ``getattr``, or within ``try``, and those that it deletes.
+    #: Attributes that may be missing: names that it looks up with ``getattr``, or within ``try``, or deletes.
     may_lack: frozenset[str]
+    #: Whether it may read any attribute of an object, by a computed name.
     all_attributes: bool
-    #: Computed names may lead on from what they found.
+    #: Whether it may go on by computed names from what it found by one.
     goes_on: bool
+    #: Whether it is of a quiet module; see the module.
     quiet: bool
-    #: Names that it loads for something else than a call there and then.
+    #: Names that it loads for something else than to call at once what they name.
     values: frozenset[str]
-    #: Names that it loads to ask whether something is an instance of what they name, and for nothing else.
+    #: Names of classes that it loads for an ``isinstance``, and for nothing else.
     tested: frozenset[str]
-    #: Whether it has a ``%``, which may show values in a string.
+    #: Whether it has a ``%``, by which a string may show values.
     has_percent: bool
-    #: Whether its own constants and names let C compute with floats without being called by an event.
+    #: Whether C code may compute with floats for it without an event, by its constants and names alone.
     takes_numbers: bool
-    #: Whether it may ask whether a value's class is that of floats.
+    #: Whether it may compare the class of a value with `float` (which a traced number's class is not).
     asks_classes: bool
+    #: A number for these names: equal for equal variants of the same code.
     serial: int
-    #: Where it returns or yields: what leaves it elsewhere is an exception.
+    #: Offsets of the instructions at which it returns or yields; what leaves it elsewhere is an exception.
     ends: frozenset[int]
 
     @property
@@ -125,22 +138,22 @@ class Code(NamedTuple):
         """Whether it asks what the bases of a class have."""
         return "super" in self.globals
 
-    def lacking(self) -> "Code":
-        """The same, of which any attribute may be missing: it was left by an exception, which somebody minds."""
+    def lacking(self) -> "CodeNames":
+        """The same code, of which any attribute may be missing: for code that was left by an exception."""
         serial = _naming.setdefault((self.serial, _LACKING), _FIRST_NAMING + len(_naming))
         return self._replace(may_lack=self.attributes, serial=serial)
 
-    def opening(self) -> "Code":
-        """The same, of an object all of whose attributes it may read."""
+    def opening(self) -> "CodeNames":
+        """The same code, for an object all of whose attributes it may read."""
         return self._replace(all_attributes=True, serial=-1 - self.serial)
 
-    def closing(self) -> "Code":
-        """The same, which reads only what it names."""
+    def closing(self) -> "CodeNames":
+        """The same code, for an object of which it reads only the attributes that it names."""
         serial = _naming.setdefault((self.serial, None), _FIRST_NAMING + len(_naming))
         return self._replace(all_attributes=False, serial=serial) if self.all_attributes else self
 
-    def naming(self, names: frozenset[str]) -> "Code":
-        """The same, which reads attributes of these names, too."""
+    def naming(self, names: frozenset[str]) -> "CodeNames":
+        """The same code, which reads attributes with these names, too."""
         serial = _naming.setdefault((self.serial, names), _FIRST_NAMING + len(_naming))
         return self._replace(
             attributes=self.attributes | names,
@@ -151,23 +164,23 @@ class Code(NamedTuple):
         )
 
 
-#: Serial numbers of code that reads more names than its own, or only its own.
+#: Serial numbers of variants, by the serial number of the code and the names that were added (`None`: `closing`).
 _naming: dict[tuple[int, frozenset[str] | None], int] = {}
 _FIRST_NAMING = 1 << 40
-#: No name of an attribute.
+#: Stands for `lacking` among those names; no attribute is called so.
 _LACKING = frozenset(("()",))
-_codes: dict[types.CodeType, Code] = {}
+_codes: dict[types.CodeType, CodeNames] = {}
 
 
 def is_quiet(module: str) -> bool:
-    """Whether a module's Python reads nothing that programs change."""
+    """Whether a module is quiet: its Python reads nothing that programs change."""
     return module.startswith("namedtuple_") or any(
         module == name or module.startswith(name + ".") for name in _QUIET_MODULES
     )
 
 
-def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
-    """What a code object can read by name; ``scope``: its globals."""
+def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
+    """What a code object can read by name; `scope` are its globals. Remembered by code object."""
     known = _codes.get(code)
     if known is None:
         attributes: set[str] = set()
@@ -201,7 +214,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
                 remainder = remainder or step.argrepr.startswith("%")
                 computes = computes or step.argrepr.startswith(_ARITHMETIC)
             before = step.argval if step.opname in _GLOBAL else ""
-        # Loaded for something else than a call here, which shows with which name.
+        # `getattr` and the like are loaded for something else than a call here, which would show the name it is given.
         by_others = not values.isdisjoint(BY_NAME.intersection(names))
         for constant in code.co_consts:
             strings.update(
@@ -216,15 +229,15 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
         )
         deleted = {s.argval for s in dis.get_instructions(code) if s.opname == "DELETE_ATTR"}
         guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
-        # One that is called for an attribute is told which (`torch_ltc._survey`).
+        # A `__getattribute__` is given the name of the attribute, which the survey reads from its frame.
         told = {code.co_name} if code.co_name in OF_ATTRIBUTES and _passes_on(code) else set[str]()
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
         getters = not GETTERS.isdisjoint(names)
-        # Patterns by position name what the class says (`__match_args__`).
+        # Patterns by position read the attributes that the class names in `__match_args__`.
         matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
         whole = by_others or "vars" in names or getters or matches or not named.isdisjoint(_READS_BY_NAME)
         quiet = is_quiet(scope.get("__name__") or "")
-        known = _codes[code] = Code(
+        known = _codes[code] = CodeNames(
             frozenset(attributes | guarded),
             tuple(dict.fromkeys(names)),
             tuple(modules),
@@ -236,13 +249,13 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
             frozenset(tested - loaded - guarded),
             remainder,
             of_float
-            # By way of `super()` it is an object's, whose class tells what it is.
+            # A method called through `super()` is of an object whose class the survey looks at.
             or ("super" not in names and not _SLOTS.isdisjoint(attributes | guarded))
             or "memoryview" in names
             or (computes and "complex" in names)
             or any(computes_unseen(x, remainder) for x in code.co_consts),
-            # torch itself asks whether numbers are instances of a class, as these are, and the standard library asks
-            # others for theirs, where it does not name that of numbers.
+            # torch's own code asks with `isinstance`, for which traced numbers are floats; and code of the standard
+            # library that does not name `float` asks for the classes of other things.
             (scope.get("__name__") or "").partition(".")[0] != "torch"
             and _asks_classes(code)
             and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
@@ -253,7 +266,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> Code:
 
 
 def _asks_classes(code: types.CodeType) -> bool:
-    """Whether code may ask of which class something is, besides the object whose method it is."""
+    """Whether code may ask for the exact class of an object, other than `self`."""
     steps = [*instructions(code)]
     for i, step in enumerate(steps):
         if step.argval == "type" and step.opname in _GLOBAL:
@@ -268,7 +281,7 @@ def _asks_classes(code: types.CodeType) -> bool:
 
 
 def _passes_on(code: types.CodeType) -> bool:
-    """Whether a method that is told the name of an attribute calls others of its kind with that name as it is."""
+    """Whether a method that takes the name of an attribute calls others of its kind only with that same name."""
     if code.co_argcount < 2:
         return False
     own, name = code.co_varnames[:2]
@@ -284,7 +297,8 @@ def _passes_on(code: types.CodeType) -> bool:
 
 
 def _is_given_as_it_is(steps: list[Instruction], name: str, takes_value: bool) -> bool:
-    """Whether a variable is the next argument of a call, and not part of one; `takes_value`: one more follows."""
+    """Whether a variable itself is the next argument of a call, and not part of an expression. `takes_value`: one more
+    argument follows."""
     if not steps or not steps[0].opname.startswith("LOAD_FAST") or steps[0].argval != name:
         return False
     above = 0
@@ -306,7 +320,7 @@ def _is_given_as_it_is(steps: list[Instruction], name: str, takes_value: bool) -
 
 
 def _called(code: types.CodeType) -> set[int]:
-    """Where names are loaded that are called there and then, which events tell."""
+    """Offsets of the instructions that load a name in order to call it at once: the call has an event."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     called = set()
     for i, step in enumerate(steps):
@@ -316,7 +330,7 @@ def _called(code: types.CodeType) -> set[int]:
         elif step.opname == "PUSH_NULL" and sys.version_info >= (3, 13):
             called.add(steps[i - 1].offset)
         elif step.opname == "PUSH_NULL" or (step.opname == "LOAD_GLOBAL" and flagged):
-            # What is called begins here: a name, and attributes from there on.
+            # What is called is loaded from here on: a name, and then attributes.
             last = i + (step.opname == "PUSH_NULL")
             while steps[last + 1].opname == "LOAD_ATTR":
                 last += 1
@@ -325,7 +339,7 @@ def _called(code: types.CodeType) -> set[int]:
 
 
 def _tests(code: types.CodeType) -> set[int]:
-    """Where names are loaded of classes that ``isinstance`` is asked about there and then."""
+    """Offsets of the instructions that load the classes of an ``isinstance`` call."""
     steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
     found: set[int] = set()
     for i, step in enumerate(steps):
@@ -344,7 +358,8 @@ def _tests(code: types.CodeType) -> set[int]:
 
 
 def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
-    """Where a function is called, with two arguments that are computed from `at` on without a jump; 0 if it is not."""
+    """The index of the instruction that calls a function with two arguments, which are computed from `at` on without a
+    jump; 0 where there is no such call."""
     depth = 0
     while depth >= 0 and at < len(steps) and not steps[at].is_jump_target and "JUMP" not in steps[at].opname:
         if steps[at].opname in ("PRECALL", "CALL") and steps[at].arg == 2 and depth == 2:
@@ -355,19 +370,19 @@ def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")
-#: Slots of numbers and strings, by the names under which Python code can call them.
+#: Operators of numbers and strings, by the names of methods by which Python code can call them.
 _SLOTS = frozenset(
     f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod divmod pow".split() for prefix in ("", "r")
 ) | frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__".split())
 
 
-#: Where a format asks a value how it is shown; it reads those that it shows as numbers itself.
+#: The fields of a ``%`` format that call a method of the value (`%s`, `%r`, `%a`); C code reads the numbers of others.
 _ASKED_HOW = re.compile(r"%(\([^)]*\))?[-+ #0-9.*]*[sra%]")
 
 
 def computes_unseen(x: Any, has_percent: bool) -> bool:
-    """Whether an operator with a plain value may read a float beside it in C: complex numbers and spans of time do, and
-    formats, where there is a ``%``."""
+    """Whether an operator with this plain value may read the float beside it in C, without an event: operators of
+    complex numbers and `timedelta` do, and so does a format string, in code that has a ``%``."""
     if type(x) in (complex, datetime.timedelta):
         return True
     if not has_percent or type(x) not in (str, bytes):
@@ -375,13 +390,13 @@ def computes_unseen(x: Any, has_percent: bool) -> bool:
     return "%" in _ASKED_HOW.sub("", x if type(x) is str else x.decode("latin1"))
 
 
-#: The fields of a format string, up to how they are shown, and the attributes that one names.
+#: The fields of a format string, up to conversion and format, and the attributes that a field names.
 _FIELD = re.compile(r"\{([^{}!:]*)")
 _NAMED = re.compile(r"\.([^.\[]+)")
 
 
 def names_in_format(text: str) -> frozenset[str]:
-    """The attributes that formatting by this string reads."""
+    """The attributes that `str.format` with this string reads."""
     return frozenset(name for field in _FIELD.findall(text) for name in _NAMED.findall(field))
 
 
@@ -395,13 +410,13 @@ def line_of(code: types.CodeType, name: str) -> int:
 
 @functools.lru_cache(16384)
 def has_constant_name(code: types.CodeType, at: int) -> bool:
-    """Whether the call of ``getattr`` (or its kin) at this offset names its attribute by a constant, whatever way led
-    there."""
+    """Whether the call of ``getattr`` (or a function like it) at this offset gives the name as a constant, on every
+    path that leads there."""
     before: list[dis.Instruction] = []
     for step in dis.get_instructions(code):
         if step.offset >= at:
-            # Object and name, and mostly a default or value, which is one plain load here; anything else counts as
-            # computed.
+            # The arguments are the object, the name, and mostly a default or value. Only one that is a single plain
+            # load is understood here; with anything else the name counts as computed.
             last = before[-3:]
             count = step.arg if step.opname == "CALL" else 0
             if count == 3 and not (

@@ -1,5 +1,9 @@
-"""The places that a recorded call of a step left otherwise than it found them: which of them replays can leave so,
-too."""
+"""What a captured call changed in the places that it reads, and which of these changes a replay can make, too.
+
+A step that changes what it also reads would be captured anew at each call. Three kinds of changes do not have to refuse
+it: a tensor in the place of a tensor (`_left.py`), a number in the place of a number that can be lent (`_lent.py`), and
+a new container in the place of one that nobody else holds. What is learned here is used by the next capture.
+"""
 
 import gc
 import types
@@ -7,7 +11,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_ltc import _ltc
-from torch_ltc._left import MISSING, Left
+from torch_ltc._left import MISSING, TensorPlaces
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Reads
@@ -17,15 +21,15 @@ from torch_ltc._traced import plain
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
 
-#: Places of dicts, by holder and name.
+#: Places as `(dict, key)`.
 Entries: TypeAlias = list[tuple[dict[Any, Any], Any]]
-#: Containers of which steps may make new ones each time.
+#: Classes of containers in place of which a step may put a new one at each call.
 RENEWED = (dict, OrderedDict, defaultdict, list, set, deque)
 
 
-class NewlyLeft:
-    """Places that are not as they were; those where the step put one tensor in place of another come apart, and so do
-    those where it put one number in place of another that can be lent to it."""
+class ChangedPlaces:
+    """The places of a watch that a call left otherwise than it found them, sorted into those where a tensor replaced a
+    tensor, those where a number replaced a number that can be lent, and the rest."""
 
     def __init__(self, owner: "CompiledStep[..., Any]", survey: Survey, reads: Reads) -> None:
         self._owner, self._survey = owner, survey
@@ -36,7 +40,7 @@ class NewlyLeft:
             place, watch = reads.places[index], reads.watch
             pairs = watch.expected_pairs(index) if place.kind == "dict" else [(place.name, watch.expected(index))]
             if place.kind == "entry" or (place.kind == "dict" and [n for n, _ in pairs] == [*place.holder]):
-                found = [self._kind_of(place.holder, n, then) for n, then in pairs]
+                found = [self._kind_of(place.holder, n, before) for n, before in pairs]
                 if any(found) and None not in found:
                     self._tensors += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "tensor"]
                     self._numbers += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "number"]
@@ -45,60 +49,61 @@ class NewlyLeft:
 
     @property
     def is_new(self) -> bool:
-        """Whether there are places that the step was not known to leave something in."""
+        """Whether the call left a tensor or a number in a place for which that was not known yet."""
         return bool(self._tensors or self._numbers)
 
     @property
     def sets_modes(self) -> bool:
-        """Whether the mode of a module is another, which `train()` and `eval()` set."""
+        """Whether the call changed the mode of a module, as `train()` and `eval()` do."""
         return any(p.kind == "entry" and p.name == "training" and "_modules" in p.holder for p in self._rest)
 
     def learn(self) -> None:
-        """From here on these are places in which the step leaves something."""
-        free = self._owner._free
-        self._owner._left.add(self._tensors)
+        """Has the step's next captures treat these places as those in which it leaves tensors or changes numbers."""
+        changing = self._owner._changing
+        self._owner._tensor_places.add(self._tensors)
         for holder, name in self._numbers:
-            # What is divided by a number has to remember, too, also where it did not change yet.
+            # A plain float that is divided by a traced whole number does not ask that number, so what is divided has to
+            # be traced, too, even where it has not changed yet.
             for at in (name, *self._survey.divided_by(holder, name)):
-                (free.add_count if type(plain(holder.get(at))) is int else free.add)(holder, at)
+                (changing.add_count if type(plain(holder.get(at))) is int else changing.add)(holder, at)
 
-    def _kind_of(self, holder: dict[Any, Any], name: Any, then: Any) -> str | None:
-        """What the step put in the place of something: nothing, a tensor in the place of one, a number in the place of
-        one that can be lent; `None` where it is anything else."""
+    def _kind_of(self, holder: dict[Any, Any], name: Any, before: Any) -> str | None:
+        """What kind of change the step made to a place that held `before`: "" for none, "tensor" or "number" for those
+        that replays can make, `None` for any other."""
         key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
         now = plain(put)
-        # A number that remembers is another one with the next call, whatever it is now.
-        is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(then)
-        if put is then or key in owner._left.places or is_same:
+        # A traced number that the step put there counts as changed even if its value is the same this time.
+        is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(before)
+        if put is before or key in owner._tensor_places.places or is_same:
             return ""
-        if Left.takes(then) and Left.takes(now):
+        if TensorPlaces.accepts(before) and TensorPlaces.accepts(now):
             return "tensor"
-        both = {type(then), type(now)}
-        counts = both == {int} and not owner._free.is_uncounted(holder, name)
-        # What is to remember beside it is known with the next call.
+        both = {type(before), type(now)}
+        counts = both == {int} and not owner._changing.is_uncounted(holder, name)
+        # Which numbers have to be traced beside it, `learn` finds out; so it is not asked for here.
         is_counted = counts and self._survey.only_counts(holder, name, lambda *_: True)
         return "number" if both == {float} or is_counted else None
 
-    def not_renewed(self, old: dict[tuple[int, Any], Any], moved: Entries) -> list[Place] | None:
-        """What of the other places is not that the step puts a new container in the place of one of the `old`, or of
-        what is in it, which nobody else holds, nor a setting that a schedule `moved`; `None` where nothing is, but is
-        known only now."""
-        known, gone = {}, {id(holder) for holder, _ in moved}
+    def unexplained(self, old_containers: dict[tuple[int, Any], Any], moved_settings: Entries) -> list[Place] | None:
+        """The changed places of the rest that no replay could change. A new container may replace one of the
+        `old_containers` that nobody else holds, and schedules may have set settings (`moved_settings`). `None` where
+        that explains all of the rest, but was not known when the call was made."""
+        known, gone = {}, {id(holder) for holder, _ in moved_settings}
         for place in self._rest:
             key = (id(place.holder), place.name)
-            if place.kind == "entry" and key in old and type(place.holder.get(place.name)) in RENEWED:
-                if _is_held(old, key):
+            if place.kind == "entry" and key in old_containers and type(place.holder.get(place.name)) in RENEWED:
+                if _is_held(old_containers, key):
                     return [place]
                 known[key] = (place.holder, place.name)
-                gone.add(id(old[key]))
+                gone.add(id(old_containers[key]))
         rest = [p for p in self._rest if (id(p.holder), p.name) not in known and id(p.holder) not in gone]
-        if rest or not (known or moved):
+        if rest or not (known or moved_settings):
             return rest
         self._owner._renewed.update(known)
         return None
 
 
-def _is_held(old: dict[tuple[int, Any], Any], key: tuple[int, Any]) -> bool:
-    """Whether the program still holds a container that the step has put another one in place of."""
+def _is_held(old_containers: dict[tuple[int, Any], Any], key: tuple[int, Any]) -> bool:
+    """Whether somebody outside this package still holds a container that the step has replaced."""
     ours = (Place, _ltc.Watch, types.FrameType)
-    return any(type(x) not in ours and x is not old for x in gc.get_referrers(old[key]))
+    return any(type(x) not in ours and x is not old_containers for x in gc.get_referrers(old_containers[key]))

@@ -1,7 +1,8 @@
-"""Functions of torch that somebody has put another one in place of, which calls torch's own.
+"""Functions of torch that another package has patched: which function does a call mean that a mode is told of?
 
-A torch function mode is told which function is called by what stands under its name: the other one, also when that
-calls torch's own. What was meant is found by who asks.
+A torch function mode is told the function that stands under a name in torch. Where a package has put a wrapper there,
+that is the wrapper, even if it is the wrapper that calls torch's own function. Which one is meant is found from the
+frames that led to the mode.
 """
 
 import sys
@@ -16,8 +17,8 @@ _ASKS = handle_torch_function.__code__
 
 
 def meant(function: Any, depth: int) -> Callable[..., Any] | None:
-    """What a call is of that a mode is told of as `function`, which is not C code; `None` where that is not known.
-    `depth`: how many frames up the mode was called."""
+    """The function that a call means which a mode is told of as `function` (no C function); `None` where that is not
+    known. `depth`: how many frames up the mode was called."""
     if _is_of_torch(function):
         return cast(Callable[..., Any], function)
     caller = sys._getframe(depth + 1)
@@ -29,23 +30,24 @@ def meant(function: Any, depth: int) -> Callable[..., Any] | None:
     return None if own.f_code.co_freevars else _function(own.f_code, own.f_globals)
 
 
-#: Functions of torch's own that were asked for, by their code.
+#: The functions that :func:`_function` made, by their code.
 _functions: dict[types.CodeType, Callable[..., Any]] = {}
 
 
 def _function(code: types.CodeType, scope: dict[str, Any]) -> Callable[..., Any]:
-    """The same one each time: what a step does on the host is compared by identity."""
+    """A function with this code: the same object each time, since lines of captures are compared by identity."""
     return _functions.setdefault(code, types.FunctionType(code, scope))
 
 
 def _is_of_torch(function: Any) -> bool:
+    """Whether a function is torch's own."""
     scope = getattr(function, "__globals__", None)
     module = scope.get("__name__") if scope is not None else getattr(function, "__module__", None)
     return (module or "").partition(".")[0] in ("torch", "") or isinstance(function, types.BuiltinFunctionType)
 
 
 def _method_of_c(function: Any) -> Callable[..., Any] | None:
-    """The method of tensors in whose place this stands."""
+    """The C method of tensors in whose place this function stands; `None` where there is no such one."""
     names = [name for name, value in vars(torch.Tensor).items() if value is function]
     found = [getattr(torch._C.TensorBase, name, None) for name in names]
     return found[0] if len(found) == 1 else None

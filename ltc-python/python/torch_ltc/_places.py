@@ -1,20 +1,36 @@
-"""Somewhere that a step reads, and how messages name it."""
+"""Places: where a step reads something that is older than it, and how messages name that.
+
+Places are noted by the survey (`_survey.py`) and compared by `_ltc.Watch` (`ltc-python/src/watch.rs`). Their kinds:
+
+- ``entry``: what a dict holds under a key: an attribute, a global, an item. ``left``: the same, where it may be
+  anything, since it is an input of the step. ``renewed``: the same, where only the container's class and members
+  count. ``dict``: all keys and values of a dict. ``kept``: the results in a function's cache.
+- ``members`` of a list, set or deque; ``cell``: a variable of an enclosing function; ``variable``: a `ContextVar`.
+- ``lookup``: what a class or its bases have under a name; ``slot``: what a descriptor gives of an object;
+  ``namespace``: which dict holds an object's attributes; ``class``: of which class it is.
+- ``function``: a function's code, defaults and cells; ``referent``: what a weak reference, or a getter without
+  arguments, gives; ``thread``: which thread it is; ``bytes``: the content of an array.
+"""
 
 import types
 from typing import Any, NamedTuple
 
 from torch_ltc._names import line_of
 
-#: Names of the classes whose instances own these dicts.
+#: The names of classes, by the identity of the dict that holds an instance's attributes: messages name attributes so.
 owners: dict[int, str] = {}
 
 
 class Place(NamedTuple):
-    """Somewhere the step reads: ``kind`` says how, as ``_ltc.Watch`` knows it."""
+    """A place that a step reads. `_ltc.Watch` takes it as a tuple and knows the first three fields by position."""
 
+    #: How it is read; see the module.
     kind: str
+    #: The object in which it is.
     holder: Any
+    #: The name, key or descriptor of it there; `None` where the kind needs none.
     name: Any
+    #: The code that reads it, for messages; `None` where that is not known.
     reader: types.CodeType | None
 
     def __str__(self) -> str:
@@ -26,6 +42,7 @@ class Place(NamedTuple):
 
 
 def _title(holder: Any, name: Any) -> str:
+    """A place in words."""
     if type(holder) is types.FunctionType:
         return f"the function {holder.__qualname__}"
     if type(holder) is types.CellType:

@@ -1,4 +1,8 @@
-"""Numbers that remember how they were computed become plain ones, wherever a step has put them."""
+"""Replaces traced numbers by plain ones wherever a step has put them: in containers, attributes, cells and exceptions.
+
+Traced numbers (`_traced.py`) must not outlive the captured call. The holders of each are found by the garbage collector
+(``gc.get_referrers``); tuples cannot be changed, so they are made anew and replaced in turn.
+"""
 
 import contextlib
 import gc
@@ -7,21 +11,22 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
-#: How many tuples within one another are made anew.
+#: How many nested tuples are made anew.
 _DEPTH = 4
 
 
-def put_plain(numbers: Sequence[Traced | Counted]) -> None:
-    """Puts plain numbers in the place of these in containers, attributes and cells."""
+def put_plain(numbers: Sequence[TracedFloat | TracedInt]) -> None:
+    """Puts plain numbers in the places of these."""
     for number in numbers:
         _put(number, plain(number), numbers, _DEPTH)
 
 
 def _put(old: Any, new: Any, ours: Any, depth: int) -> None:
-    """Puts something in the place of something else, wherever that is, but in `ours`."""
-    # No function within this one: its cells would hold the number, too.
+    """Puts `new` in the place of `old` wherever something holds that, but for the list `ours`. `depth`: how many more
+    tuples around it may be made anew."""
+    # There is no nested function here, since its cells would hold the number, too.
     for holder in gc.get_referrers(old):
         if holder is ours or isinstance(holder, types.FrameType):
             continue
@@ -35,7 +40,7 @@ def _put(old: Any, new: Any, ours: Any, depth: int) -> None:
 
 
 def _places(pairs: Iterable[tuple[Any, Any]], x: Any) -> list[Any]:
-    """Under which names something is found."""
+    """The names in `pairs` that have `x` as their value."""
     found = []
     for name, y in pairs:
         if y is x:
@@ -44,11 +49,12 @@ def _places(pairs: Iterable[tuple[Any, Any]], x: Any) -> list[Any]:
 
 
 def _put_in(holder: Any, old: Any, new: Any) -> None:
+    """Puts `new` in the place of `old` within one holder, of whatever class that is."""
     if isinstance(holder, dict):
         classes = [x for x in gc.get_referrers(holder) if isinstance(x, type)] if "__module__" in holder else []
         for name in _places(dict.items(holder), old):
             if classes:
-                setattr(classes[0], name, new)  # which also tells whoever remembers what the class had
+                setattr(classes[0], name, new)  # which also invalidates the interpreter's caches of the class
             else:
                 dict.__setitem__(holder, name, new)
     elif isinstance(holder, (list, deque)):
@@ -65,7 +71,7 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
             args[at] = new
         holder.args = tuple(args)
     else:
-        # Attributes lie in the object itself from Python 3.13 on.
+        # From Python 3.13 on, attributes lie in the object itself and not in a dict.
         space = getattr(holder, "__dict__", None)
         if type(space) is dict:
             for name in _places(space.items(), old):
@@ -73,11 +79,12 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
         for kind in type(holder).__mro__:
             for slot in vars(kind).values():
                 if type(slot) is types.MemberDescriptorType and _get(slot, holder) is old:
-                    with contextlib.suppress(AttributeError, TypeError):  # of C code: nobody may put anything there
+                    with contextlib.suppress(AttributeError, TypeError):  # a slot of C code that cannot be set
                         slot.__set__(holder, new)
 
 
 def _get(slot: Any, holder: Any) -> Any:
+    """What a slot of an object holds; `None` where it is empty."""
     try:
         return slot.__get__(holder)
     except (AttributeError, TypeError):

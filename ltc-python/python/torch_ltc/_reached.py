@@ -1,5 +1,10 @@
-"""What a step reaches from an object by the names in its code, and which places of older objects it has to watch.
-:class:`torch_ltc._survey.Survey` says from where."""
+"""What code can reach from an object, by the names that it uses.
+
+The middle layer of the survey. :class:`torch_ltc._survey.Survey` says where code starts (a variable, a global, a
+result); this layer goes on from an object to what it holds, for each kind of object in its own way, and notes the
+places of older objects on the way. It follows only the names that occur in the code (`_names.CodeNames`), unless the
+code computes names (`getattr(x, name)`), which opens all attributes. Objects that cannot be looked at refuse the step.
+"""
 
 import enum
 import functools
@@ -32,27 +37,27 @@ from torch_ltc._known import (
     namespace,
     takes_numbers,
 )
-from torch_ltc._names import BY_NAME, Code, computes_unseen
+from torch_ltc._names import BY_NAME, CodeNames, computes_unseen
 from torch_ltc._places import owners
 
 
-def is_only_used(x: Any, name: str, info: Code) -> bool:
-    """Whether code only calls a function written in C by this name, which events tell of, or only asks whether objects
-    are of a class written in C."""
+def is_only_used(x: Any, name: str, info: CodeNames) -> bool:
+    """Whether code with this name does no more than call a C function, which a profile event tells of, or ask with
+    `isinstance` for a C class. Then the object itself need not be looked at."""
     if type(x) is types.BuiltinFunctionType:
-        # A method is looked at with what it is bound to.
+        # A bound method is looked at with the object that it is bound to.
         return name not in info.values and (x.__self__ is None or type(x.__self__) is types.ModuleType)
     return name in info.tested and type(x) is type and takes_numbers(x)
 
 
-#: What modules have, and what computed names of theirs lead to without being looked at: frames and calls show it.
+#: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
 _OF_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
-#: What reads versions of tensors to put them back.
+#: The qualified names of code that reads version counters only to put them back begin with this.
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
-#: Members of a container that are looked at; more refuse the step.
+#: A container with more members than this refuses the step.
 _MANY = 100_000
-#: What a function and a class have besides what programs give them.
+#: The descriptors of what functions and classes have besides the attributes that programs give them, by name.
 _PARTS_OF_FUNCTIONS: dict[str, Any] = {
     name: part
     for name, part in vars(types.FunctionType).items()
@@ -61,8 +66,9 @@ _PARTS_OF_FUNCTIONS: dict[str, Any] = {
 _PARTS_OF_CLASSES: dict[str, Any] = {
     name: vars(type)[name] for name in ("__name__", "__qualname__", "__bases__", "__base__", "__mro__")
 }
-#: Functions that no Python code is behind.
+#: Classes of callables that run without a Python frame of their own.
 _OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
+#: Bases of classes whose objects hold nothing that changes.
 ATOMIC_BASES = (torch.Size, types.GenericAlias)
 
 
@@ -70,57 +76,62 @@ class Reached(Calls):
     """The part of a survey that goes from an object to what it holds."""
 
     def __init__(self) -> None:
-        #: While all that an object has is looked at: most of it is not what the code takes from there.
+        #: True while all attributes of an object are looked at (:meth:`open`): the code uses few of them, so C
+        #: functions among them are not judged.
         self._opens = False
-        #: Iterators, and where they were met: who holds one in the end shows whose it is.
+        #: Iterators that the collector does not track, with the line at which each was met. One that something else
+        #: still holds in the end is older than the step, and its position cannot be watched.
         self._suspects: list[tuple[Any, str]] = []
-        #: Older tensors, by identity.
+        #: The older tensors that were reached, by identity.
         self._tensors: dict[int, torch.Tensor] = {}
-        #: Those of them on the CPU, and their versions when they were met.
+        #: Those of them on the CPU, with their version counters when they were reached.
         self.on_host: dict[int, tuple[torch.Tensor, int]] = {}
-        #: Whether it calls scripted functions, whose operators nobody sees.
+        #: Whether the step reaches scripted functions, whose operators no mode sees.
         self.is_scripted = False
-        #: Places of dicts, by holder and name, in which the step leaves tensors: what stands there is given to it.
-        self.left: frozenset[tuple[int, Any]] = frozenset()
-        #: Lists that code only appends to, by identity, and how long they were.
+        #: Places, as `(id(dict), key)`, in which the step leaves tensors: what stands there is an input.
+        self.tensor_places: frozenset[tuple[int, Any]] = frozenset()
+        #: Older lists that code only appends to, by identity, with the length that they had.
         self._appended: dict[int, tuple[list[Any], int]] = {}
+        #: What was found on classes already: by the names used, by special methods, and by single names.
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
 
     def older_tensors(self) -> list[torch.Tensor]:
-        """Tensors that are older than the step and that it comes to."""
+        """The tensors that are older than the step and that it reached."""
         return list(self._tensors.values())
 
     def is_older(self, x: Any) -> bool:
-        """Whether an object that is alive was there before the step."""
+        """Whether an object was there before the step."""
         raise NotImplementedError
 
-    def look_at_atom(self, x: Any, info: Code) -> None:
-        """What never changes may still compute with the step's numbers."""
+    def look_at_atom(self, x: Any, info: CodeNames) -> None:
+        """An immutable value need not be watched, but operators with it may compute with traced numbers in C."""
         if computes_unseen(x, info.has_percent):
-            self.numbers_leave_unseen()
+            self.expect_unseen_float_calls()
 
-    def _reach(self, x: Any, kind: type, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+    def _reach(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        """The objects that code with these names can reach from an object in one step. Notes the places in which they
+        were found, if the object is older than the step (`old`)."""
         code = frame.f_code
         if takes_numbers(kind):
-            self.numbers_leave_unseen()  # operators with it may
+            self.expect_unseen_float_calls()  # operators of this class may compute with them
         if isinstance(x, torch.Tensor):
             return self._tensor(x, kind, info, code, old)
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
-                self.place("dict", x, None, code)
+                self.note_place("dict", x, None, code)
             inside = [*x.keys(), *self._values(x)] if self._is_small(x, frame) else []
             if isinstance(x, defaultdict):
                 inside.append(x.default_factory)
                 if old:
-                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
+                    self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
-                self.place("members", x, None, code)
+                self.note_place("members", x, None, code)
             inside = list(x) if self._is_small(x, frame) else []
-            # Those that operators return (`x.max(0)`) are tuples and nothing else.
+            # The tuples that operators return (`x.max(0)`) hold nothing besides their members.
             return (
                 inside
                 if kind in CONTAINERS or kind.__module__ == "torch.return_types"
@@ -134,7 +145,7 @@ class Reached(Calls):
             return (x.__func__,)
         if kind is types.CellType:
             if old:
-                self.place("cell", x, None, code)
+                self.note_place("cell", x, None, code)
             try:
                 return (x.cell_contents,)
             except ValueError:
@@ -148,31 +159,32 @@ class Reached(Calls):
                 self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
             elif x is torch._C.DisableTorchFunction:
                 self.refuse("it disables torch functions (DisableTorchFunction)", frame)
-            elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":  # it looks them up
-                self.numbers_leave_unseen()
+            # The module `copy` only looks such classes up.
+            elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":
+                self.expect_unseen_float_calls()
             found = self._class_attributes(x, info, code)
             return found if type(x) is type else [*found, *self._of_metaclass(x, info, code)]
         if isinstance(x, functools.partial):
             return self._partial(x, info, frame, old)
         if isinstance(x, weakref.ref):
             if old:
-                self.place("referent", x, None, code)
+                self.note_place("referent", x, None, code)
             return (x(),)
         if kind is ContextVar:
-            self.place("variable", x, None, code)
+            self.note_place("variable", x, None, code)
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
         if kind in VIEWS or kind is types.MappingProxyType:
             return gc.get_referents(x)
-        if kind in ITERATORS and not kind.__flags__ & 1 << 14:
-            # Whose it is shows who holds it afterwards.
+        if kind in ITERATORS and not kind.__flags__ & 1 << 14:  # not `Py_TPFLAGS_HAVE_GC`
+            # Whether it is the step's own shows when the step has ended.
             self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
         if kind in ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
         if isinstance(x, threading.local):
-            self.place("thread", x, None, code)
+            self.note_place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
@@ -180,7 +192,7 @@ class Reached(Calls):
             return self._results(x, code) if old else ()
         if kind is operator.attrgetter:
             names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
-            # It may itself be among the variables.
+            # What it will be called with is not known: any variable may be it. (It may be one itself.)
             for value in frame.f_locals.values() if not names <= info.may_lack else ():
                 self.look(value, info.naming(names), frame)
             return ()
@@ -191,12 +203,12 @@ class Reached(Calls):
         if is_open(kind):
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("torch"):
-            # Handles of libtorch's own: what changes of them is part of the key, or is noted where tensors are.
+            # libtorch's own objects: what may change of them is part of the key, or is compared with the tensors.
             return self._instance(x, kind, info, code, old)
         return self._hidden(x, old, frame)
 
-    def open(self, start: Any, info: Code, frame: types.FrameType) -> None:
-        """Looks at all attributes of an object and of those that the code names from there on."""
+    def open(self, start: Any, info: CodeNames, frame: types.FrameType) -> None:
+        """Looks at all attributes of an object, and of the attributes that the code names, and so on."""
         everything, stack, done = info.opening(), [start], set[int]()
         self._opens = True
         while stack:
@@ -208,10 +220,10 @@ class Reached(Calls):
             space = namespace(x)
             if isinstance(x, (types.ModuleType, type)):
                 if x.__name__ in TAKE_NUMBERS:
-                    self.numbers_leave_unseen()
+                    self.expect_unseen_float_calls()
                 inside = self._reach(x, kind, everything, frame, True)
                 if isinstance(x, types.ModuleType):
-                    self.place("dict", x.__dict__, None, frame.f_code)
+                    self.note_place("dict", x.__dict__, None, frame.f_code)
                     inside = [
                         y
                         for y in self._values(vars(x))
@@ -228,69 +240,77 @@ class Reached(Calls):
         self._opens = False
 
     def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
-        """Whether an object was there before the step, or may have been: what has no references is not tracked."""
+        """Whether an object was there before the step, or may have been; see the survey."""
         raise NotImplementedError
 
     def read_of(
         self, x: Any, name: str, code: types.CodeType, is_variable: bool, is_held: Callable[[], bool]
     ) -> Iterable[Any]:
-        """What code may read of what it finds under a name: not what is in lists that it only appends to, and of a dict
-        the entries that it names, where it only takes entries. `is_held`: whether who holds it there is older."""
+        """What code may read of an object that it finds under a name. Of a list to which it only appends, nothing; of a
+        dict from which it only takes entries by constant keys, these entries; of anything else, the object. `is_held`:
+        whether what holds the object under this name is older than the step."""
         if type(x) is list and only_appends(code, name, is_variable):
             return self._only_appended(x)
         is_dict = type(x) in (dict, defaultdict)
         if is_dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
             if self.is_older(x):
-                self.place("dict", x, None, code)
+                self.note_place("dict", x, None, code)
                 if isinstance(x, defaultdict):
-                    self.place("slot", x, vars(defaultdict)["default_factory"], code)
+                    self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
             read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
             return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
         keys = entries_of(code, name, is_variable) if type(x) is dict else None
         if keys is not None and self.may_be_older(x, is_held):
             for key in keys:
-                self.place("entry", x, key, code)
-            return [x[key] for key in keys if key in x and (id(x), key) not in self.left]
+                self.note_place("entry", x, key, code)
+            return [x[key] for key in keys if key in x and (id(x), key) not in self.tensor_places]
         return (x,)
 
     def _only_appended(self, x: list[Any]) -> Iterable[Any]:
+        """Notes the length of a list to which code only appends, if it is older than the step."""
         if not self.is_older(x):
             return (x,)
         self._appended.setdefault(id(x), (x, len(x)))
         return ()
 
     def appended(self) -> list[tuple[list[Any], list[Any]]]:
-        """Lists that the step only appended to, and what."""
+        """The lists to which the step appended, and what it appended."""
         return [(x, x[before:]) for x, before in self._appended.values() if len(x) > before]
 
     def _values(self, space: dict[Any, Any]) -> list[Any]:
-        """What a dict holds, but for what is given to the step there."""
+        """The values of a dict, but for those that are inputs of the step."""
         at = id(space)
-        return [x for name, x in space.items() if (at, name) not in self.left] if self.left else [*space.values()]
+        return (
+            [x for name, x in space.items() if (at, name) not in self.tensor_places]
+            if self.tensor_places
+            else [*space.values()]
+        )
 
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
+        """Whether a container is small enough to be looked at; refuses the step if not."""
         if len(x) > _MANY:
             self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
         return len(x) <= _MANY
 
-    def _module(self, x: types.ModuleType, kind: type, info: Code, code: types.CodeType) -> Iterable[Any]:
-        self.place("class", x, None, code)
+    def _module(self, x: types.ModuleType, kind: type, info: CodeNames, code: types.CodeType) -> Iterable[Any]:
+        """The attributes of a module that the code names."""
+        self.note_place("class", x, None, code)
         if "__getattr__" in x.__dict__:
-            # It answers for what the module lacks.
-            self.place("entry", x.__dict__, "__getattr__", code)
+            # It answers for names that the module lacks, so a missing name is watched, too.
+            self.note_place("entry", x.__dict__, "__getattr__", code)
             info = info.lacking()
         if kind is types.ModuleType:
             return self._attributes(x.__dict__, info, code, True)
         return [*self._attributes(x.__dict__, info, code, True, kind), *self._class_attributes(kind, info, code)]
 
     def _results(self, x: Any, code: types.CodeType) -> Iterable[Any]:
-        """What a function's cache keeps, its results among that, which others may change; functions that are called for
-        other arguments run, and so are seen."""
+        """The mutable results in the cache of a function (`lru_cache`), and other objects that it holds. A call with
+        arguments that are not in the cache runs the function, whose frame is seen."""
         found = gc.get_referents(x)
         for kept in found:
             if type(kept) is dict and kept is not x.__dict__:
                 room = type(x).cache_info(x).maxsize
-                self.place("kept", kept, room, code)
+                self.note_place("kept", kept, room, code)
                 if room is None:
                     found = [*found, *kept.values()]
                 found = [y for y in found if y is not kept]
@@ -298,20 +318,22 @@ class Reached(Calls):
         return [y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y)))]
 
     def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        """An object whose state cannot be looked at: refuses the step if the object is older."""
         if old:
             self.refuse(f"it uses a {type(x).__module__}.{type(x).__qualname__}, which cannot be watched", frame)
         return ()
 
     def _array(self, x: Any, kind: type, old: bool, frame: types.FrameType) -> Iterable[Any]:
+        """An object of numpy's: the content of small arrays is watched, larger ones refuse the step."""
         if kind.__name__ == "ndarray" and old:
             if x.nbytes > 1 << 16 or x.dtype.hasobject:
                 self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
             elif "flags" in frame.f_code.co_names:
                 self.refuse("it asks for the flags of a numpy array", frame)
             else:
-                self.place("bytes", x, None, frame.f_code)
+                self.note_place("bytes", x, None, frame.f_code)
                 for part in ("shape", "strides", "dtype"):
-                    self.place("slot", x, vars(kind)[part], frame.f_code)
+                    self.note_place("slot", x, vars(kind)[part], frame.f_code)
         elif kind.__name__ in ("ndarray", "ufunc", "dtype"):
             return ()
         elif not hasattr(x, "itemsize") or hasattr(x, "__setitem__"):  # matrices, records
@@ -319,21 +341,22 @@ class Reached(Calls):
         return ()
 
     def _of_c(self, x: Any, kind: type, frame: types.FrameType) -> Iterable[Any]:
-        """A function written in C that C code may come to call."""
+        """A C function that C code may come to call without an event; and the object that it is bound to."""
         owner = x.__self__
         if type(owner).__module__ == "pybind11_builtins":
             return ()
         if kind is types.BuiltinFunctionType:
             if not self._opens:
                 self.call_of_c(frame, x, ahead=True)
-        else:  # a slot: of a number, it reads the other
-            self.numbers_leave_unseen()
+        else:  # a bound operator: that of a number reads its other operand
+            self.expect_unseen_float_calls()
         return () if type(owner) is types.ModuleType else (owner,)
 
-    def _partial(self, x: Any, info: Code, frame: types.FrameType, old: bool) -> Iterable[Any]:
+    def _partial(self, x: Any, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        """The parts of a `functools.partial`, whose function C code calls."""
         if old:
             for part in ("func", "args", "keywords"):
-                self.place("slot", x, vars(functools.partial)[part], frame.f_code)
+                self.note_place("slot", x, vars(functools.partial)[part], frame.f_code)
         if type(x.func) is types.BuiltinFunctionType:
             self.call_of_c(frame, x.func, ahead=True)
             if x.func.__name__ in BY_NAME:
@@ -341,7 +364,8 @@ class Reached(Calls):
                     self.look(value, info.opening(), frame)
         return (x.func, x.args, x.keywords)
 
-    def _tensor(self, x: torch.Tensor, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _tensor(self, x: torch.Tensor, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
+        """Notes an older tensor, which the watch compares as a whole; returns its Python attributes and hooks."""
         if kind is torch.Tensor:
             self._class_attributes(kind, info, code)
         if not old:
@@ -349,69 +373,72 @@ class Reached(Calls):
         if "grad" in info.attributes:
             self.uses_grads = True
         if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
-            self.place("slot", x, torch._C.TensorBase._version, code)
+            self.note_place("slot", x, torch._C.TensorBase._version, code)
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)
-        # Attributes that Python code gave it, or may give it, and hooks.
+        # Attributes that programs gave the tensor, or may come to give it, and hooks.
         found: list[Any] = []
         if kind is not torch.Tensor or x.__dict__:
             found += self._instance(x, kind, info, code, old)
         elif info.may_lack:
             for name in info.may_lack:
                 if self._lookup(kind, name) is NOTHING:
-                    self.place("entry", x.__dict__, name, code)
+                    self.note_place("entry", x.__dict__, name, code)
         if kind in (torch.Tensor, torch.nn.Parameter):
             hooks = (x._backward_hooks, x._post_accumulate_grad_hooks)
             found += [which for which in hooks if which is not None]
         return found
 
-    def _function(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _function(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
+        """The parts of a function that the code names (`__globals__`, `__defaults__`), and attributes that programs
+        gave it. What the function reads when it is called, its frame shows."""
         if old:
-            self.place("function", x)
+            self.note_place("function", x)
         found: list[Any] = []
         for name in info.attributes & _PARTS_OF_FUNCTIONS.keys():
             if old:
-                self.place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
+                self.note_place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
             part = getattr(x, name)
             if name == "__globals__":
-                self.place("dict", part, None, code)
+                self.note_place("dict", part, None, code)
                 found += [y for y in self._values(part) if not isinstance(y, _OF_MODULES)]
             else:
                 found.append(part)
         return [*found, *self._added(x, info, code, old)]
 
-    def _added(self, x: types.FunctionType, info: Code, code: types.CodeType, old: bool) -> list[Any]:
-        """The attributes that programs gave a function."""
+    def _added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
+        """The attributes that programs gave a function, as far as the code may read them."""
         space = x.__dict__
         if info.all_attributes and space:
             if old:
-                self.place("dict", space, None, code)
+                self.note_place("dict", space, None, code)
             return self._values(space)
         return self._attributes(space, info, code, old) if space or info.may_lack else []
 
-    def _instance(self, x: Any, kind: type, info: Code, code: types.CodeType, old: bool) -> Iterable[Any]:
+    def _instance(self, x: Any, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
+        """The attributes of an object that the code names: in its `__dict__`, in slots, and on its class."""
         found: list[Any] = []
-        old = old and bool(kind.__flags__ & 1 << 14)  # others hold no references
+        old = old and bool(kind.__flags__ & 1 << 14)  # `Py_TPFLAGS_HAVE_GC`: objects of others hold no references
         if old:
-            self.place("class", x, None, code)
+            self.note_place("class", x, None, code)
         space = namespace(x)
         if old and isinstance(x, BaseException):
-            self.place("slot", x, vars(BaseException)["args"], code)
+            self.note_place("slot", x, vars(BaseException)["args"], code)
         if old and isinstance(x, enum.Enum) and space is not None:
-            # What its class's properties, which are quiet, read.
+            # The properties `name` and `value` of enums read these; their code is not observed.
             for name in info.attributes & {"name", "value"}:
-                self.place("entry", space, f"_{name}_", code)
+                self.note_place("entry", space, f"_{name}_", code)
         on_class = self._class_attributes(kind, info, code)
         if space is not None:
             if old:
                 owners[id(space)] = kind.__qualname__
                 if not isinstance(x, threading.local):
-                    self.place("namespace", x, None, code)
-            # Namespaces compare and show all that they have.
+                    self.note_place("namespace", x, None, code)
+            # A `SimpleNamespace` compares and prints all its attributes.
             if info.all_attributes or isinstance(x, types.SimpleNamespace):
                 if old:
-                    self.place("dict", space, None, code)
+                    self.note_place("dict", space, None, code)
                 for name in space:
                     self._hides(kind, name, code)
                 found += self._values(space)
@@ -419,97 +446,102 @@ class Reached(Calls):
                 found += self._attributes(space, info, code, old, kind)
             modules = space.get("_modules")
             if type(modules) is dict and "_orig_mod" in modules and isinstance(x, torch.nn.Module):
-                # It stands for another module, whose attributes are taken for its own by code that is quiet.
+                # A wrapper (of `torch.compile` or ours): code that is not observed passes attributes on to the module.
                 if old:
-                    self.place("entry", space, "_modules", code)
-                    self.place("entry", modules, "_orig_mod", code)
+                    self.note_place("entry", space, "_modules", code)
+                    self.note_place("entry", modules, "_orig_mod", code)
                 found.append(modules["_orig_mod"])
         for name in info.attributes:
             slot = self._lookup(kind, name)
             if type(slot) is types.MemberDescriptorType:
                 if old:
-                    self.place("slot", x, slot, code)
+                    self.note_place("slot", x, slot, code)
                 if hasattr(x, name):
                     found.append(getattr(x, name))
         return [*found, *on_class]
 
     def _attributes(
-        self, space: dict[str, Any], info: Code, code: types.CodeType, old: bool, kind: type | None = None
+        self, space: dict[str, Any], info: CodeNames, code: types.CodeType, old: bool, kind: type | None = None
     ) -> list[Any]:
+        """What a namespace has under the names that the code uses. A name that is missing is watched where the code
+        minds that, or where the class `kind` has an answer for it."""
         found: list[Any] = []
         for name in info.attributes:
             if name in space:
                 if old:
-                    self.place("entry", space, name, code)
+                    self.note_place("entry", space, name, code)
                 if kind is not None:
                     self._hides(kind, name, code)
-                if (id(space), name) not in self.left and not is_only_used(space[name], name, info):
+                if (id(space), name) not in self.tensor_places and not is_only_used(space[name], name, info):
                     found += self.read_of(space[name], name, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
-                self.place("entry", space, name, code)
+                self.note_place("entry", space, name, code)
         return found
 
     def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
-        """An instance has an attribute of this name, which a property of its class would hide."""
-        if kind.__flags__ & 1 << 9:
-            self.place("lookup", kind, name, code)
+        """Watches the class for a data descriptor (a property) that would come to hide an instance's attribute."""
+        if kind.__flags__ & 1 << 9:  # `Py_TPFLAGS_HEAPTYPE`: a class of Python code, which can change
+            self.note_place("lookup", kind, name, code)
 
     def _is_asked(self, kind: type, name: str) -> bool:
-        """Whether a class answers for an attribute that an instance lacks: it has it, or code for what is lacking, as
-        all modules have (`torch_ltc._models`)."""
+        """Whether a class answers for an attribute that an instance lacks: by an attribute of its own, or by a
+        `__getattr__`. That of `nn.Module` does not count here, since its frame is seen (`_models.py`)."""
         getter = self._lookup(kind, "__getattr__")
         own = getter is not NOTHING and getter is not torch.nn.Module.__getattr__
         return own or self._lookup(kind, name) is not NOTHING
 
     def _lookup(self, kind: type, name: str) -> Any:
+        """What a class or its bases have under a name; remembered."""
         key = (kind, name)
         if key not in self._on_class:
             self._on_class[key] = lookup(kind, name)
         return self._on_class[key]
 
-    def _class_attributes(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _class_attributes(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
+        """What the code can reach from a class; remembered by class and names."""
         key = (kind, info.serial)
         if key not in self._class_values:
             self._class_values[key] = self._look_at_class(kind, info, code)
         return self._class_values[key]
 
-    def _of_metaclass(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
+    def _of_metaclass(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
+        """What the code can reach from the metaclass of a class."""
         for name in info.attributes if kind.__flags__ & 1 << 9 else ():
-            if self._is_asked(type(kind), name):  # the class may come to hide it
-                self.place("lookup", kind, name, code)
+            if self._is_asked(type(kind), name):  # the class may come to have the name itself
+                self.note_place("lookup", kind, name, code)
         return self._class_attributes(type(kind), info, code)
 
     def _special(self, kind: type, code: types.CodeType) -> list[Any]:
-        """What Python looks up on a class without being told to; functions written in C among that, which it calls
-        without telling."""
+        """Watches the special methods of a class, which Python calls although no code names them. Returns those written
+        in C, which it calls without an event."""
         if kind not in self._specials:
             self._specials[kind] = found = list[Any]()
             for name in SPECIAL:
-                self.place("lookup", kind, name, code)
+                self.note_place("lookup", kind, name, code)
                 value = self._lookup(kind, name)
                 value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
                 if type(value) in _OF_C and name not in ("__new__", "__class_getitem__"):
                     found.append(value)
         return list(self._specials[kind])
 
-    def _of_bases(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
-        """What ``super()`` may find, whichever class it starts behind."""
+    def _of_bases(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
+        """What ``super()`` may find in the bases of a class, whichever of them it starts from."""
         found = []
         for base in kind.__mro__[1:]:
             if base.__flags__ & 1 << 9:
                 for name in info.attributes:
-                    self.place("lookup", base, name, code)
+                    self.note_place("lookup", base, name, code)
                 found += [vars(base)[n] for n in info.attributes if n in vars(base)]
         return [x for x in found if not hasattr(type(x), "__get__")]
 
-    def _of_method(self, x: types.FunctionType, info: Code, code: types.CodeType) -> list[Any]:
-        """What code may read of a function that it takes from a class, besides calling it."""
+    def _of_method(self, x: types.FunctionType, info: CodeNames, code: types.CodeType) -> list[Any]:
+        """What code may read of a function that it finds on a class, besides calling it."""
         if not info.attributes.isdisjoint(_PARTS_OF_FUNCTIONS):
             return [x]
         return self._added(x, info, code, self.is_older(x))
 
     def _of_property(self, x: property, name: str) -> list[Any]:
-        """The functions written in C behind a property."""
+        """The C functions behind a property."""
         found = []
         for function in (x.fget, x.fset, x.fdel):
             if type(function) in (operator.attrgetter, operator.methodcaller, functools.partial):
@@ -518,12 +550,13 @@ class Reached(Calls):
                 found.append(function)
         return found
 
-    def _look_at_class(self, kind: type, info: Code, code: types.CodeType) -> list[Any]:
-        if not kind.__flags__ & 1 << 9:  # classes written in C do not change
+    def _look_at_class(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
+        """As :meth:`_class_attributes`, the first time."""
+        if not kind.__flags__ & 1 << 9:  # not `Py_TPFLAGS_HEAPTYPE`: a class written in C, which does not change
             return []
         found = self._special(kind, code)
         for name in info.attributes & _PARTS_OF_CLASSES.keys():
-            self.place("slot", kind, _PARTS_OF_CLASSES[name], code)
+            self.note_place("slot", kind, _PARTS_OF_CLASSES[name], code)
         if info.by_super:
             found += self._of_bases(kind, info, code)
         all_of_it = info.all_attributes
@@ -532,8 +565,8 @@ class Reached(Calls):
         for name in names | info.attributes:
             value = self._lookup(kind, name)
             if all_of_it or name in info.may_lack or self._is_asked(kind, name):
-                self.place("lookup", kind, name, code)
-            # What a descriptor written in Python reads, its frames show.
+                self.note_place("lookup", kind, name, code)
+            # What a descriptor written in Python reads, its frame shows when it runs.
             if isinstance(value, types.FunctionType):
                 found += self._of_method(value, info, code)
             elif type(value) is property:

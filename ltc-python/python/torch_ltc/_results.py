@@ -1,4 +1,11 @@
-"""What a step returns, and how a replay returns it."""
+"""What a captured step returns, and how a replay builds the same from the results of its program.
+
+A :class:`ReturnSpec` is made once per capture. It has the structure of the return value (a pytree), the plain values in
+it, and one :class:`Result` for each tensor: an input, a tensor that is older than the step, the gradient of a leaf, or
+a result of the program. A result may be a view of another tensor, or share its memory and version counter; an
+:class:`Alias` says so. What a step leaves in places or appends to lists (:class:`LeftResult`) is flattened behind the
+return value. The functions below find aliases, and refuse those that a replay cannot make.
+"""
 
 import contextlib
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -9,62 +16,74 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc._arguments import TENSORS
 from torch_ltc._awaited import LateProgram
-from torch_ltc._history import Way, storage_of
+from torch_ltc._history import Backward, storage_of
 from torch_ltc._names import by_value
 from torch_ltc._runtime import is_dense
 
-#: Of views that no mode forbids to write to.
+#: The creation meta of views that may be written in place under any grad mode.
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
 
 
-class Shown(NamedTuple):
-    """Whose memory a result shows: it counts its writes with that."""
+class Alias(NamedTuple):
+    """The tensor (the base) whose storage a result shares, and mostly its version counter, too."""
 
-    #: "input" or "result" (of the program), by position; "older": a tensor that is older than the step.
+    #: Which tensor `of` names: "input" or "result" (of the program) by position, or "older", a tensor that is older
+    #: than the step, itself.
     kind: str
     of: Any
-    #: Whether it is a view of that for autograd: one of a detached tensor is not.
+    #: Whether autograd takes the result for a view of the base; a view of a detached tensor is none.
     is_view: bool
-    #: What made it: operators that write to it in place ask.
-    made: Any = _ORDINARY
-    #: Whether it counts its own writes: `x.data` does.
-    is_alone: bool = False
+    #: How autograd says the view was made, on which it depends whether the view may be written in place.
+    creation_meta: Any = _ORDINARY
+    #: Whether the result has a version counter of its own, as `x.data` has.
+    counts_alone: bool = False
 
     def find(self, inputs: tuple[Any, ...], results: list[torch.Tensor]) -> Any:
-        """That tensor."""
+        """The base, in a call with these inputs and these results of the program."""
         return self.of if self.kind == "older" else (inputs if self.kind == "input" else results)[self.of]
 
     @property
     def key(self) -> Any:
-        """Equal of two captures that show the same."""
-        return self.kind, id(self.of) if self.kind == "older" else self.of, self.is_view, str(self.made), self.is_alone
+        """Equal where results of two captures share memory in the same way."""
+        return (
+            self.kind,
+            id(self.of) if self.kind == "older" else self.of,
+            self.is_view,
+            str(self.creation_meta),
+            self.counts_alone,
+        )
 
 
 class Result(NamedTuple):
-    """One of the results that are tensors: where it stands, and which it is."""
+    """One tensor among what the step returns: where it stands, and which tensor it is. The first of `of_leaf`,
+    `itself` and `of_input` that is not `None` says so; where all are, `of_program` does."""
 
+    #: Position among the leaves of the flattened return value.
     place: int
-    #: Position among the inputs, where the step returns one of these as it is.
+    #: The position of the input that the step returns as it is.
     of_input: int | None
-    #: A tensor that is older than the step, returned as it is.
+    #: The object that is older than the step and that it returns as it is: a tensor, or a whole container.
     itself: Any
     #: Position among the results of the program.
     of_program: int
-    #: A leaf whose gradient it is, or such an input's position.
+    #: The leaf whose gradient is returned, or its position if it is an input.
     of_leaf: Any = None
-    shows: Shown | None = None
+    #: Whose memory a result of the program shares, if that of another tensor.
+    alias: Alias | None = None
 
 
-class Leave(NamedTuple):
-    """Somewhere a step leaves something that it makes."""
+class LeftResult(NamedTuple):
+    """A place in which the step leaves something that it makes."""
 
-    #: A dict, or a list that it appends to.
+    #: The dict in which it sets an entry, or the list to which it appends.
     holder: dict[Any, Any] | list[Any]
+    #: The key of the entry; `None` for a list.
     name: Any
+    #: The structure (a pytree's `TreeSpec`) of what it leaves.
     spec: Any
 
     def put(self, flat: list[Any]) -> None:
-        """Leaves what is taken apart here."""
+        """Leaves the value with these leaves in the place."""
         x = pytree.tree_unflatten(flat, self.spec)
         if isinstance(self.holder, list):
             self.holder.append(x)
@@ -72,78 +91,83 @@ class Leave(NamedTuple):
             self.holder[self.name] = x
 
 
-class Record:
-    """What Python keeps of a captured step."""
+class ReturnSpec:
+    """How a replay of one capture builds what the step returns, and leaves what the step leaves."""
 
     def __init__(
         self,
         spec: Any,
         plain: list[Any],
         tensors: list[Result],
-        told: dict[int, int],
-        leaves: "list[Leave]",
+        returned: dict[int, int],
+        left_results: "list[LeftResult]",
         late: LateProgram | None,
     ) -> None:
-        #: What is done when the program has run.
+        #: Lines of the host that run when the replay's program has run, since they use numbers that are read off it.
         self.late = late
+        #: The structure of the return value; plain values by place (`None` where something else stands); and tensors.
         self._spec, self._plain, self._tensors = spec, plain, tensors
-        #: What it leaves, which stands behind what it returns.
-        self._leaves = leaves
-        #: Numbers that the host computes: their position among those, by place.
-        self._told = told
-        bare = spec.is_leaf() and not leaves and late is None and len(tensors) == 1
-        self.only = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
-        #: Results that show older memory, and whose.
-        self._shows = {t.of_program: t.shows for t in tensors if t.shows is not None}
-        self._way: Way | None = None
-        #: How often the step wrote to results in place, where it did, by position.
+        #: What the step leaves in places. Its leaves stand behind those of the return value, in this order.
+        self._left_results = left_results
+        #: Computed numbers that are returned, by place: the position of each among the numbers that the host part
+        #: yields, or, as `-1 - position`, among those that :attr:`late` yields.
+        self._returned_numbers = returned
+        #: Whether the step returns one result of the program and nothing else, which replays can return right away.
+        bare = spec.is_leaf() and not left_results and late is None and len(tensors) == 1
+        self.is_single = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
+        #: Results of the program that share memory with another tensor, by position.
+        self._aliases = {t.of_program: t.alias for t in tensors if t.alias is not None}
+        self._backward: Backward | None = None
+        #: The version counters of results that the step wrote to in place, by position among the program's results.
         self._versions: dict[int, int] = {}
 
     @property
-    def has_way(self) -> bool:
+    def has_backward(self) -> bool:
         """Whether gradients flow through the results of replays."""
-        return self._way is not None
+        return self._backward is not None
 
-    def count_writes(self, results: list[Any]) -> None:
-        """Results count the writes that the step made to them (``Tensor._version``)."""
-        own = {t.of_program for t in self._tensors if t.of_input is t.itself is t.of_leaf is t.shows is None}
+    def note_versions(self, results: list[Any]) -> None:
+        """Notes how often the step wrote to each of its new results in place (``Tensor._version``): those of replays
+        count as much."""
+        own = {t.of_program for t in self._tensors if t.of_input is t.itself is t.of_leaf is t.alias is None}
         counts = {i: results[i]._version for i in own if not results[i].is_inference()}
         self._versions = {i: n for i, n in counts.items() if n}
-        self.only = self.only and not self._versions
+        self.is_single = self.is_single and not self._versions
 
-    def _written(self, results: list[torch.Tensor]) -> None:
-        which = tuple(results[i] for i in self._versions)
-        torch._C._autograd._unsafe_set_version_counter(which, tuple(self._versions.values()))
+    def _set_versions(self, results: list[torch.Tensor]) -> None:
+        written = tuple(results[i] for i in self._versions)
+        torch._C._autograd._unsafe_set_version_counter(written, tuple(self._versions.values()))
 
-    def lead_back(self, way: Way) -> None:
-        """Gradients flow through the results, this way."""
-        self._way, self.only = way, False
+    def attach_backward(self, backward: Backward) -> None:
+        """Has gradients flow through the results of replays, by this backward pass."""
+        self._backward, self.is_single = backward, False
 
     def unflatten(
         self,
         inputs: tuple[Any, ...],
         results: list[torch.Tensor],
-        told: Sequence[float] | None,
-        known: list[float] | None = None,
+        returned: Sequence[float] | None,
+        already_read: list[float] | None = None,
     ) -> Any:
-        """What the step returns, with these tensors and numbers of the host, when it has left the rest; nothing is left
-        where the numbers that it reads off the device are `known`, since that was done."""
-        late = known
+        """Builds what the step returns from its inputs, the results of the program and the numbers that the host part
+        yielded (`returned`), and leaves in places what the step leaves there. `already_read` is given after a call that
+        was recorded: the numbers that it read off the device, and then nothing is left, since the call did that."""
+        late = already_read
         if late is None:
-            late = self.late.run(results, told) if self.late is not None else []
+            late = self.late.run(results, returned) if self.late is not None else []
         if self._versions:
-            self._written(results)
-        if self._way is not None:
-            results = self._way.wrap(inputs, results)
+            self._set_versions(results)  # before they are saved for the backward pass, which compares them
+        if self._backward is not None:
+            results = self._backward.wrap(inputs, results)
             if self._versions:
-                self._written(results)
+                self._set_versions(results)
         flat = list(self._plain)
-        if self._shows:
+        if self._aliases:
             results = list(results)
-            for at, shows in self._shows.items():
-                results[at] = _view(shows.find(inputs, results), results[at], shows)
-        for place, at in self._told.items():
-            flat[place] = late[-1 - at] if at < 0 else (told or ())[at]
+            for at, alias in self._aliases.items():
+                results[at] = _view(alias.find(inputs, results), results[at], alias)
+        for place, at in self._returned_numbers.items():
+            flat[place] = late[-1 - at] if at < 0 else (returned or ())[at]
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -151,71 +175,78 @@ class Record:
                 flat[place] = (
                     itself if itself is not None else results[of_program] if of_input is None else inputs[of_input]
                 )
-        if self._leaves:
+        if self._left_results:
             at = self._spec.num_leaves
-            for leave in self._leaves:
-                if known is None:
-                    leave.put(flat[at : at + leave.spec.num_leaves])
-                at += leave.spec.num_leaves
+            for left in self._left_results:
+                if already_read is None:
+                    left.put(flat[at : at + left.spec.num_leaves])
+                at += left.spec.num_leaves
             del flat[self._spec.num_leaves :]
         return pytree.tree_unflatten(flat, self._spec)
 
     @property
-    def left(self) -> list[Any]:
-        """Where it leaves something, in a form to compare."""
-        return [(id(holder), name, str(spec)) for holder, name, spec in self._leaves]
+    def left_places(self) -> list[Any]:
+        """The places in which the step leaves something, as values that can be compared between captures."""
+        return [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
 
-    def like(self, other: "Record") -> bool:
-        """Whether both return the same, but for the values of tensors."""
+    def is_same_as(self, other: "ReturnSpec") -> bool:
+        """Whether both return and leave the same, but for the values of tensors."""
 
-        def all_of(record: "Record") -> Any:
+        def all_of(record: "ReturnSpec") -> Any:
             by = lambda x: x if type(x) is int else id(x)
             which = [(t[0], t[1], id(t[2]), t[3], by(t[4]), t[5] and t[5].key) for t in record._tensors]
-            return str(record._spec), [*map(by_value, record._plain)], which, record._told, record.left
+            return (
+                str(record._spec),
+                [*map(by_value, record._plain)],
+                which,
+                record._returned_numbers,
+                record.left_places,
+            )
 
         return all_of(self) == all_of(other)
 
 
-def _view(base: torch.Tensor, like: torch.Tensor, shows: Shown) -> torch.Tensor:
-    """What another tensor, which has no history, shows of the memory of one, as a view of that or detached from it."""
-    if like.is_inference() and not base.is_inference():
-        return like  # it counts no writes
-    size, stride, offset = like.size(), like.stride(), like.storage_offset()
-    with torch.inference_mode(like.is_inference()) if base.is_inference() else contextlib.nullcontext():
-        if base.dtype != like.dtype:
+def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor:
+    """A tensor with the sizes, strides and offset of `shown` (a result of the program, without a history) that shares
+    the version counter of `base`, whose storage both have: a view of `base`, or detached from it, as `alias` says."""
+    if shown.is_inference() and not base.is_inference():
+        return shown  # it has no version counter
+    size, stride, offset = shown.size(), shown.stride(), shown.storage_offset()
+    with torch.inference_mode(shown.is_inference()) if base.is_inference() else contextlib.nullcontext():
+        if base.dtype != shown.dtype:
             base = torch.view_as_real(base)
         if base.is_inference():
             return base.as_strided(size, stride, offset)
-    if shows.is_view and not base.requires_grad:
+    if alias.is_view and not base.requires_grad:
         x = base.as_strided(size, stride, offset)
-        if shows.made is not _ORDINARY:
-            torch._C._autograd._set_creation_meta(x, shows.made)
+        if alias.creation_meta is not _ORDINARY:
+            torch._C._autograd._set_creation_meta(x, alias.creation_meta)
         return x
-    # A view of a leaf requires a gradient even where nothing is recorded for one.
+    # A view of a leaf requires a gradient even under `no_grad`, so it is detached.
     with torch.no_grad():
-        base = base.data if shows.is_alone else base
+        base = base.data if alias.counts_alone else base
         return base.as_strided(size, stride, offset).detach()
 
 
-class Memory:
-    """What tensors that are older than a call show, by storage."""
+class KnownStorages:
+    """The tensors that there were before a call, by storage, to find which of its results share memory with them."""
 
     def __init__(self, inputs: Sequence[torch.Tensor], older: Iterable[torch.Tensor], copies: Container[int]) -> None:
         given = [(x, "input", i) for i, x in enumerate(inputs)]
         known: list[tuple[torch.Tensor, str, Any]] = [*given, *[(x, "older", x) for x in older]]
-        shown = [k for k in known if is_dense(k[0]) and id(k[0]) not in copies]
-        self._by_storage = {storage_of(k[0]): k for k in reversed(shown)}
+        dense = [k for k in known if is_dense(k[0]) and id(k[0]) not in copies]
+        self._by_storage = {storage_of(k[0]): k for k in reversed(dense)}
 
-    def shown(self, x: torch.Tensor) -> Shown | None:
-        """Whose memory a result without history shows."""
+    def alias_of(self, x: torch.Tensor) -> Alias | None:
+        """The older tensor or input with which a result without a history shares its storage, if it does."""
         known = self._by_storage.get(storage_of(x)) if x.grad_fn is None else None
         if known is None:
             return None
         base, kind, of = known
-        return _shown(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
+        return _alias(kind, of, x._is_view() and (x._base is base or x._base is base._base), x)
 
     def obstacle(self, x: torch.Tensor) -> str:
-        """Why a replay cannot return a tensor that the call made, or nothing."""
+        """Why a replay cannot return a tensor that the call made; empty where it can."""
         if x.requires_grad and x.grad_fn is None:
             return "it returns a leaf that requires a gradient"
         if x.is_conj() or x.is_neg():
@@ -227,12 +258,13 @@ class Memory:
         return f"it gives a tensor that it returns attributes ({', '.join(vars(x))})" if vars(x) else ""
 
 
-def _shown(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Shown:
-    return Shown(kind, of, is_view, torch._C._autograd._get_creation_meta(x) if is_view else _ORDINARY)
+def _alias(kind: str, of: Any, is_view: bool, x: torch.Tensor) -> Alias:
+    return Alias(kind, of, is_view, torch._C._autograd._get_creation_meta(x) if is_view else _ORDINARY)
 
 
-def _counts_with(x: torch.Tensor, base: torch.Tensor) -> bool:
-    """Whether writes to a tensor are counted as writes to one whose memory it shows: not of `base.data`."""
+def _shares_version_counter(x: torch.Tensor, base: torch.Tensor) -> bool:
+    """Whether a tensor has the same version counter as one whose storage it shares; `base.data` has not. Tries it out
+    by counting a write to the base, which is then taken back."""
     if x.is_inference() or base.is_inference():
         return True
     was, before = base._version, x._version
@@ -242,11 +274,11 @@ def _counts_with(x: torch.Tensor, base: torch.Tensor) -> bool:
     return counts
 
 
-def strange_views(
+def check_aliases(
     tensors: list[Result], results: list[torch.Tensor], inputs: Sequence[torch.Tensor], grads: Any
 ) -> str:
-    """Finds results that count their own writes, and notes that; why a replay cannot return one that shows other memory
-    the way that it does, or nothing. `grads`: the gradients there are."""
+    """Notes in `tensors` which aliases have a version counter of their own. Returns why a replay cannot return an alias
+    in the way that the step does, or an empty string. `grads`: the gradients that the leaves have now."""
     storages = {storage_of(g) for g in grads if is_dense(g)}
     alone: set[Any] = set()
     for i, t in enumerate(tensors):
@@ -255,23 +287,24 @@ def strange_views(
         x = results[t.of_program]
         if storage_of(x) in storages:
             return "it returns a part of a gradient: return a copy (`w.grad[1:].clone()`)"
-        if t.shows is None:
+        if t.alias is None:
             continue
-        base = t.shows.find(tuple(inputs), results)
-        if t.shows.made is not _ORDINARY and base.requires_grad:
+        base = t.alias.find(tuple(inputs), results)
+        if t.alias.creation_meta is not _ORDINARY and base.requires_grad:
             return "it returns a view that was made without gradients, or by an operator with several results"
-        if not t.shows.is_view and not _counts_with(x, base):
+        if not t.alias.is_view and not _shares_version_counter(x, base):
             if x._is_view() or storage_of(x) in alone:
                 return "it returns parts of `x.data`, or several of one tensor: use detach()"
             alone.add(storage_of(x))
-            tensors[i] = t._replace(shows=t.shows._replace(is_alone=True))
+            tensors[i] = t._replace(alias=t.alias._replace(counts_alone=True))
     return ""
 
 
-def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
-    """Finds results that show another one's memory, and notes that; why a replay cannot return them, or nothing."""
+def note_aliases(tensors: list[Result], results: list[torch.Tensor]) -> str:
+    """Notes in `tensors` which results share memory with another result. Returns why a replay cannot return them, or an
+    empty string."""
     first: dict[int, int] = {}
-    new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.shows is None]
+    new = [t for t in tensors if t.of_input is t.itself is t.of_leaf is t.alias is None]
     for t in sorted(new, key=lambda t: results[t.of_program]._is_view()):
         x = results[t.of_program]
         at = first.setdefault(storage_of(x), t.of_program)
@@ -282,16 +315,18 @@ def shown_results(tensors: list[Result], results: list[torch.Tensor]) -> str:
             return "it returns tensors that share memory, and not the one that they are views of"
         if x.dtype not in (base.dtype, base.dtype.to_real()):
             return "it returns a view of another dtype of a tensor that it also returns"
-        tensors[tensors.index(t)] = t._replace(shows=_shown("result", at, x._is_view(), x))
+        tensors[tensors.index(t)] = t._replace(alias=_alias("result", at, x._is_view(), x))
     return ""
 
 
 def _members(x: Any) -> list[Any]:
+    """What a container holds, one level deep."""
     return pytree.tree_leaves(x, is_leaf=lambda y: y is not x)
 
 
-def made_otherwise(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
-    """The class of a container that is not made again as it is, in something taken apart; or nothing."""
+def not_rebuilt(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
+    """The class of a container in `x` that flattening and unflattening does not reproduce (a subclass, say), or an
+    empty string."""
     ends = {id(y) for y in flat}
     pairs = [(x, pytree.tree_unflatten(flat, spec))]
     for mine, other in pairs:
@@ -302,8 +337,10 @@ def made_otherwise(x: Any, spec: pytree.TreeSpec, flat: list[Any]) -> str:
     return ""
 
 
-class Containers:
-    """Containers among what a call returned: replays make new ones, once for each place."""
+class ReturnedContainers:
+    """The containers among what a call returned. Replays make new ones, one for each place, so a container that is
+    returned in two places, or that is an argument, is an obstacle. One that is older than the step is returned as it
+    is, and is not taken apart."""
 
     def __init__(self, given: list[Any], is_older: Callable[[Any], bool]) -> None:
         self._given, self._is_older = given, is_older
@@ -312,10 +349,9 @@ class Containers:
         self.obstacle = ""
 
     def end_at(self, x: Any) -> bool:
-        """Whether this is no container to be taken apart: one that is older than the step, which replays return as it
-        is, or a shape."""
+        """Whether flattening ends at this object: at a container that is older than the step, and at a shape."""
         kind = type(x)
-        if kind is torch.Size:  # what pytree makes of its members is a tuple
+        if kind is torch.Size:  # pytree would make a tuple of it
             return True
         if isinstance(x, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
             return False
@@ -330,7 +366,8 @@ class Containers:
         return False
 
     def close(self) -> list[Any]:
-        """Those that are older. Lets go of all else: `tree_flatten` leaves a cycle behind that holds this."""
+        """Returns the containers that are older than the step, and lets go of everything else: `tree_flatten` leaves a
+        reference cycle behind that holds this object."""
         older, self.older = self.older, []
         self._is_older, self._given, self._seen = lambda x: False, [], []
         return older

@@ -1,4 +1,11 @@
-"""One recorded call of a step: what it read, changed, saved and returned."""
+"""One recorded call of a compiled step that is observed, and captured where that is possible.
+
+A :class:`Run` makes the call (:meth:`Run.call`) while a survey notes what its Python code reads, a host recorder notes
+what it computes on the host, and, if results have an autograd history, hooks note what autograd saves. Afterwards it
+examines what the call did: results, gradients, in-place writes, places that it changed. What no replay could repeat is
+an `obstacle`, with which `_step.py` refuses the step. Otherwise the run has the capture's number and everything that a
+replay has to do besides running the program; `_step.py` decides what becomes of it.
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -9,72 +16,83 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
-from torch_ltc._awaited import Awaited
+from torch_ltc._awaited import AwaitedNumbers
 from torch_ltc._compiling import is_compiling, seen_draws
-from torch_ltc._history import Saving, Twice, Way, storage_of
+from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left import MISSING, Found, Left, spent
+from torch_ltc._left import MISSING, FoundTensors, TensorPlaces, spent
 from torch_ltc._names import PLAIN
-from torch_ltc._newly_left import RENEWED, NewlyLeft
-from torch_ltc._reads import Making, Reads
-from torch_ltc._results import Containers, Leave, Memory, Record, Result, made_otherwise, shown_results, strange_views
+from torch_ltc._newly_left import RENEWED, ChangedPlaces
+from torch_ltc._reads import EarlierCapture, Reads
+from torch_ltc._results import (
+    KnownStorages,
+    LeftResult,
+    Result,
+    ReturnedContainers,
+    ReturnSpec,
+    check_aliases,
+    not_rebuilt,
+    note_aliases,
+)
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import Counted, Traced, plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
 
 
 def _kind_of(x: Any) -> str:
-    """What something is, in words."""
+    """What an object is, as refusals say it."""
     if isinstance(x, torch.Tensor):
         return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
     return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
 
 
 def _version(x: torch.Tensor) -> int:
-    """How often a tensor was written."""
+    """A tensor's version counter; inference tensors have none."""
     return 0 if x.is_inference() else x._version
 
 
 def _forget_casts() -> None:
-    """Parameters that autocast keeps in the type it computes in would be read, or left behind: a replay casts them
-    itself."""
+    """Empties autocast's cache of casted parameters. A captured step has to cast parameters itself, as its replays do:
+    casts from before it must not be read, and its own must not stay for later calls."""
     if torch.is_autocast_enabled("ltc"):
         torch.clear_autocast_cache()
 
 
 class Call(NamedTuple):
-    """What a step is called with."""
+    """One call's arguments, and the inputs that follow from them."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    #: Tensors on the device: what replays read.
+    #: The inputs of a capture or replay: the tensors among the arguments (of CPU tensors, their copies on the device),
+    #: and then the tensors that the call finds where earlier calls left some.
     inputs: tuple[torch.Tensor, ...]
-    #: All of it, taken apart; `None` where it is but these inputs.
-    given: Arguments | None
-    #: Tensors that it finds where the step leaves some: the last inputs.
-    left: list[Found]
+    #: The arguments taken apart; `None` where they are tensors on the device and nothing else.
+    arguments: Arguments | None
+    #: What the call finds in the places in which earlier calls left tensors.
+    found: list[FoundTensors]
 
     def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """The CPU tensors among the arguments, each with its copy."""
-        own = self.given.tensors if self.given is not None else self.inputs
+        """The CPU tensors among the arguments, each with its copy on the device."""
+        own = self.arguments.tensors if self.arguments is not None else self.inputs
         return [(x, copy) for x, copy in zip(own, self.inputs) if x is not copy]
 
     def is_changed(self) -> bool:
-        """Whether the step put other things into its arguments, or took some out."""
-        given = self.given
+        """Whether the step changed what its arguments contain (entries of a dict, attributes of an object)."""
+        given = self.arguments
         return given is not None and not given.is_like(Arguments(self.args, self.kwargs, given.numbers))
 
     @property
     def numbers(self) -> dict[Any, float]:
-        """The floats among the arguments that change, by position or name."""
-        return self.given.numbers if self.given is not None else {}
+        """The floats among the arguments that are known to change from call to call, by position or name."""
+        return self.arguments.numbers if self.arguments is not None else {}
 
-    def made(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
-        """What the function returns, called with what is lent in place of the numbers that change."""
+    def call_with(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
+        """Calls the function and returns its result. In place of the floats that change it is given those in `lent`,
+        which remember what becomes of them."""
         if not self.numbers:
             return fn(*self.args, **self.kwargs)
         return fn(
@@ -83,120 +101,138 @@ class Call(NamedTuple):
         )
 
 
-#: What is returned as it is.
+#: Classes of values that a replay returns as the captured call returned them.
 _KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
-#: Why such a step is recorded, as libtorch's half of the recorder (`history.cpp`) says it, too.
+#: Why a step is refused whose backward pass leaves it; in the words of `ltc-torch-sys/csrc/history.cpp`.
 _OUTSIDE = "it differentiates through a tensor that was made outside"
 
 
 class Run:
-    """One recorded call with what it read, changed and returned."""
+    """One recorded call, with what it read, changed and returned.
+
+    `before` is what an earlier call read, if there was one: only then is the call captured. `earlier` are the captures
+    that this one might confirm. `saves`: results of the last call had a history. `compares`: the call could have been
+    replayed from the `earlier` captures, and is to be compared with them (`LTC_CHECK_STEPS`).
+    """
 
     def __init__(
         self,
         step: "CompiledStep[..., Any]",
         call: Call,
         before: Reads | None,
-        making: list[Making],
+        earlier: list[EarlierCapture],
         saves: bool,
-        twice: Twice,
+        double_backward: DoubleBackward,
         compares: bool = False,
     ) -> None:
-        self._twice = twice
-        #: Where the history of results of this call ends.
+        self._double_backward = double_backward
+        #: The `grad_fn` of each result that has a history.
         self._last_nodes: list[Any] = []
-        self._owner, self._call, self._before, self._making = step, call, before, making
+        self._owner, self._call, self._before, self._earlier = step, call, before, earlier
         self.numbers = call.numbers
         self._inputs = call.inputs
-        #: The earlier capture that this one went the way of, if any.
-        self.like: Making | None = None
-        #: Whether the call is compared with those captures, which would be replayed: it is made with what was known
-        #: when they were. Which of them went the way that it went, and how that differs from it.
-        self._compares = compares
-        self.went: int | None = None
-        self.differs = ""
-        #: Whether it was captured, whatever became of that.
+        #: The earlier capture that took the same path (the host read and decided the same), if there is one.
+        self.matching: EarlierCapture | None = None
+        #: Whether the call is compared with captures that could have been replayed. It is then made with what was known
+        #: of the step when those were made. The position of the one that took the same path, and how this call differs
+        #: from it; `None` where each took another path.
+        self._is_compared = compares
+        self.matched: int | None = None
+        self.difference = ""
+        #: Whether a capture was ended, also where it then turned out to be unusable.
         self.is_captured = False
-        #: Inputs, by position, that the step also finds elsewhere.
+        #: Inputs that the step also finds in a place outside its arguments, with their positions.
         self.elsewhere: list[tuple[int, torch.Tensor]] = []
-        #: Inputs, by position, that show the memory of something older, and that.
+        #: Positions of inputs that share a storage with a tensor which is older than the step, and these tensors.
         self.shares: tuple[list[int], list[torch.Tensor]] = ([], [])
+        #: Why the step is refused; empty where nothing speaks against replaying it.
         self.obstacle = ""
         self.reads: Reads | None = None
-        self.record: Record | None = None
+        self.return_spec: ReturnSpec | None = None
+        #: What a replay has to do on the host; `None` where that is nothing.
         self.program: HostProgram | None = None
-        #: The capture's number; 0 where there is none.
+        #: The number of the capture, for `_ltc.Replays`; 0 where there is none.
         self.step = 0
-        #: Leaves whose gradients are inputs; leaves that get results as gradients; those that lose theirs; and how
-        #: often the gradients that are results were written in place.
+        #: Leaves whose gradients are inputs, leaves whose gradients are set to results, and leaves whose gradients
+        #: become `None`; each as a tensor, or as the position of an input. Last, how often each gradient that is a
+        #: result was written in place.
         self.grads: tuple[list[Any], list[Any], list[Any], list[int]] = ([], [], [], [])
-        #: Tensors that are written and how often; inputs by position.
+        #: Tensors that are written in place; how often each; and inputs that are, with their positions and how often.
         self.written: tuple[list[Any], list[int], list[tuple[int, int]]] = ([], [], [])
-        #: Results whose history is used up, with its name and what it says.
+        #: Results whose history was freed by a backward pass within the step: the position, the name of its node, and
+        #: the error that going through it again raises.
         self.spent: list[tuple[int, str, str]] = []
-        #: Whether what it changed besides is known.
-        self.is_plain = False
-        #: Whether it returns tensors that gradients flow through, and how, where what autograd saved was taken down.
+        #: Whether it was found out what the call changed besides its results.
+        self.effects_known = False
+        #: Whether gradients flow through results, and the backward pass through them, where what autograd saved was
+        #: noted.
         self.has_history = False
-        self.way: Way | None = None
-        self._saves = saves
-        free = step._free
-        to_lend = [*before.to_lend(free), *[(free.given, name) for name in call.numbers]] if before is not None else []
-        #: Numbers that are lent to it, as ``(dict, key)``, and their places.
+        self.backward: Backward | None = None
+        self._saves_for_backward = saves
+        changing = step._changing
+        to_lend = (
+            [*before.to_lend(changing), *[(changing.arguments, name) for name in call.numbers]]
+            if before is not None
+            else []
+        )
+        #: The places of numbers that are replaced by traced ones during the call, as ``(dict, key)`` and as
+        #: ``(id(dict), key)``.
         if compares and before is not None:
-            to_lend = before.lends
-        self.lends, self.lent = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
-        #: Containers in places that the step reads, which it may put others in place of.
-        self._old: dict[tuple[int, Any], Any] = {}
-        #: Settings that a schedule turned out to set: the next capture takes them for numbers that change.
-        self._moved: list[tuple[dict[Any, Any], Any]] = []
-        self._saving: Saving | None = None
+            to_lend = before.lent_places
+        self.lent_places, self.lent_keys = to_lend, frozenset((id(holder), name) for holder, name in to_lend)
+        #: The containers in the places that the step reads, as they were before the call: it may replace them.
+        self._old_containers: dict[tuple[int, Any], Any] = {}
+        #: Settings of optimisers that a schedule turned out to set: the next capture takes them for changing numbers.
+        self._moved_settings: list[tuple[dict[Any, Any], Any]] = []
+        self._saved_tensors: SavedTensors | None = None
         self._results: list[torch.Tensor] = []
-        #: Numbers of the host that it returns, and those that it reads off the device.
-        self._told: list[float] = []
-        self._known_numbers: list[float] = []
+        #: Numbers that the step returns: those that the host computes, and those that it reads off the device.
+        self._returned_numbers: list[float] = []
+        self._read_numbers: list[float] = []
 
     def call(self) -> Any:
-        """Calls the step, and finds out what it did."""
+        """Calls the step under observation, finds out what it did, and returns its result."""
         owner, before, call = self._owner, self._before, self._call
         captures = before is not None
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
         if before is not None:
             before.watch.refresh()
-        for making in self._making:
-            making.reads.watch.expect_versions()
-        for place in self._making[0].reads.places if self._making else ():
+        for earlier in self._earlier:
+            earlier.reads.watch.expect_versions()
+        for place in self._earlier[0].reads.places if self._earlier else ():
             if place.kind == "entry" and type(place.holder.get(place.name)) in RENEWED:
-                self._old[id(place.holder), place.name] = place.holder[place.name]
+                self._old_containers[id(place.holder), place.name] = place.holder[place.name]
         leaves = list({id(t): t for t in leaves}.values())
-        had = [(t, t.grad) for t in leaves]
-        grads = [g for _, g in had if g is not None]
-        givens = (*self._inputs, *grads)
+        grads_before = [(t, t.grad) for t in leaves]
+        grads = [g for _, g in grads_before if g is not None]
+        capture_inputs = (*self._inputs, *grads)
         copies = call.copies()
-        versions = [(x, _version(x)) for x in givens]
+        versions = [(x, _version(x)) for x in capture_inputs]
         histories = [(x.requires_grad, history_of(x)) for x in self._inputs]
         attributes = [dict(vars(x)) for x in self._inputs]
-        if captures and self._saves:
-            self._saving = Saving(list({id(t): t for t in self._begins(before)}.values()))
+        if captures and self._saves_for_backward:
+            self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, self.lends)
-        ours = [*(call.given.objects if call.given is not None else ()), *givens]
-        ours += [x for f in call.left for x in (f.value, *f.tensors)]
-        sets_modes = self._making[0].reads.sets_modes if self._compares else owner.sets_modes
-        survey = Survey(ours, owner._renewed.values(), recorder.again, [f.key for f in call.left], sets_modes)
+        recorder = HostRecorder(copies, self.lent_places)
+        call_objects = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
+        call_objects += [x for f in call.found for x in (f.value, *f.tensors)]
+        sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
+        survey = Survey(
+            call_objects, owner._renewed.values(), recorder.note_repeatable, [f.key for f in call.found], sets_modes
+        )
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
-        survey.numbers_leave, survey.numbers_are_asked = recorder.leave, recorder.asks
-        survey.begins_within = recorder.begins_within
-        survey.numbers_become_plain = recorder.gives_plain
+        survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
+        survey.on_program_frame = recorder.activate_within
+        survey.on_class_check = recorder.make_plain_within
         if captures:
             _forget_casts()
         try:
             captures = captures and owner._replays.begin(self._inputs)
-            recorder.awaited = Awaited() if captures and not owner._reads_decide else None
-            with self._saving or contextlib.nullcontext(), is_compiling(), recorder, survey:
-                out = call.made(owner._fn, owner._free.given)
+            recorder.awaited = AwaitedNumbers() if captures and not owner._reads_decide else None
+            with self._saved_tensors or contextlib.nullcontext(), is_compiling(), recorder, survey:
+                out = call.call_with(owner._fn, owner._changing.arguments)
             if captures:
                 _forget_casts()
             if any(
@@ -206,24 +242,25 @@ class Run:
                 self.obstacle = "it changes attributes of an input"
             if any((x.requires_grad, history_of(x)) != then for x, then in zip(self._inputs, histories)):
                 self.obstacle = "it changes the history of an input"
-            self._look_at_arguments(survey, copies, grads)
-            self._look(survey, recorder, out, ambient, had, givens, versions, captures)
-            recorder.let_go()
+            self._examine_arguments(survey, copies, grads)
+            self._examine(survey, recorder, out, ambient, grads_before, capture_inputs, versions, captures)
+            recorder.release_numbers()
             owner._masks.work_out()
         except BaseException as e:
             owner._replays.abort()
-            recorder.let_go()
-            if any(type(x) in (Traced, Counted) for x in e.args):
+            recorder.release_numbers()
+            if any(type(x) in (TracedFloat, TracedInt) for x in e.args):
                 e.args = tuple(map(plain, e.args))
             raise
         finally:
             survey.close()
-        return self._returned(out)
+        return self._plain_result(out)
 
-    def _look_at_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
-        """Finds out what became of the arguments, and whether the step also gets at them in other ways."""
+    def _examine_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
+        """Notes which arguments the step also finds in other places, or through shared storages; refuses what it did
+        to them that replays cannot do."""
         call = self._call
-        for x in grads if call.given is None else [*call.given.apart, *[x for x, _ in copies], *grads]:
+        for x in grads if call.arguments is None else [*call.arguments.opened, *[x for x, _ in copies], *grads]:
             holder = survey.elsewhere.get(id(x))
             if holder:
                 what = "a gradient" if any(x is g for g in grads) else "an argument"
@@ -236,70 +273,73 @@ class Run:
             self.obstacle = "it changes what is in an argument: hand in a copy, dict(batch)"
 
     def _made_outside(self) -> str:
-        """Where the step finds a tensor with a history that somebody may go back through, with what to do about it; or
-        nothing."""
+        """Where the step finds a tensor whose history begins outside of it and can still be differentiated, with what
+        to do about it, in words; empty where it finds none."""
         assert self.reads is not None
         for x in [*self.reads.watch.tensors(), *self._inputs]:
             if on_device(x) and not is_leaf(x) and x.requires_grad and not spent(x):
                 return f", {self.reads.where_is(x)}: detach() it"
         return ""
 
-    def _begins(self, before: Reads | None) -> list[torch.Tensor]:
-        """Tensors that a history of the step may begin at: its inputs, and the leaves that it reads."""
+    def _history_starts(self, before: Reads | None) -> list[torch.Tensor]:
+        """The tensors at which an autograd history within the step may begin: inputs, and leaves that it reads."""
         leaves = [t for t in before.watch.tensors() if is_leaf(t)] if before else []
         if any(t.requires_grad and t.is_inference() for t in [*self._inputs, *leaves]):
             self.obstacle = self.obstacle or "it takes gradients of a tensor that was made in inference mode"
             return []
         return [t for t in [*self._inputs, *leaves] if on_device(t) and t.requires_grad]
 
-    def _returned(self, out: Any) -> Any:
+    def _plain_result(self, out: Any) -> Any:
+        """The result for the caller, with plain numbers in place of traced ones."""
         flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
-        if any(type(x) in (Traced, Counted) or hasattr(x, "_ltc_draws") for x in flat):
+        if any(type(x) in (TracedFloat, TracedInt) or hasattr(x, "_ltc_draws") for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
-    def _advised(self, why: str) -> str:
-        """Why the step is recorded, with what to do about an operator that ran eagerly."""
+    def _with_advice(self, why: str) -> str:
+        """A refusal; where an operator ran eagerly, with the advice that there is for it."""
         name, eagerly, _ = why.partition(" runs eagerly")
         known = {op: advice for op, _, _, advice in _ltc.fallbacks()}
         advice = known.get(name) or known.get(name.rpartition(".")[0])
         return f"{why}: {advice}" if eagerly and advice else why
 
     def _refuse(self, why: str, captures: bool) -> None:
+        """Notes an obstacle, and ends the capture in progress, if there is one."""
         self.obstacle = self.obstacle or why
         if captures:
             self._owner._replays.abort()
 
-    def _look(
+    def _examine(
         self,
         survey: Survey,
         recorder: HostRecorder,
         out: Any,
         ambient: _ltc.Ambient,
-        had: Any,
-        givens: Any,
+        grads_before: Any,
+        capture_inputs: Any,
         versions: Any,
         captures: bool,
     ) -> None:
-        """Finds out what the call did."""
+        """Finds out what the call did, and ends its capture. `grads_before`: the leaves with the gradients that they
+        had; `versions`: inputs and these gradients with their version counters before the call."""
         owner = self._owner
-        self._moved = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._free.places]
-        for holder, name in self._moved:
-            owner._free.add(holder, name)
+        self._moved_settings = [(h, name) for h, name in recorder.moved if (id(h), name) not in owner._changing.places]
+        for holder, name in self._moved_settings:
+            owner._changing.add(holder, name)
         for x in filter(survey.is_older, recorder.gradients):
-            survey.place("slot", x, torch._C.TensorBase.grad)
-        self.reads = Reads(survey, owner._free, self._call.left, self._twice, self._call.numbers)
-        self.reads.watch.expect_grads([(t, g is not None) for t, g in had])
+            survey.note_place("slot", x, torch._C.TensorBase.grad)
+        self.reads = Reads(survey, owner._changing, self._call.found, self._double_backward, self._call.numbers)
+        self.reads.watch.expect_grads([(t, g is not None) for t, g in grads_before])
         if recorder.awaited is not None and recorder.awaited.decides:
-            # From here on what is read is compared instead.
+            # The next capture has its reads compared by replays instead.
             owner._reads_decide = True
             return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
-        for holder, name in self.lends:
+        for holder, name in self.lent_places:
             is_whole = type(plain(holder.get(name))) is int
-            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent):
-                owner._free.not_counted(holder, name)
+            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent_keys):
+                owner._changing.note_uncounted(holder, name)
                 why = why or f"it does not only count with {name}"
         if not why and ambient.changed():
             why = f"it changes {ambient.changed()}"
@@ -308,78 +348,81 @@ class Run:
         outside = self._made_outside()
         if outside and survey.uses_grads and torch.is_grad_enabled():
             why = why or _OUTSIDE
-        results, flow, why = self._look_at_results(out, survey, recorder, had, why)
-        (gets, loses), why = self._look_at_grads(had, results, why)
-        if flow and not why:
-            why = self._flows(flow, results, survey, recorder, bool(gets or loses))
-        self.like = self._making[0] if self._making else None
+        results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
+        (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, why)
+        if with_history and not why:
+            why = self._examine_history(with_history, results, survey, recorder, bool(gets_grad or loses_grad))
+        self.matching = self._earlier[0] if self._earlier else None
         if not why and not captures:
-            why = self._effects(versions, survey)
+            why = self._examine_effects(versions, survey)
         if why:
             return self._refuse(why + (outside if why == _OUTSIDE else ""), captures)
         if not captures:
             return
-        if self.has_history and self.way is None:
-            # What autograd saves is taken down next time.
+        if self.has_history and self.backward is None:
+            # This call was not prepared for a history: the next capture also notes what autograd saves.
             return owner._replays.abort()
-        self.program, self._told = recorder.program(), recorder.told
-        parts = (self.program, self.record.late if self.record is not None else None)
+        self.program, self._returned_numbers = recorder.program(), recorder.returned
+        parts = (self.program, self.return_spec.late if self.return_spec is not None else None)
         identity = "".join(part.identity for part in parts if part is not None)
-        # The survey holds nothing any more that the step dropped.
+        # By now the survey holds no tensor that the step dropped: one that somebody holds would become an output.
         self._results = results
-        if self.record is not None:
-            self.record.count_writes(results)
-        givens = (*givens, *recorder.take_uploaded())
-        self.step, why = owner._replays.end(givens, tuple(results), identity, recorder.handed)
-        del givens
+        if self.return_spec is not None:
+            self.return_spec.note_versions(results)
+        capture_inputs = (*capture_inputs, *recorder.take_uploaded())
+        self.step, why = owner._replays.end(capture_inputs, tuple(results), identity, recorder.handed)
+        del capture_inputs
         self.is_captured = bool(self.step)
         if self.step:
-            # What the host read and decided says which way it went.
-            self.like = self._compared() if self._compares else self._alike()
-        why = why or self._effects(versions, survey)
+            # What the host read and decided tells which path the call took.
+            self.matching = self._replay_on_same_path() if self._is_compared else self._capture_on_same_path()
+        why = why or self._examine_effects(versions, survey)
         if why:
-            self.obstacle = self._advised(why)
+            self.obstacle = self._with_advice(why)
             owner._replays.forget(self.step)
             self.step = 0
 
-    def _alike(self) -> Making | None:
-        """The earlier capture that this one went the way of, if any."""
+    def _capture_on_same_path(self) -> EarlierCapture | None:
+        """The earlier capture that took the same path as this one, if there is one."""
         goes_like = self._owner._replays.goes_like
-        return next((m for m in self._making if not m.step or goes_like(self.step, m.step)), None)
+        return next((m for m in self._earlier if not m.step or goes_like(self.step, m.step)), None)
 
-    def _compared(self) -> Making | None:
-        """The capture that would have been replayed, with which this one is compared, if any."""
-        found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._making])
-        self.went, self.differs = found or (None, "")
-        return self._making[self.went] if self.went is not None else None
+    def _replay_on_same_path(self) -> EarlierCapture | None:
+        """The capture that would have been replayed in place of this call, if there is one; notes how they differ."""
+        found = self._owner._replays.differs(self.step, [m.reads.watch for m in self._earlier])
+        self.matched, self.difference = found or (None, "")
+        return self._earlier[self.matched] if self.matched is not None else None
 
-    def _look_at_results(
-        self, out: Any, survey: Survey, recorder: HostRecorder, had: Any, why: str | None
+    def _examine_results(
+        self, out: Any, survey: Survey, recorder: HostRecorder, grads_before: Any, why: str | None
     ) -> tuple[list[Any], list[int], str | None]:
-        """Takes down what the call returned: its new tensors, and the places of those with a history among them."""
-        containers = Containers(self._call.given.apart if self._call.given is not None else [], survey.is_older)
+        """Notes what the call returned and left in places. Returns its new tensors, which the program has to compute,
+        the positions of those with a history among them, and why no replay can return this, if none can."""
+        containers = ReturnedContainers(
+            self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older
+        )
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
-        if other := made_otherwise(out, spec, flat):
+        if other := not_rebuilt(out, spec, flat):
             why = why or f"it returns a {other}, of which a replay would make something else"
-        leaves, parts, said = self._leaves(survey, containers)
+        left_results, parts, said = self._left_results(survey, containers)
         flat, why = flat + parts, why or said
         older_containers = containers.close()
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
-        memory = Memory(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
+        memory = KnownStorages(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
         tensors: list[Result] = []
         results: list[Any] = []
         plain: list[Any] = [None] * len(flat)
-        flow: list[int] = []
-        told: dict[int, int] = {}
+        with_history: list[int] = []
+        returned: dict[int, int] = {}
         for i, x in enumerate(flat):
             if any(x is c for c in older_containers):
                 tensors.append(Result(i, None, x, 0))
                 continue
             if not on_device(x):
-                if type(x) in (Traced, Counted) and x._ltc_recorder is recorder:
-                    told[i] = recorder.tell(x)
-                elif isinstance(x, _KEPT) and type(x) not in (Traced, Counted):
+                if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is recorder:
+                    returned[i] = recorder.return_number(x)
+                elif isinstance(x, _KEPT) and type(x) not in (TracedFloat, TracedInt):
                     plain[i] = x
                 else:
                     kind = f"a tensor on {x.device}" if isinstance(x, torch.Tensor) else f"a {type(x).__qualname__}"
@@ -389,7 +432,7 @@ class Run:
                 why = why or f"it returns a sparse tensor ({x.layout})"
                 continue
             is_input = next((j for j, y in enumerate(self._inputs) if y is x), None)
-            leaf = next((t for t, _ in had if t.grad is x), None) if is_input is None else None
+            leaf = next((t for t, _ in grads_before if t.grad is x), None) if is_input is None else None
             if leaf is not None:
                 at_input = next((j for j, y in enumerate(self._inputs) if y is leaf), None)
                 tensors.append(Result(i, None, None, 0, leaf if at_input is None else at_input))
@@ -407,65 +450,69 @@ class Run:
                     if said:
                         self.spent.append((at, x.grad_fn.name(), said))
                     else:
-                        flow.append(at)
-            tensors.append(Result(i, None, None, at, None, memory.shown(x)))
-        why = why or shown_results(tensors, results)
-        why = why or strange_views(tensors, results, self._inputs, [t.grad for t, _ in had])
+                        with_history.append(at)
+            tensors.append(Result(i, None, None, at, None, memory.alias_of(x)))
+        why = why or note_aliases(tensors, results)
+        why = why or check_aliases(tensors, results, self._inputs, [t.grad for t, _ in grads_before])
         late = recorder.late(len(results))
         if recorder.awaited is not None:
             read = recorder.awaited.take()
             results += read if late is not None else []
-            self._known_numbers = [value for _, value in recorder.awaited.told]
-        self.record = Record(spec, plain, tensors, told, leaves, late)
-        return results, flow, why
+            self._read_numbers = [value for _, value in recorder.awaited.returned]
+        self.return_spec = ReturnSpec(spec, plain, tensors, returned, left_results, late)
+        return results, with_history, why
 
-    def _leaves(self, survey: Survey, containers: Containers) -> tuple[list[Leave], list[Any], str]:
-        """What the call left in places and at the ends of lists, taken apart; why no replay can, or nothing."""
-        found = [f for f in self._call.left if f.now is not f.value]
-        other = [f for f in found if not Left.takes(f.now)]
-        why = f"it puts {_kind_of(other[0].now)} in the place of a tensor ({other[0].name})" if other else ""
+    def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
+        """What the call left in places and appended to lists: the places, the leaves of what is left there, flattened,
+        and why no replay can leave it (empty where one can)."""
+        found = [f for f in self._call.found if f.current is not f.value]
+        other = [f for f in found if not TensorPlaces.accepts(f.current)]
+        why = f"it puts {_kind_of(other[0].current)} in the place of a tensor ({other[0].name})" if other else ""
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
-        leaves: list[Leave] = []
+        left_results: list[LeftResult] = []
         flat: list[Any] = []
-        for holder, name, x in [*[(f.holder, f.name, f.now) for f in found], *appended]:
+        for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *appended]:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
-            leaves.append(Leave(holder, name, spec))
+            left_results.append(LeftResult(holder, name, spec))
             flat += parts
-        return leaves, flat, why
+        return left_results, flat, why
 
-    def _look_at_grads(
-        self, had: Any, results: list[Any], why: str | None
+    def _examine_grads(
+        self, grads_before: Any, results: list[Any], why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
-        """Takes down whose gradients the call set, which become results too, and whose it took away."""
-        gets, loses, writes = [], [], []
+        """Notes which leaves' gradients the call set, which become results, and which it set to `None`. Returns both
+        lists, and why no replay can do this, if none can."""
+        gets_grad, loses_grad, writes = [], [], []
         position = {id(x): i for i, x in enumerate(self._inputs)}
-        for t, grad in had:
+        for t, grad in grads_before:
             now = t.grad
             if now is grad:
                 continue
             place = position.get(id(t), t)
             if now is None:
-                loses.append(place)
+                loses_grad.append(place)
             elif not on_device(now) or now.requires_grad:
                 why = why or "it leaves a gradient with history"
             elif now.layout is not torch.strided:
                 why = why or f"it leaves a sparse gradient ({now.layout})"
             else:
-                gets.append(place)
+                gets_grad.append(place)
                 results.append(now)
                 writes.append(_version(now))
-        self.grads = ([position.get(id(t), t) for t, g in had if g is not None], gets, loses, writes)
-        return (gets, loses), why
+        with_grad = [position.get(id(t), t) for t, g in grads_before if g is not None]
+        self.grads = (with_grad, gets_grad, loses_grad, writes)
+        return (gets_grad, loses_grad), why
 
-    def _flows(
+    def _examine_history(
         self,
-        flow: list[int],
+        with_history: list[int],
         results: list[torch.Tensor],
         survey: Survey,
         recorder: HostRecorder,
         leaves_grads: bool,
     ) -> str:
-        """How gradients flow through these results; why a replay's cannot, or nothing."""
+        """Finds out how gradients flow through the results at the positions `with_history`; returns why they could not
+        flow through a replay's results, or an empty string."""
         if survey.uses_grads or leaves_grads:
             return (
                 "it returns a tensor with history and deals with gradients itself: "
@@ -474,53 +521,60 @@ class Run:
         if recorder.handed:
             return "gradients flow through numbers that the host computes"
         self.has_history = True
-        self._last_nodes = [results[i].grad_fn for i in flow]
-        if self._saving is None or self.reads is None or not self._saving.begins_at(self._begins(self.reads)):
+        self._last_nodes = [results[i].grad_fn for i in with_history]
+        if (
+            self._saved_tensors is None
+            or self.reads is None
+            or not self._saved_tensors.begins_at(self._history_starts(self.reads))
+        ):
             return ""
-        way = self._saving.way(self._inputs, self.reads.watch.tensors(), results, flow, survey.is_older)
-        if isinstance(way, str):
-            return way
-        self.way = way
+        backward = self._saved_tensors.backward(
+            self._inputs, self.reads.watch.tensors(), results, with_history, survey.is_older
+        )
+        if isinstance(backward, str):
+            return backward
+        self.backward = backward
         return ""
 
-    def lead_back(self) -> str:
-        """From here on gradients flow through what was captured as they do through a replay; why they cannot, or
-        nothing."""
-        if self.way is None or self.record is None:
+    def attach_backward(self) -> str:
+        """Has gradients flow through the results of replays, and of this call, by the captured history; returns why
+        they cannot, or an empty string."""
+        if self.backward is None or self.return_spec is None:
             return ""
-        why = self.way.prove(self._inputs, self._results, self._twice)
+        why = self.backward.prove(self._inputs, self._results, self._double_backward)
         if not why:
-            self.record.lead_back(self.way)
+            self.return_spec.attach_backward(self.backward)
         return why
 
-    def ask_for_gradients(self) -> None:
-        """Finds out whether gradients of gradients are taken of a call that stays recorded."""
+    def watch_for_double_backward(self) -> None:
+        """Notices it if somebody differentiates the gradients of this call again; the call stays recorded."""
         for node in self._last_nodes:
-            node.register_prehook(self._twice)
+            node.register_prehook(self._double_backward)
         self._last_nodes = []
 
-    def again(self) -> Any:
-        """What the step returned, as a replay returns it."""
-        assert self.record is not None
+    def result_as_replayed(self) -> Any:
+        """The call's result with the history that a replay would give it: the capture took the call's own."""
+        assert self.return_spec is not None
         results = _ltc.without_history(self._results, self.spent)
-        return self.record.unflatten(self._inputs, results, self._told, self._known_numbers)
+        return self.return_spec.unflatten(self._inputs, results, self._returned_numbers, self._read_numbers)
 
-    def _effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
-        """What the call changed; why a replay cannot, or nothing."""
+    def _examine_effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:
+        """Finds out what the call changed, with the watch of the capture that took the same path: that shows what is
+        not as it was before the call. Returns why a replay cannot change it, or an empty string."""
         owner = self._owner
-        if self.like is None:
-            # Where it may be another way because of what changes, that is to be known all the same.
+        if self.matching is None:
+            # The call may have taken another path because of what changes: that is to be learned all the same.
             if self._before is not None:
-                found = NewlyLeft(owner, survey, self._before)
+                found = ChangedPlaces(owner, survey, self._before)
                 found.learn()
                 owner.sets_modes = owner.sets_modes or found.sets_modes
             return ""
-        reads = self.like.reads
-        found = NewlyLeft(owner, survey, reads)
+        reads = self.matching.reads
+        found = ChangedPlaces(owner, survey, reads)
         if not reads.sets_modes and found.sets_modes:
-            owner.sets_modes = True  # the next capture knows that replays do
+            owner.sets_modes = True  # the next capture is made knowing that replays set modes
             return ""
-        changes = found.not_renewed(self._old, self._moved)
+        changes = found.unexplained(self._old_containers, self._moved_settings)
         if changes:
             return f"it changes {changes[0]}"
         found.learn()
@@ -534,8 +588,8 @@ class Run:
             if t.device.type == "ltc" and not any(t is x for x in self._inputs):
                 tensors.append(t)
                 times.append(written)
-        # Inputs, and then the gradients there were.
+        # Positions count the inputs, and then the gradients that there were.
         times_given = [(i, _version(x) - then) for i, (x, then) in enumerate(versions)]
         self.written = (tensors, times, [(i, n) for i, n in times_given if n])
-        self.is_plain = True
+        self.effects_known = True
         return ""

@@ -1,5 +1,9 @@
-"""Which results of a step a history of their own leads to: a result that others are computed from is where theirs ends,
-and results that are computed from nothing in common are gone back through one without the other."""
+"""Divides the autograd history of a step's results into segments that can be differentiated one by one.
+
+A user may take gradients of one result without the others, or of a result with respect to another one. So the history
+of a result ends where another result begins, and results whose histories have no node in common are in segments of
+their own. `_history.py` gives each segment one node in the history of a replay's results.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-#: Why results cannot be told apart.
+#: Why the history of some results cannot be divided.
 MIXED = (
     "it returns a tensor with history that another result is computed from, beside what both are computed from: "
     "return tensor.detach() where no gradients are wanted"
@@ -15,18 +19,21 @@ MIXED = (
 
 
 class Segment(NamedTuple):
-    """Nodes that lead to results, from other results or from what the step was given."""
+    """The nodes between some results and what these are computed from: other results, or the tensors that the step was
+    given."""
 
-    #: Results, by position, and where they stand in the graph.
+    #: The positions of the results whose history this is, and the edges in the graph at which it begins.
     roots: list[int]
     edges: list[GradientEdge]
-    #: Results that these are computed from, and what was given, by position: a node and which of its edges leads there.
+    #: The results, and the given tensors, at which it ends, by position: for each a node, and the index of the node's
+    #: edge that leads there.
     results: dict[int, tuple[Any, int]]
     given: dict[int, tuple[Any, int]]
 
     def run(self, grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
-        """Gradients of the results that it begins at and of what was given, from those of its own; with a history that
-        was detached, whose nodes lead to stand-ins for both, so that none goes on from one to the other."""
+        """Gradients for the ends of the segment (results, then given tensors), from those of its own results. The
+        history has to be detached (`_ltc.History.detach`): its edges then lead to stand-ins for the ends, so that no
+        backward pass goes on from one segment into the next."""
         outputs = [edge for edge, g in zip(self.edges, grads) if g is not None]
         ways = [*self.results.values(), *self.given.values()]
         inputs = [GradientEdge(*node.next_functions[k]) for node, k in ways]
@@ -35,7 +42,7 @@ class Segment(NamedTuple):
 
 
 def segments(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list[Segment] | str:
-    """The parts of the history of these results, each after those that it leads to; or why there are none."""
+    """The segments of the history of these results, each after those that it leads to; or why it cannot be divided."""
     edges = [get_gradient_edge(x) for x in results]
     roots: dict[tuple[Any, int], int] = {}
     for i, edge in enumerate(edges):
@@ -48,6 +55,7 @@ def segments(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> 
     begins: list[dict[int, tuple[Any, int]]] = [{} for _ in edges]
 
     def same(i: int) -> int:
+        """The result that stands for the segment of result `i` (union-find without compression)."""
         while group[i] != i:
             i = group[i]
         return i

@@ -1,8 +1,9 @@
-"""Draws of tensors that are spread over ranks (DTensor): replicas draw the same numbers, shards draw their own.
+"""Random numbers for tensors that are spread over ranks (DTensor): replicas draw the same numbers, shards their own.
 
-DTensor gives each shard its place in one stream of a Philox generator, by its offset. The device's generators are the
-CPU's, which have none: here each draw has a seed of its own, which follows from the generator's, and each shard one
-that follows from that. Afterwards all ranks' generators are alike again. Nothing is read: seeds are known to the host.
+DTensor gives each shard a range of one Philox generator's stream, by an offset. The device's generators are of the
+CPU's kind, which has no offset. So here each draw gets a seed of its own, derived from the generator's seed, and each
+shard one that is derived from that. After a draw, the generators of all ranks are in the same state again. Nothing has
+to be read for this, since the host knows the seeds.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _BITS = (1 << 64) - 1
 
 
 def _next(seed: int) -> int:
-    """Another seed that follows from this one (a step of SplitMix64)."""
+    """A seed that is derived from another one, by a step of SplitMix64."""
     z = seed = (seed + 0x9E3779B97F4A7C15) & _BITS
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _BITS
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _BITS
@@ -33,7 +34,7 @@ def _next(seed: int) -> int:
 
 
 def _shard(spec: Any) -> int:
-    """Which of its tensor's shards this rank has, in the order of the mesh's dimensions."""
+    """The number of this rank's shard of a tensor, counted in the order of the mesh's dimensions."""
     number = 0
     for placement, size, at in zip(spec.placements, spec.mesh.shape, spec.mesh.get_coordinate() or (), strict=False):
         if hasattr(placement, "dim"):  # both kinds of shards
@@ -42,14 +43,14 @@ def _shard(spec: Any) -> int:
 
 
 class _Tracker:
-    """What DTensor asks before and after a random operator, as torch's trackers are asked."""
+    """Takes the part of torch's trackers, which DTensor calls around each random operator."""
 
     distribute_region_enabled = True
 
     def __init__(self, run_state_sync: bool) -> None:
         if not run_state_sync:
             return
-        # In halves: a tensor's numbers are signed.
+        # The seed goes in two halves, since whole numbers in tensors are signed.
         mine = _device.initial_seed()
         halves = torch.tensor([mine >> 32, mine & 0xFFFF_FFFF]).to("ltc")
         dist.broadcast(halves, 0)
@@ -78,7 +79,7 @@ class _Tracker:
 
 
 def _install(module: Any) -> None:
-    """DTensor makes its tracker by the name of this class, whatever the device."""
+    """Has DTensor make this tracker for ltc meshes: it calls one class by name, whatever the device."""
     general = module.OffsetBasedRNGTracker
 
     def chosen(kind: Any, device_mesh: Any, run_state_sync: bool = True) -> Any:
@@ -88,12 +89,12 @@ def _install(module: Any) -> None:
 
 
 class _Importing(importlib.abc.MetaPathFinder):
-    """Waits until somebody imports DTensor, which takes longer than all the rest."""
+    """Waits until DTensor is imported by somebody: importing it here would take longer than everything else."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """DTensor's own loader, which tells it how the device draws once the module has run."""
+        """The module's own spec, whose loader also installs the tracker when the module has been executed."""
         if fullname != _MODULE:
             return None
         sys.meta_path.remove(self)
@@ -111,7 +112,7 @@ class _Importing(importlib.abc.MetaPathFinder):
 
 
 def register() -> None:
-    """Tells DTensor how the device draws, now or when it is imported."""
+    """Installs the tracker in DTensor, now or when it is imported."""
     if _MODULE in sys.modules:
         _install(sys.modules[_MODULE])
     else:

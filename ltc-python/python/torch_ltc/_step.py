@@ -1,4 +1,24 @@
-"""``torch_ltc.compile``: a step captured once and replayed without recording."""
+"""Compiled steps: what becomes of each call of a function that :func:`torch_ltc.compile` wrapped.
+
+The life of a compiled step, and the modules that do each part:
+
+- A call is *keyed*. Its arguments are taken apart (`_arguments.py`) into tensors, which are inputs, and everything
+  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_left.py`).
+- If a capture fits (same key, inputs of the same shapes and dtypes, and everything that the step reads is as it was),
+  the call is *replayed*. Rust does that (`_ltc.Replays`): it compares, runs the lines that the step runs on the host
+  (`_host_program.py`), runs the program, and updates gradients and version counters. `_results.py` builds the return
+  value, and `_history.py` gives it an autograd history.
+- Otherwise the call is a *miss*: the Python function runs, and its operators are recorded. The first such call notes
+  what the step reads (`_survey.py` and its helpers `_reached.py`, `_calls.py`, `_models.py`, `_names.py`,
+  `_known.py`), which is then watched (`_reads.py`). From the second call on it is also *captured*: `_run.py` makes
+  one such call, `_host.py` notes what the step computes on the host, and `_newly_left.py` finds what it changed.
+- Two captures that turn out to be the same step *confirm* each other, and calls are replayed from then on.
+- A step that does what no replay could repeat is *refused*: its calls are recorded each time, which is always right,
+  and :attr:`CompiledStep.refusal` says why. A refused step is tried again a few times, since the first calls of a
+  program may do what later ones do not.
+- Numbers that differ from call to call (`_lent.py`, `_traced.py`, `_counters.py`, `_flows.py`, `_awaited.py`) do not
+  refuse a step if it only computes with them; calls that a replay can simply make again are in `_again.py`.
+"""
 
 import functools
 import sys
@@ -11,43 +31,45 @@ import torch
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
-from torch_ltc._history import INTERRUPTED, TWICE, Twice
+from torch_ltc._history import DOUBLE_BACKWARD, INTERRUPTED, DoubleBackward
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left import Found, Left
-from torch_ltc._lent import Free, floats
+from torch_ltc._left import FoundTensors, TensorPlaces
+from torch_ltc._lent import ChangingNumbers, floats
 from torch_ltc._masks import Masks
 from torch_ltc._newly_left import RENEWED
-from torch_ltc._reads import Making, Reads
-from torch_ltc._results import Record
+from torch_ltc._reads import EarlierCapture, Reads
+from torch_ltc._results import ReturnSpec
 from torch_ltc._run import Call, Run
 
-#: After how many calls in a row that no capture knows the way of, where each is compared, one is made.
-_ASTRAY = 3
-#: Captures that may differ from the one before until calls like these are left alone: from one that went the same way,
-#: and because each goes another.
-_MAX_ATTEMPTS, _MAX_WAYS = 4, 6
-#: Captures until there have to be about as many replays: a capture costs more than recording.
+#: With `LTC_CHECK_STEPS`, a compared call may take a path (decisions by values) that no capture took. After this many
+#: such calls in a row, the next one is captured instead.
+_MAX_UNKNOWN_PATHS = 3
+#: How many captures of one call class may fail to confirm an earlier one until the class is refused: captures that took
+#: the same path as an earlier one, and captures of which each took another path.
+_MAX_ATTEMPTS, _MAX_PATHS = 4, 6
+#: After this many captures, there has to be about one replay for each further one: a capture costs more than recording.
 _MAX_CAPTURES = 32
-#: Why a call is recorded that may be captured another time.
+#: Why a call is recorded although it could be captured at another time.
 _BUSY = "another thread was capturing a step"
-#: Why captures are not of the same step, as libtorch's half of the recorder (`step.rs`) says it.
-_ANOTHER_WAY = "the host computes in another way each time"
-#: Why a call is recorded after which somebody would hold what is no longer in place.
+#: Why two captures are not of the same step, in the words of the Rust side (`ltc-torch/src/step.rs`).
+_ANOTHER_PATH = "the host computes in another way each time"
+#: Why a call is recorded where the step replaces a container that somebody outside still holds.
 _HELD = "somebody still holds what the step put another container in place of (a state that its last calls read)"
-#: Why a call is recorded within which tensors stand for others: transforms go by each operator.
+#: Why a call within a functorch transform is recorded: transforms have to see each operator.
 _TRANSFORMED = "it is called within a transform (torch.func.grad, vmap, jvp)"
 _transform_level = torch._C._functorch.maybe_current_level
-#: Calls until a refused step is looked at again, last pause first: the first few times a step may do what it does not
-#: do again (DDP arranges its buckets in the second).
+#: Which call after a refusal is captured again: the second after the first refusal, the eighth after the second, none
+#: after the third. The first calls of a program may do what later ones do not (DDP arranges its buckets in the second).
 _PAUSES = (8, 2)
-#: Objects of one class that are meant themselves until there are too many of them.
-_MAX_WHOLE = 8
-#: Different plain values and structures of arguments kept per step.
+#: How many different objects of one class may be keyed by identity (they cannot be taken apart) until a call with one
+#: more of them is an obstacle.
+_MAX_OPAQUE = 8
+#: How many keys (structures and plain values of arguments) are kept per step.
 _MAX_KEYS = 256
-#: How many replays it takes until one is recorded and compared instead; 0: never.
+#: Every how many calls one that could be replayed is recorded and compared instead; 0: never.
 _CHECK_EVERY = CHECK_EVERY
-#: Seconds that a capture waits for those of other threads. Where calls are recorded to be compared there is always one;
-#: but who captures may itself wait for this thread.
+#: Seconds that a capture waits while another thread captures. With `LTC_CHECK_STEPS` some thread nearly always does, so
+#: it is worth waiting; but not for ever, since the other thread may itself wait for this one.
 _WAIT = 1.0 if _CHECK_EVERY else 0.0
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -57,33 +79,38 @@ class StaleStep(RuntimeError):
     """A replay would not have done what the step does (found by ``LTC_CHECK_STEPS``)."""
 
 
-class _Class:
-    """Calls with inputs of one kind, and arguments of one structure with the same plain values."""
+class _CallClass:
+    """What is known of calls that one capture might serve: those with the same key, inputs of the same shapes, dtypes
+    and layouts, and the same state of the thread."""
 
     def __init__(self) -> None:
-        self.making: list[Making] = []
+        #: Captures that wait to be confirmed by a later one, newest first.
+        self.captures: list[EarlierCapture] = []
+        #: Why calls of this class are recorded; empty where they may be captured.
         self.refusal = ""
-        #: The last one.
-        self.said = ""
-        #: Calls to record before a refused step is looked at again, and how often that is left to be done.
-        self.pause, self.looks = 0, len(_PAUSES)
-        #: What the last call read.
+        #: The last refusal, which stays when the refusal is lifted for another try.
+        self.last_refusal = ""
+        #: Which of the next calls tries a refused class again (0: none), and how many more tries there will be.
+        self.pause, self.retries = 0, len(_PAUSES)
+        #: What the last call of this class read.
         self.reads: Reads | None = None
-        #: Whether results have a history that gradients flow through.
+        #: Whether the results of the last call had an autograd history.
         self.has_history = False
-        self.twice = Twice()
+        #: Whether somebody differentiated a gradient of such a call again.
+        self.double_backward = DoubleBackward()
 
     def refuse(self, why: str) -> str:
-        """Calls of this kind are recorded: for good, or while what the step does the first few times may be why."""
-        self.refusal = self.said = why
-        self.looks -= 1
-        self.pause = _PAUSES[self.looks] if self.looks >= 0 else 0
+        """Has calls of this class recorded from here on: for a few calls while there are retries left, then for good.
+        Returns the reason."""
+        self.refusal = self.last_refusal = why
+        self.retries -= 1
+        self.pause = _PAUSES[self.retries] if self.retries >= 0 else 0
         return why
 
     def is_refused(self) -> bool:
-        """Whether a call is to be recorded and nothing else."""
-        if self.twice.found:
-            self.refusal = TWICE
+        """Whether the next call is recorded without an attempt to capture it. Counts down the pause of a refusal."""
+        if self.double_backward.found:
+            self.refusal = DOUBLE_BACKWARD
             return True
         if self.refusal and self.pause:
             self.pause -= 1
@@ -94,108 +121,123 @@ class _Class:
 
 
 class CompiledStep(Generic[_P, _R]):
-    """A step function that is replayed where that is safe; see :func:`compile`."""
+    """A step function that is replayed where that is safe; see :func:`torch_ltc.compile`."""
 
-    #: Its own state, apart from the attributes that programs give it, which steps watch as those of any object.
+    #: The step's own state is in slots. Its `__dict__` holds the attributes that programs give it, which the steps that
+    #: read them watch like those of any other object.
     __slots__ = (
-        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_free", "_reads", "_renewed", "_masks", "_whole"),
-        *("_is_part", "_recorded", "_checked", "_astray", "_captures", "_refusal", "_until_check", "_threads"),
-        *("_ready_reads", "_known", "_left", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
+        *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_masks"),
+        *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
+        *("_until_check", "_threads"),
+        *("_ready_reads", "_known_ids", "_tensor_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
     )
+    #: See `CompiledModule`.
     is_of_programs = True
 
     def __init__(self, fn: Callable[_P, _R]) -> None:
         functools.update_wrapper(self, fn, updated=())
         note_registrations()
-        # What torch imports when it is first asked to name a region: a step that did would be refused for it.
+        # torch imports this when a profiler region is first named: a step within which it did so would be refused.
         getattr(torch.autograd.profiler, "_maybe_cupti_monitor", bool)()
         self._fn = fn
+        #: The captures that calls are replayed from, and those that wait to be confirmed; kept by the Rust side.
         self._replays = _ltc.Replays()
+        #: Short names of keys, by key; the oldest key is dropped first.
         self._keys: OrderedDict[Any, str] = OrderedDict()
         self._last_key = 0
-        self._classes: dict[int, _Class] = {}
-        #: Numbers that changed between calls.
-        self._free = Free()
-        #: What any call read last: an idea of what the next one will.
+        #: Call classes, by the number that the Rust side gave each.
+        self._classes: dict[int, _CallClass] = {}
+        #: The numbers that differ from call to call, and where the step finds them.
+        self._changing = ChangingNumbers()
+        #: What the last call of any class read: the best guess for the first call of a new class.
         self._reads: Reads | None = None
-        #: Places in which the step puts new containers, by dict and key.
+        #: Places (dict, key) in which each call puts a new container, by the dict's identity and the key.
         self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
-        #: Places in which it leaves tensors.
-        self._left = Left()
-        #: Whether it decides by numbers that it reads off the device.
+        #: Places in which calls leave tensors (`self.loss = loss`).
+        self._tensor_places = TensorPlaces()
+        #: Whether the step decides by numbers that it reads off the device, so that replays have to compare these.
         self._reads_decide = False
-        #: Whether it puts modules into another mode than they are in when it begins.
+        #: Whether the step calls `train()` or `eval()` of modules that are in the other mode when it begins.
         self.sets_modes = False
         self._masks = Masks()
-        #: How many objects of each class calls were given that cannot be taken apart.
-        self._whole: dict[type, int] = {}
-        #: Whether it was called within a step that was being captured.
+        #: How many objects that could not be taken apart calls were given, by class.
+        self._opaque_counts: dict[type, int] = {}
+        #: Whether the step was called within another one that was being captured.
         self._is_part = False
+        #: How many calls were recorded, and how many of these were compared with a replay and found the same.
         self._recorded = 0
         self._checked = 0
-        #: How many calls in a row that were to be compared went a way that no capture knows.
-        self._astray = 0
+        #: How many compared calls in a row took a path that no capture took.
+        self._unknown_paths = 0
         self._captures = 0
         self._refusal = ""
+        #: How many calls are left until one is recorded and compared; 0 where none ever is.
         self._until_check = _CHECK_EVERY
         self._threads: set[int] = set()
-        #: What the captures that are replayed read.
+        #: What the captures that calls are replayed from read.
         self._ready_reads: list[Reads] = []
-        #: The identities of all that the captures watch, which is kept alive for that.
-        self._known: set[int] = set()
+        #: Identities of all objects that these captures watch. The watches keep the objects alive, so that no identity
+        #: comes to mean another object.
+        self._known_ids: set[int] = set()
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Replays the step on these arguments, or records it. Within a step that is being captured it is part of
-        that."""
+        """Replays the step on these arguments, or records it. Within a step that is being captured, the function is
+        simply called: it is a part of the outer step."""
         if getattr(capturing, "now", False):
             self._is_part = True
             return self._fn(*args, **kwargs)
         if _transform_level() is not None:
             return self._record(_TRANSFORMED, Call(args, kwargs, (), None, []))
         inputs: tuple[Any, ...] = args
-        own: Sequence[Any]
-        given = None
+        objects: Sequence[Any]
+        arguments = None
         key = _ARITIES.get(len(args)) if not kwargs else None
         if key is None or not _ltc.are_bare(args):
-            given, key = self._taken_apart(args, kwargs)
-            inputs = given.inputs() if not given.obstacle else ()
-        own = args if given is None else given.objects
-        left: list[Found] = []
-        if self._left.places:
-            left, states = self._left.find(inputs)
-            key, own = self._short((key, states))[0], (*own, *[x for f in left for x in f.tensors])
-            inputs = (*inputs, *[x for f in left for x in f.given])
-        if not self._known.isdisjoint(map(id, own)):
-            # What is known is another argument than what comes from outside: code may compare them.
-            key = self._key_among_known(key, own)
-        if given is not None and given.obstacle:
-            return self._record(given.obstacle, Call(args, kwargs, inputs, given, left))
-        if given is None or not given.numbers:
-            return self._replayed(key, args, kwargs, inputs, given, left)
-        if not self._free.lock.acquire(blocking=False):
-            return self._record(_BUSY, Call(args, kwargs, inputs, given, left))
+            arguments, key = self._take_apart(args, kwargs)
+            inputs = arguments.inputs() if not arguments.obstacle else ()
+        objects = args if arguments is None else arguments.objects
+        found_tensors: list[FoundTensors] = []
+        if self._tensor_places.places:
+            found_tensors, states = self._tensor_places.find(inputs)
+            key, objects = (
+                self._intern_key((key, states))[0],
+                (*objects, *[x for f in found_tensors for x in f.tensors]),
+            )
+            inputs = (*inputs, *[x for f in found_tensors for x in f.inputs])
+        if not self._known_ids.isdisjoint(map(id, objects)):
+            # The step's code may compare an argument with an object that it also reads (`x is self.last`). So a call
+            # that is given such an object needs another capture than one that is given a new object.
+            key = self._key_among_known(key, objects)
+        if arguments is not None and arguments.obstacle:
+            return self._record(arguments.obstacle, Call(args, kwargs, inputs, arguments, found_tensors))
+        if arguments is None or not arguments.numbers:
+            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
+        if not self._changing.lock.acquire(blocking=False):
+            return self._record(_BUSY, Call(args, kwargs, inputs, arguments, found_tensors))
         try:
-            self._free.given.update(given.numbers)
-            return self._replayed(key, args, kwargs, inputs, given, left)
+            self._changing.arguments.update(arguments.numbers)
+            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
         finally:
-            self._free.lock.release()
+            self._changing.lock.release()
 
-    def _replayed(self, key: str, args: Any, kwargs: Any, inputs: Any, given: Arguments | None, left: Any) -> Any:
-        """What a replay of the call returns, or recording it where there is none."""
+    def _replayed(
+        self, key: str, args: Any, kwargs: Any, inputs: Any, arguments: Arguments | None, found_tensors: Any
+    ) -> Any:
+        """Replays the call if a capture fits, else records it; returns the step's result."""
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._compared(key, Call(args, kwargs, inputs, given, left))
+                return self._record_and_compare(key, Call(args, kwargs, inputs, arguments, found_tensors))
         if self._renewed:
-            if self._is_held():
-                return self._record(_HELD, Call(args, kwargs, inputs, given, left))
+            if self._renewed_is_held():
+                return self._record(_HELD, Call(args, kwargs, inputs, arguments, found_tensors))
             self._refusal = "" if self._refusal == _HELD else self._refusal
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, Call(args, kwargs, inputs, given, left))
-        record, results, told = hit
-        only: Any = results[0] if record.only else record.unflatten(inputs, results, told)
+            return self._miss(key, Call(args, kwargs, inputs, arguments, found_tensors))
+        return_spec, results, returned = hit
+        only: Any = results[0] if return_spec.is_single else return_spec.unflatten(inputs, results, returned)
         return only
 
     @overload
@@ -203,14 +245,14 @@ class CompiledStep(Generic[_P, _R]):
     @overload
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., _R]": ...
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., Any]":
-        """As a method: a step of each object, which it keeps."""
+        """Accessed as a method, each object has a compiled step of its own, which it keeps in its `__dict__`."""
         space = getattr(instance, "__dict__", None)
         if instance is None or not hasattr(self._fn, "__get__"):
             return self
         method: Any = self._fn.__get__(instance, owner)
         if type(space) is not dict:
             return CompiledStep(method)
-        # No name that code has: it is the object's own, and goes with it.
+        # No code can have this name by accident, and the step goes when the object goes.
         name = f"<compiled {self._fn.__qualname__}>"
         found = space.get(name)
         if type(found) is not CompiledStep or found._fn != method:
@@ -218,25 +260,26 @@ class CompiledStep(Generic[_P, _R]):
         return found
 
     def __reduce__(self) -> Any:
-        """Copied and saved without what was captured."""
+        """Copies and pickles of a step leave its captures behind."""
         return _made_again, (self._fn, self.__dict__)
 
-    def _is_held(self) -> bool:
-        """Whether somebody else holds a container that the step renews, and that a replay would leave there."""
+    def _renewed_is_held(self) -> bool:
+        """Whether somebody outside holds one of the containers that the step replaces by a new one. A replay leaves the
+        container that is there, so whoever holds that would find it to be the same."""
         for holder, name in self._renewed.values():
             found = holder.get(name)
-            # The place itself holds it, this function, and the call.
+            # Three references are ours: the place itself, the variable here, and the argument of `getrefcount`.
             if isinstance(found, RENEWED) and sys.getrefcount(found) > 3:
                 return True
         return False
 
     def _key_among_known(self, key: str, objects: Sequence[Any]) -> str:
-        """The key of arguments among which there are objects that the captures of this step know."""
-        known = tuple([(i, id(x)) for i, x in enumerate(objects) if id(x) in self._known])
-        return self._short((key, known))[0]
+        """A key that also says which of the arguments are objects that captures of this step watch, by position."""
+        known = tuple([(i, id(x)) for i, x in enumerate(objects) if id(x) in self._known_ids])
+        return self._intern_key((key, known))[0]
 
-    def _short(self, outside: Any) -> tuple[str, bool]:
-        """A short name for a key, and whether it is new."""
+    def _intern_key(self, outside: Any) -> tuple[str, bool]:
+        """A short name for a key (comparing it is part of every replay), and whether the key is new."""
         key = self._keys.get(outside)
         if key is not None:
             return key, False
@@ -246,21 +289,25 @@ class CompiledStep(Generic[_P, _R]):
             self._keys.popitem(last=False)
         return key, True
 
-    def _taken_apart(self, args: Any, kwargs: Any) -> tuple[Arguments, str]:
-        """The arguments of a call, and the key of calls like it."""
-        given = Arguments(args, kwargs, self._free.given)
-        key, is_new = self._short(given.key)
-        if is_new and self._free.sees(given.plain):
-            return self._taken_apart(args, kwargs)
+    def _take_apart(self, args: Any, kwargs: Any) -> tuple[Arguments, str]:
+        """The arguments of a call, taken apart, and their key. Begins anew if a float among them turns out to be one
+        that changes from call to call, since the key then no longer holds its value."""
+        arguments = Arguments(args, kwargs, self._changing.arguments)
+        key, is_new = self._intern_key(arguments.key)
+        if is_new and self._changing.note_arguments(arguments.plain):
+            return self._take_apart(args, kwargs)
         if is_new:
-            for x, why in given.whole:
-                self._whole[type(x)] = self._whole.get(type(x), 0) + 1
-                if self._whole[type(x)] > _MAX_WHOLE:
+            for x, why in arguments.opaque:
+                self._opaque_counts[type(x)] = self._opaque_counts.get(type(x), 0) + 1
+                if self._opaque_counts[type(x)] > _MAX_OPAQUE:
                     hint = f"dict({type(x).__name__})" if hasattr(x, "keys") else "the tensors in it"
-                    given.obstacle = f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
-        return given, key
+                    arguments.obstacle = (
+                        f"it is given another {type(x).__qualname__} at each call, and {why}: pass {hint}"
+                    )
+        return arguments, key
 
     def _record(self, why: str, call: Call) -> Any:
+        """Calls the function without capturing it, sends what it recorded to run, and notes why."""
         self._refusal = why or self._refusal
         self._recorded += 1
         out = self._fn(*call.args, **call.kwargs)
@@ -268,46 +315,51 @@ class CompiledStep(Generic[_P, _R]):
         return out
 
     def _miss(self, key: str, call: Call) -> Any:
-        """A call that is not replayed: it is recorded, and captured where that may help later ones."""
-        number, gone = self._replays.classify(call.inputs, key)
+        """Handles a call that no capture fits: it is recorded, and captured if that may let later calls be replayed."""
+        class_id, gone = self._replays.classify(call.inputs, key)
         self._classes.pop(gone, None)
-        kind = self._classes.setdefault(number, _Class())
-        if kind.is_refused():
-            return self._record(kind.refusal, call)
+        call_class = self._classes.setdefault(class_id, _CallClass())
+        if call_class.is_refused():
+            return self._record(call_class.refusal, call)
         if self._captures > _MAX_CAPTURES + self.counts[0]:
             why = (
-                self._changed(kind) or "what it is given or reads changes from call to call, or programs run in between"
+                self._what_changes(call_class)
+                or "what it is given or reads changes from call to call, or programs run in between"
             )
             return self._record(why, call)
-        alone = _history.alone
-        if not alone.acquire(timeout=_WAIT):
+        lock = _history.capture_lock
+        if not lock.acquire(timeout=_WAIT):
             return self._record(_BUSY, call)
         try:
-            return self._capture(number, kind, call)
+            return self._capture(class_id, call_class, call)
         finally:
-            alone.release()
+            lock.release()
 
-    def _changed(self, kind: _Class) -> str:
-        reads = kind.reads
+    def _what_changes(self, call_class: _CallClass) -> str:
+        """What differs from call to call so that captures are never confirmed, in words; empty where nothing is
+        found."""
+        reads = call_class.reads
         if reads is None:
             return (
-                self._free.changes_of(self._fn) or "plain values it is given change from call to call: hand in tensors"
+                self._changing.why_not_lent(self._fn)
+                or "plain values it is given change from call to call: hand in tensors"
             )
         changes = reads.watch.changes()
         return f"{reads.places[changes[0]]} changes from call to call" if changes else ""
 
-    def _found(self, number: int, kind: _Class) -> list[Making]:
-        """Earlier captures in whose state the program is now."""
-        fallen = self._replays.fallen(number)
+    def _earlier_captures(self, class_id: int, call_class: _CallClass) -> list[EarlierCapture]:
+        """The unconfirmed captures of this class for which everything they read is as it was. A capture that was
+        replayed and no longer fitted is one of them: the call may confirm it again, or show what changed."""
+        fallen = self._replays.fallen(class_id)
         if fallen is not None:
             step, watch = fallen
             reads = next((r for r in self._ready_reads if r.watch is watch), None)
             if reads is not None:
-                kind.making.append(Making(reads, step, None, 0))
-        return [m for m in kind.making if m.reads.watch.check()]
+                call_class.captures.append(EarlierCapture(reads, step, None, 0))
+        return [m for m in call_class.captures if m.reads.watch.check()]
 
-    def _free_numbers(self, reads: Reads) -> None:
-        """Floats that changed since: replays shall read them."""
+    def _note_changed_numbers(self, reads: Reads) -> None:
+        """Notes the places of floats that have changed since the last call: replays are to read them."""
         for index in reads.watch.changes():
             place = reads.places[index]
             pairs = reads.watch.expected_pairs(index) if place.kind == "dict" else []
@@ -316,175 +368,184 @@ class CompiledStep(Generic[_P, _R]):
             for name, then in pairs:
                 now = place.holder.get(name)
                 if then is not now and len(floats(then)) == len(floats(now)) > 0:
-                    self._free.add(place.holder, name)
+                    self._changing.add(place.holder, name)
         for holder, before in reads.settings:
             for name in [name for name, was in before.items() if floats(now := holder.get(name)) and now != was]:
-                self._free.add(holder, name)
+                self._changing.add(holder, name)
 
-    def _capture(self, number: int, kind: _Class, call: Call) -> Any:
+    def _capture(self, class_id: int, call_class: _CallClass, call: Call) -> Any:
+        """Records a call under survey, captures it where an earlier call tells what it reads, and compares the capture
+        with an earlier one. Returns the call's result."""
         self._captures += 1
         self._recorded += 1
-        found = self._found(number, kind)
-        if not found and kind.reads is not None:
-            self._free_numbers(kind.reads)
-        before = found[0].reads if found else kind.reads or self._reads
-        run = Run(self, call, before, found, kind.has_history, kind.twice)
+        found = self._earlier_captures(class_id, call_class)
+        if not found and call_class.reads is not None:
+            self._note_changed_numbers(call_class.reads)
+        before = found[0].reads if found else call_class.reads or self._reads
+        run = Run(self, call, before, found, call_class.has_history, call_class.double_backward)
         out = run.call()
-        kind.has_history = run.has_history
-        kind.reads = self._reads = run.reads or before
+        call_class.has_history = run.has_history
+        call_class.reads = self._reads = run.reads or before
         if run.obstacle:
-            self._refusal = kind.refuse(run.obstacle)
-            if not kind.pause:
-                self._free.bind(call.numbers, run.obstacle)
-        elif self._confirmed(number, kind, found, run):
-            out = run.again() if run.way is not None else out
+            self._refusal = call_class.refuse(run.obstacle)
+            if not call_class.pause:
+                self._changing.tell_apart(call.numbers, run.obstacle)
+        elif self._confirm(class_id, call_class, found, run):
+            out = run.result_as_replayed() if run.backward is not None else out
         else:
-            run.ask_for_gradients()
+            run.watch_for_double_backward()
         _ltc.mark_step(False)
         return out
 
-    def _differs(self, run: Run, making: Making) -> str:
-        """Why two captures are not of the same step; empty where they are."""
-        return self._said(self._replays.confirm(run.step, making.step), run, making.program)
+    def _difference(self, run: Run, earlier: EarlierCapture) -> str:
+        """Why a new capture is not of the same step as an earlier one; empty where it is."""
+        return self._describe_difference(self._replays.confirm(run.step, earlier.step), run, earlier.program)
 
-    def _said(self, why: str, run: Run, program: HostProgram | None) -> str:
-        """How a capture differs from one of this program, with the line where that is of the host."""
-        if why == _ANOTHER_WAY and run.program is not None and program is not None:
-            why += run.program.parts_at(program)
+    def _describe_difference(self, why: str, run: Run, program: HostProgram | None) -> str:
+        """Adds to a reason the line of the user's program where the host parts of two captures differ, if they do."""
+        if why == _ANOTHER_PATH and run.program is not None and program is not None:
+            why += run.program.where_differs(program)
         return why
 
-    def _confirmed(self, number: int, kind: _Class, found: list[Making], run: Run) -> bool:
-        """Whether a capture turned out to be of the same step as an earlier one, which replays are made of from here
-        on; else it is kept for the next one to be compared with."""
+    def _confirm(self, class_id: int, call_class: _CallClass, found: list[EarlierCapture], run: Run) -> bool:
+        """Whether a new capture turned out to be of the same step as an earlier one. Then calls are replayed from it
+        from here on; otherwise it is kept, so that the next capture can be compared with it. `found` are the earlier
+        captures that could confirm it."""
         assert run.reads is not None
-        making = run.like
-        if making is not None and making in kind.making:
-            kind.making.remove(making)
-        new = making.reads.lacks(run.reads) if making is not None else "something"
-        reads = making.reads if not new and making is not None else run.reads
+        earlier = run.matching
+        if earlier is not None and earlier in call_class.captures:
+            call_class.captures.remove(earlier)
+        new = earlier.reads.first_unwatched(run.reads) if earlier is not None else "something"
+        reads = earlier.reads if not new and earlier is not None else run.reads
         why, attempts = "", 0
         if run.step:
-            if making is not None and making.step:
-                why = self._differs(run, making)
-                if run.record is not None and making.left != run.record.left:
+            if earlier is not None and earlier.step:
+                why = self._difference(run, earlier)
+                if run.return_spec is not None and earlier.left_places != run.return_spec.left_places:
                     why = why or "it leaves tensors in other places at each call"
-                # A number that may change has to have been lent to both: else it is a constant of theirs.
-                is_read = reads.freed <= run.lent & making.lent
-                if not why and not new and run.is_plain and is_read:
-                    return self._ready(number, kind, reads, run)
+                # A number that may change has to have been lent to both captures: else its value is a constant in one.
+                is_read = reads.changing_keys <= run.lent_keys & earlier.lent_keys
+                if not why and not new and run.effects_known and is_read:
+                    return self._make_ready(class_id, call_class, reads, run)
                 reads = reads if is_read else run.reads
-            elif found and making is None:
+            elif found and earlier is None:
                 why = "it reads a value that changes from call to call"
-            attempts = max([m.attempts for m in (found if making is None else [making])], default=-1) + 1
-            if attempts >= (_MAX_WAYS if making is None else _MAX_ATTEMPTS):
-                if making is None and found[0].step:
-                    why = self._differs(run, found[0]) or why
-                self._refusal = kind.refusal = why or f"each call reads {new}, which the one before did not"
+            attempts = max([m.attempts for m in (found if earlier is None else [earlier])], default=-1) + 1
+            if attempts >= (_MAX_PATHS if earlier is None else _MAX_ATTEMPTS):
+                if earlier is None and found[0].step:
+                    why = self._difference(run, found[0]) or why
+                self._refusal = call_class.refusal = why or f"each call reads {new}, which the one before did not"
                 self._replays.forget(run.step)
-                self._free.bind(run.numbers, kind.refusal)
+                self._changing.tell_apart(run.numbers, call_class.refusal)
                 return False
-        kind.making.insert(0, Making(reads, run.step, run.program, attempts, run))
-        for old in kind.making[8:]:
+        call_class.captures.insert(0, EarlierCapture(reads, run.step, run.program, attempts, run))
+        for old in call_class.captures[8:]:
             self._replays.forget(old.step)
-        del kind.making[8:]
+        del call_class.captures[8:]
         return False
 
-    def _ready(self, number: int, kind: _Class, reads: Reads, run: Run) -> bool:
-        """A confirmed capture: calls like this one are replayed from here on."""
-        why = run.lead_back()
+    def _make_ready(self, class_id: int, call_class: _CallClass, reads: Reads, run: Run) -> bool:
+        """Hands a confirmed capture to the Rust side, which replays calls of this class from here on. Returns whether
+        that was possible."""
+        why = run.attach_backward()
         if why == INTERRUPTED:
-            kind.making.insert(0, Making(reads, run.step, run.program, 0, run))
+            call_class.captures.insert(0, EarlierCapture(reads, run.step, run.program, 0, run))
             return False
         if why:
-            self._refusal = kind.refusal = why
+            self._refusal = call_class.refusal = why
             self._replays.forget(run.step)
             return False
-        self._refusal = "" if self._refusal in (_BUSY, kind.said) else self._refusal
-        self._astray = 0
-        for other in kind.making:  # ways that it goes now and then
+        self._refusal = "" if self._refusal in (_BUSY, call_class.last_refusal) else self._refusal
+        self._unknown_paths = 0
+        for other in call_class.captures:  # paths that the step takes now and then
             other.attempts = 0
-        reads.way, reads.program, reads.lends = run.way, run.program, run.lends
-        reads.left = run.record.left if run.record is not None else []
+        reads.backward, reads.program, reads.lent_places = run.backward, run.program, run.lent_places
+        reads.left_places = run.return_spec.left_places if run.return_spec is not None else []
         self._ready_reads.append(reads)
-        # Replays of this capture are given its arguments, which it also found elsewhere, and no others there.
+        # An argument that this capture also found elsewhere has to be the same object in each replay, which Rust
+        # compares; so it needs no key of its own.
         reads.ids = reads.known() - {id(x) for _, x in run.elsewhere}
         self._replays.ready(
-            number,
+            class_id,
             run.step,
             reads.watch,
             run.program,
             run.grads,
             run.written,
             run.spent,
-            run.record,
+            run.return_spec,
             run.elsewhere,
             run.shares,
         )
-        # What only captures held that went is let go with them.
+        # The Rust side may have dropped old captures: what only they watched is let go.
         kept = set(map(id, self._replays.watches()))
         self._ready_reads = [r for r in self._ready_reads if id(r.watch) in kept]
-        self._known = set().union(*[r.ids for r in self._ready_reads])
+        self._known_ids = set().union(*[r.ids for r in self._ready_reads])
         return True
 
-    def _compared(self, key: str, call: Call) -> Any:
-        """Records a call that could be replayed, and compares it with what the replay would have done."""
+    def _record_and_compare(self, key: str, call: Call) -> Any:
+        """Records a call although it could be replayed, and compares it with what the replay would have done (for
+        `LTC_CHECK_STEPS`)."""
         fitting = self._replays.fitting(call.inputs, key)
-        known = [(r, record) for watch, record in fitting for r in self._ready_reads if r.watch is watch]
-        if not known or self._astray >= _ASTRAY:
+        known = [(r, return_spec) for watch, return_spec in fitting for r in self._ready_reads if r.watch is watch]
+        if not known or self._unknown_paths >= _MAX_UNKNOWN_PATHS:
             return self._miss(key, call)
-        alone = _history.alone
-        if not alone.acquire(timeout=_WAIT):
+        lock = _history.capture_lock
+        if not lock.acquire(timeout=_WAIT):
             return self._record(_BUSY, call)
         try:
-            return self._like(known, call)
+            return self._compare(known, call)
         finally:
-            alone.release()
+            lock.release()
 
-    def _like(self, known: list[tuple[Reads, Record]], call: Call) -> Any:
-        known = [(reads, record) for reads, record in known if reads.is_as_known_to(known[0][0])]
+    def _compare(self, known: list[tuple[Reads, ReturnSpec]], call: Call) -> Any:
+        """Records a call and compares it with the captures that fit it; raises :class:`StaleStep` where it differs from
+        the one that would have been replayed."""
+        known = [(reads, return_spec) for reads, return_spec in known if reads.is_as_known_to(known[0][0])]
         self._recorded += 1
-        making = [Making(reads, 0, None, 0) for reads, _ in known]
-        reads, record = known[0]
-        run = Run(self, call, reads, making, record.has_way, reads.twice, compares=True)
+        earlier = [EarlierCapture(reads, 0, None, 0) for reads, _ in known]
+        reads, return_spec = known[0]
+        run = Run(self, call, reads, earlier, return_spec.has_backward, reads.double_backward, compares=True)
         out = run.call()
-        run.ask_for_gradients()
+        run.watch_for_double_backward()
         _ltc.mark_step(False)
-        if self._masks.missed or (run.is_captured and run.went is None):
-            # The host went another way: no replay would have been made of these captures.
-            self._astray += 1
+        if self._masks.missed or (run.is_captured and run.matched is None):
+            # The call took another path than each of these captures, so none of them would have been replayed.
+            self._unknown_paths += 1
             return out
-        reads, record = known[run.went or 0]
-        why = run.obstacle or self._said(run.differs, run, reads.program)
-        if not why and run.record is not None and not run.record.like(record):
+        reads, return_spec = known[run.matched or 0]
+        why = run.obstacle or self._describe_difference(run.difference, run, reads.program)
+        if not why and run.return_spec is not None and not run.return_spec.is_same_as(return_spec):
             why = "it returns something else"
-        if not why and run.reads is not None and (new := reads.lacks(run.reads)):
+        if not why and run.reads is not None and (new := reads.first_unwatched(run.reads)):
             why = f"it reads {new}, which it did not when it was captured"
         if not why:
-            # Without a capture nothing was compared.
+            # If the capture was interrupted, nothing was compared.
             self._checked += bool(run.step)
-            self._astray = 0
+            self._unknown_paths = 0
             return out
         raise StaleStep(f"a replay of {self._fn!r} would not have been the step: {why}")
 
     @property
     def counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` calls so far. One that ``LTC_CHECK_STEPS`` had recorded in place of a replay, and
-        that was found to be the same, counts as replayed."""
+        """``(replayed, recorded)``: how many calls were replayed and recorded so far. A call that ``LTC_CHECK_STEPS``
+        recorded in place of a replay, and that was found to be the same, counts as replayed."""
         return self._replays.replayed() + self._checked, self._recorded - self._checked
 
     @property
     def way_counts(self) -> tuple[int, int]:
-        """``(replayed, recorded)`` ways back through replays so far: through those captures that are still kept."""
-        ways = [w for r in self._ready_reads if (w := r.way) is not None]
+        """``(replayed, recorded)``: how many backward passes through results of replays were replayed and recorded so
+        far, of the captures that are still kept."""
+        ways = [w for r in self._ready_reads if (w := r.backward) is not None]
         return sum(w.counts[0] for w in ways), sum(w.counts[1] for w in ways)
 
     @property
     def refusal(self) -> str:
-        """Why it is not replayed; an empty string when it is (or was not tried yet)."""
-        return self._refusal or ("" if self.counts[0] else self._free.changes_of(self._fn))
+        """Why the step is not replayed; an empty string when it is, or when it was not tried yet."""
+        return self._refusal or ("" if self.counts[0] else self._changing.why_not_lent(self._fn))
 
     def _why_not_yet(self) -> str:
-        """Why nothing was replayed so far, where nothing is wrong with it."""
+        """Why nothing was replayed so far although nothing speaks against it; empty where something was."""
         replayed, recorded = self.counts
         if replayed:
             return ""
@@ -495,7 +556,7 @@ class CompiledStep(Generic[_P, _R]):
         return "three calls in one state are recorded first"
 
     def explain(self) -> str:
-        """One line about how the step runs."""
+        """One line: how many calls were replayed and recorded, and why the step is not replayed, if it is not."""
         replayed, recorded = self.counts
         why = f"; {why}" if (why := self.refusal or self._why_not_yet()) else ""
         checked = f" ({self._checked} of them recorded and compared)" if self._checked else ""
@@ -503,9 +564,11 @@ class CompiledStep(Generic[_P, _R]):
 
 
 def _made_again(fn: Any, attributes: dict[str, Any]) -> CompiledStep[..., Any]:
+    """A copied or unpickled step: the function, and the attributes that programs gave the step."""
     step = CompiledStep(fn)
     step.__dict__.update(attributes)
     return step
 
 
+#: Keys of calls whose arguments are tensors on the device and nothing else, by how many there are.
 _ARITIES = {n: str(n) for n in range(64)}

@@ -1,10 +1,15 @@
-"""What the Python code of a step reads, found while it runs.
+"""The survey: finds what the Python code of a step reads, while it runs.
 
-A replay is right only if everything that the captured Python read is as it was. :class:`Survey` sees every Python frame
-and every call of a C function (``sys.setprofile``). From what a frame can reach by the names in its code (locals,
-cells, globals, then attributes, members of containers, class attributes) it takes down what is older than the step:
-places to watch, which ``_ltc.Watch`` compares at each call. What cannot be watched, and C functions that are not known
-to depend on their arguments only, refuse the step by name and line. ``docs/adr/0011`` has the reasons and the cost.
+A replay is right only if everything that the captured Python read is as it was. :class:`Survey` is the thread's profile
+function (``sys.setprofile``) during a captured call, so it sees every Python frame and every call of a C function. From
+each frame it follows the names in the frame's code: locals, cells and globals, then attributes, members of containers
+and class attributes. What it reaches and is older than the step becomes a place to watch, which `_ltc.Watch` compares
+at each later call; what the step itself made is only passed through. What cannot be watched, and a C function that is
+not known to depend on its arguments alone, refuse the step, with the line.
+
+The class is in three layers: `_calls.py` judges calls of C functions, `_reached.py` goes from an object to what it
+holds, and this module handles events and keeps the places. `docs/adr/0011-compiled-steps-watch-what-they-read.md` has
+the reasons and the cost.
 """
 
 import functools
@@ -29,74 +34,91 @@ from torch_ltc._known import (
     is_own,
 )
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import OF_ATTRIBUTES, Code, code_of, of_program
+from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
 
 def _counts(**given: Any) -> int:
+    """The reference count of an object that an ordinary call was given."""
     return sys.getrefcount(given)
 
 
 def _others_count(given: Any = None) -> int:
-    """As :func:`_counts`: more where calls hold on to what they are given."""
+    """The same, which is higher where calls keep references to their arguments (see `_is_still_held`)."""
     return sys.getrefcount(given) if given is not None else _others_count({})
 
 
 class Survey(Reached):
-    """Takes down what a step reads, while it is the profile function of this thread."""
+    """Notes what a step reads. A context manager, within which it is the profile function of this thread.
+
+    `given`: arguments and gradients, which are other objects at each call. `renewed`: places in which the step puts new
+    containers. `on_repeatable`: called where a call begins that replays make again (`_again.py`); what it returns is
+    called when that call ends. `tensor_places`: places in which the step leaves tensors. `sets_modes`: whether replays
+    call `train()` and `eval()` as the step does.
+    """
 
     def __init__(
         self,
-        except_for: Iterable[Any] = (),
+        given: Iterable[Any] = (),
         renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
-        again: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
-        left: Iterable[tuple[int, Any]] = (),
+        on_repeatable: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
+        tensor_places: Iterable[tuple[int, Any]] = (),
         sets_modes: bool = False,
     ) -> None:
         super().__init__()
-        self.left = frozenset(left)
-        #: Arguments and gradients: other objects at each call.
-        self._except = set(map(id, except_for))
-        #: Those of them that something older holds, too.
+        self.tensor_places = frozenset(tensor_places)
+        #: Identities of arguments and gradients: other objects at each call, so they are not watched.
+        self._given = set(map(id, given))
+        #: Those of them that something older than the step holds, too, and what that is, in words.
         self.elsewhere: dict[int, str] = {}
-        #: Places in which steps put new containers; the containers are no others for that.
+        #: Places in which the step puts new containers, and the identities of the containers there: what is compared
+        #: is what they hold, not which containers they are.
         self._renewed = {(id(holder), name) for holder, name in renewed}
         self._containers = {id(holder.get(name)) for holder, name in renewed}
-        #: What is told of a call that replays make again, and answers with what is to be told when it returns.
-        self._again, self.sets_modes = again, sets_modes
-        #: The modes of modules that the step has set by such calls, by dict and name.
+        self._on_repeatable, self.sets_modes = on_repeatable, sets_modes
+        #: The places of modules' modes that repeatable calls have set: they need not be watched.
         self._modes: set[tuple[int, Any]] = set()
+        #: The repeatable call that is running, and what is to be called when it ends.
         self._repeats: tuple[types.FrameType, Callable[[], None]] | None = None
-        #: Code of the program that began within a call that somebody handles, and what is told when it returns.
+        #: Frames that change how the recorder works while they run, innermost last, and what is to be called at the
+        #: end of each.
         self._within: list[tuple[types.FrameType, Callable[[], None]]] = []
         #: Why the step cannot be replayed; empty where it can.
         self.obstacle = ""
+        #: Knows which objects there were when the step began.
         self._older: _ltc.Older | None = None
         self._is_closed = False
-        #: A call that asks what machine this is, while it runs.
+        #: The frame of a call that asks what machine this is (`_known.OF_THE_MACHINE`), while it runs unobserved.
         self._machine: types.FrameType | None = None
+        #: What was looked at already: the object's identity, and the serial number of the names that led to it.
         self._seen: set[tuple[int, int]] = set()
+        #: Objects that the garbage collector does not track. Whether they are older than the step is not known until
+        #: the step ends: then those which nobody holds any more were made by it.
         self._untracked: list[Any] = []
-        #: What was not tracked when it was seen: it may be of the step.
+        #: Their identities, once the step has ended.
         self._doubtful: set[int] = set()
-        #: What of it something else was seen to hold.
+        #: Those that something older was seen to hold, and which are older for that.
         self._held: set[int] = set()
+        #: Places to watch, by kind, identity of the holder, and name.
         self._found: dict[tuple[str, int, Any], Place] = {}
-        #: Which code names an entry of a dict, by holder and name.
+        #: The code that reads each entry of a dict, by `(id(dict), key)`; `None` where that is not known.
         self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
-        #: Dicts that are read as a whole.
+        #: Identities of the dicts that are read as a whole.
         self._whole: set[int] = set()
+        #: The code and the function of each frame that ran.
         self._frames: set[tuple[types.CodeType, int]] = set()
+        #: The code whose globals were looked at, with the identity of its namespace.
         self._globals: set[tuple[types.CodeType, int]] = set()
+        #: Whether the garbage collector was on before.
         self._collects = False
 
     def __enter__(self) -> Self:
         if sys.getprofile() is not None:
             self.obstacle = "a profile function is installed (sys.setprofile)"
             return self
-        owners.clear()  # of objects that may be gone by now
-        # Finalisers of other objects would run within the step.
+        owners.clear()  # the names of objects that may be gone by now
+        # A collection would run finalisers of other objects within the step.
         self._collects = gc.isenabled()
         gc.disable()
         self.draws_from = state_of(torch.default_generator)
@@ -113,12 +135,12 @@ class Survey(Reached):
             self._within.pop()[1]()
         if self._collects:
             gc.enable()
-        if self.goes_back and self.draws_from != state_of(torch.default_generator):
+        if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
-            # Names of it: one in each tuple, the loop's, and the argument.
+            # References that are ours: one in each tuple, the loop's variable, and the argument of `getrefcount`.
             if sys.getrefcount(x) > ours[id(x)] + 2 and operator.length_hint(x):
                 self.refuse(f"it uses a {type(x).__qualname__}, which cannot be watched ({at})")
         self._suspects = []
@@ -129,12 +151,13 @@ class Survey(Reached):
             self._older.release()
 
     def is_older(self, x: Any) -> bool:
-        """Whether an object that is alive was there before the step."""
+        """Whether an object was there before the step."""
         assert not self._is_closed
         return self._older is not None and x in self._older
 
     def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
-        """Whether an object was there before the step, or may have been: what has no references is not tracked."""
+        """Whether an object was there before the step, or may have been, since the collector does not track it (as it
+        holds no references). `is_held`: whether something older holds it."""
         if self.is_older(x) or gc.is_tracked(x):
             return self.is_older(x)
         self._untracked.append(x)
@@ -143,35 +166,36 @@ class Survey(Reached):
         return True
 
     def close(self) -> None:
-        """Forgets which objects were there: megabytes, which would stay until the collector finds the cycles that
-        surveys are part of."""
-        self._older, self._again, self._is_closed = None, None, True
+        """Lets go of the list of older objects (megabytes) and of callbacks: the survey is part of reference cycles, so
+        they would otherwise stay until the collector runs."""
+        self._older, self._on_repeatable, self._is_closed = None, None, True
         self._appended = {}
-        self.__dict__.pop("numbers_leave", None)
-        self.__dict__.pop("numbers_are_asked", None)
-        self.__dict__.pop("begins_within", None)
-        self.__dict__.pop("numbers_become_plain", None)
+        self.__dict__.pop("on_float_call", None)
+        self.__dict__.pop("on_kind_check", None)
+        self.__dict__.pop("on_program_frame", None)
+        self.__dict__.pop("on_class_check", None)
 
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
-        """What to watch. What only the survey holds was made and dropped by the step."""
+        """The places and the tensors to watch. Drops places of objects that only the survey holds: the step made and
+        dropped these."""
         places = list(self._found.values())
         self._found.clear()
         while True:
             ours = Counter(id(p.holder) for p in places)
-            left = [p for p in places if self._is_left(p.holder, ours[id(p.holder)])]
-            if len(left) == len(places):
-                return left, list(self._tensors.values())
-            # What is let go here may have held others.
-            places = left
+            held = [p for p in places if self._is_still_held(p.holder, ours[id(p.holder)])]
+            if len(held) == len(places):
+                return held, list(self._tensors.values())
+            # The objects that are let go here may have been the last to hold others.
+            places = held
 
-    def _is_left(self, x: Any, places: int) -> bool:
-        """Whether somebody holds an object but these places and, as an argument, this call. What was not tracked may be
-        of the step: then nobody does."""
+    def _is_still_held(self, x: Any, places: int) -> bool:
+        """Whether somebody holds an object besides `places` places and this call's argument. An object that the
+        collector does not track may be the step's own: then nobody does."""
         if id(x) not in self._doubtful:
             return True
         if sys.getrefcount(x) <= places + 2:
             return False
-        # After a `torch.compile` that failed, calls hold on to what they were given, which nobody can see.
+        # After a `torch.compile` that failed, calls keep references to their arguments that no object shows.
         return (
             id(x) in self._held
             or _others_count() <= _counts()
@@ -179,7 +203,7 @@ class Survey(Reached):
         )
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
-        """The first reason is the one that is told."""
+        """Notes why the step cannot be replayed, with the line of the program at `frame`; the first reason stays."""
         if not self.obstacle:
             frame = frame and of_program(frame)
             self.obstacle = why + (f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else "")
@@ -187,6 +211,7 @@ class Survey(Reached):
     # ---- events ----
 
     def _see(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        """The profile function."""
         while self._within and event == "return" and frame is self._within[-1][0]:
             self._within.pop()[1]()
         if self.obstacle:
@@ -207,10 +232,11 @@ class Survey(Reached):
                 self._enter(frame)
             elif event == "return":
                 self._leave(frame, argument)
-        except Exception as e:  # noqa: BLE001  (of code we look at: properties, comparisons)
+        except Exception as e:  # noqa: BLE001  (raised by the program's code: properties, comparisons)
             self.refuse(f"what it reads could not be looked at: {type(e).__name__}: {e}", frame)
 
     def _enter(self, frame: types.FrameType) -> None:
+        """A Python frame begins: looks at its globals and arguments, unless more is known of its code."""
         code = frame.f_code
         if code in OF_THE_MACHINE:
             self._machine = frame
@@ -222,22 +248,22 @@ class Survey(Reached):
         if info.quiet:
             quiet = QUIET_MODELS.get(code)
             return quiet(self, frame) if quiet is not None else None
-        if code.co_flags & (0x80 | 0x200):
+        if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
             return self.refuse("it runs a coroutine", frame)
-        call = repeatable(frame, self.sets_modes) if self._again is not None else None
-        if call is not None and self._again is not None and self.is_older(call[1][0]):
+        call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
+        if call is not None and self._on_repeatable is not None and self.is_older(call[1][0]):
             if why := own_changes(call[1][0]):
                 return self.refuse(f"its schedule runs code that may change more than the schedule: {why}", frame)
             if isinstance(call[1][0], torch.nn.Module):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
-            self._repeats = (frame, self._again(*call))
+            self._repeats = (frame, self._on_repeatable(*call))
             return
-        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.begins_within()):
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.on_program_frame()):
             self._within.append((frame, ends))
-        if info.asks_classes and (ends := self.numbers_become_plain(frame)):
+        if info.asks_classes and (ends := self.on_class_check(frame)):
             self._within.append((frame, ends))
         if info.takes_numbers:
-            self.numbers_leave_unseen()
+            self.expect_unseen_float_calls()
         self._frames.add((code, _ltc.function_of_frame(frame)))
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
@@ -251,24 +277,26 @@ class Survey(Reached):
                 self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
 
-    def _look_at_locals(self, frame: types.FrameType, info: Code) -> None:
+    def _look_at_locals(self, frame: types.FrameType, info: CodeNames) -> None:
+        """Looks at what the code can reach from its variables, those of enclosing functions included."""
         free = frame.f_code.co_freevars
         is_held = functools.partial(self._is_of_older, frame)
         for name, value in frame.f_locals.items():
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
-            held = name in free and id(value) in self._except and self._is_of_older(frame)
+            held = name in free and id(value) in self._given and self._is_of_older(frame)
             for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
                 self.look(x, info, frame, f"the variable {name}" if held else "")
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
-        """Whether a frame runs a function that is older than the step, and so are its cells."""
+        """Whether a frame runs a function that is older than the step, so that its cells are older, too."""
         assert self._older is not None
         if _ltc.KNOWS_FRAMES:
             return bool(self._older.at([_ltc.function_of_frame(frame)]))
         return any(f.__code__ is frame.f_code for f in self._older.of_class(types.FunctionType))
 
     def _leave(self, frame: types.FrameType, result: Any) -> None:
+        """A Python frame ends: looks at its variables once more, and at its result, which its caller may go on with."""
         info = code_of(frame.f_code, frame.f_globals)
         if not info.quiet and frame.f_code not in MODELS:
             self._look_at_locals(frame, info)
@@ -281,8 +309,9 @@ class Survey(Reached):
             if not outer.quiet:
                 self.look(result, outer, caller)
 
-    def _fails(self, frame: types.FrameType, info: Code) -> None:
-        """A function is left by an exception: it may have lacked any attribute that it names."""
+    def _fails(self, frame: types.FrameType, info: CodeNames) -> None:
+        """A function is left by an exception. An attribute that it names may have been missing, so all of them are
+        watched, also those that are not there."""
         self._look_at_locals(frame, info)
         for name in info.globals:
             if name in frame.f_globals:
@@ -290,34 +319,36 @@ class Survey(Reached):
 
     # ---- what is reached ----
 
-    def _look_at_globals(self, frame: types.FrameType, info: Code) -> None:
+    def _look_at_globals(self, frame: types.FrameType, info: CodeNames) -> None:
+        """Looks at the globals and builtins that the code names, and at modules that it imports."""
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
-            self.place("entry", scope, name, frame.f_code)
+            self.note_place("entry", scope, name, frame.f_code)
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
-                if (id(scope), name) not in self.left and not is_only_used(scope[name], name, info):
+                if (id(scope), name) not in self.tensor_places and not is_only_used(scope[name], name, info):
                     for x in self.read_of(scope[name], name, frame.f_code, False, lambda: True):
                         self.look(x, info.closing(), frame, f"the global {name}")
             else:
-                self.place("entry", builtins, name, frame.f_code)
+                self.note_place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
                 if type(found) is types.BuiltinFunctionType and not is_only_used(found, name, info):
                     self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
             if module is not None:
-                self.place("entry", sys.modules, name, frame.f_code)
+                self.note_place("entry", sys.modules, name, frame.f_code)
                 self.look(module, info, frame)
 
-    def place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
-        """Takes down a place to watch; ``reader``: the code that reads it, for messages."""
+    def note_place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
+        """Notes a place to watch. `kind` says how it is read (the kinds are those of `_ltc.Watch`), `holder` and `name`
+        where it is, and `reader` which code reads it, for messages."""
         if name == "is_compiling" and holder is torch.compiler.__dict__:
-            return  # another answer for as long as some thread captures
+            return  # it is another function for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
             kind = "renewed"
-        elif kind == "entry" and (id(holder), name) in self.left:
+        elif kind == "entry" and (id(holder), name) in self.tensor_places:
             kind = "left"
         if kind == "dict":
             self._whole.add(id(holder))
@@ -328,26 +359,29 @@ class Survey(Reached):
             self._found[key] = Place(kind, holder, name, reader)
 
     def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
-        """Whether all that reads an entry of a dict is code that counts with it, and what that divides by it remembers
-        (by the dict, as a number, and the name)."""
-        for reader in self._of_entry(holder, name):
+        """Whether all code that reads an entry of a dict does no more than count with it. `remembers`: whether the
+        number in a place, given as `id(dict)` and key, is traced, too, as numbers that are divided by it have to be."""
+        for reader in self._readers_of(holder, name):
             divided = counts(reader, name) if reader is not None else None
             if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
                 return False
-        return id(holder) not in self._whole and bool(self._of_entry(holder, name))
+        return id(holder) not in self._whole and bool(self._readers_of(holder, name))
 
     def divided_by(self, holder: Any, name: Any) -> frozenset[str]:
-        """The entries of the same dict that code divides by one."""
-        return frozenset().union(*(counts(r, name) or () for r in self._of_entry(holder, name) if r is not None))
+        """The keys of entries in the same dict that code divides by this entry."""
+        return frozenset().union(*(counts(r, name) or () for r in self._readers_of(holder, name) if r is not None))
 
     def _only_adds(self, holder: Any, name: str) -> bool:
-        return all(reader is not None and only_adds(reader, name) for reader in self._of_entry(holder, name))
+        """Whether all code that sets an entry only puts there what it computed from what was there."""
+        return all(reader is not None and only_adds(reader, name) for reader in self._readers_of(holder, name))
 
-    def _of_entry(self, holder: Any, name: Any) -> set[types.CodeType | None]:
+    def _readers_of(self, holder: Any, name: Any) -> set[types.CodeType | None]:
+        """The code that reads an entry of a dict, but for torch's own that sets attributes of modules."""
         return self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
 
-    def look(self, start: Any, info: Code, frame: types.FrameType, holder: str = "") -> None:
-        """Looks at what can be reached from here; ``holder``: what it is held by, if that is older than the step."""
+    def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
+        """Looks at everything that code with these names can reach from an object. `holder`: what holds the object, in
+        words, if that is older than the step."""
         if type(start) in ATOMS:
             return self.look_at_atom(start, info)
         stack, made, older = [(start, holder)], set(), self._older
@@ -362,7 +396,7 @@ class Survey(Reached):
             old = True
             if id(x) in self._containers:
                 continue
-            if id(x) in self._except:
+            if id(x) in self._given:
                 old = False
                 if holder:
                     self.elsewhere.setdefault(id(x), f"{holder} ({frame.f_code.co_filename}:{frame.f_lineno})")
@@ -370,7 +404,7 @@ class Survey(Reached):
                     continue
                 made.add(key)
             elif x not in older:
-                # What has no references is not tracked, and neither are dicts and tuples of such.
+                # Objects that hold no references, and dicts and tuples of such, are not tracked: they may be older.
                 old = not gc.is_tracked(x)
                 if old:
                     self._untracked.append(x)
@@ -388,29 +422,29 @@ class Survey(Reached):
             stack += [(y, name) for y in self._reach(x, kind, info, frame, old)]
 
     def _look_at_functions(self) -> None:
-        """The functions behind the frames that ran: their code, defaults and cells."""
+        """Watches the functions whose frames ran: their code, defaults and cells."""
         older = self._older
         if older is None:
             return
         codes = {code for code, _ in self._frames}
-        # Where frames do not tell which function they ran, it may have been any of this code.
+        # Where a frame does not tell which function it ran, it may have been any function with this code.
         known = older.at([at for _, at in self._frames]) if _ltc.KNOWS_FRAMES else older.of_class(types.FunctionType)
         for function in known:
             if type(function) is types.FunctionType and function.__code__ in codes:
                 code = function.__code__
-                self.place("function", function)
+                self.note_place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-                    self.place("cell", cell, name, code)
+                    self.note_place("cell", cell, name, code)
                 if function.__kwdefaults__:
-                    self.place("dict", function.__kwdefaults__)
+                    self.note_place("dict", function.__kwdefaults__)
                 for value in function.__defaults__ or ():
-                    if id(value) in self._except:
+                    if id(value) in self._given:
                         self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):
-                        self.place("members", value)
+                        self.note_place("members", value)
                     elif isinstance(value, dict):
-                        self.place("dict", value)
+                        self.note_place("dict", value)
 
 
-# Within a function of torch.compile, Dynamo would compile what looks, and all that it calls.
+# Within a function that `torch.compile` compiles, Dynamo would otherwise compile the profile function, too.
 set_code_exec_strategy(Survey._see.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))

@@ -1,4 +1,11 @@
-"""Numbers of the host that remember how they were computed."""
+"""Traced numbers: floats and whole numbers of the host that remember how they were computed.
+
+While a step is captured, a number that may be another one at the next call is replaced by one of these. Its operators
+give the usual value, wrapped again, and have the recorder (`_host_written.py`) note a line of Python that computes it
+in a replay. A comparison, or anything else that depends on the value, has the recorder note a guard: a replay is right
+only if that gives the same again. C code that reads such a number directly leaves no trace; other modules take care of
+that (`_calls.py`, `_counters.py`). Programs should not notice any of this: a traced float is an instance of `float`.
+"""
 
 import operator
 from collections.abc import Callable
@@ -7,23 +14,30 @@ from typing import TYPE_CHECKING, Any, cast
 from torch_ltc._known import takes_numbers
 
 if TYPE_CHECKING:
-    from torch_ltc._host_written import Written
+    from torch_ltc._host_written import LineWriter
 
+#: Classes of plain numbers whose arithmetic is traced.
 NUMBERS = (bool, int, float)
 
 
 def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
-    def method(self: "Traced | Counted", *others: Any) -> Any:
+    """A method that computes a number, which is traced: `text` is the line's expression, with the operands as fields.
+    Beside an operand that is no number, that operand's class computes: where it may do so in C, the value is
+    guarded."""
+
+    def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
         if not all(type(x) in NUMBERS for x in operands):
-            if type(self) is Counted or any(type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands):
+            if type(self) is TracedInt or any(
+                type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands
+            ):
                 self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*reversed(operands)) if reverse else function(*operands)
         if type(value) in (int, float):
             return self._ltc_recorder.number(value, text, self, *others)
-        for x in (self, *others):  # a complex number tells of nothing
-            if type(x) in (Traced, Counted):
+        for x in (self, *others):  # the result is a complex number, which is not traced
+            if type(x) in (TracedFloat, TracedInt):
                 self._ltc_recorder.expect(plain(x), "{}", x)
         return value
 
@@ -31,9 +45,11 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
 
 
 def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
-    def method(self: "Traced | Counted", *others: Any) -> Any:
+    """A method whose result is not traced but guarded: in a replay, the expression `text` has to give the same."""
+
+    def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
-        if type(self) is Counted and not all(type(x) in (*NUMBERS, str) for x in operands):
+        if type(self) is TracedInt and not all(type(x) in (*NUMBERS, str) for x in operands):
             self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
         value = function(*operands)
@@ -43,13 +59,14 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
     return method
 
 
-class _Remembers:
-    """A number that remembers how it was computed: what floats and whole numbers have in common."""
+class _TracedNumber:
+    """What traced floats and traced whole numbers have in common. `_ltc_name` is the name of the variable that holds
+    the number in the recorded lines."""
 
-    # No attribute that programs see: they may ask of anything whether it has a name.
+    # The attributes have names that no program asks for, as it may of `name`.
     __slots__ = ()
     if TYPE_CHECKING:
-        _ltc_recorder: "Written"
+        _ltc_recorder: "LineWriter"
         _ltc_name: str
 
     __add__ = _symbolic(operator.add, "{} + {}")
@@ -76,13 +93,13 @@ class _Remembers:
     __hash__ = _decision(hash, "hash({})")
 
 
-class Traced(_Remembers, float):
-    """A float of the host that remembers how it was computed."""
+class TracedFloat(_TracedNumber, float):
+    """A float that remembers how it was computed."""
 
     __slots__ = ("__weakref__", "_ltc_name", "_ltc_recorder")
 
-    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
-        """A plain float to who calls the class of a number (`type(x)(...)`)."""
+    def __new__(cls, value: Any, recorder: "LineWriter | None" = None, name: str = "") -> Any:
+        """A traced float; or a plain one for a program that calls the class of a number (`type(x)(...)`)."""
         if recorder is None:
             return float(value)
         self = float.__new__(cls, value)
@@ -112,34 +129,36 @@ class Traced(_Remembers, float):
     __getnewargs__ = _decision(float.__getnewargs__, "float.__getnewargs__({})")
 
     def __round__(self, *digits: Any) -> Any:
+        """The rounded number, guarded."""
         value = round(plain(self), *map(plain, digits))
         self._ltc_recorder.expect(value, "round({}, {})" if digits else "round({})", self, *digits)
         return value
 
     def __reduce_ex__(self, _: object) -> Any:
+        """Pickled as a plain float, with a guard on the value."""
         self._ltc_recorder.expect(plain(self), "{}", self)
         return float, (plain(self),)
 
-    def conjugate(self) -> "Traced":
-        """Itself."""
+    def conjugate(self) -> "TracedFloat":
+        """The number itself."""
         return self
 
-    def __copy__(self) -> "Traced":
+    def __copy__(self) -> "TracedFloat":
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Traced":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TracedFloat":
         return self
 
 
-Traced.__doc__ = float.__doc__  # as programs see it
+TracedFloat.__doc__ = float.__doc__  # programs see the class as that of floats
 
 
-class Counted(_Remembers, int):
-    """A whole number of the host that remembers how it was computed. It is lent only to code that counts with it
-    (:mod:`torch_ltc._counters`): what else C code may do with whole numbers does not tell of it."""
+class TracedInt(_TracedNumber, int):
+    """A whole number that remembers how it was computed. It is lent only to code that does no more than count with it
+    (`_counters.py`): C code uses whole numbers in many ways (an index, a range) that leave no trace."""
 
-    def __new__(cls, value: Any, recorder: "Written | None" = None, name: str = "") -> Any:
-        """A plain number to who calls the class of a number."""
+    def __new__(cls, value: Any, recorder: "LineWriter | None" = None, name: str = "") -> Any:
+        """A traced number; or a plain one for a program that calls the class of a number."""
         if recorder is None:
             return int(value)
         self = int.__new__(cls, value)
@@ -154,12 +173,13 @@ class Counted(_Remembers, int):
     __format__ = _decision(int.__format__, "format({}, {})")
 
     def __reduce_ex__(self, _: object) -> Any:
+        """Pickled as a plain number, with a guard on the value."""
         self._ltc_recorder.expect(plain(self), "{}", self)
         return int, (plain(self),)
 
 
 def plain(x: Any) -> Any:
-    """A number without its memory; anything else as it is."""
-    if type(x) is Counted:
+    """The plain number of a traced one; anything else as it is."""
+    if type(x) is TracedInt:
         return int.__pos__(x)
-    return float.__float__(x) if type(x) is Traced else x
+    return float.__float__(x) if type(x) is TracedFloat else x

@@ -18,7 +18,7 @@ class LTCAccelerator(Accelerator):
     """The ltc devices of this process."""
 
     def setup_device(self, device: torch.device) -> None:
-        """Refuses what is no ltc device.
+        """Makes the device the current one.
 
         Raises:
             ValueError: where Lightning would train on another device.
@@ -28,16 +28,16 @@ class LTCAccelerator(Accelerator):
         _device.set_device(device)
 
     def get_device_stats(self, device: Any) -> dict[str, Any]:
-        """Memory of the device."""
+        """Statistics of the device's memory."""
         return dict(_memory.memory_stats(device))
 
     def teardown(self) -> None:
-        """Gives kept memory back."""
+        """Gives memory that is kept for later runs back to the system."""
         _memory.empty_cache()
 
     @staticmethod
     def parse_devices(devices: Any) -> list[int]:
-        """Indices of devices: a number of them (-1, "auto": one), or a list."""
+        """The indices of devices that are given as their number (-1 and "auto": one) or as a list."""
         if isinstance(devices, (list, tuple)):
             return [int(d) for d in devices]
         count = 1 if devices in ("auto", -1, "-1") else int(devices)
@@ -45,7 +45,7 @@ class LTCAccelerator(Accelerator):
 
     @staticmethod
     def get_parallel_devices(devices: Any) -> list[torch.device]:
-        """The devices of these indices."""
+        """The devices that are meant, as :meth:`parse_devices` takes them."""
         return [torch.device("ltc", i) for i in LTCAccelerator.parse_devices(devices)]
 
     @staticmethod
@@ -55,12 +55,12 @@ class LTCAccelerator(Accelerator):
 
     @staticmethod
     def is_available() -> bool:
-        """Always."""
+        """Whether there is an ltc device: always."""
         return True
 
     @staticmethod
     def name() -> str:
-        """How it is asked for."""
+        """The name of the accelerator, as `Trainer` takes it."""
         return "ltc"
 
 
@@ -74,19 +74,19 @@ class LTCStrategy(SingleDeviceStrategy):
 
     @property
     def precision_plugin(self) -> Precision:
-        """How numbers are lowered."""
+        """Lightning's plugin that says in which precision a model trains."""
         return super().precision_plugin
 
     @precision_plugin.setter
     def precision_plugin(self, plugin: Precision | None) -> None:
-        """Mixed precision becomes that of ltc."""
+        """Sets the plugin; one for mixed precision on another device becomes one for ltc."""
         # Lightning makes it for CUDA where it does not know the accelerator, and autocast would then do nothing here.
         if isinstance(plugin, MixedPrecision) and plugin.device != "ltc":
             plugin = MixedPrecision(plugin.precision, "ltc")  # type: ignore[arg-type]
         SingleDeviceStrategy.precision_plugin.fset(self, plugin)  # type: ignore[attr-defined]
 
     def optimizer_step(self, *args: Any, **kwargs: Any) -> Any:
-        """A step of the optimiser, and a barrier: what was recorded is sent, and not waited for."""
+        """A step of the optimiser, and then a barrier: what was recorded is sent to run, without waiting for it."""
         result = super().optimizer_step(*args, **kwargs)
         torch_ltc.mark_step()
         return result
