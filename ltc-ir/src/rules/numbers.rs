@@ -2,10 +2,7 @@
 //! they compute in, and those outside an operator's range.
 //!
 //! A signature serves calls with other numbers, so these rules are asked at each call of an operator whose row names
-//! one (`numbers = "..."`).
-//!
-//! # Errors
-//! Every rule fails with libtorch's words and the class of its exception.
+//! one (`numbers = "..."`). They fail with libtorch's words and the class of its exception.
 
 use smallvec::SmallVec;
 
@@ -113,16 +110,25 @@ fn all_fit(given: &Numbers<'_>, dtype: DType) -> Result<(), ShapeError> {
 }
 
 /// Kernels convert all numbers to the dtype of the result.
+///
+/// # Errors
+/// Fails for a number that the dtype of the result does not hold.
 pub fn own(given: &Numbers<'_>) -> Result<(), ShapeError> {
     all_fit(given, given.dtype)
 }
 
 /// Kernels convert all numbers to what they compute in, which is single precision for halves.
+///
+/// # Errors
+/// Fails for a number that the dtype kernels compute in does not hold.
 pub fn computed(given: &Numbers<'_>) -> Result<(), ShapeError> {
     all_fit(given, given.computed())
 }
 
 /// As [`own`], of a number that is stored; integers do not hold all either.
+///
+/// # Errors
+/// As [`own`].
 pub fn stored(given: &Numbers<'_>) -> Result<(), ShapeError> {
     let (name, least, most) = match given.dtype {
         // Negative whole numbers are taken modulo 256.
@@ -140,11 +146,17 @@ pub fn stored(given: &Numbers<'_>) -> Result<(), ShapeError> {
 }
 
 /// As [`stored`]; halves round to infinity.
+///
+/// # Errors
+/// As [`stored`].
 pub fn scalar_tensor(given: &Numbers<'_>) -> Result<(), ShapeError> {
     if given.computed() == given.dtype { stored(given) } else { Ok(()) }
 }
 
 /// As [`own`], of the third argument, `alpha`: the other operand may be any.
+///
+/// # Errors
+/// As [`own`].
 pub fn alpha(given: &Numbers<'_>) -> Result<(), ShapeError> {
     if given.are_small() {
         return Ok(());
@@ -154,12 +166,18 @@ pub fn alpha(given: &Numbers<'_>) -> Result<(), ShapeError> {
 }
 
 /// `threshold` is compared in what kernels compute in, `value` is stored.
+///
+/// # Errors
+/// As [`computed`] and [`own`].
 pub fn threshold(given: &Numbers<'_>) -> Result<(), ShapeError> {
     let dtypes = [given.computed(), given.dtype];
     given.each().into_iter().zip(dtypes).try_for_each(|(v, dtype)| fits(v, dtype))
 }
 
 /// Kernels divide by `alpha`.
+///
+/// # Errors
+/// Fails for zero, and where the number or its reciprocal is beyond what kernels compute in.
 pub fn celu(given: &Numbers<'_>) -> Result<(), ShapeError> {
     let alpha = given.first(1.0);
     if alpha == 0.0 {
@@ -169,6 +187,9 @@ pub fn celu(given: &Numbers<'_>) -> Result<(), ShapeError> {
 }
 
 /// `lambd` is a finite length.
+///
+/// # Errors
+/// Fails for a negative number, NaN, and one that the dtype of the result does not hold.
 pub fn softshrink(given: &Numbers<'_>) -> Result<(), ShapeError> {
     let lambd = given.first(0.5);
     let most = largest(given.dtype);
@@ -201,11 +222,17 @@ fn of_result(given: &Numbers<'_>, slope: f64, name: &str) -> Result<(), ShapeErr
 }
 
 /// Of a result, the sign of `alpha` must be known to be positive.
+///
+/// # Errors
+/// Fails for a negative number where the gradient follows from the result; also as [`computed`].
 pub fn elu_backward(given: &Numbers<'_>) -> Result<(), ShapeError> {
     of_result(given, given.first(1.0), "elu")
 }
 
 /// As [`elu_backward`], of `negative_slope`.
+///
+/// # Errors
+/// As [`elu_backward`].
 pub fn leaky_relu_backward(given: &Numbers<'_>) -> Result<(), ShapeError> {
     of_result(given, given.first(0.01), "leakyReLu")
 }
