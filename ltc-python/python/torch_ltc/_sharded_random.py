@@ -14,7 +14,7 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -42,12 +42,20 @@ def _shard(spec: Any) -> int:
     return number
 
 
+class _Region(NamedTuple):
+    """In the place of an offset: what a draw is made within."""
+
+    tracker: "_Tracker"
+    spec: Any
+
+
 class _Tracker:
     """Takes the part of torch's trackers, which DTensor calls around each random operator."""
 
     distribute_region_enabled = True
 
     def __init__(self, run_state_sync: bool) -> None:
+        _draw_by_tracker()
         if not run_state_sync:
             return
         # The seed goes in two halves, since whole numbers in tensors are signed.
@@ -60,6 +68,9 @@ class _Tracker:
                 "DTensor draws with rank 0's seed: call torch.manual_seed with the same one on every rank"
             )
             _device.manual_seed(high << 32 | low)
+
+    def _compute_rng_offsets(self, spec: Any) -> tuple["_Region", None]:
+        return _Region(self, spec), None
 
     @contextlib.contextmanager
     def _distribute_region(self, spec: Any, generator: torch.Generator | None = None) -> Iterator[None]:
@@ -85,7 +96,31 @@ def _install(module: Any) -> None:
     def chosen(kind: Any, device_mesh: Any, run_state_sync: bool = True) -> Any:
         return _Tracker(run_state_sync) if device_mesh.device_type == "ltc" else object.__new__(kind)
 
-    module.OffsetBasedRNGTracker = type(general.__name__, (general,), {"__new__": chosen})
+    class Kind(type(general)):  # type: ignore[misc]
+        """DTensor of torch 2.15 asserts that its tracker is of the class that it calls."""
+
+        def __instancecheck__(cls, x: Any) -> bool:
+            return isinstance(x, (_Tracker, general))
+
+    module.OffsetBasedRNGTracker = Kind(general.__name__, (general,), {"__new__": chosen})
+
+
+def _draw_by_tracker() -> None:
+    """Has DTensor of torch 2.15 draw within the region of a tracker of ours. It asks a tracker for two offsets and
+    hands them to an operator that adds them to a generator's; ours answers with a :class:`_Region` instead."""
+    dispatch: Any = sys.modules.get("torch.distributed.tensor._dispatch")
+    by_offsets = getattr(dispatch, "run_dtensor_rng_op", None)
+    if by_offsets is None or hasattr(by_offsets, "_of_ltc"):
+        return
+
+    def draw(start: Any, end: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(start, _Region):
+            return by_offsets(start, end, op, *args, **kwargs)
+        with start.tracker._distribute_region(start.spec):
+            return op(*args, **kwargs)
+
+    draw._of_ltc = True  # type: ignore[attr-defined]
+    dispatch.run_dtensor_rng_op = draw
 
 
 class _Importing(importlib.abc.MetaPathFinder):
