@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 import torch_ltc
 
-NUMBERS = [1e39, -1e39, 70000.0, float("nan"), float("inf"), 1e-46, -1.0, 0.0, 2.5, 300, -1, 2**62, True]
+NUMBERS = [1e39, -1e39, 70000.0, float("nan"), float("inf"), 1e-46, -1.0, 0.0, 2.5, 300, 70000, -1, 2**62, True]
 CALLS = {
     "fill_": lambda x, n: x.fill_(n),
     "fill": lambda x, n: torch.fill(x, n),
@@ -48,7 +48,9 @@ def outcome(call, x, n):
     return found.dtype, str(found.cpu().float().mul(64).round().tolist())
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.uint8], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8], ids=str
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_what_libtorch_refuses_is_refused_at_the_call(name, dtype):
     call = CALLS[name]

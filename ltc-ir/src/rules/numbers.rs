@@ -61,12 +61,6 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Most numbers fit the narrowest dtype, and so do small integers, whose words are tiny as floats.
-    fn are_small(&self) -> bool {
-        let is_small = |&word: &u64| f64::from_bits(word).abs() <= largest(DType::F16) && (word as i64) < (1 << 62);
-        self.values.iter().all(is_small)
-    }
-
     /// What kernels of halves compute in; other dtypes as they are.
     fn computed(&self) -> DType {
         if matches!(self.dtype, DType::F16 | DType::BF16) { DType::F32 } else { self.dtype }
@@ -106,7 +100,7 @@ fn fits(value: f64, dtype: DType) -> Result<(), ShapeError> {
 }
 
 fn all_fit(given: &Numbers<'_>, dtype: DType) -> Result<(), ShapeError> {
-    if given.are_small() { Ok(()) } else { given.each().into_iter().try_for_each(|v| fits(v, dtype)) }
+    given.each().into_iter().try_for_each(|v| fits(v, dtype))
 }
 
 /// Kernels convert all numbers to the dtype of the result.
@@ -158,9 +152,6 @@ pub fn scalar_tensor(given: &Numbers<'_>) -> Result<(), ShapeError> {
 /// # Errors
 /// As [`own`].
 pub fn alpha(given: &Numbers<'_>) -> Result<(), ShapeError> {
-    if given.are_small() {
-        return Ok(());
-    }
     let Some(Arg::Number { number, dtype }) = ArgReader::new(given.words).nth(2) else { return Ok(()) };
     given.number(dtype, number).map_or(Ok(()), |v| fits(v, given.dtype))
 }
@@ -272,7 +263,9 @@ mod tests {
             assert_eq!(says("aten::fill.Scalar", DType::F16, fits), None);
         }
         assert_eq!(says("aten::fill.Scalar", DType::F64, 1e300), None);
-        assert_eq!(refusal("aten::fill.Scalar", DType::F16, &[Scalar::Int(1 << 62)]), words("c10::Half"));
+        for whole in [70_000, -70_000, 1 << 62] {
+            assert_eq!(refusal("aten::fill.Scalar", DType::F16, &[Scalar::Int(whole)]), words("c10::Half"));
+        }
         assert_eq!(refusal("aten::_foreach_add.Scalar", DType::F32, &[Scalar::Float(1e39)]), None);
     }
 
