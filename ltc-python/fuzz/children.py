@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -24,6 +25,7 @@ class Child:
 
     def _start(self):
         read, write = os.pipe()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         environment = {**os.environ, "RUST_BACKTRACE": "0", **self.environment}
         self.process = subprocess.Popen(
             [sys.executable, "-m", self.worker, str(write)],
@@ -31,14 +33,19 @@ class Child:
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self.errors,
             pass_fds=(write,),
             text=True,
         )
         os.close(write)
         self.read, self.rest, self.ran = read, b"", []
         if (self._row(_START) or {}).get("outcome") != "ready":
-            raise RuntimeError(f"a child did not start (exit {self.process.poll()})")
+            raise RuntimeError(f"a child did not start: {self._said()}")
+
+    def _said(self):
+        """The end of what the child wrote to its standard error."""
+        self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - 2000))
+        return self.errors.read().decode(errors="replace").strip()
 
     def _computed(self):
         """Seconds of processor time that the child has had, and whether it wants more now."""
@@ -109,9 +116,10 @@ class Child:
         return "\n".join(lines)
 
     def _gone(self):
-        code = self.process.wait()
+        code, said = self.process.wait(), self._said()
         self.close()
-        return {"outcome": "crash", "what": signal.Signals(-code).name if code < 0 else f"exit status {code}"}
+        what = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        return {"outcome": "crash", "what": what, "where": said}
 
     def close(self):
         """Ends the process."""
@@ -124,4 +132,5 @@ class Child:
             self.process.kill()
             self.process.wait()
         os.close(self.read)
+        self.errors.close()
         self.process = None

@@ -9,7 +9,7 @@ from unittest import mock
 import torch
 import torch_ltc
 from torch.overrides import TorchFunctionMode
-from torch_ltc._results import Leave
+from torch_ltc._results import LeftResult
 
 
 def _on_ltc(args):
@@ -61,7 +61,7 @@ PLANTS = {
     "error": lambda: _Wrong("neg", _raise),
     "hang": lambda: _Wrong("tanh", lambda f, *a, **k: time.sleep(3600)),
     "loop": lambda: _Wrong("tanh", _loop),
-    "lost": lambda: mock.patch.object(Leave, "put", lambda *_: None),
+    "lost": lambda: mock.patch.object(LeftResult, "put", lambda *_: None),
     "crash": lambda: _Wrong("sigmoid", lambda f, *a, **k: os.kill(os.getpid(), signal.SIGSEGV)),
 }
 

@@ -35,7 +35,8 @@ def main():
     import torch
     import torch_ltc  # noqa: F401
 
-    from . import generate
+    # What a program needs is imported before the child says that it is ready: who cannot import it does not start.
+    from . import generate, modes  # noqa: F401
 
     torch.set_num_threads(2)
     print(json.dumps({"outcome": "ready"}), file=lines)

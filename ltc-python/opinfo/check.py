@@ -20,8 +20,8 @@ _SEED = 0
 class Outcome:
     """What a call gave: a value (leaves of its result) or an exception, and whether that came only at the wait."""
 
-    value: list = None
-    error: Exception = None
+    value: list | None = None
+    error: Exception | None = None
     late: bool = False
     #: Operators that ran eagerly, and how often; none for a call that raises, whose operators gave no value.
     fallbacks: Counter = field(default_factory=Counter)
