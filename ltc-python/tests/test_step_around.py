@@ -246,8 +246,26 @@ def test_a_compilation_that_fails_does_not_end_replays():
 
     with pytest.raises(Exception, match="no"):
         torch.compile(nn.Linear(3, 2), backend=fails)(torch.ones(1, 3))
-    model = nn.Linear(3, 2).to("ltc")
-    step = torch_ltc.compile(lambda x: model(x).detach())
+    class Holder:
+        def put(self, found):
+            self.found = found
+
+        def drop(self):
+            if self.found is not None:
+                self.found = None
+
+    model, holder = nn.Linear(3, 2).to("ltc"), Holder()
+
+    def step(x):
+        found = {name: [] for name in ()}
+        holder.put(found)  # an empty dict of the step's own, which an older object holds for a while
+        result = model(x).detach()
+        holder.drop()
+        for _ in found:
+            result = result + 1
+        return result
+
+    step = torch_ltc.compile(step)
     for _ in range(8):
         step(X.to("ltc"))
     assert step.counts[0] >= 4, step.explain()

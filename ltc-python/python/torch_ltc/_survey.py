@@ -38,6 +38,9 @@ from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
+#: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
+_HAS_REFERENCES = 1 << 14
+
 
 def _counts(**given: Any) -> int:
     """The reference count of an object that an ordinary call was given."""
@@ -195,12 +198,12 @@ class Survey(Reached):
             return True
         if sys.getrefcount(x) <= places + 2:
             return False
-        # After a `torch.compile` that failed, calls keep references to their arguments that no object shows.
-        return (
-            id(x) in self._held
-            or _others_count() <= _counts()
-            or any(type(y) is not Place for y in gc.get_referrers(x))
-        )
+        if _others_count() <= _counts():
+            return True
+        # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
+        # collector knows who holds a container; of other objects, who held one during the step is taken to hold it.
+        is_container = type(x).__flags__ & _HAS_REFERENCES
+        return bool(id(x) in self._held and not is_container) or any(type(y) is not Place for y in gc.get_referrers(x))
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed, with the line of the program at `frame`; the first reason stays."""
