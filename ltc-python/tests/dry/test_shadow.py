@@ -178,11 +178,13 @@ def losses(device, steps=6):
     return torch.stack(found).cpu(), waits
 
 
-def test_a_network_that_is_trained_has_the_cpus_losses_bit_for_bit():
+def test_a_network_that_is_trained_has_the_cpus_losses():
+    """But for the last bits: on a CPU torch may choose oneDNN's convolution, which adds up in another order."""
     want, _ = losses("cpu")
     with stand_in.shadow() as count:
         got, waits = losses("cuda")
-        assert torch.equal(got, want) and count() > 300
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=0.0)
+        assert count() > 300
         # No step reads a value, so none waits.
         assert waits == 0
 
