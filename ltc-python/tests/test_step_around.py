@@ -246,6 +246,7 @@ def test_a_compilation_that_fails_does_not_end_replays():
 
     with pytest.raises(Exception, match="no"):
         torch.compile(nn.Linear(3, 2), backend=fails)(torch.ones(1, 3))
+
     class Holder:
         def put(self, found):
             self.found = found
