@@ -13,18 +13,18 @@ use crate::{
 #[pyclass(frozen, module = "torch_ltc._ltc")]
 pub(crate) struct History(RwLock<ltc_torch::History>);
 
-/// Tensors that show the same memory as these, without history, and as views of nothing; but those that are `spent`
-/// have one of that name, which says why nobody can go back through it.
+/// Tensors that show the same memory as these, without history, and as views of nothing. `freed_histories` are those
+/// that get a history nevertheless, one that cannot be gone back through: index, name, and the error that says why.
 #[pyfunction]
 pub(crate) fn without_history<'py>(
     tensors: &Bound<'py, PyAny>,
-    spent: Vec<(usize, String, String)>,
+    freed_histories: Vec<(usize, String, String)>,
 ) -> PyResult<Bound<'py, PyList>> {
     let fresh: Result<Vec<_>, _> = all(tensors)?.iter().map(ltc_torch::without_history).collect();
     let fresh = fresh.map_err(raise)?;
-    for (i, name, why) in &spent {
+    for (i, name, why) in &freed_histories {
         if let Some(t) = fresh.get(*i) {
-            ltc_torch::set_spent(t, name, why).map_err(ltc_torch::Error::from).map_err(raise)?;
+            ltc_torch::set_freed_history(t, name, why).map_err(ltc_torch::Error::from).map_err(raise)?;
         }
     }
     list(tensors.py(), &fresh)
@@ -32,8 +32,8 @@ pub(crate) fn without_history<'py>(
 
 /// Whether a tensor has a history that says why nobody can go back through it.
 #[pyfunction]
-pub(crate) fn is_spent(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(any_tensor(tensor.py(), tensor)?.is_some_and(|t| ltc_torch::is_spent(&t)))
+pub(crate) fn history_is_freed(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(any_tensor(tensor.py(), tensor)?.is_some_and(|t| ltc_torch::history_is_freed(&t)))
 }
 
 /// Gives these tensors, which have no history, one: their gradients go to the others' as they are.

@@ -363,7 +363,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
     m.add_function(wrap_pyfunction!(history::gather_by_python, m)?)?;
-    m.add_function(wrap_pyfunction!(history::is_spent, m)?)?;
+    m.add_function(wrap_pyfunction!(history::history_is_freed, m)?)?;
     m.add_function(wrap_pyfunction!(history::pass_to, m)?)?;
     m.add_function(wrap_pyfunction!(history::without_history, m)?)?;
     m.add_function(wrap_pyfunction!(note_registration, m)?)?;

@@ -32,7 +32,7 @@ pub(crate) struct Marks {
     /// Leaves whose gradients go.
     pub(crate) loses_grad: Vec<Leaf>,
     /// Results with a history that the step has used up: what it is called, and what it says when somebody goes back.
-    pub(crate) spent: Vec<(usize, String, String)>,
+    pub(crate) freed_histories: Vec<(usize, String, String)>,
     /// Tensors that are written, and how often; inputs by position.
     pub(crate) written: Vec<(Tensor, u32)>,
     pub(crate) written_inputs: Vec<(usize, u32)>,
@@ -50,8 +50,8 @@ impl Marks {
         for leaf in &self.loses_grad {
             ltc_torch::set_grad(leaf.of(inputs), None)?;
         }
-        for (i, name, why) in &self.spent {
-            ltc_torch::set_spent(&results[*i], name, why)?;
+        for (i, name, why) in &self.freed_histories {
+            ltc_torch::set_freed_history(&results[*i], name, why)?;
         }
         // Views share a version with what they show: each is brought to where it is to be, not moved by so much.
         let version = |t: &Tensor| ltc_torch::state_of(t).version();

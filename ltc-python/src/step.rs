@@ -106,7 +106,7 @@ struct Class {
     inputs: Signature,
     ready: Vec<Arc<Ready>>,
     /// What was ready and no longer fitted, and its number: the next capture may show why.
-    fallen: Option<(u64, Py<Watch>)>,
+    retired: Option<(u64, Py<Watch>)>,
     used: u64,
 }
 
@@ -199,7 +199,7 @@ impl Replays {
             visit.call(&ready.record)?;
             ready.found_elsewhere.iter().try_for_each(|(_, x)| visit.call(x))?;
         }
-        store.classes.iter().filter_map(|c| c.fallen.as_ref()).try_for_each(|(_, watch)| visit.call(watch))
+        store.classes.iter().filter_map(|c| c.retired.as_ref()).try_for_each(|(_, watch)| visit.call(watch))
     }
 
     /// A replay of what was captured for this key, inputs like these, the thread's state and all that the step reads as
@@ -278,7 +278,7 @@ impl Replays {
         }
         let (id, used) = (store.next_id(), store.clock);
         let inputs = Signature::of(&inputs).map_err(raise)?;
-        let class = Class { id, key: key.to_owned(), ambient, inputs, ready: Vec::new(), fallen: None, used };
+        let class = Class { id, key: key.to_owned(), ambient, inputs, ready: Vec::new(), retired: None, used };
         store.classes.push(class);
         Ok((id, gone.as_ref().map_or(0, |class| class.id)))
     }
@@ -334,10 +334,10 @@ impl Replays {
     }
 
     /// Whether the host did and read the same in two captures.
-    fn goes_like(&self, step: u64, earlier: u64) -> bool {
+    fn same_path(&self, step: u64, earlier: u64) -> bool {
         let store = self.store.lock();
         let both = store.steps.get(&step).zip(store.steps.get(&earlier));
-        both.is_some_and(|(step, earlier)| step.goes_like(earlier))
+        both.is_some_and(|(step, earlier)| step.same_path(earlier))
     }
 
     /// Whether a capture reads and changes nothing besides its inputs.
@@ -356,7 +356,7 @@ impl Replays {
         host: Option<Py<PyAny>>,
         grads: (Bound<'_, PyList>, Bound<'_, PyList>, Bound<'_, PyList>, Vec<u32>),
         written: (Bound<'_, PyList>, Vec<u32>, Vec<(usize, u32)>),
-        spent: Vec<(usize, String, String)>,
+        freed_histories: Vec<(usize, String, String)>,
         record: Py<PyAny>,
         found_elsewhere: Vec<(usize, Py<PyAny>)>,
         shares: (Vec<usize>, Bound<'_, PyList>),
@@ -368,8 +368,16 @@ impl Replays {
         let (tensors, times, written_inputs) = written;
         let written = some(py, &tensors)?.into_iter().zip(times).collect();
         let shares = shares.0.into_iter().zip(some(py, &shares.1)?).collect();
-        let marks =
-            Marks { with_grad, gets_grad, grad_versions: grads.3, loses_grad, spent, written, written_inputs, shares };
+        let marks = Marks {
+            with_grad,
+            gets_grad,
+            grad_versions: grads.3,
+            loses_grad,
+            freed_histories,
+            written,
+            written_inputs,
+            shares,
+        };
         let marks = Mutex::new(marks);
         let misses = AtomicU32::new(0);
         let ready = Arc::new(Ready { step, watch, host, marks, record, found_elsewhere, misses });
@@ -383,15 +391,15 @@ impl Replays {
     }
 
     /// A capture that was ready in a class and did not fit the last call, which may show why; its watch.
-    fn fallen(&self, class: u64) -> Option<(u64, Py<Watch>)> {
-        self.store.lock().classes.iter_mut().find(|c| c.id == class)?.fallen.take()
+    fn take_retired(&self, class: u64) -> Option<(u64, Py<Watch>)> {
+        self.store.lock().classes.iter_mut().find(|c| c.id == class)?.retired.take()
     }
 
     /// The watches of all captures that are kept.
     fn watches(&self, py: Python<'_>) -> Vec<Py<Watch>> {
         let store = self.store.lock();
         let each =
-            store.classes.iter().flat_map(|c| c.ready.iter().map(|r| &r.watch).chain(c.fallen.as_ref().map(|f| &f.1)));
+            store.classes.iter().flat_map(|c| c.ready.iter().map(|r| &r.watch).chain(c.retired.as_ref().map(|f| &f.1)));
         each.map(|watch| watch.clone_ref(py)).collect()
     }
 
@@ -544,7 +552,7 @@ impl Replays {
         let id = store.next_id();
         if let Some(class) = store.classes.iter_mut().find(|c| c.id == class) {
             store.steps.insert(id, ready.step.clone());
-            _before = class.fallen.replace((id, watch));
+            _before = class.retired.replace((id, watch));
         }
     }
 }

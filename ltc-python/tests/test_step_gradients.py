@@ -125,7 +125,7 @@ def test_results_that_others_are_computed_from(use):
 
     call = both(run)
     assert call.counts[0] == 6, call.explain()
-    assert call.way_counts[0] > 0 or _step._CHECK_EVERY
+    assert call.backward_counts[0] > 0 or _step._CHECK_EVERY
 
 
 def test_an_inner_result_that_is_written_over_is_an_error():
@@ -174,7 +174,7 @@ def test_losses_of_their_own_are_gone_back_through_one_after_another():
         return out
 
     call = both(run)
-    assert call.counts[0] == 5 and (call.way_counts[0] >= 6 or _step._CHECK_EVERY), call.way_counts
+    assert call.counts[0] == 5 and (call.backward_counts[0] >= 6 or _step._CHECK_EVERY), call.backward_counts
 
 
 def test_what_no_result_takes_may_be_written_over():

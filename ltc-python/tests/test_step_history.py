@@ -43,7 +43,7 @@ def agree(make, least=2, back=1, calls=7):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
     assert call.counts[0] >= least, call.explain()
     if back and not _step._CHECK_EVERY:  # what is checked is recorded, and has a history of its own
-        assert call.way_counts[0] >= back, call.way_counts
+        assert call.backward_counts[0] >= back, call.backward_counts
     return call
 
 

@@ -230,8 +230,9 @@ int ltc_tensor_set_grad(const void* tensor, const void* grad /* null: none */, L
 // Makes a tensor one with a history of this name that cannot be gone back through, and says why when it is tried.
 // Gradients of a tensor without history go to another one's as they are, by a node of its own.
 int ltc_tensor_pass_to(const void* tensor, const void* to, LtcError* err);
-int ltc_tensor_set_spent(const void* tensor, const char* name, size_t n, const char* why, size_t m, LtcError* err);
-bool ltc_tensor_is_spent(const void* tensor);  // whether it has such a history
+int ltc_tensor_set_freed_history(const void* tensor, const char* name, size_t n, const char* why, size_t m,
+                                 LtcError* err);
+bool ltc_tensor_history_is_freed(const void* tensor);  // whether it has such a history
 
 // The history that autograd makes of these tensors from `begin` on. `take` says whether all that leads back from these
 // results was made since, and which of the tensors it leads to (one byte each); `detach` severs it from what was

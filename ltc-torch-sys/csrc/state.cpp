@@ -46,9 +46,9 @@ struct Passed final : torch::autograd::Node {
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override { return std::move(grads); }
 };
 // The history of a result of a replay whose graph the step has used up: it says what the graph would.
-struct Spent final : torch::autograd::Node {
+struct FreedHistory final : torch::autograd::Node {
   std::string called, why;
-  Spent(std::string called, std::string why) : called(std::move(called)), why(std::move(why)) {}
+  FreedHistory(std::string called, std::string why) : called(std::move(called)), why(std::move(why)) {}
   std::string name() const override { return called; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { TORCH_CHECK(false, why); }
 };
@@ -104,13 +104,13 @@ int ltc_tensor_pass_to(const void* t, const void* to, LtcError* err) {
     torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
   });
 }
-bool ltc_tensor_is_spent(const void* t) {
+bool ltc_tensor_history_is_freed(const void* t) {
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor(t));
-  return meta && dynamic_cast<const Spent*>(meta->grad_fn_.get());
+  return meta && dynamic_cast<const FreedHistory*>(meta->grad_fn_.get());
 }
-int ltc_tensor_set_spent(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
+int ltc_tensor_set_freed_history(const void* t, const char* name, size_t n, const char* why, size_t m, LtcError* err) {
   return guarded(err, [&] {
-    auto node = new_node<Spent>(std::string(name, n), std::string(why, m));
+    auto node = new_node<FreedHistory>(std::string(name, n), std::string(why, m));
     node->add_input_metadata(tensor(t));
     torch::autograd::impl::set_gradient_edge(tensor(t), {std::move(node), 0});
   });

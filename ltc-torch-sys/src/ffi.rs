@@ -194,8 +194,8 @@ unsafe extern "C" {
     pub(crate) fn ltc_tensor_grad(tensor: *const c_void) -> *mut c_void;
     pub(crate) fn ltc_tensor_set_grad(tensor: *const c_void, grad: *const c_void, err: *mut LtcError) -> c_int;
     pub(crate) fn ltc_tensor_pass_to(tensor: *const c_void, to: *const c_void, err: *mut LtcError) -> c_int;
-    pub(crate) fn ltc_tensor_is_spent(tensor: *const c_void) -> bool;
-    pub(crate) fn ltc_tensor_set_spent(
+    pub(crate) fn ltc_tensor_history_is_freed(tensor: *const c_void) -> bool;
+    pub(crate) fn ltc_tensor_set_freed_history(
         tensor: *const c_void,
         name: *const c_char,
         n: usize,

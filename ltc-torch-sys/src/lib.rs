@@ -64,7 +64,8 @@ pub use pool::{PoolStats, PoolUse, Pooled, empty_pool, pool_stats, set_pool_limi
 pub use recorder::{NewStorages, Operand, RecordedCall, Recorder};
 pub use register::{forced_changed, register};
 pub use state::{
-    InferenceMode, TensorKind, TensorState, bump_version, grad_of, is_spent, pass_to, set_grad, set_spent, state_of,
+    InferenceMode, TensorKind, TensorState, bump_version, grad_of, history_is_freed, pass_to, set_freed_history,
+    set_grad, state_of,
 };
 pub use team::{OneThread, num_threads, on_one_thread, parallel_for, set_num_threads};
 pub use tensor::{

@@ -173,19 +173,19 @@ pub fn pass_to(t: &impl AsTensor, to: &impl AsTensor) -> Result<(), TorchError> 
     unsafe { err.check(ffi::ltc_tensor_pass_to(raw(t), raw(to), err.as_ptr())) }
 }
 
-/// Whether a tensor has a history that [`set_spent`] gave it.
-pub fn is_spent(t: &impl AsTensor) -> bool {
+/// Whether a tensor has a history that [`set_freed_history`] gave it.
+pub fn history_is_freed(t: &impl AsTensor) -> bool {
     // SAFETY: `t` is a live tensor.
-    unsafe { ffi::ltc_tensor_is_spent(raw(t)) }
+    unsafe { ffi::ltc_tensor_history_is_freed(raw(t)) }
 }
 
 /// Gives a tensor a history of this name that gradients do not flow through: trying it fails, saying `why`.
 ///
 /// # Errors
 /// Fails where libtorch lets the tensor have no history: its message says why.
-pub fn set_spent(t: &impl AsTensor, name: &str, why: &str) -> Result<(), TorchError> {
+pub fn set_freed_history(t: &impl AsTensor, name: &str, why: &str) -> Result<(), TorchError> {
     let err = ErrorSlot::new();
     let (name, n, why, m) = (name.as_ptr().cast(), name.len(), why.as_ptr().cast(), why.len());
     // SAFETY: `t` is a live tensor; the strings are valid for the call, which copies them.
-    unsafe { err.check(ffi::ltc_tensor_set_spent(raw(t), name, n, why, m, err.as_ptr())) }
+    unsafe { err.check(ffi::ltc_tensor_set_freed_history(raw(t), name, n, why, m, err.as_ptr())) }
 }

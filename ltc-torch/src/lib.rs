@@ -70,8 +70,8 @@ use ltc_ir::{DType, Layout};
 pub use ltc_ir::{ErrorClass, FallbackReason, passes::Switches};
 pub use ltc_torch_sys::capture_pause;
 pub use ltc_torch_sys::{
-    Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of, impl_of,
-    is_spent, note_registration, pass_to, set_grad, set_spent, state_of,
+    Ambient, AsTensor, Borrowed, Calls, History, Tensor, TensorState, ambient, bump_version, calls, grad_of,
+    history_is_freed, impl_of, note_registration, pass_to, set_freed_history, set_grad, state_of,
 };
 pub use ltc_ts::{Fusion, GpuConfig, Jit, Place, RunStats, StepTime, finish_compiling, rewrite_names};
 use ltc_ts::{TsBackend, TsConfig};

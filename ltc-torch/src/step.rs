@@ -236,7 +236,7 @@ impl CompiledStep {
     }
 
     /// Whether the host also did the same: else they may have gone two ways of one step.
-    pub fn goes_like(&self, other: &CompiledStep) -> bool {
+    pub fn same_path(&self, other: &CompiledStep) -> bool {
         self.host.program == other.host.program && self.reads_like(other)
     }
 

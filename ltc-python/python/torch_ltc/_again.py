@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau
 
+from torch_ltc._changing_numbers import floats
 from torch_ltc._effects import changes, is_iterator
-from torch_ltc._lent import floats
 from torch_ltc._names import PLAIN
 
 #: Methods of a schedule that `step()` never calls.

@@ -4,7 +4,7 @@ The tensors among the arguments are inputs of the step (of CPU tensors, their co
 becomes a key, and a capture serves only calls with an equal one: containers and objects (a dict, a dataclass, a
 `UserDict`) count by their class and their members, plain values by type and bits. An object that cannot be taken apart
 (a model, an optimiser) counts by its identity, and what the step reads of it is watched like all that is older than the
-step. A float that is known to change from call to call is not in the key: replays read it (`_lent.py`).
+step. A float that is known to change from call to call is not in the key: replays read it (`_changing_numbers.py`).
 """
 
 import types

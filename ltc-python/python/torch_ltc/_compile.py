@@ -37,7 +37,7 @@ class CompiledModule(torch.nn.Module):
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
             return super().__getattr__(name)
-        if name in ("counts", "way_counts", "refusal", "explain"):
+        if name in ("counts", "backward_counts", "refusal", "explain"):
             return getattr(self.step, name)
         return getattr(self._orig_mod, name)
 

@@ -1,10 +1,11 @@
 """Shows from bytecode that code only counts with a whole number, or only appends to a list.
 
-A number that a step changes at each call (``self.calls += 1``) can be lent to it as a traced number (`_lent.py`) if all
-code that names it does nothing with it but arithmetic, comparisons and decisions, and stores the outcome under the same
-name. Anything else that takes a whole number may be C code (an index, a range), which would read a traced one without
-leaving a trace. The functions here read the code for that, and answer no where they are not sure. A position (`at`) is
-an index into the list of instructions, and `above` counts the values that lie over the number on the stack.
+A number that a step changes at each call (``self.calls += 1``) can be lent to it as a traced number
+(`_changing_numbers.py`) if all code that names it does nothing with it but arithmetic, comparisons and decisions, and
+stores the outcome under the same name. Anything else that takes a whole number may be C code (an index, a range), which
+would read a traced one without leaving a trace. The functions here read the code for that, and answer no where they are
+not sure. A position (`at`) is an index into the list of instructions, and `above` counts the values that lie over the
+number on the stack.
 """
 
 import functools

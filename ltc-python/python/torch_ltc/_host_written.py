@@ -18,9 +18,9 @@ from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
 from torch_ltc._awaited import AwaitedNumbers, LateProgram, cannot_fail
+from torch_ltc._changing_numbers import LentNumbers, floats
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
-from torch_ltc._lent import LentNumbers, floats
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain

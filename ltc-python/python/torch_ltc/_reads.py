@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torch_ltc import _ltc
+from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._history import Backward, DoubleBackward
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
-from torch_ltc._left import FoundTensors
-from torch_ltc._lent import ChangingNumbers, floats
 from torch_ltc._places import Place
 from torch_ltc._runtime import is_leaf, on_device
 from torch_ltc._survey import Survey
+from torch_ltc._tensor_places import FoundTensors
 
 if TYPE_CHECKING:
     from torch_ltc._run import Run

@@ -17,13 +17,12 @@ from torch.utils import _pytree as pytree
 from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._awaited import AwaitedNumbers
+from torch_ltc._changed_places import RENEWED, ChangedPlaces
 from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left import MISSING, FoundTensors, TensorPlaces, spent
 from torch_ltc._names import PLAIN
-from torch_ltc._newly_left import RENEWED, ChangedPlaces
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._results import (
     KnownStorages,
@@ -37,6 +36,7 @@ from torch_ltc._results import (
 )
 from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
+from torch_ltc._tensor_places import MISSING, FoundTensors, TensorPlaces, freed_error
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Run:
         self.written: tuple[list[Any], list[int], list[tuple[int, int]]] = ([], [], [])
         #: Results whose history was freed by a backward pass within the step: the position, the name of its node, and
         #: the error that going through it again raises.
-        self.spent: list[tuple[int, str, str]] = []
+        self.freed_histories: list[tuple[int, str, str]] = []
         #: Whether it was found out what the call changed besides its results.
         self.effects_known = False
         #: Whether gradients flow through results, and the backward pass through them, where what autograd saved was
@@ -277,7 +277,7 @@ class Run:
         to do about it, in words; empty where it finds none."""
         assert self.reads is not None
         for x in [*self.reads.watch.tensors(), *self._inputs]:
-            if on_device(x) and not is_leaf(x) and x.requires_grad and not spent(x):
+            if on_device(x) and not is_leaf(x) and x.requires_grad and not freed_error(x):
                 return f", {self.reads.where_is(x)}: detach() it"
         return ""
 
@@ -384,8 +384,8 @@ class Run:
 
     def _capture_on_same_path(self) -> EarlierCapture | None:
         """The earlier capture that took the same path as this one, if there is one."""
-        goes_like = self._owner._replays.goes_like
-        return next((m for m in self._earlier if not m.step or goes_like(self.step, m.step)), None)
+        same_path = self._owner._replays.same_path
+        return next((m for m in self._earlier if not m.step or same_path(self.step, m.step)), None)
 
     def _replay_on_same_path(self) -> EarlierCapture | None:
         """The capture that would have been replayed in place of this call, if there is one; notes how they differ."""
@@ -446,9 +446,9 @@ class Run:
                 at = len(results)
                 results.append(x)
                 if x.grad_fn is not None and not why:
-                    said = spent(x)
+                    said = freed_error(x)
                     if said:
-                        self.spent.append((at, x.grad_fn.name(), said))
+                        self.freed_histories.append((at, x.grad_fn.name(), said))
                     else:
                         with_history.append(at)
             tensors.append(Result(i, None, None, at, None, memory.alias_of(x)))
@@ -555,7 +555,7 @@ class Run:
     def result_as_replayed(self) -> Any:
         """The call's result with the history that a replay would give it: the capture took the call's own."""
         assert self.return_spec is not None
-        results = _ltc.without_history(self._results, self.spent)
+        results = _ltc.without_history(self._results, self.freed_histories)
         return self.return_spec.unflatten(self._inputs, results, self._returned_numbers, self._read_numbers)
 
     def _examine_effects(self, versions: list[tuple[torch.Tensor, int]], survey: Survey) -> str:

@@ -3,7 +3,7 @@
 The life of a compiled step, and the modules that do each part:
 
 - A call is *keyed*. Its arguments are taken apart (`_arguments.py`) into tensors, which are inputs, and everything
-  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_left.py`).
+  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_tensor_places.py`).
 - If a capture fits (same key, inputs of the same shapes and dtypes, and everything that the step reads is as it was),
   the call is *replayed*. Rust does that (`_ltc.Replays`): it compares, runs the lines that the step runs on the host
   (`_host_program.py`), runs the program, and updates gradients and version counters. `_results.py` builds the return
@@ -11,13 +11,14 @@ The life of a compiled step, and the modules that do each part:
 - Otherwise the call is a *miss*: the Python function runs, and its operators are recorded. The first such call notes
   what the step reads (`_survey.py` and its helpers `_reached.py`, `_calls.py`, `_models.py`, `_names.py`,
   `_known.py`), which is then watched (`_reads.py`). From the second call on it is also *captured*: `_run.py` makes
-  one such call, `_host.py` notes what the step computes on the host, and `_newly_left.py` finds what it changed.
+  one such call, `_host.py` notes what the step computes on the host, and `_changed_places.py` finds what it changed.
 - Two captures that turn out to be the same step *confirm* each other, and calls are replayed from then on.
 - A step that does what no replay could repeat is *refused*: its calls are recorded each time, which is always right,
   and :attr:`CompiledStep.refusal` says why. A refused step is tried again a few times, since the first calls of a
   program may do what later ones do not.
-- Numbers that differ from call to call (`_lent.py`, `_traced.py`, `_counters.py`, `_flows.py`, `_awaited.py`) do not
-  refuse a step if it only computes with them; calls that a replay can simply make again are in `_again.py`.
+- Numbers that differ from call to call (`_changing_numbers.py`, `_traced.py`, `_counters.py`, `_flows.py`,
+  `_awaited.py`) do not refuse a step if it only computes with them; calls that a replay can simply make again are in
+  `_again.py`.
 """
 
 import functools
@@ -30,16 +31,16 @@ import torch
 
 from torch_ltc import _history, _ltc
 from torch_ltc._arguments import Arguments
+from torch_ltc._changed_places import RENEWED
+from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
 from torch_ltc._history import DOUBLE_BACKWARD, INTERRUPTED, DoubleBackward
 from torch_ltc._host_program import HostProgram
-from torch_ltc._left import FoundTensors, TensorPlaces
-from torch_ltc._lent import ChangingNumbers, floats
 from torch_ltc._masks import Masks
-from torch_ltc._newly_left import RENEWED
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._results import ReturnSpec
 from torch_ltc._run import Call, Run
+from torch_ltc._tensor_places import FoundTensors, TensorPlaces
 
 #: With `LTC_CHECK_STEPS`, a compared call may take a path (decisions by values) that no capture took. After this many
 #: such calls in a row, the next one is captured instead.
@@ -128,7 +129,7 @@ class CompiledStep(Generic[_P, _R]):
     __slots__ = (
         *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_masks"),
         *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
-        *("_until_check", "_threads"),
+        "_until_check",
         *("_ready_reads", "_known_ids", "_tensor_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
     )
     #: See `CompiledModule`.
@@ -173,7 +174,6 @@ class CompiledStep(Generic[_P, _R]):
         self._refusal = ""
         #: How many calls are left until one is recorded and compared; 0 where none ever is.
         self._until_check = _CHECK_EVERY
-        self._threads: set[int] = set()
         #: What the captures that calls are replayed from read.
         self._ready_reads: list[Reads] = []
         #: Identities of all objects that these captures watch. The watches keep the objects alive, so that no identity
@@ -350,9 +350,9 @@ class CompiledStep(Generic[_P, _R]):
     def _earlier_captures(self, class_id: int, call_class: _CallClass) -> list[EarlierCapture]:
         """The unconfirmed captures of this class for which everything they read is as it was. A capture that was
         replayed and no longer fitted is one of them: the call may confirm it again, or show what changed."""
-        fallen = self._replays.fallen(class_id)
-        if fallen is not None:
-            step, watch = fallen
+        retired = self._replays.take_retired(class_id)
+        if retired is not None:
+            step, watch = retired
             reads = next((r for r in self._ready_reads if r.watch is watch), None)
             if reads is not None:
                 call_class.captures.append(EarlierCapture(reads, step, None, 0))
@@ -472,7 +472,7 @@ class CompiledStep(Generic[_P, _R]):
             run.program,
             run.grads,
             run.written,
-            run.spent,
+            run.freed_histories,
             run.return_spec,
             run.elsewhere,
             run.shares,
@@ -533,7 +533,7 @@ class CompiledStep(Generic[_P, _R]):
         return self._replays.replayed() + self._checked, self._recorded - self._checked
 
     @property
-    def way_counts(self) -> tuple[int, int]:
+    def backward_counts(self) -> tuple[int, int]:
         """``(replayed, recorded)``: how many backward passes through results of replays were replayed and recorded so
         far, of the captures that are still kept."""
         ways = [w for r in self._ready_reads if (w := r.backward) is not None]

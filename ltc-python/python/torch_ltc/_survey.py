@@ -18,7 +18,7 @@ import operator
 import sys
 import types
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import torch
@@ -39,7 +39,7 @@ from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
-_HAS_REFERENCES = 1 << 14
+_IS_CONTAINER = 1 << 14
 
 
 def _counts(**given: Any) -> int:
@@ -48,7 +48,7 @@ def _counts(**given: Any) -> int:
 
 
 def _others_count(given: Any = None) -> int:
-    """The same, which is higher where calls keep references to their arguments (see `_is_still_held`)."""
+    """The same, which is higher where calls keep references to their arguments (see `_dropped`)."""
     return sys.getrefcount(given) if given is not None else _others_count({})
 
 
@@ -183,27 +183,32 @@ class Survey(Reached):
         dropped these."""
         places = list(self._found.values())
         self._found.clear()
-        while True:
-            ours = Counter(id(p.holder) for p in places)
-            held = [p for p in places if self._is_still_held(p.holder, ours[id(p.holder)])]
-            if len(held) == len(places):
-                return held, list(self._tensors.values())
+        while dropped := self._dropped(places):
             # The objects that are let go here may have been the last to hold others.
-            places = held
+            places = [p for p in places if id(p.holder) not in dropped]
+        return places, list(self._tensors.values())
 
-    def _is_still_held(self, x: Any, places: int) -> bool:
-        """Whether somebody holds an object besides `places` places and this call's argument. An object that the
-        collector does not track may be the step's own: then nobody does."""
-        if id(x) not in self._doubtful:
-            return True
-        if sys.getrefcount(x) <= places + 2:
-            return False
+    def _dropped(self, places: Sequence[Place]) -> set[int]:
+        """The identities of the holders that only these places hold. An object that the collector does not track may
+        be the step's own: then nobody else does."""
+        ours = Counter(id(p.holder) for p in places)
+        doubtful = {id(p.holder): p.holder for p in places if id(p.holder) in self._doubtful}
+        # Besides the places, `doubtful` holds each, and the call of `getrefcount`.
+        dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + 2}
         if _others_count() <= _counts():
-            return True
+            return dropped
         # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
         # collector knows who holds a container; of other objects, who held one during the step is taken to hold it.
-        is_container = type(x).__flags__ & _HAS_REFERENCES
-        return bool(id(x) in self._held and not is_container) or any(type(y) is not Place for y in gc.get_referrers(x))
+        unsure = [
+            x
+            for i, x in doubtful.items()
+            if i not in dropped and (i not in self._held or type(x).__flags__ & _IS_CONTAINER)
+        ]
+        others = [
+            y for y in gc.get_referrers(*unsure) if type(y) is not Place and y is not doubtful and y is not unsure
+        ]
+        shown = {id(x) for y in others for x in gc.get_referents(y)}
+        return dropped | (set(map(id, unsure)) - shown)
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed, with the line of the program at `frame`; the first reason stays."""

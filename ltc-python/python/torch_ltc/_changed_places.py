@@ -1,8 +1,9 @@
 """What a captured call changed in the places that it reads, and which of these changes a replay can make, too.
 
 A step that changes what it also reads would be captured anew at each call. Three kinds of changes do not have to refuse
-it: a tensor in the place of a tensor (`_left.py`), a number in the place of a number that can be lent (`_lent.py`), and
-a new container in the place of one that nobody else holds. What is learned here is used by the next capture.
+it: a tensor in the place of a tensor (`_tensor_places.py`), a number in the place of a number that can be lent
+(`_changing_numbers.py`), and a new container in the place of one that nobody else holds. What is learned here is used
+by the next capture.
 """
 
 import gc
@@ -11,11 +12,11 @@ from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_ltc import _ltc
-from torch_ltc._left import MISSING, TensorPlaces
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Reads
 from torch_ltc._survey import Survey
+from torch_ltc._tensor_places import MISSING, TensorPlaces
 from torch_ltc._traced import plain
 
 if TYPE_CHECKING:

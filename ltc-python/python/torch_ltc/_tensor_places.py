@@ -23,10 +23,10 @@ MISSING = object()
 _saved_names: dict[type, tuple[str, ...]] = {}
 
 
-def spent(x: torch.Tensor) -> str:
+def freed_error(x: torch.Tensor) -> str:
     """The error that a backward pass through a tensor's history would raise because an earlier one has freed what was
     saved for it; empty where there would be none."""
-    if _ltc.is_spent(x):
+    if _ltc.history_is_freed(x):
         return "what it saved for going back was let go"
     seen: set[Any] = set()
     ahead: list[Any] = [history_of(x)]
@@ -115,4 +115,4 @@ class TensorPlaces:
             return 0
         if not x.requires_grad:
             return 1
-        return 1 << 32 if spent(x) else 0
+        return 1 << 32 if freed_error(x) else 0
