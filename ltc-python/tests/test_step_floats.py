@@ -131,6 +131,23 @@ def test_positions_and_names_are_told_apart():
     assert step.counts[0] >= 8, step.explain()
 
 
+@pytest.mark.parametrize("by_name", [False, True])
+def test_one_float_in_two_places_is_one_object(by_name):
+    def body(x, a, b):
+        return (x * a * 2 if a is b else x * b * 3).detach()
+
+    step = torch_ltc.compile(body)
+    for i in range(36):
+        one = float(i)
+        other = one if i % 3 else float(i)
+        assert (one is other) == bool(i % 3)
+        numbers = {"a": one, "b": other} if by_name else {}
+        args = () if by_name else (one, other)
+        found = step(torch.ones(2, device="ltc"), *args, **numbers)
+        assert torch.equal(found.cpu(), body(torch.ones(2), *args, **numbers)), i
+    assert step.counts[0] >= 24, step.explain()
+
+
 def test_a_step_that_raises_leaves_numbers_as_they_were():
     seen = []
 

@@ -4,7 +4,8 @@ The tensors among the arguments are inputs of the step (of CPU tensors, their co
 becomes a key, and a capture serves only calls with an equal one: containers and objects (a dict, a dataclass, a
 `UserDict`) count by their class and their members, plain values by type and bits. An object that cannot be taken apart
 (a model, an optimiser) counts by its identity, and what the step reads of it is watched like all that is older than the
-step. A float that is known to change from call to call is not in the key: replays read it (`_changing_numbers.py`).
+step. A float that is known to change from call to call is not in the key, but for where it is met again: replays read
+it (`_changing_numbers.py`).
 """
 
 import types
@@ -95,6 +96,8 @@ class Arguments:
         #: Arguments that are plain values, and float arguments that change (`changing`), by position or name.
         self.plain: dict[Any, Any] = {}
         self.numbers: dict[Any, float] = {}
+        #: The first of these that is the same object, for each: code may compare them by identity.
+        self._first: dict[Any, Any] = {}
         for i, x in enumerate(args):
             self._add_argument(i, x, i in changing)
         for name, x in kwargs.items():
@@ -115,6 +118,12 @@ class Arguments:
         """The inputs: the tensors that are on the device, and copies of those on the CPU."""
         return tuple([x if x.device.type == "ltc" else x.to("ltc") for x in self.tensors])
 
+    def with_lent(self, args: Any, kwargs: Any, lent: dict[Any, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and named arguments with the traced numbers in `lent` in the places of those that change; one for
+        all that are the same object."""
+        given = [lent[self._first[i]] if i in self._first else x for i, x in enumerate(args)]
+        return given, {name: lent[self._first[name]] if name in self._first else x for name, x in kwargs.items()}
+
     def is_like(self, other: "Arguments") -> bool:
         """Whether both hold the same tensors in the same places, beside equal values."""
         mine, others = self.tensors, other.tensors
@@ -123,7 +132,8 @@ class Arguments:
     def _add_argument(self, name: Any, x: Any, changes: bool) -> None:
         if changes and type(x) is float:
             self.numbers[name] = x
-            self._key.append(_CHANGES)
+            self._first[name] = next(other for other, y in self.numbers.items() if y is x)
+            self._key += [_CHANGES, self._first[name]]
             return
         if type(x) in PLAIN:
             self.plain[name] = x

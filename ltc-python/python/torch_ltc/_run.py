@@ -93,12 +93,10 @@ class Call(NamedTuple):
     def call_with(self, fn: Callable[..., Any], lent: dict[Any, float]) -> Any:
         """Calls the function and returns its result. In place of the floats that change it is given those in `lent`,
         which remember what becomes of them."""
-        if not self.numbers:
+        if self.arguments is None or not self.arguments.numbers:
             return fn(*self.args, **self.kwargs)
-        return fn(
-            *[lent[i] if i in self.numbers else x for i, x in enumerate(self.args)],
-            **{name: lent[name] if name in self.numbers else x for name, x in self.kwargs.items()},
-        )
+        args, kwargs = self.arguments.with_lent(self.args, self.kwargs, lent)
+        return fn(*args, **kwargs)
 
 
 #: Classes of values that a replay returns as the captured call returned them.
