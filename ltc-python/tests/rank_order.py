@@ -87,6 +87,18 @@ def leaves() -> None:
         assert t.tolist() == [1] * 3
 
 
+def destroys() -> None:
+    """A rank destroys the group with a collective recorded that nobody there has read; others need it."""
+    join()
+    assert reduced(ones()).tolist() == [WORLD] * 3
+    dist.barrier()
+    t = reduced(ones(RANK))
+    if RANK == 0:
+        assert t.tolist() == [1] * 3
+    dist.destroy_process_group()
+    assert t.tolist() == [1] * 3
+
+
 def fails() -> None:
     """An operator before a collective fails on one rank: no other collective takes its place."""
     join(timeout=5)

@@ -29,7 +29,9 @@ def ranks(case, tmp_path, world=0, **settings):
     return ended(command, world, env)
 
 
-@pytest.mark.parametrize("case", [*CALLS, *TRAINING, *OVERLAP[:3], "cuts", "other_first", "late", "leaves", "fails"])
+@pytest.mark.parametrize(
+    "case", [*CALLS, *TRAINING, *OVERLAP[:3], "cuts", "other_first", "late", "leaves", "destroys", "fails"]
+)
 @pytest.mark.timeout(200)
 def test_ranks_agree_with_the_cpu(case, tmp_path):
     # The bits of the CPU's kernels, where they are what is compared.

@@ -107,6 +107,7 @@ static const Words words[] = {
     WORDS(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     WORDS(cudaErrorNotReady, "device not ready"),
     WORDS(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+    WORDS(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
     WORDS(cudaErrorAssert, "device-side assert triggered"),
     WORDS(cudaErrorNotSupported, "operation not supported"),
     WORDS(cudaErrorHostMemoryAlreadyRegistered, "part or all of the memory is registered already"),

@@ -7,6 +7,7 @@ makes such engines, and so does ``new_group``.
 """
 
 import atexit
+import functools
 import sys
 from typing import Any
 
@@ -45,9 +46,34 @@ def _leave() -> None:
             torch.ops.ltc_dist.close()
 
 
+def _is_on_streams(group: Any) -> bool:
+    """Whether a group's engine for the device is NCCL. It ends with the group, while gloo lives as long as what is
+    recorded for it."""
+    if torch.device("ltc") not in group._device_types or not dist.is_nccl_available():
+        return False
+    return isinstance(group._get_backend(torch.device("ltc")), dist.ProcessGroupNCCL)
+
+
+def _run_before_shutdown() -> None:
+    """Has ``destroy_process_group`` run what is recorded before NCCL ends, as ``cuda`` tensors' collectives are under
+    way by then: other ranks wait for this one's. Not while an exception is handled: others may be gone, too."""
+    shutdown = dist.ProcessGroup.shutdown
+
+    @functools.wraps(shutdown)
+    def run_and_shutdown(group: Any) -> None:
+        try:
+            if sys.exc_info()[1] is None and _is_on_streams(group):
+                _ltc.mark_step(True)
+        finally:
+            shutdown(group)
+
+    setattr(dist.ProcessGroup, "shutdown", run_and_shutdown)  # noqa: B010  (no assignment, which types forbid)
+
+
 def register() -> None:
     """Registers the device with ``torch.distributed``; called once per process."""
     if dist.is_available():
         dist.Backend.register_backend("ltc", _engine, extended_api=True, devices=["ltc"])
         atexit.register(_leave)
+        _run_before_shutdown()
         _sharded_random.register()

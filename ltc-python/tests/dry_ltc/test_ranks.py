@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent.parent
 FILES = {
     "rank_calls.py": ["reductions", "shapes", "movements", "no_messages", "groups"],
     "rank_training.py": ["ddp", "ddp_compiled", "ddp_more", "sharded"],
-    "rank_order.py": ["cuts", "other_first"],
+    "rank_order.py": ["cuts", "other_first", "leaves", "destroys"],
 }
 #: Where tensors go around, or ranks leave others out.
 OF_THREE = ["movements", "groups", "cuts"]
