@@ -25,6 +25,8 @@ struct LtcCall {
     const Tensor* lazy;
     Tensor value;   // what the kernel writes to
     Tensor before;  // what it held then
+    int64_t version() const { return value.is_inference() ? 0 : static_cast<int64_t>(value._version()); }
+    int64_t version_before = version();
   };
   std::vector<Mutated> mutated;
   struct MutatedSparse {
@@ -172,10 +174,11 @@ void write_sparse(const LtcCall& c, const LtcCall::MutatedSparse& m) {
 // (`_foreach_neg_` of floats and a boolean).
 void leave_failed(const LtcCall& c) {
   OnPlace on(c.place());
-  for (auto& [lazy, value, before] : c.mutated) {
-    if (resize_like(*lazy, value) || same_bits(value, before)) continue;
-    write_value(*lazy, value);
-    if (c.o.counts_changes) count_change(*lazy);
+  for (const auto& m : c.mutated) {
+    if (resize_like(*m.lazy, m.value)) continue;
+    if (!same_bits(m.value, m.before)) write_value(*m.lazy, m.value);
+    // Writes of what was there already count, too.
+    for (int64_t v = m.version_before; c.o.counts_changes && v < m.version(); v++) count_change(*m.lazy);
   }
 }
 }  // namespace
@@ -237,7 +240,7 @@ int ltc_call_run(LtcCall* c, void* const* values, LtcError* err) {
       }));
     }
     try {
-      BelowAutograd guard;
+      BelowAutograd guard(o.counts_changes);
       OnPlace below(c->place());
       Alone alone;
       o.handle->callBoxed(&c->placed);
@@ -257,7 +260,7 @@ int ltc_call_finish(LtcCall* c, LtcError* err) {
       LtcError e;
       check(V.set_generator_state(V.ctx, c->generator_state, c->device, new at::Generator(*c->generator), &e), e);
     }
-    for (auto& [lazy, value, _] : c->mutated) {
+    for (auto& [lazy, value, before, version] : c->mutated) {
       if (resize_like(*lazy, value)) {
         for (size_t i = 0; i < c->lazy.size(); i++)  // may overlap now that it has grown
           if (!c->written[i] && c->lazy[i]->storage().is_alias_of(lazy->storage()))

@@ -114,9 +114,10 @@ void capture(LtcError* err) noexcept {
   }
 }
 bool is_device_lost() { return g_lost; }
-BelowAutograd::BelowAutograd()
-    : guard(c10::default_included_set, c10::default_excluded_set | c10::autograd_dispatch_keyset_with_ADInplaceOrView) {
-}
+BelowAutograd::BelowAutograd(bool counts)
+    : guard(c10::default_included_set,
+            c10::default_excluded_set |
+                (counts ? c10::autograd_dispatch_keyset : c10::autograd_dispatch_keyset_with_ADInplaceOrView)) {}
 }  // namespace ltc
 
 extern "C" {

@@ -81,10 +81,11 @@ template <class F> int guarded(LtcError* err, F f) noexcept {
 bool is_device_lost();
 
 // Dispatch state for shape inference and execution, whatever modes the caller has active: below autograd, no modes.
+// `counts`: writes in place count as tensors' versions.
 struct BelowAutograd {
   c10::impl::ForceDispatchKeyGuard guard;
   c10::AutoGradMode grad{true};  // some kernels keep what backward needs only then: asked and run alike
-  BelowAutograd();
+  explicit BelowAutograd(bool counts = false);
 };
 
 // ---- places (place.cpp): where the values of a lazy device are ----
