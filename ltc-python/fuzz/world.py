@@ -134,8 +134,16 @@ def _has_nan(t):
     return isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()) and bool(t.isnan().any())
 
 
+def _address(x):
+    """Where a tensor's memory begins; `None` of what has none that Python may ask for."""
+    try:
+        return x.untyped_storage().data_ptr() if isinstance(x, torch.Tensor) else None
+    except RuntimeError:
+        return None
+
+
 def _share(a, b):
-    return isinstance(b, torch.Tensor) and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    return _address(a) is not None and _address(a) == _address(b)
 
 
 def _sort(x):

@@ -104,3 +104,10 @@ def test_a_wrong_number_of_states_is_refused():
         weights = [p.to(device) for p in nn.LSTM(5, 7).parameters()]
         with pytest.raises(RuntimeError, match="two hidden states"):
             torch.lstm(x, [h], weights, True, 1, 0.0, False, False, False)
+
+
+def test_sizes_of_packed_sequences_are_on_the_host():
+    m = nn.GRU(5, 7).to("ltc")
+    x, h = torch.randn(3, 5, device="ltc"), torch.zeros(1, 2, 7, device="ltc")
+    with pytest.raises(RuntimeError, match="batch_sizes of packed sequences must be a contiguous tensor on the CPU"):
+        torch.gru(x, torch.tensor([2, 1]).to("ltc"), h, m._flat_weights, True, 1, 0.0, True, False)

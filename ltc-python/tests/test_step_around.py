@@ -394,3 +394,55 @@ def test_computed_names_in_methods_that_are_told_names():
             out = step(X.to(device) * i)
             outs[device].append((out.tolist(), one.last.item(), one.last_raw.item()))
     assert outs["cpu"] == outs["ltc"], step.explain()
+
+
+def test_a_step_that_ends_itself():
+    """Programs for `torch._lazy` send each step themselves."""
+    w = torch.ones(3).to("ltc").requires_grad_()
+    optimiser, told = torch.optim.SGD([w], 0.1), []
+
+    def body(x):
+        optimiser.zero_grad()
+        loss = (w * x).square().sum()
+        loss.backward()
+        torch_ltc.mark_step()
+        optimiser.step()
+        torch_ltc.mark_step()
+        return loss.detach()
+
+    step, x = torch_ltc.compile(body), torch.ones(3).to("ltc")
+    losses = []
+    for i in range(12):
+        if i == 8:
+            torch_ltc.add_step_closure(told.append, (i,))
+        losses.append(step(x).item())
+        assert told == ([8] if i >= 8 else [])
+    torch.testing.assert_close(losses, [3 * 0.8 ** (2 * i) for i in range(12)])
+    assert step.counts[0] >= 5, step.explain()
+
+
+@pytest.mark.parametrize("waits", [torch.ltc.synchronize, lambda: torch_ltc.mark_step(wait=True)])
+def test_a_step_that_waits_for_the_device_says_so(waits):
+    def body(x):
+        waits()
+        return x * 2
+
+    step = torch_ltc.compile(body)
+    for _ in range(6):
+        assert step(torch.ones(2).to("ltc")).tolist() == [2.0, 2.0]
+    assert "by mark_step(): do so after the step" in step.explain()
+
+
+def test_a_step_that_is_never_captured_says_why():
+    def raises(x):
+        raise KeyError("always")
+
+    state: dict[int, float] = {}
+    raising, growing = torch_ltc.compile(raises), torch_ltc.compile(lambda x: x * len(state))
+    for i in range(8):
+        state[i] = 1.0
+        growing(torch.ones(2).to("ltc"))
+        with pytest.raises(KeyError):
+            raising(torch.ones(2).to("ltc"))
+    assert "each call raised an exception" in raising.explain()
+    assert "the contents of a dict" in growing.explain() and "changes from call to call" in growing.explain()

@@ -1,12 +1,19 @@
 """Functions that only compute with the numbers they take (`torch_ltc._host_words`): whatever a number that changes is,
-a replay gives what recording gives, errors included."""
+a replay gives what recording gives, errors included. And numbers that something holds when their call has ended."""
 
+import contextvars
+import copy
+import functools
 import math
+import pickle
+import types
 
 import pytest
 import torch
 import torch_ltc
 from torch.nn import functional as F
+from torch_ltc._host_written import LineWriter
+from torch_ltc._traced import TracedFloat
 
 X = torch.tensor([[0.5, -1.5, 0.0, 2.0], [-0.0, 1.0, -3.0, 0.25]])
 #: A capture is confirmed by the first ones.
@@ -164,3 +171,68 @@ def test_a_replay_computes_with_any_number(name):
             torch.testing.assert_close(got, expected, equal_nan=True)
             assert torch.equal(signs(got), signs(expected)), v
     assert (step.counts[0] == 0) == (name in RECORDED), step.explain()
+
+
+CONTEXT = contextvars.ContextVar("scale", default=1.0)
+
+
+def by_context(v):
+    CONTEXT.set(v)
+    return lambda x: x * CONTEXT.get()
+
+
+def by_exception(v):
+    e = ValueError(v)
+    return lambda x: x * e.args[0]
+
+
+def by_generator(v):
+    def values():
+        while True:
+            yield v
+
+    it = values()
+    return lambda x: x * next(it)
+
+
+HOLDERS = {
+    "context": by_context,
+    "default": lambda v: lambda x, v=v: x * v,
+    "exception": by_exception,
+    "generator": by_generator,
+    "key": lambda v: functools.partial(lambda d, x: x * next(iter(d)), {v: "best"}),
+    "partial": lambda v: functools.partial(lambda v, x: v * x, v),
+    "slice": lambda v: functools.partial(lambda s, x: x * s.stop, slice(v)),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_number_that_outlives_its_call_is_none_of_a_later_one(holder):
+    """Some holders keep what a step has read off the device where nothing finds it: it is a plain number afterwards."""
+
+    def go(wrap):
+        owner = types.SimpleNamespace(rescale=lambda x: x)
+
+        def body(x, calibrate):
+            if calibrate:
+                owner.rescale = HOLDERS[holder](x.abs().max().item())
+            return owner.rescale(x.sum().item())
+
+        step = wrap(body)
+        found = [step(torch.tensor([1.0, 2.0, float(i)]).to("ltc"), i in (0, 4)) for i in range(16)]
+        kept = CONTEXT.get() if holder == "context" else 4.0
+        assert type(pickle.loads(pickle.dumps(kept))) is type(copy.deepcopy(kept)) is float and kept == 4.0
+        return found
+
+    assert go(torch_ltc.compile) == go(lambda body: body)
+
+
+def test_numbers_of_two_captures_meet_as_plain_ones():
+    """As where two threads capture steps that share an optimiser."""
+    one, other = LineWriter([]), LineWriter([])
+    a, b = one._traced_float(3.0, "v0"), other._traced_float(2.0, "v0")
+    for compute in (lambda: a + b, lambda: b - a, lambda: a**b, lambda: a < b, lambda: divmod(a, b)):
+        assert not isinstance(compute(), TracedFloat)
+    assert type(a + 1.0) is TracedFloat
+    for writer in (one, other):
+        assert any("raise Changed" in line.text for line in writer._lines)

@@ -134,7 +134,11 @@ std::tuple<Tensor, Tensor, Tensor> run(Step step, const Layers& layers, const Te
 }
 
 std::vector<int64_t> constant_sizes(const Tensor& input) { return std::vector<int64_t>(input.size(0), input.size(1)); }
+// The host decides by them how many steps there are.
 std::vector<int64_t> packed_sizes(const Tensor& batch_sizes) {
+  TORCH_CHECK(batch_sizes.device().is_cpu() && batch_sizes.is_contiguous(),
+              "batch_sizes of packed sequences must be a contiguous tensor on the CPU, got one on ",
+              batch_sizes.device(), " with strides ", batch_sizes.strides());
   const int64_t* p = batch_sizes.const_data_ptr<int64_t>();
   return {p, p + batch_sizes.numel()};
 }

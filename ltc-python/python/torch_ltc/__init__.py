@@ -41,8 +41,9 @@ from torch_ltc import (
     tensor_factory_functions,
     ts_backend,
 )
+from torch_ltc._compiling import capturing
 from torch_ltc._runtime import on_device
-from torch_ltc.closure import add_step_closure, run_step_closures
+from torch_ltc.closure import add_step_closure, has_step_closures, run_step_closures
 from torch_ltc.extract_compiled_graph import extract_compiled_graph
 
 if TYPE_CHECKING:
@@ -101,8 +102,13 @@ def __dir__() -> list[str]:
 
 
 def mark_step(device: str = "", wait: bool = False) -> None:
-    """Sends everything pending to run, then runs the step closures; with ``wait``, returns when it is done."""
-    _ltc.mark_step(wait)
+    """Sends everything pending to run, then runs the step closures; with ``wait``, returns when it is done.
+
+    Within a compiled step nothing is sent, as the step's program runs as a whole; but one that waits there, or that has
+    step closures, is not replayed.
+    """
+    if wait or not getattr(capturing, "now", False) or has_step_closures():
+        _ltc.mark_step(wait)
     run_step_closures()
 
 

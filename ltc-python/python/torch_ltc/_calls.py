@@ -35,6 +35,7 @@ from torch_ltc._known import (
     TAKE_NUMBERS,
     VIEWS,
     copies_as_objects_do,
+    is_of_torch,
     is_open,
 )
 from torch_ltc._models import MODELS
@@ -52,11 +53,21 @@ def state_of(generator: torch.Generator) -> bytes:
 def _is_setting(getter: Any) -> bool:
     """Whether a getter reads a setting of the process: it takes no arguments and returns a plain value."""
     try:
-        return type(getter()) in (*PLAIN, torch.dtype, torch.device)
+        value = getter()
     except TypeError:
         return False
+    return all(type(x) in (*PLAIN, torch.dtype, torch.device) for x in (value if type(value) is tuple else (value,)))
 
 
+#: How the names of functions of `torch._C` begin that tell what a setting of the process is.
+_GETTERS = ("_get_", "_check_")
+#: Functions of ours that tell what the device has done, or holds.
+_TELLS = frozenset(
+    "cache_dot cached_programs counters executions fallback_count fallbacks metrics_report pending_count take_events"
+    " take_profile".split()
+)
+#: Functions of ours that send what is recorded, or wait for it.
+_SENDS = ("mark_step", "sync", "wait")
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 #: Packages that take locks only to release them again.
 _OWN_LOCKS = frozenset(("threading", "queue", "logging", "torch", "torch_ltc"))
@@ -125,7 +136,7 @@ class Calls:
                 return
         else:
             module = getattr(function, "__module__", None) or type(owner).__module__
-            if owner is not None and not module.startswith("torch"):
+            if owner is not None and not is_of_torch(module):
                 return self._method(frame, function, owner, name, notify)
         takes_numbers = module in TAKE_NUMBERS or (module == "_operator" and "mod" in name)
         if takes_numbers and frame.f_globals.get("__name__") != "torch_ltc._traced":  # it is about these numbers
@@ -148,21 +159,27 @@ class Calls:
             pass
         elif module == "_weakref" and name == "proxy":
             self.refuse("it uses a weakref.proxy, which cannot be watched", frame)
-        elif module.startswith(("torch._C", "torch")):
+        elif module == "torch_ltc._ltc":
+            if name in _TELLS:
+                self.refuse(f"it asks what the device has done or holds, by {name}()", frame)
+            elif name in _SENDS:
+                self.refuse(f"it sends work to the device or waits for it, by {name}(): do so after the step", frame)
+        elif is_of_torch(module):
             if name in IMPURE_TORCH and not (name == "set_state" and self._draws_nothing(owner)):
                 self.refuse(f"it calls {name}()", frame)
             elif isinstance(owner, STORES):
                 self.refuse(f"it calls {name}() of a {type(owner).__name__}", frame)
             elif name == "run_backward" or name in HOOKING:
                 self.uses_grads = True
-            elif module == "torch._C" and name.startswith("_get_") and _is_setting(function):
+            elif module == "torch._C" and name.startswith(_GETTERS) and _is_setting(function):
                 self.note_place("referent", function)
             elif module == "torch._C" and name.startswith("_set_"):
                 # Setting a setting to what it is does nothing, so it is enough to watch that.
-                found: Any = getattr(torch._C, "_get_" + name.removeprefix("_set_"), None)
-                if found is not None and _is_setting(found):
-                    self.note_place("referent", found)
-        elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet or module == "torch_ltc._ltc"):
+                getters = [getattr(torch._C, start + name.removeprefix("_set_"), None) for start in _GETTERS]
+                for found in filter(None, getters):
+                    if _is_setting(found):
+                        self.note_place("referent", found)
+        elif not (module in PURE_MODULES or code_of(frame.f_code, frame.f_globals).quiet):
             self.refuse(f"it calls {module}.{name}()", frame)
 
     def _warns(self, frame: types.FrameType) -> None:
@@ -192,7 +209,7 @@ class Calls:
             # A constructor or class method: allowed for classes whose objects hold nothing that is hidden.
             if name in CLASS_METHODS:
                 return
-            if not owner.__module__.startswith("torch") and owner.__module__ != "builtins":
+            if not is_of_torch(owner.__module__) and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
         elif kind is str and name in ("format", "format_map"):
             own = code_of(frame.f_code, frame.f_globals)

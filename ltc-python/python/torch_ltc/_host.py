@@ -38,6 +38,7 @@ from torch_ltc._host_words import (
     METADATA,
     MOVES,
     OF_MEMORY,
+    OF_MEMORY_OF_HOST,
     PLACES,
     USES,
     VIEWS_AND_CASTS,
@@ -46,6 +47,7 @@ from torch_ltc._host_words import (
 )
 from torch_ltc._host_written import LineWriter
 from torch_ltc._masks import Masks
+from torch_ltc._mode_stack import put_below, take_out
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._patched import meant
 from torch_ltc._runtime import on_device
@@ -130,7 +132,7 @@ class HostRecorder(LineWriter):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        super().__exit__(*exception)
+        take_out(self)
         self._take_back()
         self._open = False
         self._draws_as_written([generator for generator, _ in self._draws.values()])
@@ -208,10 +210,10 @@ class HostRecorder(LineWriter):
         if not self._within:
             return None
         self._within = False
-        super().__enter__()
+        put_below(self)
 
         def ends() -> None:
-            super(HostRecorder, self).__exit__(None, None, None)
+            take_out(self)
             self._within = True
 
         return ends
@@ -254,6 +256,8 @@ class HostRecorder(LineWriter):
         leaves = list(leaves_of((args, kwargs)))
         if _is_gradient(func) and _is_host(args[0]):
             self.gradients.append(args[0])
+        if any(type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is not self for x in leaves):
+            self.obstacle = self.obstacle or f"it uses a number of another step that is captured{here()}"
         if self.awaited is not None:
             self.awaited.decides |= self.awaited.involves(leaves)
         if self._paused:
@@ -490,8 +494,11 @@ class HostRecorder(LineWriter):
             return out
         if word in METADATA or word in ("__get__", "__set__"):
             # The sizes of a tensor that lines made may follow from values.
-            if any(id(t) in self._made for t in hosts) and word not in PLACES and _is_plain(out):
+            is_made = any(id(t) in self._made for t in hosts)
+            if _is_plain(out) and (word not in PLACES if is_made else word in OF_MEMORY_OF_HOST):
                 self._guard(call, out)
+            if word == "untyped_storage" and not here_is_torch():
+                self.obstacle = self.obstacle or f"it looks at the memory of a CPU tensor{here()}"
             return out
         if func is torch.Tensor.item and type(out) is float:
             line = self._line(call)

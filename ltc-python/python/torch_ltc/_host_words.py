@@ -26,6 +26,8 @@ LIKE = frozenset(("to", "type_as", "expand_as", "view_as", "reshape_as", "is_sam
 
 #: Methods and attributes that tell about a tensor's memory, version counter or history.
 OF_MEMORY = frozenset("untyped_storage storage _typed_storage data_ptr _version _base output_nr _cdata".split())
+#: Methods that tell of the memory of a CPU tensor what may change.
+OF_MEMORY_OF_HOST = frozenset("data_ptr is_shared is_pinned".split())
 #: Methods that tell where a tensor is; what they return is not compared.
 PLACES = frozenset(("data_ptr", "untyped_storage", "get_device", "__hash__", "__set__"))
 

@@ -23,7 +23,7 @@ from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
-from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
+from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain, release
 
 #: Decisions by numbers, as the text of a line, and the same on the device.
 _DECISIONS: dict[str, Callable[..., torch.Tensor]] = {
@@ -192,6 +192,7 @@ class LineWriter(TorchFunctionMode):
         assert self.awaited is not None
         modes = torch._C._len_torch_function_stack()
         is_on = modes > 0 and torch._C._get_function_stack_at(modes - 1) is self
+        is_on = is_on and torch._C._is_torch_function_mode_enabled()
         return self.awaited.decide_on_device(function, operands, is_on)
 
     def guard_asked(self, function: Any, given: Any) -> None:
@@ -229,12 +230,16 @@ class LineWriter(TorchFunctionMode):
             self._guard(number._ltc_name, plain(number), why)
 
     def release_numbers(self) -> None:
-        """Replaces the traced numbers that the step has put somewhere by plain ones, when it has ended."""
-        alive = [number for ref in self._numbers if (number := ref()) is not None]
+        """Replaces the traced numbers that the step has put somewhere by plain ones, when it has ended. What something
+        holds still is no longer traced."""
+        alive: list[Any] = [number for ref in self._numbers if (number := ref()) is not None]
         put_plain(alive)
         # Three references are ours (see above). Most numbers are held by nothing else, and finding a holder takes long.
-        put_plain([number for number in self._counts if sys.getrefcount(number) > 3])
-        self._counts = []
+        counts = [number for number in self._counts if sys.getrefcount(number) > 3]
+        put_plain(counts)
+        self._numbers, self._counts = [], []
+        for number in alive + counts:
+            release(number)
 
     def return_number(self, number: TracedFloat | TracedInt) -> int:
         """Notes a number that the step returns; returns its position among those, or `-1 - position` among the awaited
@@ -285,7 +290,7 @@ class LineWriter(TorchFunctionMode):
 
     def _text(self, x: Any) -> str:
         """What a value is called in lines; containers by their members."""
-        if type(x) in (TracedFloat, TracedInt):
+        if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is self:
             return str(x._ltc_name)
         if isinstance(x, torch.Tensor):
             return self._name(x)

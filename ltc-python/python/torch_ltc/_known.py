@@ -68,7 +68,8 @@ OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 IMPURE_TORCH = frozenset(
     """manual_seed seed initial_seed set_state set_offset _set_default_tensor_type _set_default_dtype
-    set_num_threads""".split()
+    set_num_threads _accelerator_getDeviceStats _accelerator_getMemoryInfo _accelerator_resetPeakStats
+    _accelerator_resetAccumulatedStats""".split()
 )
 #: Methods of classes, written in C, that are allowed for any class.
 CLASS_METHODS = frozenset("__new__ fromkeys fromhex mro __prepare__ __subclasscheck__ __instancecheck__".split())
@@ -158,6 +159,11 @@ def takes_numbers(kind: Any) -> bool:
         or is_of_python(base)
         for base in kind.__mro__
     )
+
+
+def is_of_torch(module: str) -> bool:
+    """Whether a module is torch's, or ours."""
+    return module.partition(".")[0] in ("torch", "torch_ltc")
 
 
 @functools.lru_cache(4096)

@@ -7,6 +7,7 @@ whose frames are not looked at, and read something that programs change neverthe
 """
 
 import importlib.util
+import inspect
 import logging
 import sys
 import types
@@ -20,6 +21,8 @@ from torch.utils import _pytree
 from torch_ltc._known import SPECIAL, namespace
 from torch_ltc._names import code_of
 from torch_ltc._places import owners
+from torch_ltc.closure import has_step_closures
+from torch_ltc.device_context import get_device_context
 
 if TYPE_CHECKING:
     from torch_ltc._survey import Survey
@@ -117,16 +120,37 @@ def _kinds_of_nodes(survey: "Survey", frame: types.FrameType) -> None:
     survey.note_place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
 
 
+#: What `inspect.signature` reads of what it is given, and of what that wraps.
+_OF_SIGNATURES = frozenset(
+    "__signature__ __wrapped__ __defaults__ __kwdefaults__ __annotations__ __func__ __call__ __init__ __new__"
+    " __text_signature__ __partialmethod__ _partialmethod func args keywords".split()
+)
+
+
+def _look_at(survey: "Survey", frame: types.FrameType, x: object, names: frozenset[str]) -> None:
+    """Looks at these attributes of an object, as if the code that called the function of `frame` named them."""
+    caller = frame.f_back or frame
+    survey.look(x, code_of(caller.f_code, caller.f_globals).naming(names), caller)
+
+
 def _protocol(survey: "Survey", frame: types.FrameType) -> None:
     """``isinstance`` with a protocol: asks whether an object has the attributes that the protocol names."""
     protocol, x = frame.f_locals["cls"], frame.f_locals["instance"]
     names = frozenset(
         name for base in protocol.__mro__ for name in (*vars(base), *vars(base).get("__annotations__", ()))
     )
-    caller = frame.f_back or frame
-    info = code_of(caller.f_code, caller.f_globals)
-    survey.look(x, info.naming(names), caller)
-    survey.look(protocol, info.naming(names), caller)
+    _look_at(survey, frame, x, names)
+    _look_at(survey, frame, protocol, names)
+
+
+def _signature(survey: "Survey", frame: types.FrameType) -> None:
+    """``inspect.signature`` and what goes by it: reads the parts of a callable."""
+    _look_at(survey, frame, frame.f_locals["obj"], _OF_SIGNATURES)
+
+
+def _documentation(survey: "Survey", frame: types.FrameType) -> None:
+    """``inspect.getdoc``: reads the text of an object."""
+    _look_at(survey, frame, frame.f_locals["object"], frozenset(("__doc__",)))
 
 
 def _type_hints(survey: "Survey", frame: types.FrameType) -> None:
@@ -143,17 +167,28 @@ def _seeds(survey: "Survey", frame: types.FrameType) -> None:
     survey.refuse("it seeds all generators: torch.manual_seed()", frame)
 
 
+def _step_closures(survey: "Survey", frame: types.FrameType) -> None:
+    """``torch_ltc.closure.has_step_closures``: reads whether there are any."""
+    context = get_device_context()
+    for name in ("step_closures", "async_step_closures"):
+        survey.note_place("entry", vars(context), name, frame.f_code)
+        survey.note_place("members", getattr(context, name), None, frame.f_code)
+
+
 #: Models of functions in quiet modules that read something which programs change.
 QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
-    logging.Logger.isEnabledFor.__code__: _level,
-    logging.Logger.getEffectiveLevel.__code__: _level,
     _pytree._get_node_type.__code__: _kinds_of_nodes,
     vars(type(typing.Protocol))["__instancecheck__"].__code__: _protocol,
     typing.get_type_hints.__code__: _type_hints,
+    has_step_closures.__code__: _step_closures,
+    vars(inspect)["_signature_from_callable"].__code__: _signature,
+    inspect.getdoc.__code__: _documentation,
 }
 
 #: Models that take the place of looking at a frame.
 MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
+    logging.Logger.isEnabledFor.__code__: _level,
+    logging.Logger.getEffectiveLevel.__code__: _level,
     torch.nn.Module.__getattr__.__code__: _module_getattr,
     torch.nn.Module.__setattr__.__code__: _module_setattr,
     torch.nn.Module.__delattr__.__code__: _module_setattr,

@@ -36,7 +36,7 @@ _READS_BY_NAME = frozenset(
 #: The quiet modules of the standard library and of torch: their Python reads nothing that a program changes, besides
 #: caches of their own and what :data:`torch_ltc._models.QUIET_MODELS` knows of.
 _QUIET_MODULES = (
-    *("typing", "typing_extensions", "abc", "_collections_abc", "warnings", "importlib", "logging"),
+    *("typing", "typing_extensions", "abc", "_collections_abc", "warnings", "importlib"),
     *("re", "enum", "inspect", "types"),
     *("torch._refs", "torch._prims", "torch._prims_common", "torch._meta_registrations", "torch._decomp"),
     *("torch.overrides", "torch._ops", "torch.utils._pytree", "torch.fx", "torch.library", "torch._library"),
@@ -174,9 +174,7 @@ _codes: dict[types.CodeType, CodeNames] = {}
 
 def is_quiet(module: str) -> bool:
     """Whether a module is quiet: its Python reads nothing that programs change."""
-    return module.startswith("namedtuple_") or any(
-        module == name or module.startswith(name + ".") for name in _QUIET_MODULES
-    )
+    return any(module == name or module.startswith(name + ".") for name in _QUIET_MODULES)
 
 
 def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
@@ -236,7 +234,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         # Patterns by position read the attributes that the class names in `__match_args__`.
         matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
         whole = by_others or "vars" in names or getters or matches or not named.isdisjoint(_READS_BY_NAME)
-        quiet = is_quiet(scope.get("__name__") or "")
+        # The `__new__` of named tuples has no module.
+        quiet = is_quiet(scope.get("__name__") or "") or "_tuple_new" in scope
         known = _codes[code] = CodeNames(
             frozenset(attributes | guarded),
             tuple(dict.fromkeys(names)),

@@ -1,7 +1,8 @@
 """Replaces traced numbers by plain ones wherever a step has put them: in containers, attributes, cells and exceptions.
 
 Traced numbers (`_traced.py`) must not outlive the captured call. The holders of each are found by the garbage collector
-(``gc.get_referrers``); tuples cannot be changed, so they are made anew and replaced in turn.
+(``gc.get_referrers``); tuples cannot be changed, so they are made anew and replaced in turn. What some holders keep
+where this does not find it (a slice, a generator) is released instead.
 """
 
 import contextlib
@@ -66,10 +67,9 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
     elif isinstance(holder, types.CellType):
         holder.cell_contents = new
     elif isinstance(holder, BaseException):
-        args = list(holder.args)
-        for at in _places(enumerate(args), old):
-            args[at] = new
-        holder.args = tuple(args)
+        holder.args = new if holder.args is old else holder.args
+    elif isinstance(holder, types.FunctionType):
+        holder.__defaults__ = new if holder.__defaults__ is old else holder.__defaults__
     else:
         # From Python 3.13 on, attributes lie in the object itself and not in a dict.
         space = getattr(holder, "__dict__", None)

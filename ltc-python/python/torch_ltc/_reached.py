@@ -31,6 +31,7 @@ from torch_ltc._known import (
     SPECIAL,
     TAKE_NUMBERS,
     VIEWS,
+    is_of_torch,
     is_open,
     is_scripted,
     lookup,
@@ -66,10 +67,23 @@ _PARTS_OF_FUNCTIONS: dict[str, Any] = {
 _PARTS_OF_CLASSES: dict[str, Any] = {
     name: vars(type)[name] for name in ("__name__", "__qualname__", "__bases__", "__base__", "__mro__")
 }
+_PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ __context__ __traceback__".split()}
 #: Classes of callables that run without a Python frame of their own.
 _OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
 #: Bases of classes whose objects hold nothing that changes.
 ATOMIC_BASES = (torch.Size, types.GenericAlias)
+
+
+def _holds(x: Any) -> bool:
+    """Whether what stands on a class is no descriptor, or one that holds a cache."""
+    return type(x) is functools._lru_cache_wrapper or not hasattr(type(x), "__get__")
+
+
+@functools.lru_cache(4096)
+def _slots(kind: type) -> frozenset[str]:
+    """The names of the slots of a class and its bases, but for those of classes written in C."""
+    bases = [vars(base) for base in kind.__mro__ if base.__flags__ & 1 << 9]
+    return frozenset(name for base in bases for name, x in base.items() if type(x) is types.MemberDescriptorType)
 
 
 class Reached(Calls):
@@ -202,7 +216,7 @@ class Reached(Calls):
             return self._hidden(x, old, frame)
         if is_open(kind):
             return self._instance(x, kind, info, code, old)
-        if kind.__module__.startswith("torch"):
+        if is_of_torch(kind.__module__):
             # libtorch's own objects: what may change of them is part of the key, or is compared with the tensors.
             return self._instance(x, kind, info, code, old)
         return self._hidden(x, old, frame)
@@ -230,11 +244,11 @@ class Reached(Calls):
                         if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
                     ]
                 stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
-            elif space is None or isinstance(x, torch.Tensor):
+            elif (space is None and not _slots(cast(Any, kind))) or isinstance(x, torch.Tensor):
                 continue
             else:
                 inside = self._instance(x, kind, everything, frame.f_code, True)
-                stack += [space[n] for n in info.attributes if n in space]
+                stack += [space[n] for n in info.attributes if space is not None and n in space]
             for y in inside:
                 self.look(y, everything if info.goes_on else info, frame)
         self._opens = False
@@ -424,7 +438,8 @@ class Reached(Calls):
             self.note_place("class", x, None, code)
         space = namespace(x)
         if old and isinstance(x, BaseException):
-            self.note_place("slot", x, vars(BaseException)["args"], code)
+            for name in _PARTS_OF_ERRORS.keys() & {"args", *info.attributes}:
+                self.note_place("slot", x, _PARTS_OF_ERRORS[name], code)
         if old and isinstance(x, enum.Enum) and space is not None:
             # The properties `name` and `value` of enums read these; their code is not observed.
             for name in info.attributes & {"name", "value"}:
@@ -451,7 +466,7 @@ class Reached(Calls):
                     self.note_place("entry", space, "_modules", code)
                     self.note_place("entry", modules, "_orig_mod", code)
                 found.append(modules["_orig_mod"])
-        for name in info.attributes:
+        for name in info.attributes | _slots(kind) if info.all_attributes else info.attributes:
             slot = self._lookup(kind, name)
             if type(slot) is types.MemberDescriptorType:
                 if old:
@@ -561,6 +576,8 @@ class Reached(Calls):
             found += self._of_bases(kind, info, code)
         all_of_it = info.all_attributes
         of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
+        for base in of_python:  # for attributes that are yet to come, and their order
+            self.note_place("dict", gc.get_referents(vars(base))[0], None, code)
         names = {name for base in of_python for name in vars(base) if not name.startswith(("__", "_abc_"))}
         for name in names | info.attributes:
             value = self._lookup(kind, name)
@@ -577,6 +594,6 @@ class Reached(Calls):
             elif type(value) in (staticmethod, classmethod):
                 inner = value.__func__
                 found += self._of_method(inner, info, code) if type(inner) is types.FunctionType else [inner]
-            elif value is not NOTHING and not hasattr(type(value), "__get__") and not is_only_used(value, name, info):
+            elif _holds(value) and value is not NOTHING and not is_only_used(value, name, info):
                 found.append(value)
         return found

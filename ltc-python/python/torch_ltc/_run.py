@@ -230,6 +230,7 @@ class Run:
             captures = captures and owner._replays.begin(self._inputs)
             recorder.awaited = AwaitedNumbers() if captures and not owner._reads_decide else None
             with self._saved_tensors or contextlib.nullcontext(), is_compiling(), recorder, survey:
+                survey.look_at_step(owner._fn)
                 out = call.call_with(owner._fn, owner._changing.arguments)
             if captures:
                 _forget_casts()
@@ -247,7 +248,7 @@ class Run:
         except BaseException as e:
             owner._replays.abort()
             recorder.release_numbers()
-            if any(type(x) in (TracedFloat, TracedInt) for x in e.args):
+            if any(plain(x) is not x for x in e.args):
                 e.args = tuple(map(plain, e.args))
             raise
         finally:
@@ -290,7 +291,7 @@ class Run:
     def _plain_result(self, out: Any) -> Any:
         """The result for the caller, with plain numbers in place of traced ones."""
         flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
-        if any(type(x) in (TracedFloat, TracedInt) or hasattr(x, "_ltc_draws") for x in flat):
+        if any(plain(x) is not x or hasattr(x, "_ltc_draws") for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
@@ -347,7 +348,7 @@ class Run:
         if outside and survey.uses_grads and torch.is_grad_enabled():
             why = why or _OUTSIDE
         results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
-        (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, why)
+        (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, survey, why)
         if with_history and not why:
             why = self._examine_history(with_history, results, survey, recorder, bool(gets_grad or loses_grad))
         self.matching = self._earlier[0] if self._earlier else None
@@ -476,7 +477,7 @@ class Run:
         return left_results, flat, why
 
     def _examine_grads(
-        self, grads_before: Any, results: list[Any], why: str | None
+        self, grads_before: Any, results: list[Any], survey: Survey, why: str | None
     ) -> tuple[tuple[list[Any], list[Any]], str | None]:
         """Notes which leaves' gradients the call set, which become results, and which it set to `None`. Returns both
         lists, and why no replay can do this, if none can."""
@@ -489,6 +490,8 @@ class Run:
             place = position.get(id(t), t)
             if now is None:
                 loses_grad.append(place)
+            elif id(now) in position or survey.is_older(now):
+                why = why or "it puts a tensor that is older than the step into `grad`"
             elif not on_device(now) or now.requires_grad:
                 why = why or "it leaves a gradient with history"
             elif now.layout is not torch.strided:

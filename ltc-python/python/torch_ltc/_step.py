@@ -171,6 +171,10 @@ class CompiledStep(Generic[_P, _R]):
         #: How many compared calls in a row took a path that no capture took.
         self._unknown_paths = 0
         self._captures = 0
+        #: How many calls that might have been captured raised an exception.
+        self._raised = 0
+        #: What had changed when a call was last found in another state than the one before, in words.
+        self._last_change = ""
         self._refusal = ""
         #: How many calls are left until one is recorded and compared; 0 where none ever is.
         self._until_check = _CHECK_EVERY
@@ -381,9 +385,12 @@ class CompiledStep(Generic[_P, _R]):
         found = self._earlier_captures(class_id, call_class)
         if not found and call_class.reads is not None:
             self._note_changed_numbers(call_class.reads)
+            self._last_change = self._what_changes(call_class)
         before = found[0].reads if found else call_class.reads or self._reads
         run = Run(self, call, before, found, call_class.has_history, call_class.double_backward)
+        self._raised += 1
         out = run.call()
+        self._raised -= 1
         call_class.has_history = run.has_history
         call_class.reads = self._reads = run.reads or before
         if run.obstacle:
@@ -553,6 +560,10 @@ class CompiledStep(Generic[_P, _R]):
             return "its calls are part of another step" if self._is_part else "it was not called yet"
         if len(self._classes) > 1 and recorded > 3:
             return "what it is given (shapes, values, kinds of objects) was not the same for three calls in one state"
+        if self._raised == recorded:
+            return "each call raised an exception"
+        if self._last_change and recorded > 3:
+            return self._last_change
         return "three calls in one state are recorded first"
 
     def explain(self) -> str:

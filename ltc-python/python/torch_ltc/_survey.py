@@ -41,6 +41,10 @@ from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
 
+#: Modules whose frames are none of a program's. Those of `contextlib` only go on with a program's generator, and one of
+#: torch's takes the innermost mode off the stack.
+_OF_NO_PROGRAM = ("torch", "contextlib")
+
 
 def _counts(**given: Any) -> int:
     """The reference count of an object that an ordinary call was given."""
@@ -178,6 +182,18 @@ class Survey(Reached):
         self.__dict__.pop("on_program_frame", None)
         self.__dict__.pop("on_class_check", None)
 
+    def look_at_step(self, fn: Callable[..., Any]) -> None:
+        """Looks at the step itself where it is called by C code (a `functools.partial`): no frame shows what that
+        holds."""
+        called = fn.__func__ if type(fn) is types.MethodType else fn
+        if (
+            self._older is not None
+            and not hasattr(type(called).__call__, "__code__")
+            and not hasattr(called, "__code__")
+        ):
+            frame = sys._getframe()
+            self.look(fn, code_of(frame.f_code, frame.f_globals), frame)
+
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """The places and the tensors to watch. Drops places of objects that only the survey holds: the step made and
         dropped these."""
@@ -234,12 +250,13 @@ class Survey(Reached):
                 self._repeats = None
             return
         try:
-            if event == "c_call":
-                self.call_of_c(frame, argument)
-            elif event == "call":
-                self._enter(frame)
-            elif event == "return":
-                self._leave(frame, argument)
+            with torch._C.DisableTorchFunction():  # modes and tensor classes of the program are not to see this
+                if event == "c_call":
+                    self.call_of_c(frame, argument)
+                elif event == "call":
+                    self._enter(frame)
+                elif event == "return":
+                    self._leave(frame, argument)
         except Exception as e:  # noqa: BLE001  (raised by the program's code: properties, comparisons)
             self.refuse(f"what it reads could not be looked at: {type(e).__name__}: {e}", frame)
 
@@ -266,7 +283,9 @@ class Survey(Reached):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
             self._repeats = (frame, self._on_repeatable(*call))
             return
-        if (frame.f_globals.get("__name__") or "").partition(".")[0] != "torch" and (ends := self.on_program_frame()):
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OF_NO_PROGRAM and (
+            ends := self.on_program_frame()
+        ):
             self._within.append((frame, ends))
         if info.asks_classes and (ends := self.on_class_check(frame)):
             self._within.append((frame, ends))

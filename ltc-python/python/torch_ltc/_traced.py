@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 NUMBERS = (bool, int, float)
 
 
+def _are_apart(self: "TracedFloat | TracedInt", others: tuple[Any, ...]) -> bool:
+    """Whether operands are numbers of different captures, as where two threads capture steps that share an optimiser.
+    Then each is guarded, and the result is plain."""
+    traced = [self, *[x for x in others if type(x) in (TracedFloat, TracedInt)]]
+    if all(x._ltc_recorder is self._ltc_recorder for x in traced):
+        return False
+    for x in traced:
+        x._ltc_recorder.expect(plain(x), "{}", x)
+    return True
+
+
 def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) -> Callable[..., Any]:
     """A method that computes a number, which is traced: `text` is the line's expression, with the operands as fields.
     Beside an operand that is no number, that operand's class computes: where it may do so in C, the value is
@@ -27,6 +38,8 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
 
     def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
+        if _are_apart(self, others):
+            return function(*reversed(operands)) if reverse else function(*operands)
         if not all(type(x) in NUMBERS for x in operands):
             if type(self) is TracedInt or any(
                 type(x) is complex or takes_numbers(cast(Any, type(x))) for x in operands
@@ -49,6 +62,8 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
 
     def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
+        if _are_apart(self, others):
+            return function(*operands)
         if type(self) is TracedInt and not all(type(x) in (*NUMBERS, str) for x in operands):
             self._ltc_recorder.expect(plain(self), "{}", self)
             return NotImplemented
@@ -93,10 +108,26 @@ class _TracedNumber:
     __hash__ = _decision(hash, "hash({})")
 
 
-class TracedFloat(_TracedNumber, float):
-    """A float that remembers how it was computed."""
+class ReleasedFloat(float):
+    """A float that was traced until its call ended: the base of those that are."""
 
     __slots__ = ("__weakref__", "_ltc_name", "_ltc_recorder")
+
+    def __reduce_ex__(self, _: object) -> Any:
+        return float, (float.__float__(self),)
+
+
+class ReleasedInt(int):
+    """A whole number that was traced until its call ended: the base of those that are."""
+
+    def __reduce_ex__(self, _: object) -> Any:
+        return int, (int.__pos__(self),)
+
+
+class TracedFloat(_TracedNumber, ReleasedFloat):
+    """A float that remembers how it was computed."""
+
+    __slots__ = ()
 
     def __new__(cls, value: Any, recorder: "LineWriter | None" = None, name: str = "") -> Any:
         """A traced float; or a plain one for a program that calls the class of a number (`type(x)(...)`)."""
@@ -153,7 +184,7 @@ class TracedFloat(_TracedNumber, float):
 TracedFloat.__doc__ = float.__doc__  # programs see the class as that of floats
 
 
-class TracedInt(_TracedNumber, int):
+class TracedInt(_TracedNumber, ReleasedInt):
     """A whole number that remembers how it was computed. It is lent only to code that does no more than count with it
     (`_counters.py`): C code uses whole numbers in many ways (an index, a range) that leave no trace."""
 
@@ -178,8 +209,15 @@ class TracedInt(_TracedNumber, int):
         return int, (plain(self),)
 
 
+def release(number: "TracedFloat | TracedInt") -> None:
+    """Ends the tracing of a number whose call has ended, wherever it is held: a later capture could take it for one of
+    its own."""
+    del number._ltc_recorder, number._ltc_name
+    cast(Any, number).__class__ = ReleasedInt if type(number) is TracedInt else ReleasedFloat
+
+
 def plain(x: Any) -> Any:
-    """The plain number of a traced one; anything else as it is."""
-    if type(x) is TracedInt:
+    """The plain number of a traced or released one; anything else as it is."""
+    if type(x) in (TracedInt, ReleasedInt):
         return int.__pos__(x)
-    return float.__float__(x) if type(x) is TracedFloat else x
+    return float.__float__(x) if type(x) in (TracedFloat, ReleasedFloat) else x

@@ -76,10 +76,16 @@ def add_step_closure(closure: Callable[..., object], args: Sequence[Any] = (), r
     closures.append(lambda: closure(*args))
 
 
+def has_step_closures() -> bool:
+    """Whether closures were added since the last step."""
+    context = get_device_context()
+    return bool(context.async_step_closures or context.step_closures)
+
+
 def run_step_closures() -> DeviceContext:
     """Runs the closures added since the last step; returns the device's context."""
     context = get_device_context()
-    if not (context.async_step_closures or context.step_closures):
+    if not has_step_closures():
         return context
     asynchronous, context.async_step_closures = context.async_step_closures, []
     if asynchronous:

@@ -1,0 +1,27 @@
+"""Where a mode of ours stands among the torch function modes that a program has entered."""
+
+from torch._C import _len_torch_function_stack
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
+
+
+def _take_all() -> list[TorchFunctionMode]:
+    """Takes all modes off the stack; returns them from the innermost to the outermost."""
+    return [_pop_mode() for _ in range(_len_torch_function_stack())]
+
+
+def put_below(mode: TorchFunctionMode) -> None:
+    """Enters a mode outside all others but `torch.set_default_device`, which expects to be the outermost: a program
+    that leaves a mode takes the innermost off the stack, which is then one of its own."""
+    modes = _take_all()
+    while modes and isinstance(modes[-1], DeviceContext):
+        _push_mode(modes.pop())
+    _push_mode(mode)
+    for other in reversed(modes):
+        _push_mode(other)
+
+
+def take_out(mode: TorchFunctionMode) -> None:
+    """Leaves a mode, whichever the program has entered or left since."""
+    for other in reversed([m for m in _take_all() if m is not mode]):
+        _push_mode(other)
