@@ -177,19 +177,22 @@ pub(crate) fn namespace_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     }
 }
 
-/// Address of the function that a frame runs; 0 where this Python's frames are not known.
-pub(crate) fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
+/// The function that a frame runs; `None` where this Python's frames are not known.
+pub(crate) fn function_of_frame<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     /// `PyFrameObject` of Python 3.11 to 3.13, as far as it is read here.
     #[repr(C)]
     struct Head {
         object: [usize; 2],
         back: *const c_void,
-        frame: *const usize,
+        frame: *const *mut ffi::PyObject,
     }
-    let Some(at) = function_in_frame(frame.py()) else { return 0 };
+    let at = function_in_frame(frame.py())?;
     // SAFETY: a frame object (the caller is a profile function), of a Python whose frames begin so, with the function
-    // that many words from the beginning.
-    unsafe { *(*frame.as_ptr().cast::<Head>()).frame.add(at) }
+    // that many words from the beginning; a frame holds its function while it runs.
+    unsafe {
+        let function = *(*frame.as_ptr().cast::<Head>()).frame.add(at);
+        Bound::from_borrowed_ptr_or_opt(frame.py(), function)
+    }
 }
 
 /// Where in a frame its function stands, in words.
@@ -204,4 +207,48 @@ fn function_in_frame(py: Python<'_>) -> Option<usize> {
 /// Whether [`function_of_frame`] tells anything.
 pub(crate) fn knows_frames(py: Python<'_>) -> bool {
     function_in_frame(py).is_some()
+}
+
+/// What the collector keeps in front of each object that it can track (`PyGC_Head`): its neighbours among those that
+/// are tracked, in the order in which that began, as a ring. The lowest bits of each are flags.
+#[repr(C)]
+struct Links {
+    _next: usize,
+    previous: usize,
+}
+
+/// The bits of [`Links`] that are flags.
+const FLAGS: usize = 3;
+
+/// Whether the objects of this Python have [`Links`] in front of them.
+pub(crate) fn knows_collector(py: Python<'_>) -> bool {
+    minor_version(py) >= 11
+}
+
+/// Whether the collector tracks an object.
+pub(crate) fn is_tracked(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object, of any class.
+    unsafe { ffi::PyObject_GC_IsTracked(object.as_ptr()) != 0 }
+}
+
+/// Calls `note` with the address of each object that is tracked since `mark` was and before `newest`, the youngest one.
+/// Whether `mark` was met: else all objects of the ring were noted, and its head, which is at no object's address. Only
+/// where [`knows_collector`] says yes; `note` makes no objects.
+pub(crate) fn tracked_between(
+    mark: &Bound<'_, PyList>,
+    newest: &Bound<'_, PyList>,
+    mut note: impl FnMut(usize),
+) -> bool {
+    let links_of = |list: &Bound<'_, PyList>| list.as_ptr() as usize - size_of::<Links>();
+    let (mark, newest) = (links_of(mark), links_of(newest));
+    let mut at = newest;
+    loop {
+        // SAFETY: the links of a list, or what links lead to; nothing changes them while this thread has the lock of
+        // the interpreter and makes no objects.
+        at = unsafe { (*(at as *const Links)).previous } & !FLAGS;
+        if at == mark || at == newest {
+            return at == mark;
+        }
+        note(at + size_of::<Links>());
+    }
 }

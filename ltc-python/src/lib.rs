@@ -325,10 +325,10 @@ impl Ambient {
     }
 }
 
-/// The `id` of the function that a frame runs; 0 where this Python is not known (`KNOWS_FRAMES`). Only a profile
-/// function has frames to ask about.
+/// The function that a frame runs; `None` where this Python is not known (`KNOWS_FRAMES`). Only a profile function has
+/// frames to ask about.
 #[pyfunction]
-fn function_of_frame(frame: &Bound<'_, PyAny>) -> usize {
+fn function_of_frame<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     convert::function_of_frame(frame)
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
 }
 
 /// Runs the tests in Python, by two processes, whatever the machine: some tests start several of their own. Those of
-/// compiled steps are processes apart: a capture looks at all objects that there are, and other tests bring a million.
+/// compiled steps are processes apart: other tests bring a million objects, and a capture may search among all.
 fn python_tests(root: &Path) -> Result<()> {
     let pytest = ["-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"];
     let steps = format!("--ignore-glob=*/{STEP_TESTS}*");

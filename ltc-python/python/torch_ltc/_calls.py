@@ -114,6 +114,10 @@ class Calls:
         """Looks at all attributes of an object, and of the attributes that the code names."""
         raise NotImplementedError
 
+    def expect_collection(self) -> None:
+        """Notes that the collector may be about to change what it knows; see the survey."""
+        raise NotImplementedError
+
     def expect_unseen_float_calls(self) -> None:
         """From here on C code may compute with any number of the step without an event that tells of it."""
         if not self._expects_unseen:
@@ -156,7 +160,7 @@ class Calls:
             for getter in _OF_A_DEVICE[function]:
                 self.note_place("referent", getter)
         elif module == "gc" and name in OF_THE_COLLECTOR:
-            pass
+            self.expect_collection()
         elif module == "_weakref" and name == "proxy":
             self.refuse("it uses a weakref.proxy, which cannot be watched", frame)
         elif module == "torch_ltc._ltc":

@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_ltc import _ltc
+from torch_ltc._collector import all_shown
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Reads
@@ -93,6 +94,7 @@ class ChangedPlaces:
         for place in self._rest:
             key = (id(place.holder), place.name)
             if place.kind == "entry" and key in old_containers and type(place.holder.get(place.name)) in RENEWED:
+                self._survey.expect_collection()
                 if _is_held(old_containers, key):
                     return [place]
                 known[key] = (place.holder, place.name)
@@ -107,4 +109,6 @@ class ChangedPlaces:
 def _is_held(old_containers: dict[tuple[int, Any], Any], key: tuple[int, Any]) -> bool:
     """Whether somebody outside this package still holds a container that the step has replaced."""
     ours = (Place, _ltc.Watch, types.FrameType)
-    return any(type(x) not in ours and x is not old_containers for x in gc.get_referrers(old_containers[key]))
+    with all_shown():
+        holders = gc.get_referrers(old_containers[key])
+    return any(type(x) not in ours and x is not old_containers for x in holders)

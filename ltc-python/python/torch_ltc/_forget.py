@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from . import _ltc
+from ._collector import all_shown
 
 
 def _is_first(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> bool:
@@ -66,7 +67,9 @@ def forget() -> None:
     kinds = tensors | optimizers
     with torch._C.DisableTorchFunctionSubclass():
         strange: Exception | None = None
-        for item in [item for item in gc.get_objects() if type(item) in kinds]:
+        with all_shown():
+            found = [item for item in gc.get_objects() if type(item) in kinds]
+        for item in found:
             try:
                 if type(item) in optimizers:
                     _forget_states(item)

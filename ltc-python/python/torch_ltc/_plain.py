@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torch_ltc._collector import all_shown
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 #: How many nested tuples are made anew.
@@ -20,24 +21,36 @@ _DEPTH = 4
 
 def put_plain(numbers: Sequence[TracedFloat | TracedInt]) -> None:
     """Puts plain numbers in the places of these."""
-    for number in numbers:
-        _put(number, plain(number), numbers, _DEPTH)
+    _put(numbers, [plain(number) for number in numbers], [numbers], _DEPTH)
 
 
-def _put(old: Any, new: Any, ours: Any, depth: int) -> None:
-    """Puts `new` in the place of `old` wherever something holds that, but for the list `ours`. `depth`: how many more
-    tuples around it may be made anew."""
-    # There is no nested function here, since its cells would hold the number, too.
-    for holder in gc.get_referrers(old):
-        if holder is ours or isinstance(holder, types.FrameType):
+def _put(old: Sequence[Any], new: Sequence[Any], ours: list[Any], depth: int) -> None:
+    """Puts each of `new` in the place of each of `old` wherever something holds that, but for `ours`. `depth`: how many
+    more tuples around them may be made anew."""
+    # All of them at once: each search goes through all objects that there are. There is no nested function here, since
+    # its cells would hold the numbers, too.
+    ours.append(old)
+    tuples, anew = [], []
+    with all_shown():
+        holders = gc.get_referrers(*old) if old else []
+    ours.append(holders)
+    for holder in holders:
+        if isinstance(holder, types.FrameType) or any(holder is x for x in ours):
             continue
+        held = set(map(id, gc.get_referents(holder)))
+        at = [i for i in range(len(old)) if id(old[i]) in held]
         if not isinstance(holder, tuple):
-            _put_in(holder, old, new)
+            for i in at:
+                _put_in(holder, old[i], new[i])
         elif depth:
             members = list(holder)
-            for at in _places(enumerate(members), old):
-                members[at] = new
-            _put(holder, tuple.__new__(type(holder), members), ours, depth - 1)
+            for i in at:
+                for place in _places(enumerate(members), old[i]):
+                    members[place] = new[i]
+            tuples.append(holder)
+            anew.append(tuple.__new__(type(holder), members))
+    if tuples:
+        _put(tuples, anew, [*ours, anew], depth - 1)
 
 
 def _places(pairs: Iterable[tuple[Any, Any]], x: Any) -> list[Any]:

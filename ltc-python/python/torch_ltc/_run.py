@@ -353,7 +353,7 @@ class Run:
             why = self._examine_history(with_history, results, survey, recorder, bool(gets_grad or loses_grad))
         self.matching = self._earlier[0] if self._earlier else None
         if not why and not captures:
-            why = self._examine_effects(versions, survey)
+            why = self._examine_effects(versions, survey) or survey.said_of_age()
         if why:
             return self._refuse(why + (outside if why == _OUTSIDE else ""), captures)
         if not captures:
@@ -375,7 +375,7 @@ class Run:
         if self.step:
             # What the host read and decided tells which path the call took.
             self.matching = self._replay_on_same_path() if self._is_compared else self._capture_on_same_path()
-        why = why or self._examine_effects(versions, survey)
+        why = why or self._examine_effects(versions, survey) or survey.said_of_age()
         if why:
             self.obstacle = self._with_advice(why)
             owner._replays.forget(self.step)

@@ -12,6 +12,7 @@ holds, and this module handles events and keeps the places. `docs/adr/0011-compi
 the reasons and the cost.
 """
 
+import contextlib
 import functools
 import gc
 import operator
@@ -27,6 +28,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 from torch_ltc import _ltc
 from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
+from torch_ltc._collector import all_shown
 from torch_ltc._counters import counts, only_adds
 from torch_ltc._known import (
     ATOMS,
@@ -81,8 +83,9 @@ class Survey(Reached):
         self.elsewhere: dict[int, str] = {}
         #: Places in which the step puts new containers, and the identities of the containers there: what is compared
         #: is what they hold, not which containers they are.
+        renewed = list(renewed)
         self._renewed = {(id(holder), name) for holder, name in renewed}
-        self._containers = {id(holder.get(name)) for holder, name in renewed}
+        self._containers = {id(old): old for old in (holder.get(name) for holder, name in renewed)}
         self._on_repeatable, self.sets_modes = on_repeatable, sets_modes
         #: The places of modules' modes that repeatable calls have set: they need not be watched.
         self._modes: set[tuple[int, Any]] = set()
@@ -113,8 +116,9 @@ class Survey(Reached):
         self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
         #: Identities of the dicts that are read as a whole.
         self._whole: set[int] = set()
-        #: The code and the function of each frame that ran.
-        self._frames: set[tuple[types.CodeType, int]] = set()
+        #: The code of the frames that ran, and the functions among them that are older than the step.
+        self._codes: set[types.CodeType] = set()
+        self._functions: dict[int, types.FunctionType] = {}
         #: The code whose globals were looked at, with the identity of its namespace.
         self._globals: set[tuple[types.CodeType, int]] = set()
         #: Whether the garbage collector was on before.
@@ -129,7 +133,12 @@ class Survey(Reached):
         self._collects = gc.isenabled()
         gc.disable()
         self.draws_from = state_of(torch.default_generator)
-        self._older = _ltc.Older()
+        try:
+            self._older = _ltc.Older()
+        except RuntimeError as e:
+            self.obstacle = str(e)
+            return self
+        gc.callbacks.append(self._older.announce)
         sys.setprofile(self._see)
         return self
 
@@ -140,8 +149,6 @@ class Survey(Reached):
             self.obstacle = "it installs a profile function"
         while self._within:
             self._within.pop()[1]()
-        if self._collects:
-            gc.enable()
         if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
@@ -153,14 +160,22 @@ class Survey(Reached):
         self._suspects = []
         if not self.obstacle:
             self._look_at_functions()
-        self._seen = set()
-        if self._older is not None:
-            self._older.release()
+        self._seen, self._containers = set(), {}
 
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
         assert not self._is_closed
         return self._older is not None and x in self._older
+
+    def expect_collection(self) -> None:
+        """Notes that the collector may be about to change what it knows."""
+        if self._older is not None:
+            self._older.announce()
+
+    def said_of_age(self) -> str:
+        """Why some objects may have been taken for older than the step that are not, in words; empty where none are."""
+        is_lost = self._older is not None and self._older.is_lost()
+        return "another thread changes what the garbage collector knows meanwhile (gc.freeze())" if is_lost else ""
 
     def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
         """Whether an object was there before the step, or may have been, since the collector does not track it (as it
@@ -173,9 +188,15 @@ class Survey(Reached):
         return True
 
     def close(self) -> None:
-        """Lets go of the list of older objects (megabytes) and of callbacks: the survey is part of reference cycles, so
-        they would otherwise stay until the collector runs."""
+        """Lets go of what the survey holds, and of callbacks: it is part of reference cycles, so they would otherwise
+        stay until the collector runs."""
+        if self._older is not None:
+            with contextlib.suppress(ValueError):  # the program empties the list
+                gc.callbacks.remove(self._older.announce)
+        if self._collects:
+            gc.enable()
         self._older, self._on_repeatable, self._is_closed = None, None, True
+        self._functions = {}
         self._appended = {}
         self.__dict__.pop("on_float_call", None)
         self.__dict__.pop("on_kind_check", None)
@@ -220,9 +241,11 @@ class Survey(Reached):
             for i, x in doubtful.items()
             if i not in dropped and (i not in self._held or type(x).__flags__ & _IS_CONTAINER)
         ]
-        others = [
-            y for y in gc.get_referrers(*unsure) if type(y) is not Place and y is not doubtful and y is not unsure
-        ]
+        self.expect_collection()
+        with all_shown():
+            others = [
+                y for y in gc.get_referrers(*unsure) if type(y) is not Place and y is not doubtful and y is not unsure
+            ]
         shown = {id(x) for y in others for x in gc.get_referents(y)}
         return dropped | (set(map(id, unsure)) - shown)
 
@@ -291,7 +314,10 @@ class Survey(Reached):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()
-        self._frames.add((code, _ltc.function_of_frame(frame)))
+        self._codes.add(code)
+        function = _ltc.function_of_frame(frame)
+        if function is not None and id(function) not in self._functions and self.is_older(function):
+            self._functions[id(function)] = function
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
             self._look_at_globals(frame, info.closing() if code in MODELS else info)
@@ -317,10 +343,16 @@ class Survey(Reached):
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, so that its cells are older, too."""
-        assert self._older is not None
         if _ltc.KNOWS_FRAMES:
-            return bool(self._older.at([_ltc.function_of_frame(frame)]))
-        return any(f.__code__ is frame.f_code for f in self._older.of_class(types.FunctionType))
+            return self.is_older(_ltc.function_of_frame(frame))
+        return any(f.__code__ is frame.f_code for f in self._all_functions())
+
+    def _all_functions(self) -> list[types.FunctionType]:
+        """The functions that there are and that are older than the step, where frames do not tell theirs."""
+        self.expect_collection()
+        with all_shown():
+            functions = [x for x in gc.get_objects() if type(x) is types.FunctionType]
+        return [f for f in functions if self.is_older(f)]
 
     def _leave(self, frame: types.FrameType, result: Any) -> None:
         """A Python frame ends: looks at its variables once more, and at its result, which its caller may go on with."""
@@ -450,14 +482,11 @@ class Survey(Reached):
 
     def _look_at_functions(self) -> None:
         """Watches the functions whose frames ran: their code, defaults and cells."""
-        older = self._older
-        if older is None:
+        if self._older is None:
             return
-        codes = {code for code, _ in self._frames}
         # Where a frame does not tell which function it ran, it may have been any function with this code.
-        known = older.at([at for _, at in self._frames]) if _ltc.KNOWS_FRAMES else older.of_class(types.FunctionType)
-        for function in known:
-            if type(function) is types.FunctionType and function.__code__ in codes:
+        for function in list(self._functions.values()) if _ltc.KNOWS_FRAMES else self._all_functions():
+            if type(function) is types.FunctionType and function.__code__ in self._codes:
                 code = function.__code__
                 self.note_place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):

@@ -1,0 +1,194 @@
+"""What is older than a compiled step, whatever the garbage collector does meanwhile."""
+
+import contextlib
+import gc
+import random
+import threading
+import types
+
+import pytest
+import torch
+import torch_ltc
+from torch_ltc import _ltc
+
+SHARED = types.SimpleNamespace(scale=2.0, parts=[{"shift": 1.0}])
+
+
+@contextlib.contextmanager
+def frozen():
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+class Thing:
+    def __init__(self, inside=None):
+        self.inside = inside
+
+
+MAKERS = (
+    lambda made: [],
+    lambda made: {"a": made[-1] if made else []},
+    lambda made: Thing(made[len(made) // 2] if made else None),
+    lambda made: (made[-1] if made else [], 1),
+    lambda made: {object()},
+    lambda made: lambda: made,
+    lambda made: torch.zeros(2),
+    lambda made: (i for i in [made]),
+    lambda made: type("Made", (), {}),
+)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_object_is_told_from_older_ones(seed):
+    draw = random.Random(seed)
+    was_enabled = gc.isenabled()
+    gc.disable()
+    before, after = [], []
+    for _ in range(40):
+        before.append(draw.choice(MAKERS)(before))
+    older = _ltc.Older()
+    gc.callbacks.append(older.announce)
+    try:
+        for _ in range(300):
+            if draw.random() < 0.03:
+                gc.collect(draw.randrange(3))
+            if draw.random() < 0.3 and after:
+                del after[draw.randrange(len(after))]
+            if draw.random() < 0.05 and before:
+                del before[draw.randrange(len(before))]
+            after.append(draw.choice(MAKERS)(after))
+            x = draw.choice(after)
+            # Collections cease to track what holds nothing that may be part of a cycle.
+            assert x not in older, (type(x), gc.is_tracked(x))
+            y = draw.choice(before)
+            assert (y in older) == gc.is_tracked(y), type(y)
+        assert not older.is_lost()
+    finally:
+        gc.callbacks.remove(older.announce)
+        if was_enabled:
+            gc.enable()
+
+
+def test_what_the_collector_loses_is_noticed():
+    older = _ltc.Older()
+    made = []
+    assert made not in older
+    older.announce()
+    gc.freeze()
+    try:
+        assert made not in older
+        assert not older.is_lost()
+        other = Thing()
+        gc.freeze()
+        assert other not in older or older.is_lost()
+        assert older.is_lost()
+    finally:
+        gc.unfreeze()
+
+
+def watched(x):
+    return x * SHARED.scale + SHARED.parts[0]["shift"]
+
+
+def test_objects_kept_from_the_collector_are_watched():
+    """`gc.freeze()` before the training loop, as servers do."""
+    with frozen():
+        step = torch_ltc.compile(watched)
+        x = torch.ones(3, device="ltc")
+        for _ in range(6):
+            assert step(x).tolist() == [3.0] * 3
+        assert step.counts[0] > 0
+        SHARED.scale = 5.0
+        try:
+            assert step(x).tolist() == [6.0] * 3
+            SHARED.parts[0]["shift"] = 2.0
+            assert step(x).tolist() == [7.0] * 3
+        finally:
+            SHARED.scale, SHARED.parts[0]["shift"] = 2.0, 1.0
+
+
+class Meter:
+    def __init__(self):
+        self.parts, self.last = {"scale": 2.0}, 0.0
+
+    def __call__(self, x, scale):
+        self.last = scale
+        self.parts = {"scale": scale}
+        return x * scale
+
+
+def test_containers_and_numbers_that_objects_kept_from_the_collector_hold():
+    meter = Meter()
+    holder = Thing(meter.parts)
+    with frozen():
+        step = torch_ltc.compile(meter)
+        x = torch.ones(3, device="ltc")
+        for scale in (2.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0):
+            assert step(x, scale).tolist() == [scale] * 3
+            assert type(meter.last) is float and meter.last == scale
+            assert type(meter.parts["scale"]) is float and meter.parts == {"scale": scale}
+            assert holder.inside == {"scale": 2.0}
+        holder.inside = meter.parts
+        assert step(x, 8.0).tolist() == [8.0] * 3
+        assert holder.inside == {"scale": 7.0} and meter.parts == {"scale": 8.0}
+
+
+@pytest.mark.parametrize("does", [gc.collect, gc.freeze, gc.unfreeze, gc.disable, gc.enable])
+def test_a_step_that_speaks_to_the_collector(does):
+    was_enabled = gc.isenabled()
+
+    def step(x):
+        before = Thing([x * 2])
+        does()
+        after = Thing({"a": before, "b": SHARED})
+        does()
+        return after.inside["a"].inside[0] * after.inside["b"].scale
+
+    compiled = torch_ltc.compile(step)
+    try:
+        x = torch.ones(3, device="ltc")
+        for _ in range(6):
+            assert compiled(x).tolist() == [4.0] * 3
+        assert compiled.counts[0] > 0, compiled.explain()
+        SHARED.scale = 3.0
+        assert compiled(x).tolist() == [6.0] * 3
+    finally:
+        SHARED.scale = 2.0
+        gc.unfreeze()
+        gc.enable() if was_enabled else gc.disable()
+
+
+@pytest.mark.parametrize("does", [gc.collect, gc.freeze])
+def test_another_thread_speaks_to_the_collector(does):
+    ends = threading.Event()
+
+    def speak():
+        while not ends.wait(0.001):
+            does()
+
+    def step(x):
+        made = [Thing({"scale": SHARED.scale}) for _ in range(50)]
+        return x * made[-1].inside["scale"]
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    try:
+        x = torch.ones(3, device="ltc")
+        for _ in range(10):
+            compiled = torch_ltc.compile(step)
+            for scale in (2.0, 2.0, 2.0, 2.0, 3.0, 2.0):
+                SHARED.scale = scale
+                assert compiled(x).tolist() == [scale] * 3
+    finally:
+        SHARED.scale = 2.0
+        ends.set()
+        thread.join()
+        gc.unfreeze()
+    compiled = torch_ltc.compile(step)
+    for _ in range(5):
+        compiled(x)
+    assert compiled.counts[0] > 0
+    assert not gc.callbacks or all("announce" not in repr(c) for c in gc.callbacks)
