@@ -9,9 +9,6 @@ use crate::{
     steps::{step, timed},
 };
 
-/// What of the packages without libtorch is behind features.
-const FEATURES: [&str; 2] = ["--features", "ltc-backend/conformance"];
-
 /// Where the C++ is.
 const CPP: [&str; 2] = ["ltc-torch-sys/csrc", "tests/cuda"];
 
@@ -42,7 +39,7 @@ pub(crate) struct Scope {
 /// Runs the steps of the scope; stops at the first that fails.
 pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     let start = Instant::now();
-    let pure = packages::each_pure("-p");
+    let pure = packages::pure();
     let cargo = |name, parts: &[&[&str]]| step(root, name, "cargo", &parts.concat());
     if !scope.tests {
         cargo("format", &[&["fmt", "--all", "--check"]])?;
@@ -51,13 +48,12 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
         timed("tidy", || crate::tidy::run(root))?;
         crate::publish::deny(root)?;
         timed("generated files", || crate::codegen::run(root, &crate::codegen::Options::checking()))?;
-        cargo(
-            "lint without libtorch",
-            &[&["clippy", "-q", "--all-targets"], &pure, &FEATURES, &["--", "-D", "warnings"]],
-        )?;
+        cargo("lint without libtorch", &[&["clippy", "-q", "--all-targets"], &pure, &["--", "-D", "warnings"]])?;
+    }
+    if scope.quick && !scope.checks {
+        cargo("test without libtorch", &[&["test"], &pure])?;
     }
     if !scope.checks {
-        cargo("test without libtorch", &[&["test"], &pure, &FEATURES])?;
         cargo(
             "test interleavings",
             &[&["test", "-q", "-p", "ltc-core", "--features", "interleave", "--test", "interleave"]],
@@ -74,7 +70,7 @@ pub(crate) fn run(root: &Path, scope: &Scope) -> Result<()> {
     if scope.checks {
         return done(start);
     }
-    let selected = packages::with_libtorch();
+    let selected = packages::all();
     cargo("test", &[&["test"], &selected])?;
     // cargo builds examples when it tests, but runs their unit tests only when asked.
     cargo("test the examples", &[&["test", "-q", "--examples"], &selected])?;

@@ -227,10 +227,7 @@ fn rust(root: &Path, torch: &Torch, stand_in: &Path, order: &str, quick: bool) -
     let preload = format!("{}:{}", stand_in.display(), stand_in.with_file_name("libdry_shadow.so").display());
     let library = torch.folder.join("lib");
     let mut command = Command::new("cargo");
-    command
-        .args(["test", "-q"])
-        .args(crate::packages::with_libtorch())
-        .args(tests.iter().flat_map(|test| ["--test", test]));
+    command.args(["test", "-q"]).args(crate::packages::all()).args(tests.iter().flat_map(|test| ["--test", test]));
     command.arg("--").args(only).args(OF_THE_CPU.iter().flat_map(|test| ["--skip", test]));
     command.current_dir(root).envs(ENVIRONMENT).env("DRY_CUDA_ORDER", order).env("LTC_DEVICES", "cuda:0,cpu");
     command.env("LTC_NVRTC", stand_in.with_file_name("")).env("LTC_CUDA_CACHE", "0").env("LTC_TEST_CASES", "60");
