@@ -3,6 +3,7 @@
 
 pub(crate) mod frames;
 pub(crate) mod lock;
+pub(crate) mod profile;
 pub(crate) mod unwritten;
 
 use std::ffi::c_void;

@@ -325,6 +325,13 @@ impl Ambient {
     }
 }
 
+/// Makes a function the profile function of this thread, as `sys.setprofile` does but for two things: it is told
+/// neither of the ends of C functions nor of exceptions, and frames' variables are not copied to and fro.
+#[pyfunction]
+fn observe(call: &Bound<'_, PyAny>) {
+    convert::profile::observe(call);
+}
+
 /// The function that a frame runs; `None` where this Python is not known (`KNOWS_FRAMES`). Only a profile function has
 /// frames to ask about.
 #[pyfunction]
@@ -362,6 +369,7 @@ fn _ltc(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     m.add("KNOWS_FRAMES", convert::knows_frames(m.py()))?;
     m.add_function(wrap_pyfunction!(function_of_frame, m)?)?;
+    m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(history::gather_by_python, m)?)?;
     m.add_function(wrap_pyfunction!(history::history_is_freed, m)?)?;
     m.add_function(wrap_pyfunction!(history::pass_to, m)?)?;

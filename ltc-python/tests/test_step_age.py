@@ -136,10 +136,14 @@ def test_containers_and_numbers_that_objects_kept_from_the_collector_hold():
         assert holder.inside == {"scale": 7.0} and meter.parts == {"scale": 8.0}
 
 
-@pytest.mark.parametrize("does", [gc.collect, gc.freeze, gc.unfreeze, gc.disable, gc.enable])
-def test_a_step_that_speaks_to_the_collector(does):
-    was_enabled = gc.isenabled()
+def turn_off_and_on():
+    gc.disable()
+    gc.enable()
 
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("does", [gc.collect, gc.freeze, gc.unfreeze, gc.disable, gc.enable, turn_off_and_on])
+def test_a_step_that_speaks_to_the_collector(does, is_on):
     def step(x):
         before = Thing([x * 2])
         does()
@@ -148,17 +152,68 @@ def test_a_step_that_speaks_to_the_collector(does):
         return after.inside["a"].inside[0] * after.inside["b"].scale
 
     compiled = torch_ltc.compile(step)
+    changes = (does is gc.disable) == is_on if does in (gc.disable, gc.enable, turn_off_and_on) else False
     try:
         x = torch.ones(3, device="ltc")
         for _ in range(6):
+            gc.enable() if is_on else gc.disable()
             assert compiled(x).tolist() == [4.0] * 3
-        assert compiled.counts[0] > 0, compiled.explain()
+            expected = does is not gc.disable if is_on or does in (gc.enable, turn_off_and_on) else False
+            assert gc.isenabled() == expected
+        refused = changes or does in (gc.freeze, gc.unfreeze) or (does is turn_off_and_on and not is_on)
+        assert (compiled.counts[0] > 0) != refused, compiled.explain()
         SHARED.scale = 3.0
         assert compiled(x).tolist() == [6.0] * 3
     finally:
         SHARED.scale = 2.0
         gc.unfreeze()
-        gc.enable() if was_enabled else gc.disable()
+        gc.enable()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_step_that_asks_whether_the_collector_is_on(is_on):
+    compiled = torch_ltc.compile(lambda x: x * (2.0 if gc.isenabled() else 3.0))
+    try:
+        gc.enable() if is_on else gc.disable()
+        for _ in range(5):
+            assert compiled(torch.ones(3, device="ltc")).tolist() == [2.0 if is_on else 3.0] * 3
+            assert gc.isenabled() == is_on
+    finally:
+        gc.enable()
+
+
+PLAIN_SETTINGS = {"scale": 2.0}
+
+
+def of_shared_settings(x):
+    return x * PLAIN_SETTINGS["scale"]
+
+
+def test_a_dict_that_the_collector_comes_to_track_within_the_step():
+    """It holds plain values between calls, and a container for a while within each."""
+
+    def step(x):
+        PLAIN_SETTINGS["parts"] = [x]
+        out = of_shared_settings(x) + PLAIN_SETTINGS["parts"][0]
+        del PLAIN_SETTINGS["parts"]
+        return out
+
+    compiled = torch_ltc.compile(step)
+    x = torch.ones(3, device="ltc")
+    try:
+        for scale in (2.0, 2.0, 2.0, 2.0, 5.0, 5.0, 2.0):
+            PLAIN_SETTINGS["scale"] = scale
+            gc.collect()
+            assert compiled(x).tolist() == [scale + 1] * 3
+    finally:
+        PLAIN_SETTINGS.clear()
+        PLAIN_SETTINGS["scale"] = 2.0
+
+
+def test_a_dict_of_plain_values_that_is_returned_is_the_same_one():
+    compiled = torch_ltc.compile(lambda x: (x * 2, PLAIN_SETTINGS))
+    for _ in range(6):
+        assert compiled(torch.ones(3, device="ltc"))[1] is PLAIN_SETTINGS
 
 
 @pytest.mark.parametrize("does", [gc.collect, gc.freeze])

@@ -13,6 +13,7 @@ import threading
 import types
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, cast
@@ -29,7 +30,9 @@ from torch_ltc._known import (
     IMPURE_TORCH,
     ITERATORS,
     OF_COPIES,
+    OF_REFERENCES,
     OF_THE_COLLECTOR,
+    OF_THREADS,
     PURE_MODULES,
     STORES,
     TAKE_NUMBERS,
@@ -97,6 +100,8 @@ class Calls:
     on_class_check: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
     #: Whether the step reads or makes gradients.
     uses_grads = False
+    #: How often it called `append` of lists, by identity.
+    appends: Counter[int]
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed."""
@@ -114,8 +119,8 @@ class Calls:
         """Looks at all attributes of an object, and of the attributes that the code names."""
         raise NotImplementedError
 
-    def expect_collection(self) -> None:
-        """Notes that the collector may be about to change what it knows; see the survey."""
+    def speak_to_collector(self, function: str) -> None:
+        """The step calls a function of `gc`; see the survey."""
         raise NotImplementedError
 
     def expect_unseen_float_calls(self) -> None:
@@ -136,7 +141,7 @@ class Calls:
                 if name in IMPURE_BUILTINS and not code_of(frame.f_code, frame.f_globals).quiet:
                     self.refuse(f"it calls {name}()", frame)
                 elif name in BY_NAME or name == "vars":
-                    self._by_name(frame, name)
+                    self.by_name(frame, name)
                 return
         else:
             module = getattr(function, "__module__", None) or type(owner).__module__
@@ -159,10 +164,14 @@ class Calls:
         elif function in _OF_A_DEVICE:
             for getter in _OF_A_DEVICE[function]:
                 self.note_place("referent", getter)
+        elif module == "_thread" and name in OF_THREADS:
+            if not ahead:
+                self.refuse(f"it starts or ends a thread, by {name}()", frame)
         elif module == "gc" and name in OF_THE_COLLECTOR:
-            self.expect_collection()
-        elif module == "_weakref" and name == "proxy":
-            self.refuse("it uses a weakref.proxy, which cannot be watched", frame)
+            if not ahead:
+                self.speak_to_collector(name)
+        elif module == "_weakref" and name in OF_REFERENCES:
+            self.refuse(f"it uses weakref.{name}, which cannot be watched", frame)
         elif module == "torch_ltc._ltc":
             if name in _TELLS:
                 self.refuse(f"it asks what the device has done or holds, by {name}()", frame)
@@ -209,6 +218,8 @@ class Calls:
             # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
                 self.refuse(f"it asks for a lock by {name}()", frame)
+        elif kind is list and name == "append":
+            self.appends[id(owner)] += 1
         elif isinstance(owner, type):
             # A constructor or class method: allowed for classes whose objects hold nothing that is hidden.
             if name in CLASS_METHODS:
@@ -242,13 +253,14 @@ class Calls:
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
 
-    def _by_name(self, frame: types.FrameType, function: str) -> None:
+    def by_name(self, frame: types.FrameType, function: str) -> None:
         """Code calls ``getattr``, ``hasattr``, ``vars`` and the like. If the name is a constant, the code's names have
         it; otherwise the code may read any attribute of any object at hand."""
         info = code_of(frame.f_code, frame.f_globals)
         if info.quiet or frame.f_code in MODELS:
             return
-        if function != "vars" and has_constant_name(frame.f_code, frame.f_lasti):
+        is_named = function != "vars" and function in frame.f_code.co_names  # not another name for it
+        if is_named and has_constant_name(frame.f_code, frame.f_lasti):
             return
         everything = info.opening()
         for value in frame.f_locals.values():

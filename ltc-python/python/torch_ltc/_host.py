@@ -19,7 +19,7 @@ import torch
 
 from torch_ltc import _ltc
 from torch_ltc._again import SavedState, are_plain, modes_of
-from torch_ltc._calls import state_of
+from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import seen_draws
 from torch_ltc._flows import is_only_kept
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
@@ -50,7 +50,7 @@ from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._patched import meant
-from torch_ltc._runtime import on_device
+from torch_ltc._runtime import as_program, on_device
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
 #: Classes of C functions: what a mode is told of one is torch's own function (see `_patched.py`).
@@ -83,6 +83,14 @@ def _goes_to(args: Any, kwargs: Any) -> torch.device | None:
         if isinstance(x, torch.device) and x.type == "ltc":
             return x
     return None
+
+
+def _observe(profile: Any) -> None:
+    """Puts a profile function back: the survey's, or one that the program has installed since."""
+    if isinstance(getattr(profile, "__self__", None), Calls):
+        _ltc.observe(profile)
+    else:
+        sys.setprofile(profile)
 
 
 class HostRecorder(LineWriter):
@@ -120,6 +128,8 @@ class HostRecorder(LineWriter):
         self.masks: Masks | None = None
         #: The survey's profile function, while it is put aside.
         self._watches: Any = None
+        #: Whether tensor classes of the program see the call that is handled.
+        self._asks_classes = True
         #: True while a repeatable call runs (`_again.py`), of which nothing is noted.
         self._paused = False
         #: True while a call with tensors on the device runs, within which this mode is not active.
@@ -180,28 +190,32 @@ class HostRecorder(LineWriter):
             if own is None:
                 self.obstacle = self.obstacle or f"it calls {func!r} in place of a function of torch's{here()}"
             func = own or func
-        # The survey need not see what the recorder itself does, and each event would cost more than that.
-        watches = sys.getprofile()
-        if watches is None:
-            return self._see(func, args, kwargs or {})
-        self._watches = watches
-        sys.setprofile(None)
-        try:
-            return self._see(func, args, kwargs or {})
-        finally:
-            sys.setprofile(self._watches)
-            self._watches = None
+        # The survey need not see what the recorder itself does (each event would cost more than that), and tensor
+        # classes of the program are not to.
+        watches, self._asks_classes = sys.getprofile(), torch._C._is_torch_function_enabled()
+        with torch._C.DisableTorchFunctionSubclass():
+            if watches is None:
+                return self._see(func, args, kwargs or {})
+            self._watches = watches
+            sys.setprofile(None)
+            try:
+                return self._see(func, args, kwargs or {})
+            finally:
+                _observe(self._watches)
+                self._watches = None
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Makes the call that the step makes, observed by the survey."""
-        if self._watches is None:
-            return func(*args, **kwargs)
-        sys.setprofile(self._watches)
-        try:
-            return func(*args, **kwargs)
-        finally:
-            self._watches = sys.getprofile()
-            sys.setprofile(None)
+        """Makes the call that the step makes, observed by the survey, as it stands in the program."""
+        watches, asks = self._watches, self._asks_classes
+        with as_program(asks):
+            if watches is None:
+                return func(*args, **kwargs)
+            _observe(watches)
+            try:
+                return func(*args, **kwargs)
+            finally:
+                self._watches, self._asks_classes = sys.getprofile(), asks
+                sys.setprofile(None)
 
     def activate_within(self) -> Callable[[], None] | None:
         """Called where a frame of the program begins. Within a call that this mode handles (hooks that `backward` runs,

@@ -25,8 +25,15 @@ ATOMS: frozenset[type] = frozenset(
         *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
         *(types.CodeType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
-        *(types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType),
-        *(types.ClassMethodDescriptorType, property, staticmethod, classmethod, re.Pattern, type(threading.Lock())),
+        *(
+            types.MethodDescriptorType,
+            types.ClassMethodDescriptorType,
+            property,
+            staticmethod,
+            classmethod,
+            re.Pattern,
+            type(threading.Lock()),
+        ),
         *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
         *(typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple),
         *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone, operator.itemgetter),
@@ -53,7 +60,7 @@ _OPEN_BASES = frozenset(
 #: Modules whose C functions depend only on their arguments, and on state that is part of a capture's key.
 PURE_MODULES = frozenset(
     """math cmath _operator itertools _functools _collections _abc _weakref _struct _thread _contextvars _sre _string
-    _warnings _bisect _heapq _stat _codecs atexit""".split()
+    _warnings _bisect _heapq _stat _codecs""".split()
 )
 #: Those of them whose functions compute with floats.
 TAKE_NUMBERS = frozenset(("math", "cmath", "_struct"))
@@ -62,8 +69,12 @@ _ASKING_MODULES = frozenset(
     """builtins itertools functools _functools collections _collections types weakref _weakref _thread contextvars
     _contextvars re typing operator _operator enum abc pybind11_builtins""".split()
 )
-#: Functions of `gc` that change nothing that programs see.
-OF_THE_COLLECTOR = frozenset("collect enable disable freeze unfreeze".split())
+#: Functions of `gc` that a step may call: one changes nothing that programs see, and the others turn the collector off
+#: and on again, or ask about that.
+OF_THE_COLLECTOR = frozenset("collect enable disable isenabled".split())
+#: What starts and ends threads in `_thread`, and what asks in `_weakref` for references that nothing tells of.
+OF_THREADS = frozenset("start_new_thread start_new start_joinable_thread interrupt_main exit exit_thread".split())
+OF_REFERENCES = frozenset("proxy getweakrefcount getweakrefs".split())
 #: Builtin functions that refuse a step, and C functions of torch that do.
 IMPURE_BUILTINS = frozenset("open input print exec eval compile breakpoint globals locals dir __import__".split())
 IMPURE_TORCH = frozenset(
@@ -109,7 +120,10 @@ SPECIAL = frozenset(
     __invert__ __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __matmul__ __rmatmul__
     __truediv__ __rtruediv__ __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __and__ __rand__
     __or__ __ror__ __xor__ __rxor__ __get__ __set__ __class_getitem__ __instancecheck__ __torch_function__
-    __match_args__ __reversed__ __floor__ __trunc__ __ceil__""".split()
+    __match_args__ __reversed__ __floor__ __trunc__ __ceil__ __lshift__ __rlshift__ __rshift__ __rrshift__ __divmod__
+    __rdivmod__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imatmul__
+    __complex__ __bytes__ __length_hint__ __delete__ __del__ __dir__ __subclasscheck__ __subclasshook__ __fspath__
+    keys __init_subclass__ __set_name__ __mro_entries__ __prepare__ __buffer__ __release_buffer__ __sizeof__""".split()
 )
 
 

@@ -1,6 +1,6 @@
 """Functions of the Rust extension. Programs use the package, not this."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType, FunctionType
 from typing import Any, TypeAlias, final
 
@@ -53,6 +53,7 @@ __all__ = [
     "metrics_report",
     "never_was",
     "note_registration",
+    "observe",
     "pass_to",
     "pause_capture",
     "pending_count",
@@ -121,6 +122,7 @@ KNOWS_FRAMES: bool
 VERSION: str
 
 def function_of_frame(frame: FrameType) -> FunctionType | None: ...
+def observe(call: Callable[[FrameType, str, Any], object], /) -> None: ...
 
 @final
 class HostRecording:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.utils import _pytree
 
-from torch_ltc._known import SPECIAL, namespace
+from torch_ltc._known import CONTAINERS, SPECIAL, namespace
 from torch_ltc._names import code_of
 from torch_ltc._places import owners
 from torch_ltc.closure import has_step_closures
@@ -116,7 +116,10 @@ def _level(survey: "Survey", frame: types.FrameType) -> None:
 
 
 def _kinds_of_nodes(survey: "Survey", frame: types.FrameType) -> None:
-    """``torch.utils._pytree``: reads which classes are containers."""
+    """``torch.utils._pytree``: reads which classes are containers, and what those of the program's classes hold."""
+    tree, caller = frame.f_locals["tree"], frame.f_back or frame
+    if type(tree) in _pytree.SUPPORTED_NODES and type(tree) not in CONTAINERS:
+        survey.look(tree, code_of(caller.f_code, caller.f_globals).opening(), caller)
     survey.note_place("dict", _pytree.SUPPORTED_NODES, None, frame.f_code)
 
 
@@ -153,6 +156,41 @@ def _documentation(survey: "Survey", frame: types.FrameType) -> None:
     _look_at(survey, frame, frame.f_locals["object"], frozenset(("__doc__",)))
 
 
+def _wrapped(survey: "Survey", frame: types.FrameType) -> None:
+    """``inspect.unwrap``: goes from a function to what it wraps, and on."""
+    _look_at(survey, frame, frame.f_locals["func"], frozenset(("__wrapped__",)))
+
+
+def _annotations(survey: "Survey", frame: types.FrameType) -> None:
+    """``inspect.get_annotations``: reads the annotations of an object."""
+    _look_at(survey, frame, frame.f_locals["obj"], frozenset(("__annotations__",)))
+
+
+def _imported(survey: "Survey", frame: types.FrameType) -> None:
+    """``importlib.import_module``: finds a module by its name."""
+    if frame.f_locals["name"] in sys.modules:
+        survey.note_place("entry", sys.modules, frame.f_locals["name"], frame.f_code)
+
+
+def _removed(survey: "Survey", frame: types.FrameType) -> None:
+    """``RemovableHandle.remove``: takes a hook out of a dict, if it is still there."""
+    hooks = frame.f_locals["self"].hooks_dict_ref()
+    if hooks is not None and survey.is_older(hooks):
+        survey.note_place("dict", hooks, None, frame.f_code)
+
+
+#: Functions that read more of what they are given than could be watched.
+_UNWATCHED = (
+    *(inspect.getclosurevars, inspect.isabstract, inspect.getmembers, inspect.getattr_static),
+    *(inspect.getcallargs, inspect.getgeneratorstate, inspect.getgeneratorlocals),
+)
+
+
+def _unwatched(survey: "Survey", frame: types.FrameType) -> None:
+    """A function that reads more than could be watched."""
+    survey.refuse(f"it calls inspect.{frame.f_code.co_name}()", frame)
+
+
 def _type_hints(survey: "Survey", frame: types.FrameType) -> None:
     """``typing.get_type_hints``: reads the annotations of a class and its bases, or of another object."""
     x = frame.f_locals["obj"]
@@ -183,6 +221,11 @@ QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] 
     has_step_closures.__code__: _step_closures,
     vars(inspect)["_signature_from_callable"].__code__: _signature,
     inspect.getdoc.__code__: _documentation,
+    inspect.unwrap.__code__: _wrapped,
+    inspect.get_annotations.__code__: _annotations,
+    importlib.import_module.__code__: _imported,
+    torch.utils.hooks.RemovableHandle.remove.__code__: _removed,
+    **{f.__code__: _unwatched for f in _UNWATCHED},
 }
 
 #: Models that take the place of looking at a frame.

@@ -188,6 +188,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         values: set[str] = set()
         remainder = of_float = computes = False
         before = ""
+        before_last: Any = None
+        last: Any = None
         ends: set[int] = set()
         called, tests = _called(code), _tests(code)
         loaded: set[str] = set()
@@ -207,11 +209,12 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
                 if step.offset not in called:
                     values.add(step.argval)
             elif step.opname == "IMPORT_NAME":
-                modules.append(step.argval)
+                modules += _imported(step.argval, before_last, last, scope)
             elif step.opname == "BINARY_OP":
                 remainder = remainder or step.argrepr.startswith("%")
                 computes = computes or step.argrepr.startswith(_ARITHMETIC)
             before = step.argval if step.opname in _GLOBAL else ""
+            before_last, last = last, step.argval
         # `getattr` and the like are loaded for something else than a call here, which would show the name it is given.
         by_others = not values.isdisjoint(BY_NAME.intersection(names))
         for constant in code.co_consts:
@@ -262,6 +265,18 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(ends),
         )
     return known
+
+
+def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> list[str]:
+    """The modules that an import statement finds, or may find: the one that it names, the packages around it, and what
+    it imports from that (`parts_of`). `level`: the number of dots in front."""
+    package = scope.get("__package__") or (scope.get("__name__") or "").rpartition(".")[0]
+    parts = name.split(".") if name else []
+    if type(level) is int and level > 0:
+        around = package.split(".")
+        parts = [*around[: len(around) - level + 1], *parts]
+    found = [".".join(parts[: i + 1]) for i in range(len(parts))]
+    return [*found, *(f"{found[-1]}.{part}" for part in (parts_of if type(parts_of) is tuple and found else ()))]
 
 
 def _asks_classes(code: types.CodeType) -> bool:

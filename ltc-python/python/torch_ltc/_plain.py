@@ -6,6 +6,7 @@ where this does not find it (a slice, a generator) is released instead.
 """
 
 import contextlib
+import functools
 import gc
 import types
 from collections import deque
@@ -13,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch_ltc._collector import all_shown
+from torch_ltc._known import namespace
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 #: How many nested tuples are made anew.
-_DEPTH = 4
+_DEPTH = 16
 
 
 def put_plain(numbers: Sequence[TracedFloat | TracedInt]) -> None:
@@ -29,28 +31,32 @@ def _put(old: Sequence[Any], new: Sequence[Any], ours: list[Any], depth: int) ->
     more tuples around them may be made anew."""
     # All of them at once: each search goes through all objects that there are. There is no nested function here, since
     # its cells would hold the numbers, too.
+    if not old:
+        return
     ours.append(old)
-    tuples, anew = [], []
+    unchanging, anew = [], []
     with all_shown():
-        holders = gc.get_referrers(*old) if old else []
+        holders = gc.get_referrers(*old)
     ours.append(holders)
     for holder in holders:
         if isinstance(holder, types.FrameType) or any(holder is x for x in ours):
             continue
         held = set(map(id, gc.get_referents(holder)))
         at = [i for i in range(len(old)) if id(old[i]) in held]
-        if not isinstance(holder, tuple):
+        if not isinstance(holder, (tuple, frozenset)):
             for i in at:
                 _put_in(holder, old[i], new[i])
         elif depth:
-            members = list(holder)
+            base: Any = tuple if isinstance(holder, tuple) else frozenset
+            members = list(base.__iter__(holder))
             for i in at:
                 for place in _places(enumerate(members), old[i]):
                     members[place] = new[i]
-            tuples.append(holder)
-            anew.append(tuple.__new__(type(holder), members))
-    if tuples:
-        _put(tuples, anew, [*ours, anew], depth - 1)
+            unchanging.append(holder)
+            anew.append(base.__new__(type(holder), members))
+            if space := namespace(holder):
+                vars(anew[-1]).update(space)
+    _put(unchanging, anew, [*ours, unchanging, anew], depth - 1)
 
 
 def _places(pairs: Iterable[tuple[Any, Any]], x: Any) -> list[Any]:
@@ -68,25 +74,33 @@ def _put_in(holder: Any, old: Any, new: Any) -> None:
         classes = [x for x in gc.get_referrers(holder) if isinstance(x, type)] if "__module__" in holder else []
         for name in _places(dict.items(holder), old):
             if classes:
-                setattr(classes[0], name, new)  # which also invalidates the interpreter's caches of the class
+                type.__setattr__(classes[0], name, new)  # which also invalidates the interpreter's caches of the class
             else:
                 dict.__setitem__(holder, name, new)
+        if type(holder) is dict and any(name is old for name in holder):
+            pairs = [(new if name is old else name, value) for name, value in holder.items()]
+            holder.clear()
+            holder.update(pairs)
     elif isinstance(holder, (list, deque)):
-        for at in _places(enumerate(holder), old):
-            holder[at] = new
+        base: Any = list if isinstance(holder, list) else deque
+        for at in _places(enumerate(base.__iter__(holder)), old):
+            base.__setitem__(holder, at, new)
     elif isinstance(holder, set):
-        holder.discard(old)
-        holder.add(new)
+        set.discard(holder, old)
+        set.add(holder, new)
     elif isinstance(holder, types.CellType):
         holder.cell_contents = new
     elif isinstance(holder, BaseException):
         holder.args = new if holder.args is old else holder.args
+    elif isinstance(holder, functools.partial):
+        parts: Any = holder
+        parts.__setstate__((parts.func, new if parts.args is old else parts.args, parts.keywords, namespace(parts)))
     elif isinstance(holder, types.FunctionType):
         holder.__defaults__ = new if holder.__defaults__ is old else holder.__defaults__
     else:
         # From Python 3.13 on, attributes lie in the object itself and not in a dict.
-        space = getattr(holder, "__dict__", None)
-        if type(space) is dict:
+        space = namespace(holder)
+        if space is not None:
             for name in _places(space.items(), old):
                 space[name] = new
         for kind in type(holder).__mro__:

@@ -14,42 +14,30 @@ import operator
 import threading
 import types
 import weakref
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, cast
 
 import torch
 
-from torch_ltc._calls import Calls
+from torch_ltc._classes import PARTS_OF_FUNCTIONS, Classes, is_only_used
 from torch_ltc._counters import entries_of, only_appends
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
     ITERATORS,
     NOTHING,
-    SPECIAL,
     TAKE_NUMBERS,
     VIEWS,
     is_of_torch,
     is_open,
     is_scripted,
-    lookup,
     namespace,
     takes_numbers,
 )
-from torch_ltc._names import BY_NAME, CodeNames, computes_unseen
+from torch_ltc._names import BY_NAME, OF_ATTRIBUTES, CodeNames, computes_unseen
 from torch_ltc._places import owners
-
-
-def is_only_used(x: Any, name: str, info: CodeNames) -> bool:
-    """Whether code with this name does no more than call a C function, which a profile event tells of, or ask with
-    `isinstance` for a C class. Then the object itself need not be looked at."""
-    if type(x) is types.BuiltinFunctionType:
-        # A bound method is looked at with the object that it is bound to.
-        return name not in info.values and (x.__self__ is None or type(x.__self__) is types.ModuleType)
-    return name in info.tested and type(x) is type and takes_numbers(x)
-
 
 #: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
 _OF_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
@@ -58,25 +46,11 @@ _OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: A container with more members than this refuses the step.
 _MANY = 100_000
+_DESCRIPTORS = (types.MemberDescriptorType, types.WrapperDescriptorType)
 #: The descriptors of what functions and classes have besides the attributes that programs give them, by name.
-_PARTS_OF_FUNCTIONS: dict[str, Any] = {
-    name: part
-    for name, part in vars(types.FunctionType).items()
-    if hasattr(type(part), "__set__") and name not in ("__dict__", "__builtins__", "__code__")
-}
-_PARTS_OF_CLASSES: dict[str, Any] = {
-    name: vars(type)[name] for name in ("__name__", "__qualname__", "__bases__", "__base__", "__mro__")
-}
 _PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ __context__ __traceback__".split()}
-#: Classes of callables that run without a Python frame of their own.
-_OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
 #: Bases of classes whose objects hold nothing that changes.
 ATOMIC_BASES = (torch.Size, types.GenericAlias)
-
-
-def _holds(x: Any) -> bool:
-    """Whether what stands on a class is no descriptor, or one that holds a cache."""
-    return type(x) is functools._lru_cache_wrapper or not hasattr(type(x), "__get__")
 
 
 @functools.lru_cache(4096)
@@ -86,10 +60,12 @@ def _slots(kind: type) -> frozenset[str]:
     return frozenset(name for base in bases for name, x in base.items() if type(x) is types.MemberDescriptorType)
 
 
-class Reached(Calls):
+class Reached(Classes):
     """The part of a survey that goes from an object to what it holds."""
 
     def __init__(self) -> None:
+        super().__init__()
+        self.appends = Counter()
         #: True while all attributes of an object are looked at (:meth:`open`): the code uses few of them, so C
         #: functions among them are not judged.
         self._opens = False
@@ -106,10 +82,6 @@ class Reached(Calls):
         self.tensor_places: frozenset[tuple[int, Any]] = frozenset()
         #: Older lists that code only appends to, by identity, with the length that they had.
         self._appended: dict[int, tuple[list[Any], int]] = {}
-        #: What was found on classes already: by the names used, by special methods, and by single names.
-        self._class_values: dict[tuple[type, int], list[Any]] = {}
-        self._specials: dict[type, list[Any]] = {}
-        self._on_class: dict[tuple[type, str], Any] = {}
 
     def older_tensors(self) -> list[torch.Tensor]:
         """The tensors that are older than the step and that it reached."""
@@ -166,6 +138,8 @@ class Reached(Calls):
                 return ()
         if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
             return self._of_c(x, kind, frame)
+        if kind in _DESCRIPTORS:
+            return self._descriptor(x, info, frame)
         if isinstance(x, types.ModuleType):
             return self._module(x, kind, info, code)
         if isinstance(x, type):
@@ -203,11 +177,12 @@ class Reached(Calls):
         if kind.__module__.startswith("numpy"):
             return self._array(x, kind, old, frame)
         if kind is functools._lru_cache_wrapper:
-            return self._results(x, code) if old else ()
+            return [*self._results(x, code), *self._attributes(vars(x), info, code, old)] if old else ()
         if kind is operator.attrgetter:
             names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
             # What it will be called with is not known: any variable may be it. (It may be one itself.)
-            for value in frame.f_locals.values() if not names <= info.may_lack else ():
+            variables = (*frame.f_locals.values(), *map(frame.f_globals.get, info.globals))
+            for value in variables if not names <= info.may_lack else ():
                 self.look(value, info.naming(names), frame)
             return ()
         if isinstance(x, torch.jit.ScriptFunction):
@@ -217,9 +192,15 @@ class Reached(Calls):
         if is_open(kind):
             return self._instance(x, kind, info, code, old)
         if is_of_torch(kind.__module__):
-            # libtorch's own objects: what may change of them is part of the key, or is compared with the tensors.
-            return self._instance(x, kind, info, code, old)
+            return self._of_torch(x, kind, info, frame, old)
         return self._hidden(x, old, frame)
+
+    def _of_torch(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        """The attributes of libtorch's own objects: what may change besides of them is part of the key, or is compared
+        with the tensors."""
+        if old and isinstance(x, torch.UntypedStorage) and x.device.type == "cpu":
+            self.refuse("it uses the memory of a CPU tensor by its storage, which cannot be watched", frame)
+        return self._instance(x, kind, info, frame.f_code, old)
 
     def open(self, start: Any, info: CodeNames, frame: types.FrameType) -> None:
         """Looks at all attributes of an object, and of the attributes that the code names, and so on."""
@@ -289,6 +270,9 @@ class Reached(Calls):
 
     def appended(self) -> list[tuple[list[Any], list[Any]]]:
         """The lists to which the step appended, and what it appended."""
+        for at, (x, before) in self._appended.items():
+            if len(x) < before + self.appends[at]:
+                self.refuse("another thread takes what it appends to a list")
         return [(x, x[before:]) for x, before in self._appended.values() if len(x) > before]
 
     def _values(self, space: dict[Any, Any]) -> list[Any]:
@@ -366,17 +350,26 @@ class Reached(Calls):
             self.expect_unseen_float_calls()
         return () if type(owner) is types.ModuleType else (owner,)
 
+    def _descriptor(self, x: Any, info: CodeNames, frame: types.FrameType) -> Iterable[Any]:
+        """What is left of a slot or a C method without its object: code that has it at hand may read by it."""
+        if isinstance(x, types.MemberDescriptorType) and x.__objclass__.__flags__ & 1 << 9:
+            self.refuse(f"it reads {x.__objclass__.__qualname__}.{x.__name__} by the slot itself", frame)
+        elif x.__name__ in OF_ATTRIBUTES:
+            self.by_name(frame, x.__name__)
+        return ()
+
     def _partial(self, x: Any, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The parts of a `functools.partial`, whose function C code calls."""
         if old:
             for part in ("func", "args", "keywords"):
                 self.note_place("slot", x, vars(functools.partial)[part], frame.f_code)
+            self.note_place("namespace", x, None, frame.f_code)
         if type(x.func) is types.BuiltinFunctionType:
             self.call_of_c(frame, x.func, ahead=True)
             if x.func.__name__ in BY_NAME:
                 for value in x.args:
                     self.look(value, info.opening(), frame)
-        return (x.func, x.args, x.keywords)
+        return (x.func, x.args, x.keywords, *self._attributes(vars(x), info, frame.f_code, old, type(x)))
 
     def _tensor(self, x: torch.Tensor, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """Notes an older tensor, which the watch compares as a whole; returns its Python attributes and hooks."""
@@ -388,6 +381,10 @@ class Reached(Calls):
             self.uses_grads = True
         if "_version" in info.attributes and not code.co_qualname.startswith(_PUTS_VERSIONS_BACK):
             self.note_place("slot", x, torch._C.TensorBase._version, code)
+        if kind is torch.Tensor:
+            self.note_place("class", x, None, code)
+        if "grad" in info.attributes and not (x.is_leaf and x.requires_grad):  # replays compare those of leaves
+            self.note_place("slot", x, torch._C.TensorBase.grad, code)
         self._tensors[id(x)] = x
         if x.device.type == "cpu" and id(x) not in self.on_host and not x.is_inference():
             self.on_host[id(x)] = (x, x._version)
@@ -410,18 +407,18 @@ class Reached(Calls):
         if old:
             self.note_place("function", x)
         found: list[Any] = []
-        for name in info.attributes & _PARTS_OF_FUNCTIONS.keys():
+        for name in info.attributes & PARTS_OF_FUNCTIONS.keys():
             if old:
-                self.note_place("slot", x, _PARTS_OF_FUNCTIONS[name], code)
+                self.note_place("slot", x, PARTS_OF_FUNCTIONS[name], code)
             part = getattr(x, name)
             if name == "__globals__":
                 self.note_place("dict", part, None, code)
                 found += [y for y in self._values(part) if not isinstance(y, _OF_MODULES)]
             else:
                 found.append(part)
-        return [*found, *self._added(x, info, code, old)]
+        return [*found, *self.added(x, info, code, old)]
 
-    def _added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
+    def added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
         """The attributes that programs gave a function, as far as the code may read them."""
         space = x.__dict__
         if info.all_attributes and space:
@@ -491,109 +488,4 @@ class Reached(Calls):
                     found += self.read_of(space[name], name, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.note_place("entry", space, name, code)
-        return found
-
-    def _hides(self, kind: type, name: str, code: types.CodeType) -> None:
-        """Watches the class for a data descriptor (a property) that would come to hide an instance's attribute."""
-        if kind.__flags__ & 1 << 9:  # `Py_TPFLAGS_HEAPTYPE`: a class of Python code, which can change
-            self.note_place("lookup", kind, name, code)
-
-    def _is_asked(self, kind: type, name: str) -> bool:
-        """Whether a class answers for an attribute that an instance lacks: by an attribute of its own, or by a
-        `__getattr__`. That of `nn.Module` does not count here, since its frame is seen (`_models.py`)."""
-        getter = self._lookup(kind, "__getattr__")
-        own = getter is not NOTHING and getter is not torch.nn.Module.__getattr__
-        return own or self._lookup(kind, name) is not NOTHING
-
-    def _lookup(self, kind: type, name: str) -> Any:
-        """What a class or its bases have under a name; remembered."""
-        key = (kind, name)
-        if key not in self._on_class:
-            self._on_class[key] = lookup(kind, name)
-        return self._on_class[key]
-
-    def _class_attributes(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
-        """What the code can reach from a class; remembered by class and names."""
-        key = (kind, info.serial)
-        if key not in self._class_values:
-            self._class_values[key] = self._look_at_class(kind, info, code)
-        return self._class_values[key]
-
-    def _of_metaclass(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
-        """What the code can reach from the metaclass of a class."""
-        for name in info.attributes if kind.__flags__ & 1 << 9 else ():
-            if self._is_asked(type(kind), name):  # the class may come to have the name itself
-                self.note_place("lookup", kind, name, code)
-        return self._class_attributes(type(kind), info, code)
-
-    def _special(self, kind: type, code: types.CodeType) -> list[Any]:
-        """Watches the special methods of a class, which Python calls although no code names them. Returns those written
-        in C, which it calls without an event."""
-        if kind not in self._specials:
-            self._specials[kind] = found = list[Any]()
-            for name in SPECIAL:
-                self.note_place("lookup", kind, name, code)
-                value = self._lookup(kind, name)
-                value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-                if type(value) in _OF_C and name not in ("__new__", "__class_getitem__"):
-                    found.append(value)
-        return list(self._specials[kind])
-
-    def _of_bases(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
-        """What ``super()`` may find in the bases of a class, whichever of them it starts from."""
-        found = []
-        for base in kind.__mro__[1:]:
-            if base.__flags__ & 1 << 9:
-                for name in info.attributes:
-                    self.note_place("lookup", base, name, code)
-                found += [vars(base)[n] for n in info.attributes if n in vars(base)]
-        return [x for x in found if not hasattr(type(x), "__get__")]
-
-    def _of_method(self, x: types.FunctionType, info: CodeNames, code: types.CodeType) -> list[Any]:
-        """What code may read of a function that it finds on a class, besides calling it."""
-        if not info.attributes.isdisjoint(_PARTS_OF_FUNCTIONS):
-            return [x]
-        return self._added(x, info, code, self.is_older(x))
-
-    def _of_property(self, x: property, name: str) -> list[Any]:
-        """The C functions behind a property."""
-        found = []
-        for function in (x.fget, x.fset, x.fdel):
-            if type(function) in (operator.attrgetter, operator.methodcaller, functools.partial):
-                self.refuse(f"it uses {name}, which reads what nothing tells of")
-            elif type(function) in _OF_C:
-                found.append(function)
-        return found
-
-    def _look_at_class(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
-        """As :meth:`_class_attributes`, the first time."""
-        if not kind.__flags__ & 1 << 9:  # not `Py_TPFLAGS_HEAPTYPE`: a class written in C, which does not change
-            return []
-        found = self._special(kind, code)
-        for name in info.attributes & _PARTS_OF_CLASSES.keys():
-            self.note_place("slot", kind, _PARTS_OF_CLASSES[name], code)
-        if info.by_super:
-            found += self._of_bases(kind, info, code)
-        all_of_it = info.all_attributes
-        of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
-        for base in of_python:  # for attributes that are yet to come, and their order
-            self.note_place("dict", gc.get_referents(vars(base))[0], None, code)
-        names = {name for base in of_python for name in vars(base) if not name.startswith(("__", "_abc_"))}
-        for name in names | info.attributes:
-            value = self._lookup(kind, name)
-            if all_of_it or name in info.may_lack or self._is_asked(kind, name):
-                self.note_place("lookup", kind, name, code)
-            # What a descriptor written in Python reads, its frame shows when it runs.
-            if isinstance(value, types.FunctionType):
-                found += self._of_method(value, info, code)
-            elif type(value) is property:
-                found += self._of_property(value, f"{kind.__qualname__}.{name}")
-                for function in (value.fget, value.fset, value.fdel):
-                    if type(function) is types.FunctionType:
-                        found += self._of_method(function, info, code)
-            elif type(value) in (staticmethod, classmethod):
-                inner = value.__func__
-                found += self._of_method(inner, info, code) if type(inner) is types.FunctionType else [inner]
-            elif _holds(value) and value is not NOTHING and not is_only_used(value, name, info):
-                found.append(value)
         return found

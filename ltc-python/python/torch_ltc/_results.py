@@ -8,6 +8,7 @@ return value. The functions below find aliases, and refuse those that a replay c
 """
 
 import contextlib
+import enum
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,8 +18,9 @@ from torch.utils import _pytree as pytree
 from torch_ltc._arguments import TENSORS
 from torch_ltc._awaited import LateProgram
 from torch_ltc._history import Backward, storage_of
-from torch_ltc._names import by_value
+from torch_ltc._names import PLAIN, by_value
 from torch_ltc._runtime import is_dense
+from torch_ltc._traced import TracedFloat, TracedInt
 
 #: The creation meta of views that may be written in place under any grad mode.
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
@@ -228,6 +230,19 @@ def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor
         return base.as_strided(size, stride, offset).detach()
 
 
+def is_value(x: Any) -> bool:
+    """Whether each replay may return this same object: an immutable value without attributes of its own."""
+    return (
+        isinstance(x, _VALUES)
+        and type(x) not in (TracedFloat, TracedInt)
+        and (type(x) in _VALUES or isinstance(x, enum.Enum) or not getattr(x, "__dict__", None))
+    )
+
+
+#: Classes of values that calls may return.
+_VALUES = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
 class KnownStorages:
     """The tensors that there were before a call, by storage, to find which of its results share memory with them."""
 
@@ -342,8 +357,8 @@ class ReturnedContainers:
     returned in two places, or that is an argument, is an obstacle. One that is older than the step is returned as it
     is, and is not taken apart."""
 
-    def __init__(self, given: list[Any], is_older: Callable[[Any], bool]) -> None:
-        self._given, self._is_older = given, is_older
+    def __init__(self, given: list[Any], is_older: Callable[[Any], bool], is_held: Callable[[Any], bool]) -> None:
+        self._given, self._is_older, self._is_held = given, is_older, is_held
         self._seen: list[Any] = []
         self.older: list[Any] = []
         self.obstacle = ""
@@ -360,6 +375,8 @@ class ReturnedContainers:
         elif self._is_older(x):
             self.older.append(x)
             return True
+        elif self._is_held(x):
+            self.obstacle = f"it returns a {kind.__qualname__} that something else holds"
         elif any(x is y for y in self._seen):
             self.obstacle = f"it returns one {kind.__qualname__} in two places"
         self._seen.append(x)
@@ -369,5 +386,6 @@ class ReturnedContainers:
         """Returns the containers that are older than the step, and lets go of everything else: `tree_flatten` leaves a
         reference cycle behind that holds this object."""
         older, self.older = self.older, []
-        self._is_older, self._given, self._seen = lambda x: False, [], []
+        self._is_older = self._is_held = lambda x: False
+        self._given, self._seen = [], []
         return older

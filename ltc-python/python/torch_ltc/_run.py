@@ -22,8 +22,8 @@ from torch_ltc._compiling import is_compiling, seen_draws
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
-from torch_ltc._names import PLAIN
 from torch_ltc._reads import EarlierCapture, Reads
+from torch_ltc._refusals import OUTSIDE, with_advice
 from torch_ltc._results import (
     KnownStorages,
     LeftResult,
@@ -31,10 +31,11 @@ from torch_ltc._results import (
     ReturnedContainers,
     ReturnSpec,
     check_aliases,
+    is_value,
     not_rebuilt,
     note_aliases,
 )
-from torch_ltc._runtime import history_of, is_dense, is_leaf, on_device
+from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._tensor_places import MISSING, FoundTensors, TensorPlaces, freed_error
 from torch_ltc._traced import TracedFloat, TracedInt, plain
@@ -97,12 +98,6 @@ class Call(NamedTuple):
             return fn(*self.args, **self.kwargs)
         args, kwargs = self.arguments.with_lent(self.args, self.kwargs, lent)
         return fn(*args, **kwargs)
-
-
-#: Classes of values that a replay returns as the captured call returned them.
-_KEPT = (*PLAIN, torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format)
-#: Why a step is refused whose backward pass leaves it; in the words of `ltc-torch-sys/csrc/history.cpp`.
-_OUTSIDE = "it differentiates through a tensor that was made outside"
 
 
 class Run:
@@ -190,6 +185,12 @@ class Run:
 
     def call(self) -> Any:
         """Calls the step under observation, finds out what it did, and returns its result."""
+        asks_classes = torch._C._is_torch_function_enabled()
+        with torch._C.DisableTorchFunctionSubclass():  # tensor classes of the program see its own calls alone
+            return self._observe(asks_classes)
+
+    def _observe(self, asks_classes: bool) -> Any:
+        """As :meth:`call`; the program's own code runs as it did before where tensor classes are concerned."""
         owner, before, call = self._owner, self._before, self._call
         captures = before is not None
         leaves = [*(before.leaves() if before else []), *[x for x in self._inputs if is_leaf(x) and x.requires_grad]]
@@ -229,7 +230,8 @@ class Run:
         try:
             captures = captures and owner._replays.begin(self._inputs)
             recorder.awaited = AwaitedNumbers() if captures and not owner._reads_decide else None
-            with self._saved_tensors or contextlib.nullcontext(), is_compiling(), recorder, survey:
+            saves = self._saved_tensors or contextlib.nullcontext()
+            with as_program(asks_classes), saves, is_compiling(), recorder, survey:
                 survey.look_at_step(owner._fn)
                 out = call.call_with(owner._fn, owner._changing.arguments)
             if captures:
@@ -295,13 +297,6 @@ class Run:
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 
-    def _with_advice(self, why: str) -> str:
-        """A refusal; where an operator ran eagerly, with the advice that there is for it."""
-        name, eagerly, _ = why.partition(" runs eagerly")
-        known = {op: advice for op, _, _, advice in _ltc.fallbacks()}
-        advice = known.get(name) or known.get(name.rpartition(".")[0])
-        return f"{why}: {advice}" if eagerly and advice else why
-
     def _refuse(self, why: str, captures: bool) -> None:
         """Notes an obstacle, and ends the capture in progress, if there is one."""
         self.obstacle = self.obstacle or why
@@ -346,7 +341,7 @@ class Run:
             why = "the node that adds up a gradient (AccumulateGrad) has hooks"
         outside = self._made_outside()
         if outside and survey.uses_grads and torch.is_grad_enabled():
-            why = why or _OUTSIDE
+            why = why or OUTSIDE
         results, with_history, why = self._examine_results(out, survey, recorder, grads_before, why)
         (gets_grad, loses_grad), why = self._examine_grads(grads_before, results, survey, why)
         if with_history and not why:
@@ -355,7 +350,7 @@ class Run:
         if not why and not captures:
             why = self._examine_effects(versions, survey) or survey.said_of_age()
         if why:
-            return self._refuse(why + (outside if why == _OUTSIDE else ""), captures)
+            return self._refuse(why + (outside if why == OUTSIDE else ""), captures)
         if not captures:
             return
         if self.has_history and self.backward is None:
@@ -377,7 +372,7 @@ class Run:
             self.matching = self._replay_on_same_path() if self._is_compared else self._capture_on_same_path()
         why = why or self._examine_effects(versions, survey) or survey.said_of_age()
         if why:
-            self.obstacle = self._with_advice(why)
+            self.obstacle = with_advice(why)
             owner._replays.forget(self.step)
             self.step = 0
 
@@ -398,7 +393,7 @@ class Run:
         """Notes what the call returned and left in places. Returns its new tensors, which the program has to compute,
         the positions of those with a history among them, and why no replay can return this, if none can."""
         containers = ReturnedContainers(
-            self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older
+            self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older, survey.is_held
         )
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
         if other := not_rebuilt(out, spec, flat):
@@ -421,7 +416,7 @@ class Run:
             if not on_device(x):
                 if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is recorder:
                     returned[i] = recorder.return_number(x)
-                elif isinstance(x, _KEPT) and type(x) not in (TracedFloat, TracedInt):
+                elif is_value(x):
                     plain[i] = x
                 else:
                     kind = f"a tensor on {x.device}" if isinstance(x, torch.Tensor) else f"a {type(x).__qualname__}"
@@ -474,7 +469,7 @@ class Run:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
             left_results.append(LeftResult(holder, name, spec))
             flat += parts
-        return left_results, flat, why
+        return left_results, flat, why or survey.obstacle
 
     def _examine_grads(
         self, grads_before: Any, results: list[Any], survey: Survey, why: str | None

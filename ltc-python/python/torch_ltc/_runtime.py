@@ -1,5 +1,6 @@
 """Which device is meant, and what is on one."""
 
+import contextlib
 from typing import Any, TypeGuard
 
 import torch
@@ -28,6 +29,12 @@ def current_or(device: Device) -> int:
     if not 0 <= index < _ltc.device_count():
         raise RuntimeError(f"invalid device index {index}: there are {_ltc.device_count()} ltc devices")
     return index
+
+
+def as_program(asks_classes: bool) -> Any:
+    """A context for calls of the program's within what tensor classes of the program are not to see. `asks_classes`:
+    whether they saw calls (`torch._C._is_torch_function_enabled()`) before that."""
+    return torch._C._EnableTorchFunction() if asks_classes else contextlib.nullcontext()
 
 
 def on_device(value: Any) -> TypeGuard[torch.Tensor]:

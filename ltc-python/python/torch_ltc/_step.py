@@ -197,8 +197,9 @@ class CompiledStep(Generic[_P, _R]):
         arguments = None
         key = _ARITIES.get(len(args)) if not kwargs else None
         if key is None or not _ltc.are_bare(args):
-            arguments, key = self._take_apart(args, kwargs)
-            inputs = arguments.inputs() if not arguments.obstacle else ()
+            with torch._C.DisableTorchFunctionSubclass():  # tensor classes of the program are not to see this
+                arguments, key = self._take_apart(args, kwargs)
+                inputs = arguments.inputs() if not arguments.obstacle else ()
         objects = args if arguments is None else arguments.objects
         found_tensors: list[FoundTensors] = []
         if self._tensor_places.places:

@@ -1,7 +1,7 @@
 """The survey: finds what the Python code of a step reads, while it runs.
 
 A replay is right only if everything that the captured Python read is as it was. :class:`Survey` is the thread's profile
-function (``sys.setprofile``) during a captured call, so it sees every Python frame and every call of a C function. From
+function (``_ltc.observe``) during a captured call, so it sees every Python frame and every call of a C function. From
 each frame it follows the names in the frame's code: locals, cells and globals, then attributes, members of containers
 and class attributes. What it reaches and is older than the step becomes a place to watch, which `_ltc.Watch` compares
 at each later call; what the step itself made is only passed through. What cannot be watched, and a C function that is
@@ -15,9 +15,11 @@ the reasons and the cost.
 import contextlib
 import functools
 import gc
+import inspect
 import operator
 import sys
 import types
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -28,6 +30,7 @@ from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_co
 from torch_ltc import _ltc
 from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
+from torch_ltc._classes import is_only_used
 from torch_ltc._collector import all_shown
 from torch_ltc._counters import counts, only_adds
 from torch_ltc._known import (
@@ -38,7 +41,7 @@ from torch_ltc._known import (
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
 from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
-from torch_ltc._reached import ATOMIC_BASES, Reached, is_only_used
+from torch_ltc._reached import ATOMIC_BASES, Reached
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
@@ -110,6 +113,8 @@ class Survey(Reached):
         self._doubtful: set[int] = set()
         #: Those that something older was seen to hold, and which are older for that.
         self._held: set[int] = set()
+        #: Whether the step has not ended: until then these objects cannot go.
+        self._is_running = True
         #: Places to watch, by kind, identity of the holder, and name.
         self._found: dict[tuple[str, int, Any], Place] = {}
         #: The code that reads each entry of a dict, by `(id(dict), key)`; `None` where that is not known.
@@ -122,7 +127,11 @@ class Survey(Reached):
         #: The code whose globals were looked at, with the identity of its namespace.
         self._globals: set[tuple[types.CodeType, int]] = set()
         #: Whether the garbage collector was on before.
-        self._collects = False
+        self._collects = self._collected = False
+        #: Whether it is turned on or off by a call of the step, or asked about, that has not returned.
+        self._speaks = False
+        #: The filters of warnings when the step began.
+        self._filters: list[Any] = []
 
     def __enter__(self) -> Self:
         if sys.getprofile() is not None:
@@ -130,8 +139,9 @@ class Survey(Reached):
             return self
         owners.clear()  # the names of objects that may be gone by now
         # A collection would run finalisers of other objects within the step.
-        self._collects = gc.isenabled()
+        self._collects = self._collected = gc.isenabled()
         gc.disable()
+        self._filters = list(warnings.filters)
         self.draws_from = state_of(torch.default_generator)
         try:
             self._older = _ltc.Older()
@@ -139,7 +149,7 @@ class Survey(Reached):
             self.obstacle = str(e)
             return self
         gc.callbacks.append(self._older.announce)
-        sys.setprofile(self._see)
+        _ltc.observe(self._see)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,8 +159,14 @@ class Survey(Reached):
             self.obstacle = "it installs a profile function"
         while self._within:
             self._within.pop()[1]()
+        if self._collects != self._collected:
+            self.refuse("it turns the garbage collector on or off")
+        if self._filters != list(warnings.filters):
+            self.refuse("it changes the filters of warnings")
+        self._filters = []
         if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
+        self._is_running = False
         self._doubtful, self._untracked = set(map(id, self._untracked)), []
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
@@ -165,12 +181,27 @@ class Survey(Reached):
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
         assert not self._is_closed
-        return self._older is not None and x in self._older
+        return self._older is not None and (x in self._older or (id(x) in self._held and self._is_running))
+
+    def is_held(self, x: Any) -> bool:
+        """Whether something older was seen to hold an object of which the collector does not tell how old it is."""
+        return id(x) in self._held
 
     def expect_collection(self) -> None:
         """Notes that the collector may be about to change what it knows."""
         if self._older is not None:
             self._older.announce()
+
+    def speak_to_collector(self, function: str) -> None:
+        """The step is about to call a function of `gc`. It finds the collector as it would be without this survey,
+        which keeps it off, and what it says of it counts when the step has ended."""
+        if function == "isenabled":
+            self.refuse("it asks whether the garbage collector is on")
+            if self._collects:
+                gc.enable()
+        elif function in ("enable", "disable"):
+            self._collects = function == "enable"
+        self._speaks = function != "collect"
 
     def said_of_age(self) -> str:
         """Why some objects may have been taken for older than the step that are not, in words; empty where none are."""
@@ -261,7 +292,12 @@ class Survey(Reached):
         """The profile function."""
         while self._within and event == "return" and frame is self._within[-1][0]:
             self._within.pop()[1]()
+        if self._speaks:
+            self._speaks = False
+            gc.disable()
         if self.obstacle:
+            if event == "c_call" and getattr(argument, "__self__", None) is gc:
+                self.speak_to_collector(argument.__name__)
             return
         if self._machine is not None:
             if event == "return" and frame is self._machine:
@@ -340,6 +376,8 @@ class Survey(Reached):
             held = name in free and id(value) in self._given and self._is_of_older(frame)
             for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
                 self.look(x, info, frame, f"the variable {name}" if held else "")
+        if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            frame.f_locals.clear()  # a copy, which would keep alive what the code drops
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, so that its cells are older, too."""
@@ -464,7 +502,8 @@ class Survey(Reached):
                 made.add(key)
             elif x not in older:
                 # Objects that hold no references, and dicts and tuples of such, are not tracked: they may be older.
-                old = not gc.is_tracked(x)
+                # One that something older was seen to hold may have got a container since, and be tracked for that.
+                old = not gc.is_tracked(x) or id(x) in self._held
                 if old:
                     self._untracked.append(x)
                     if holder:
