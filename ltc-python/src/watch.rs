@@ -15,7 +15,7 @@ use pyo3::{
     exceptions::PyTypeError,
     intern,
     prelude::*,
-    types::{PyDict, PyList, PyType},
+    types::{PyDict, PyList, PySet, PyType},
 };
 
 use crate::{
@@ -143,6 +143,21 @@ struct Places {
     grads: bool,
 }
 
+/// An iterator over the members of a container, without code of the program's: subclasses may have their own.
+fn members<'py>(holder: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    const HEAP_TYPE: usize = 1 << 9; // `Py_TPFLAGS_HEAPTYPE`: a class of Python code
+    let py = holder.py();
+    if holder.is_exact_instance_of::<PySet>() {
+        return Ok(holder.try_iter()?.into_any());
+    }
+    for base in holder.get_type().mro() {
+        if base.getattr(intern!(py, "__flags__"))?.extract::<usize>()? & HEAP_TYPE == 0 {
+            return base.getattr(intern!(py, "__iter__"))?.call1((holder,));
+        }
+    }
+    Ok(holder.try_iter()?.into_any())
+}
+
 impl Other {
     /// Hands on what is there now, until somebody has seen enough.
     fn read(&self, py: Python<'_>, each: &mut dyn FnMut(Option<&Bound<'_, PyAny>>) -> bool) -> PyResult<()> {
@@ -159,7 +174,7 @@ impl Other {
                 if let Ok(list) = holder.downcast::<PyList>() {
                     let _ = list.iter().all(|x| each(Some(&x)));
                 } else {
-                    for x in holder.try_iter()? {
+                    for x in members(holder)?.try_iter()? {
                         if !each(Some(&x?)) {
                             break;
                         }

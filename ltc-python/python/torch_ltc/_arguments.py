@@ -8,6 +8,7 @@ step. A float that is known to change from call to call is not in the key, but f
 it (`_changing_numbers.py`).
 """
 
+import contextlib
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
@@ -16,7 +17,7 @@ from typing import Any, cast
 
 import torch
 
-from torch_ltc._known import is_of_python, is_open, namespace
+from torch_ltc._known import base_of, is_of_python, is_open, namespace
 from torch_ltc._names import PLAIN, by_value
 
 #: The classes of tensors that replays can return.
@@ -58,10 +59,15 @@ class _ByIdentity:
         return isinstance(other, _ByIdentity) and self._get() is other._get() is not None
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    """The names of the slots that a class itself defines."""
-    slots = kind.__dict__.get("__slots__", ())
-    return (slots,) if type(slots) is str else tuple([s for s in slots if s not in ("__dict__", "__weakref__")])
+def _in_slots(x: Any, kind: type) -> list[tuple[str, Any]]:
+    """The names and values of an object's slots that Python classes define, read without its own `__getattr__`."""
+    found = []
+    for base in kind.__mro__:
+        for name, slot in vars(base).items() if is_of_python(base) else ():
+            if type(slot) is types.MemberDescriptorType:
+                with contextlib.suppress(AttributeError):  # it is empty
+                    found.append((name, slot.__get__(x)))
+    return found
 
 
 def _is_of_numpy(kind: type, name: str) -> bool:
@@ -192,12 +198,13 @@ class Arguments:
             self.obstacle = self.obstacle or f"it is given a {type(x).__name__} on {x.device}: move it to ltc before"
 
     def _members(self, x: Any) -> None:
-        self._key.append(len(x))
+        base = base_of(x)
+        self._key.append(base.__len__(x))
         if not isinstance(x, dict):
-            for y in x:
+            for y in base.__iter__(x):
                 self._add(y)
             return
-        for name, y in x.items():
+        for name, y in base.items(x):
             if type(name) is str:
                 self._key.append(name)
             else:
@@ -226,7 +233,7 @@ class Arguments:
     def _open(self, x: Any, kind: type) -> None:
         space = namespace(x)
         is_container = isinstance(x, (dict, *_SEQUENCES))
-        slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(x, name)]
+        slots = _in_slots(x, kind)
         if isinstance(x, _BY_IDENTITY) or callable(x) or not is_open(cast(Any, kind)):
             raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
         of_c = [base for base in kind.__mro__ if not is_of_python(base)]
@@ -245,7 +252,7 @@ class Arguments:
             self._members(x)
         if space or slots:
             self.opened += [space] if space else []
-            for name, y in (*(space or {}).items(), *[(name, getattr(x, name)) for name in slots]):
+            for name, y in (*(space or {}).items(), *slots):
                 self._key.append(name)
                 try:
                     self._add(y)

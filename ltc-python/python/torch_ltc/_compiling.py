@@ -74,10 +74,16 @@ def noted_draws(device: int) -> torch.Tensor:
     return state
 
 
+def noted_in(state: Any) -> tuple[int, Any]:
+    """The device whose generator's state an object stands in for, and what that was; `(0, None)` for others."""
+    # Attributes of other objects are not asked for, since that may run their code.
+    return state.__dict__.get("_ltc_draws", (0, None)) if type(state) is torch.Tensor else (0, None)
+
+
 def seen_draws(state: Any) -> Any:
     """The actual state for a stand-in that somebody looks at, which waits for the device and so ends the capture; any
     other object as it is."""
-    device, draws = getattr(state, "_ltc_draws", (0, None))
+    device, draws = noted_in(state)
     if draws is None:
         return state
     now = _ltc.Draws(device)
@@ -90,7 +96,7 @@ def seen_draws(state: Any) -> Any:
 
 def resumes_draws(state: torch.Tensor) -> bool:
     """Sets a generator to the state that a stand-in stands for; returns false where `state` is no stand-in."""
-    _, draws = getattr(state, "_ltc_draws", (0, None))
+    _, draws = noted_in(state)
     if draws is None:
         return False
     draws.resume()

@@ -20,7 +20,7 @@ import torch
 from torch_ltc import _ltc
 from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
-from torch_ltc._compiling import seen_draws
+from torch_ltc._compiling import noted_in, seen_draws
 from torch_ltc._flows import is_only_kept
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
@@ -278,7 +278,7 @@ class HostRecorder(LineWriter):
             if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
             return self._run(func, args, kwargs)
-        if any(hasattr(x, "_ltc_draws") for x in leaves):
+        if any(noted_in(x)[1] for x in leaves):
             self.obstacle = self.obstacle or f"it looks at the state of a generator{here()}"
             return self._run(func, tuple(map(seen_draws, args)), kwargs)
         if self._given and any(id(x) in self._given for x in leaves):

@@ -204,6 +204,12 @@ def is_of_python(kind: Any) -> bool:
 _HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
 
 
+def base_of(x: Any) -> Any:
+    """The class written in C by which a container holds its members; subclasses may have other answers, which run code
+    of the program."""
+    return next(base for base in type(x).__mro__ if not base.__flags__ & 1 << 9)
+
+
 def lookup(kind: type, name: str) -> Any:
     """What a class or the first of its bases has under a name, without calling descriptors; else :data:`NOTHING`."""
     for base in kind.__mro__:

@@ -30,6 +30,7 @@ from torch_ltc._known import (
     NOTHING,
     TAKE_NUMBERS,
     VIEWS,
+    base_of,
     is_of_torch,
     is_open,
     is_scripted,
@@ -58,6 +59,11 @@ def _slots(kind: type) -> frozenset[str]:
     """The names of the slots of a class and its bases, but for those of classes written in C."""
     bases = [vars(base) for base in kind.__mro__ if base.__flags__ & 1 << 9]
     return frozenset(name for base in bases for name, x in base.items() if type(x) is types.MemberDescriptorType)
+
+
+def members_of(x: Any) -> list[Any]:
+    """The members of a list, tuple, set or deque."""
+    return list(base_of(x).__iter__(x))
 
 
 class Reached(Classes):
@@ -107,7 +113,7 @@ class Reached(Classes):
         if isinstance(x, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
                 self.note_place("dict", x, None, code)
-            inside = [*x.keys(), *self._values(x)] if self._is_small(x, frame) else []
+            inside = [*dict.keys(x), *self._values(x)] if self._is_small(x, frame) else []
             if isinstance(x, defaultdict):
                 inside.append(x.default_factory)
                 if old:
@@ -116,7 +122,7 @@ class Reached(Classes):
         if isinstance(x, (list, tuple, set, frozenset, deque)):
             if old and not isinstance(x, (tuple, frozenset)):
                 self.note_place("members", x, None, code)
-            inside = list(x) if self._is_small(x, frame) else []
+            inside = members_of(x) if self._is_small(x, frame) else []
             # The tuples that operators return (`x.max(0)`) hold nothing besides their members.
             return (
                 inside
@@ -279,16 +285,17 @@ class Reached(Classes):
         """The values of a dict, but for those that are inputs of the step."""
         at = id(space)
         return (
-            [x for name, x in space.items() if (at, name) not in self.tensor_places]
+            [x for name, x in dict.items(space) if (at, name) not in self.tensor_places]
             if self.tensor_places
-            else [*space.values()]
+            else [*dict.values(space)]
         )
 
     def _is_small(self, x: Any, frame: types.FrameType) -> bool:
         """Whether a container is small enough to be looked at; refuses the step if not."""
-        if len(x) > _MANY:
-            self.refuse(f"it reaches a {type(x).__qualname__} of {len(x)} members", frame)
-        return len(x) <= _MANY
+        count = base_of(x).__len__(x)
+        if count > _MANY:
+            self.refuse(f"it reaches a {type(x).__qualname__} of {count} members", frame)
+        return bool(count <= _MANY)
 
     def _module(self, x: types.ModuleType, kind: type, info: CodeNames, code: types.CodeType) -> Iterable[Any]:
         """The attributes of a module that the code names."""

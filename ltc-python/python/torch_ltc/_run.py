@@ -18,7 +18,7 @@ from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
 from torch_ltc._awaited import AwaitedNumbers
 from torch_ltc._changed_places import RENEWED, ChangedPlaces
-from torch_ltc._compiling import is_compiling, seen_draws
+from torch_ltc._compiling import is_compiling, noted_in, seen_draws
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
@@ -293,7 +293,7 @@ class Run:
     def _plain_result(self, out: Any) -> Any:
         """The result for the caller, with plain numbers in place of traced ones."""
         flat, spec = pytree.tree_flatten(out, is_leaf=lambda x: type(x) is torch.Size)
-        if any(plain(x) is not x or hasattr(x, "_ltc_draws") for x in flat):
+        if any(plain(x) is not x or noted_in(x)[1] for x in flat):
             return pytree.tree_unflatten([seen_draws(plain(x)) for x in flat], spec)
         return out
 

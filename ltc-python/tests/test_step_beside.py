@@ -1,0 +1,332 @@
+"""What a step does that leaves no trace in what it reads, and what a capture must not do to the program."""
+
+import atexit
+import collections
+import dataclasses
+import functools
+import threading
+import types
+import warnings
+import weakref
+
+import pytest
+import torch
+import torch_ltc
+
+
+class Other:
+    pass
+
+
+Pair = collections.namedtuple("Pair", "scale other", defaults=(0.0,))
+SETTINGS = types.SimpleNamespace(scale=2.0)
+
+
+def starts_a_thread(seen):
+    thread = threading.Thread(target=seen.append, args=(1,))
+    thread.start()
+    thread.join()
+
+
+def registers(seen):
+    atexit.register(seen.append, 1)
+    atexit.unregister(seen.append)
+    seen.append(1)
+
+
+def filters(seen):
+    warnings.simplefilter("ignore", category=type("W", (Warning,), {}))
+    seen[:] = [1] * sum(isinstance(f[2], type) and f[2].__name__ == "W" for f in warnings.filters)
+
+
+def references(seen):
+    seen.append(1)
+    assert weakref.getweakrefcount(SETTINGS) >= 0
+
+
+@pytest.mark.parametrize("does", [starts_a_thread, registers, filters, references])
+def test_what_a_step_does_beside(does):
+    seen = []
+
+    def step(x):
+        does(seen)
+        return x * 2
+
+    with warnings.catch_warnings():
+        compiled = torch_ltc.compile(step)
+        for i in range(6):
+            assert compiled(torch.ones(3, device="ltc")).tolist() == [2.0] * 3
+            assert len(seen) == i + 1
+
+
+def test_filters_that_are_put_back_are_no_obstacle():
+    def step(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x * 2
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(5):
+        compiled(torch.ones(3, device="ltc"))
+    assert compiled.counts[0] > 0, compiled.explain()
+
+
+def test_a_hook_that_the_step_takes_away():
+    layer = torch.nn.Linear(2, 2).to("ltc")
+
+    def step(x):
+        out = layer(x)
+        handle.remove()
+        return out
+
+    compiled = torch_ltc.compile(step)
+    x = torch.ones(1, 2, device="ltc")
+    seen = []
+    for i in range(6):
+        handle = layer.register_forward_hook(lambda m, a, out: seen.append(1))
+        compiled(x)
+        assert not layer._forward_hooks
+        assert len(seen) == i + 1
+
+
+class Words(str):
+    pass
+
+
+def test_values_with_attributes_are_made_anew():
+    def step(x):
+        out = Words("a")
+        out.seen = 0
+        return x * 2, out
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(6):
+        _, out = compiled(torch.ones(3, device="ltc"))
+        assert out.seen == 0
+        out.seen = 1
+
+
+def test_what_another_thread_takes_is_appended():
+    queue, taken, ends = [], [], threading.Event()
+
+    def take():
+        while not ends.is_set():
+            while queue:
+                taken.append(queue.pop())
+
+    def step(x):
+        queue.append(1)
+        for _ in range(200):
+            x = x * 1.0
+        return x
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        compiled = torch_ltc.compile(step)
+        for _ in range(8):
+            compiled(torch.ones(3, device="ltc"))
+    finally:
+        ends.set()
+        thread.join()
+    assert len(taken) + len(queue) == 8
+
+
+class Nested(tuple):
+    pass
+
+
+class Touchy(list):
+    def __setitem__(self, *_):
+        raise AssertionError
+
+    def __iter__(self):
+        raise AssertionError
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: float
+
+
+PLACES = {
+    "key": lambda v: {v: 1},
+    "nested": lambda v: ((((((((v, 1), 2), 3), 4), 5), 6), 7), 8),
+    "frozen set": lambda v: frozenset((v, -1.0)),
+    "partial": lambda v: functools.partial(max, v),
+    "named": lambda v: Pair(v, v),
+    "two": lambda v: ((v, v), v),
+    "frozen": lambda v: Frozen(v),
+    "touchy": lambda v: Touchy([v]),
+}
+
+
+def floats_in(x):
+    if isinstance(x, float):
+        return [x]
+    if isinstance(x, dict):
+        return [y for k, v in x.items() for y in (*floats_in(k), *floats_in(v))]
+    if isinstance(x, functools.partial):
+        return floats_in(x.args)
+    if isinstance(x, Frozen):
+        return floats_in(x.value)
+    if isinstance(x, Touchy):
+        return [list.__getitem__(x, 0)]
+    return [y for part in x for y in floats_in(part)] if isinstance(x, (tuple, frozenset)) else []
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_numbers_are_plain_wherever_they_are_put(name):
+    holder = types.SimpleNamespace(last=None)
+
+    def step(x, value):
+        holder.last = PLACES[name](value)
+        return x * value
+
+    compiled = torch_ltc.compile(step)
+    for value in (2.0, 3.0, 4.0, 5.0):
+        assert compiled(torch.ones(3, device="ltc"), value).tolist() == [value] * 3
+        assert all(type(y) is float for y in floats_in(holder.last)), floats_in(holder.last)
+        assert value in floats_in(holder.last)
+
+
+def test_attributes_of_tuples_that_are_made_anew_stay():
+    holder = types.SimpleNamespace(last=None)
+
+    def step(x, value):
+        holder.last = Nested((value,))
+        holder.last.name = "a name"
+        return x * value
+
+    compiled = torch_ltc.compile(step)
+    for value in (2.0, 3.0, 4.0, 5.0):
+        compiled(torch.ones(3, device="ltc"), value)
+        assert holder.last == (value,) and holder.last.name == "a name"
+
+
+def test_what_a_function_drops_is_gone_within_the_step():
+    def drops(thing):
+        ref = weakref.ref(thing)
+        del thing
+        return 2.0 if ref() is None else 5.0
+
+    def parts():
+        thing = Other()
+        ref = weakref.ref(thing)
+        yield 1.0
+        del thing
+        yield 2.0 if ref() is None else 5.0
+
+    def step(x):
+        return x * drops(Other()) * max(parts())
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(5):
+        assert compiled(torch.ones(3, device="ltc")).tolist() == step(torch.ones(3, device="ltc")).tolist()
+
+
+def test_variables_that_other_threads_change_stay_changed():
+    count, ends = 0, threading.Event()
+
+    def counts():
+        nonlocal count
+        mine = 0
+        while not ends.is_set():
+            count += 1
+            mine += 1
+            assert count == mine
+
+    def step(x):
+        for _ in range(300):
+            x = x * 1.0
+        return x, count >= 0
+
+    failed = []
+
+    def runs():
+        try:
+            counts()
+        except AssertionError:
+            failed.append(count)
+
+    thread = threading.Thread(target=runs)
+    thread.start()
+    try:
+        compiled = torch_ltc.compile(step)
+        for _ in range(4):
+            compiled(torch.ones(3, device="ltc"))
+    finally:
+        ends.set()
+        thread.join()
+    assert not failed
+
+
+class Counted:
+    """Counts how often the program's own code is asked for what a container holds."""
+
+    asked = 0
+
+    def __iter__(self):
+        Counted.asked += 1
+        return super().__iter__()
+
+    def __len__(self):
+        Counted.asked += 1
+        return super().__len__()
+
+    def keys(self):
+        Counted.asked += 1
+        return super().keys()
+
+    def values(self):
+        Counted.asked += 1
+        return super().values()
+
+
+CONTAINERS = [
+    type("Counted", (Counted, base), {})([(1, 2.0)]) for base in (list, dict, set, frozenset, tuple, collections.deque)
+]
+
+
+@pytest.mark.parametrize("held", CONTAINERS, ids=lambda x: type(x).__mro__[2].__name__)
+def test_containers_of_the_program_are_not_asked(held):
+    holder = types.SimpleNamespace(held=held)
+    step = torch_ltc.compile(lambda x: x * (2.0 if holder.held is not None else 3.0))
+    Counted.asked = 0
+    for _ in range(5):
+        step(torch.ones(3, device="ltc"))
+    assert step.counts[0] > 0, step.explain()
+    assert Counted.asked == 0
+
+
+class Answers(dict):
+    __getattr__ = dict.__getitem__
+
+
+def test_results_that_answer_for_attributes_themselves():
+    step = torch_ltc.compile(lambda x: Answers(loss=x * 2))
+    for _ in range(5):
+        assert step(torch.ones(3, device="ltc")).loss.tolist() == [2.0] * 3
+
+
+class Closed:
+    __slots__ = ("__scale",)
+
+    def __init__(self, scale):
+        self.__scale = scale
+
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+    def get(self):
+        return self.__scale
+
+
+def test_arguments_that_answer_for_attributes_themselves():
+    step = torch_ltc.compile(lambda x, holder: x * holder.get())
+    for scale in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 2.0):
+        assert step(torch.ones(3, device="ltc"), Closed(scale)).tolist() == [scale] * 3
+    changing = Closed(2.0)
+    for scale in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 2.0):
+        changing.__init__(scale)
+        assert step(torch.ones(3, device="ltc"), changing).tolist() == [scale] * 3
