@@ -216,6 +216,24 @@ def test_a_dict_of_plain_values_that_is_returned_is_the_same_one():
         assert compiled(torch.ones(3, device="ltc"))[1] is PLAIN_SETTINGS
 
 
+@pytest.mark.parametrize("makes", [dict, lambda: {"n": 1}, lambda: [{"n": 1.5}, {}], lambda: ({"a": {"b": 1}},)])
+def test_dicts_of_plain_values_that_the_step_makes_are_made_anew(makes):
+    compiled = torch_ltc.compile(lambda x: (x * 2, makes()))
+    results = [compiled(torch.ones(3, device="ltc"))[1] for _ in range(6)]
+    assert compiled.counts[0] > 0, compiled.explain()
+    assert all(result == makes() for result in results)
+    assert len({id(result) for result in results}) == 6
+    kept = types.SimpleNamespace(last=None)
+
+    def step(x):
+        kept.last = makes()
+        return x * 2, kept.last
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(6):
+        assert compiled(torch.ones(3, device="ltc"))[1] is kept.last
+
+
 @pytest.mark.parametrize("does", [gc.collect, gc.freeze])
 def test_another_thread_speaks_to_the_collector(does):
     ends = threading.Event()

@@ -113,6 +113,8 @@ class Survey(Reached):
         self._doubtful: set[int] = set()
         #: Those that something older was seen to hold, and which are older for that.
         self._held: set[int] = set()
+        #: How often the result of the step holds each object, by identity.
+        self._returned = Counter[int]()
         #: Whether the step has not ended: until then these objects cannot go.
         self._is_running = True
         #: Places to watch, by kind, identity of the holder, and name.
@@ -256,13 +258,24 @@ class Survey(Reached):
             places = [p for p in places if id(p.holder) not in dropped]
         return places, list(self._tensors.values())
 
+    def note_result(self, result: Any) -> None:
+        """Notes how often the result of the step holds each object: one that nobody else holds is the step's own."""
+        stack, done = [result], set()
+        while stack:
+            x = stack.pop()
+            if type(x) in (list, tuple, dict) and id(x) not in done:
+                done.add(id(x))
+                members = x.values() if type(x) is dict else x
+                self._returned.update(map(id, members))
+                stack += members
+
     def _dropped(self, places: Sequence[Place]) -> set[int]:
         """The identities of the holders that only these places hold. An object that the collector does not track may
         be the step's own: then nobody else does."""
         ours = Counter(id(p.holder) for p in places)
         doubtful = {id(p.holder): p.holder for p in places if id(p.holder) in self._doubtful}
-        # Besides the places, `doubtful` holds each, and the call of `getrefcount`.
-        dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + 2}
+        # Besides the places and the result, `doubtful` holds each, and the call of `getrefcount`.
+        dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + self._returned[i] + 2}
         if _others_count() <= _counts():
             return dropped
         # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
