@@ -8,6 +8,7 @@ import threading
 import types
 import warnings
 import weakref
+from unittest import mock
 
 import pytest
 import torch
@@ -330,3 +331,56 @@ def test_arguments_that_answer_for_attributes_themselves():
     for scale in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 2.0):
         changing.__init__(scale)
         assert step(torch.ones(3, device="ltc"), changing).tolist() == [scale] * 3
+
+
+class Proxy:
+    __slots__ = ("_of",)
+
+    def __init__(self, of):
+        object.__setattr__(self, "_of", of)
+
+    @property
+    def __class__(self):
+        return type(self._of)
+
+    @property
+    def __dict__(self):
+        return vars(self._of)
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._of, name, value)
+
+
+class Feigns(types.SimpleNamespace):
+    says = torch.Size
+
+    @property
+    def __class__(self):
+        return self.says
+
+
+STAND_INS = {
+    "mock": lambda: mock.Mock(spec=torch.Tensor),
+    "magic": lambda: mock.MagicMock(spec=torch.Tensor),
+    "proxy": lambda: Proxy(types.SimpleNamespace()),
+    "a shape": Feigns,
+    "a reference": lambda: type("Feigns", (Feigns,), {"says": weakref.ref})(),
+}
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_what_only_says_that_it_is_something(name):
+    stand_in = STAND_INS[name]()
+    stand_in.scale = 2.0
+    holder = types.SimpleNamespace(part=stand_in)
+    reads = torch_ltc.compile(lambda x: x * holder.part.scale)
+    given = torch_ltc.compile(lambda x, part: x * part.scale)
+    returns = torch_ltc.compile(lambda x: (x * 2, holder.part))
+    x = torch.ones(3, device="ltc")
+    for scale in (2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 2.0):
+        stand_in.scale = scale
+        assert reads(x).tolist() == given(x, stand_in).tolist() == [scale] * 3
+        assert returns(x)[1] is stand_in

@@ -19,6 +19,7 @@ import torch
 
 from torch_ltc._known import base_of, is_of_python, is_open, namespace
 from torch_ltc._names import PLAIN, by_value
+from torch_ltc._runtime import is_tensor
 
 #: The classes of tensors that replays can return.
 TENSORS = frozenset((torch.Tensor, torch.nn.Parameter))
@@ -150,7 +151,7 @@ class Arguments:
         key = self._key
         if kind in PLAIN:
             key.append(by_value(x))
-        elif isinstance(x, torch.Tensor):
+        elif is_tensor(x):
             self._tensor(x)
         elif kind in _VALUES:
             key.append((kind, str(x)))
@@ -232,9 +233,9 @@ class Arguments:
 
     def _open(self, x: Any, kind: type) -> None:
         space = namespace(x)
-        is_container = isinstance(x, (dict, *_SEQUENCES))
+        is_container = issubclass(kind, (dict, *_SEQUENCES))
         slots = _in_slots(x, kind)
-        if isinstance(x, _BY_IDENTITY) or callable(x) or not is_open(cast(Any, kind)):
+        if issubclass(kind, _BY_IDENTITY) or callable(x) or not is_open(cast(Any, kind)):
             raise _Opaque(f"a {kind.__module__}.{kind.__qualname__} cannot be taken apart")
         of_c = [base for base in kind.__mro__ if not is_of_python(base)]
         bare = next((take for base, take in _BARE.items() if base in of_c), None)
@@ -244,9 +245,9 @@ class Arguments:
         self._enter(x, kind)
         if bare is not None:
             self._key.append(by_value(bare(x)))
-        if isinstance(x, deque):
+        if issubclass(kind, deque):
             self._key.append(x.maxlen)
-        if isinstance(x, defaultdict):
+        if issubclass(kind, defaultdict):
             self._key.append(_ByIdentity(x.default_factory))
         if is_container:
             self._members(x)

@@ -50,7 +50,7 @@ from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
 from torch_ltc._names import PLAIN, here, here_is_torch
 from torch_ltc._patched import meant
-from torch_ltc._runtime import as_program, on_device
+from torch_ltc._runtime import as_program, is_tensor, on_device
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
 
 #: Classes of C functions: what a mode is told of one is torch's own function (see `_patched.py`).
@@ -58,7 +58,7 @@ _OF_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDes
 
 
 def _is_tensor(x: Any) -> bool:
-    return isinstance(x, torch.Tensor)
+    return is_tensor(x)
 
 
 def _is_plain(x: Any) -> bool:
@@ -67,7 +67,7 @@ def _is_plain(x: Any) -> bool:
 
 
 def _is_host(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and x.device.type == "cpu"
+    return is_tensor(x) and x.device.type == "cpu"
 
 
 def _is_gradient(func: Any) -> bool:
@@ -275,7 +275,7 @@ class HostRecorder(LineWriter):
         if self.awaited is not None:
             self.awaited.decides |= self.awaited.involves(leaves)
         if self._paused:
-            if any(isinstance(x, torch.Tensor) and x.device.type == "ltc" for x in leaves):
+            if any(is_tensor(x) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
             return self._run(func, args, kwargs)
         if any(noted_in(x)[1] for x in leaves):
@@ -295,7 +295,7 @@ class HostRecorder(LineWriter):
         hosts = [x for x in leaves if _is_host(x)]
         if self.awaited is not None and func is torch.Tensor.item and self._can_read_later(args[0], sys._getframe(2)):
             return self._read(self.awaited, func, args)
-        if any(isinstance(x, torch.Tensor) and x.device.type != "cpu" for x in leaves):
+        if any(is_tensor(x) and x.device.type != "cpu" for x in leaves):
             return self._device_call(func, args, kwargs, leaves, hosts)
         self._draws_as_written(leaves)
         word = getattr(func, "__name__", "")
@@ -353,7 +353,7 @@ class HostRecorder(LineWriter):
                 self._note_older(t)
                 self._line(f"{self._constant(torch.Tensor.copy_)}({self._name(t)}, {self._value(t)})", effect=True)
                 self._note_changed(t)
-        for t in leaves_of(out) if isinstance(out, (list, tuple, torch.Tensor)) else ():
+        for t in leaves_of(out) if issubclass(type(out), (list, tuple, torch.Tensor)) else ():
             if _is_host(t) and id(t) not in self._made and not any(t is x for x in hosts):
                 # A large result is another constant in each capture, so captures that use it do not confirm each other.
                 found = content(t)
@@ -400,7 +400,7 @@ class HostRecorder(LineWriter):
         the step: a replay has the tensor's values on the device only."""
         copy = lambda x: self._given[id(x)][1] if id(x) in self._given else x
         word = getattr(func, "__name__", "")
-        tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
+        tensors = [x for x in leaves if is_tensor(x)]
         if word == "copy_" and len(tensors) == 2 and on_device(args[0]):
             return self._run(func, tuple(map(copy, args)), kwargs)
         if word == "ctc_loss" and on_device(args[0]):
@@ -504,7 +504,7 @@ class HostRecorder(LineWriter):
             return out
         if draws:
             self.obstacle = self.obstacle or f"it draws numbers of the CPU's generator in {word}{here()}"
-        if not hosts or any(isinstance(x, torch.Tensor) for x in results):
+        if not hosts or any(is_tensor(x) for x in results):
             return out
         if word in METADATA or word in ("__get__", "__set__"):
             # The sizes of a tensor that lines made may follow from values.

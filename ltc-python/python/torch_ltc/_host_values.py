@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from torch_ltc._runtime import on_device
+from torch_ltc._runtime import is_tensor, on_device
 from torch_ltc._traced import NUMBERS, plain
 
 #: A tensor made of a list of at most so many numbers is computed on the device, not copied there.
@@ -41,7 +41,7 @@ def replaced(x: Any, others: dict[int, torch.Tensor]) -> Any:
         return type(x)(replaced(each, others) for each in x)
     if type(x) is dict:
         return {k: replaced(each, others) for k, each in x.items()}
-    return others.get(id(x), x) if isinstance(x, torch.Tensor) else x
+    return others.get(id(x), x) if is_tensor(x) else x
 
 
 def to_device(t: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -139,7 +139,7 @@ def _ctc_loss(
     if reduction not in (1, "mean") or not on_device(log_probs):
         return None
     lengths = target_lengths
-    if not isinstance(lengths, torch.Tensor):
+    if not is_tensor(lengths):
         lengths = call(torch.tensor, lengths)
     elif lengths.dim() != 1 or lengths.is_floating_point() or lengths.is_complex():
         return None

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import torch
 
+from torch_ltc._runtime import is_tensor
+
 #: Methods that tell about a tensor without reading its values.
 METADATA = frozenset(
     "size stride dim ndimension numel nelement element_size storage_offset is_contiguous is_floating_point is_complex"
@@ -72,7 +74,7 @@ def conditions(func: Any, leaves: list[Any]) -> list[_Condition]:
     """The conditions on a number that a function takes, of which replays have to compare the outcome: what the capture
     recorded depends on it."""
     condition = _CONDITIONS.get(_plain_name(func)) if torch.is_grad_enabled() else None
-    is_half = any(isinstance(x, torch.Tensor) and x.dtype == torch.float16 for x in leaves)
+    is_half = any(is_tensor(x) and x.dtype == torch.float16 for x in leaves)
     return [*([condition] if condition else []), *([_IS_HALF] if is_half else [])]
 
 

@@ -23,6 +23,7 @@ from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
+from torch_ltc._runtime import is_tensor
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain, release
 
 #: Decisions by numbers, as the text of a line, and the same on the device.
@@ -292,7 +293,7 @@ class LineWriter(TorchFunctionMode):
         """What a value is called in lines; containers by their members."""
         if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is self:
             return str(x._ltc_name)
-        if isinstance(x, torch.Tensor):
+        if is_tensor(x):
             return self._name(x)
         if type(x) is list:
             return f"[{', '.join(map(self._text, x))}]"

@@ -15,7 +15,7 @@ import threading
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -151,10 +151,35 @@ def is_own(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "torch_ltc" and not hasattr(kind, "is_of_programs")
 
 
+class _NoDict:
+    """Stands for what reads the dict of an object that has none."""
+
+    def __get__(self, _: Any, owner: Any = None) -> Any:
+        raise AttributeError
+
+
+_NO_DICT = _NoDict()
+
+
+@functools.lru_cache(4096)
+def _hidden_dict(kind: Any) -> Any:
+    """What reads the dict of an object's attributes where its class has something else under the name `__dict__` (a
+    proxy, which answers with another object's); `None` for other classes."""
+    of_c = (types.GetSetDescriptorType, types.MemberDescriptorType)
+    found = [vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)]
+    if not found or type(found[0]) in of_c:
+        return None
+    return next((x for x in found if type(x) in of_c), _NO_DICT)
+
+
 def namespace(x: Any) -> dict[str, Any] | None:
     """The dict of an object's attributes, where it has one."""
     try:
-        found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
+        hidden = _hidden_dict(cast(Any, type(x)))
+        if hidden is not None:
+            found = hidden.__get__(x)
+        else:
+            found = x.__dict__ if isinstance(x, threading.local) else object.__getattribute__(x, "__dict__")
     except (AttributeError, TypeError):
         return None
     return found if type(found) is dict else None

@@ -21,6 +21,7 @@ from torch.utils import _pytree
 from torch_ltc._known import CONTAINERS, SPECIAL, namespace
 from torch_ltc._names import code_of
 from torch_ltc._places import owners
+from torch_ltc._runtime import is_tensor
 from torch_ltc.closure import has_step_closures
 from torch_ltc.device_context import get_device_context
 
@@ -88,7 +89,7 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
         survey.note_place("lookup", type(module), attribute, code)
     value = frame.f_locals.get("value")
-    if isinstance(value, torch.Tensor) and survey.is_older(value):
+    if is_tensor(value) and survey.is_older(value):
         # A buffer's attribute that says whether it is saved with the module.
         survey.note_place("entry", value.__dict__, "persistent", code)
     for kind in ("_parameters", "_buffers", "_modules"):

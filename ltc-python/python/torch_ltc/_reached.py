@@ -108,19 +108,19 @@ class Reached(Classes):
         code = frame.f_code
         if takes_numbers(kind):
             self.expect_unseen_float_calls()  # operators of this class may compute with them
-        if isinstance(x, torch.Tensor):
+        if issubclass(kind, torch.Tensor):
             return self._tensor(x, kind, info, code, old)
-        if isinstance(x, dict):
+        if issubclass(kind, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
                 self.note_place("dict", x, None, code)
             inside = [*dict.keys(x), *self._values(x)] if self._is_small(x, frame) else []
-            if isinstance(x, defaultdict):
+            if issubclass(kind, defaultdict):
                 inside.append(x.default_factory)
                 if old:
                     self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
-        if isinstance(x, (list, tuple, set, frozenset, deque)):
-            if old and not isinstance(x, (tuple, frozenset)):
+        if issubclass(kind, (list, tuple, set, frozenset, deque)):
+            if old and not issubclass(kind, (tuple, frozenset)):
                 self.note_place("members", x, None, code)
             inside = members_of(x) if self._is_small(x, frame) else []
             # The tuples that operators return (`x.max(0)`) hold nothing besides their members.
@@ -146,9 +146,9 @@ class Reached(Classes):
             return self._of_c(x, kind, frame)
         if kind in _DESCRIPTORS:
             return self._descriptor(x, info, frame)
-        if isinstance(x, types.ModuleType):
+        if issubclass(kind, types.ModuleType):
             return self._module(x, kind, info, code)
-        if isinstance(x, type):
+        if issubclass(kind, type):
             if x.__module__ in ("decimal", "_decimal"):
                 self.refuse(f"it uses decimal.{x.__name__}, which computes as a context says", frame)
             elif x is torch._C.DisableTorchFunction:
@@ -158,9 +158,9 @@ class Reached(Classes):
                 self.expect_unseen_float_calls()
             found = self._class_attributes(x, info, code)
             return found if type(x) is type else [*found, *self._of_metaclass(x, info, code)]
-        if isinstance(x, functools.partial):
+        if issubclass(kind, functools.partial):
             return self._partial(x, info, frame, old)
-        if isinstance(x, weakref.ref):
+        if issubclass(kind, weakref.ref):
             if old:
                 self.note_place("referent", x, None, code)
             return (x(),)
@@ -177,7 +177,7 @@ class Reached(Classes):
             return ()
         if kind in ITERATORS:
             return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
-        if isinstance(x, threading.local):
+        if issubclass(kind, threading.local):
             self.note_place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
         if kind.__module__.startswith("numpy"):
@@ -191,11 +191,11 @@ class Reached(Classes):
             for value in variables if not names <= info.may_lack else ():
                 self.look(value, info.naming(names), frame)
             return ()
-        if isinstance(x, torch.jit.ScriptFunction):
+        if issubclass(kind, torch.jit.ScriptFunction):
             self.is_scripted = True
         if is_scripted(x):
             return self._hidden(x, old, frame)
-        if is_open(kind):
+        if is_open(cast(Any, kind)):
             return self._instance(x, kind, info, code, old)
         if is_of_torch(kind.__module__):
             return self._of_torch(x, kind, info, frame, old)
@@ -231,7 +231,7 @@ class Reached(Classes):
                         if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
                     ]
                 stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
-            elif (space is None and not _slots(cast(Any, kind))) or isinstance(x, torch.Tensor):
+            elif (space is None and not _slots(cast(Any, kind))) or issubclass(kind, torch.Tensor):
                 continue
             else:
                 inside = self._instance(x, kind, everything, frame.f_code, True)

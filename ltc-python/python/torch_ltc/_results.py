@@ -368,7 +368,7 @@ class ReturnedContainers:
         kind = type(x)
         if kind is torch.Size:  # pytree would make a tuple of it
             return True
-        if isinstance(x, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
+        if issubclass(kind, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
             return False
         if any(x is y for y in self._given):
             self.obstacle = f"it returns a {kind.__qualname__} that it is given"

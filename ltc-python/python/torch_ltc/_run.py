@@ -35,7 +35,7 @@ from torch_ltc._results import (
     not_rebuilt,
     note_aliases,
 )
-from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, on_device
+from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, is_tensor, on_device
 from torch_ltc._survey import Survey
 from torch_ltc._tensor_places import MISSING, FoundTensors, TensorPlaces, freed_error
 from torch_ltc._traced import TracedFloat, TracedInt, plain
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def _kind_of(x: Any) -> str:
     """What an object is, as refusals say it."""
-    if isinstance(x, torch.Tensor):
+    if is_tensor(x):
         return "a tensor with a history" if x.requires_grad else f"a {type(x).__name__} ({x.device}, {x.layout})"
     return "nothing" if x is MISSING else f"a {type(x).__qualname__}"
 
@@ -420,7 +420,7 @@ class Run:
                 elif is_value(x):
                     plain[i] = x
                 else:
-                    kind = f"a tensor on {x.device}" if isinstance(x, torch.Tensor) else f"a {type(x).__qualname__}"
+                    kind = f"a tensor on {x.device}" if is_tensor(x) else f"a {type(x).__qualname__}"
                     why = why or f"it returns {kind}, which is neither a tensor on ltc nor a plain value"
                 continue
             if x.layout is not torch.strided:

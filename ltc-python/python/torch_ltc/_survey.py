@@ -499,7 +499,7 @@ class Survey(Reached):
         while stack:
             x, holder = stack.pop()
             kind = type(x)
-            if kind in ATOMS or isinstance(x, ATOMIC_BASES) or is_own(kind):
+            if kind in ATOMS or issubclass(kind, ATOMIC_BASES) or is_own(kind):
                 self.look_at_atom(x, info)
                 continue
             key = (id(x), info.serial)
