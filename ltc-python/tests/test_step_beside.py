@@ -90,6 +90,19 @@ def test_a_hook_that_the_step_takes_away():
         assert len(seen) == i + 1
 
 
+def test_what_is_appended_and_taken_is_no_obstacle():
+    stack = collections.deque([1])
+
+    def step(x):
+        stack.append(2)
+        return x * stack.pop()
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(5):
+        assert compiled(torch.ones(3, device="ltc")).tolist() == [2.0] * 3
+    assert compiled.counts[0] > 0, compiled.explain()
+
+
 class Words(str):
     pass
 
@@ -107,8 +120,9 @@ def test_values_with_attributes_are_made_anew():
         out.seen = 1
 
 
-def test_what_another_thread_takes_is_appended():
-    queue, taken, ends = [], [], threading.Event()
+@pytest.mark.parametrize("kind", [list, collections.deque])
+def test_what_another_thread_takes_is_appended(kind):
+    queue, taken, ends = kind(), [], threading.Event()
 
     def take():
         while not ends.is_set():

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import functools
 import importlib
 import inspect
@@ -268,6 +269,14 @@ class Registered:
 
 torch.utils._pytree.register_dataclass(Registered)
 REGISTERED = types.SimpleNamespace(parts=Registered(2.0))
+
+
+class Choice(enum.Enum):
+    TWO = 2
+    THREE = 3
+    FOUR = 4
+
+
 MORE = {
     "slot": (lambda x: x * SLOT.__get__(SLOTS), lambda v: setattr(SLOTS, "scale", v)),
     "slot of class": (lambda x: x * Slots.scale.__get__(SLOTS), lambda v: setattr(SLOTS, "scale", v)),
@@ -278,6 +287,14 @@ MORE = {
     "pytree": (
         lambda x: x * torch.utils._pytree.tree_leaves(REGISTERED.parts)[0],
         lambda v: setattr(REGISTERED.parts, "scale", v),
+    ),
+    "defaults of a named tuple": (
+        lambda x: x * Pair(1).other,
+        lambda v: setattr(Pair.__new__, "__defaults__", (v,)),
+    ),
+    "enum": (
+        lambda x: x * Choice(5).value,
+        lambda v: setattr(Choice, "_missing_", classmethod(lambda cls, _: cls(int(v)))),
     ),
     "mapping": (
         lambda x: x * next(iter(dict(MAPPING).values())),
@@ -297,7 +314,7 @@ def test_what_is_read_by_the_way(name):
     step = torch_ltc.compile(how)
     x = torch.ones(3, device="ltc")
     put(2.0)
-    for value in (2.0, 2.0, 2.0, 2.0, 5.0, 5.0, 5.0, 5.0, 3.0, 2.0):
+    for value in (2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 3.0, 2.0):
         put(value)
         assert step(x).tolist() == how(x).tolist()
 

@@ -13,7 +13,7 @@ import threading
 import types
 import warnings
 import weakref
-from collections import Counter
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, cast
@@ -100,11 +100,15 @@ class Calls:
     on_class_check: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
     #: Whether the step reads or makes gradients.
     uses_grads = False
-    #: How often it called `append` of lists, by identity.
-    appends: Counter[int]
+    #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
+    appends: dict[int, tuple[Any, int]]
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed."""
+        raise NotImplementedError
+
+    def is_older(self, x: Any) -> bool:
+        """Whether an object was there before the step."""
         raise NotImplementedError
 
     def note_place(self, kind: str, holder: Any, name: Any = None, reader: types.CodeType | None = None) -> None:
@@ -218,8 +222,12 @@ class Calls:
             # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
                 self.refuse(f"it asks for a lock by {name}()", frame)
-        elif kind is list and name == "append":
-            self.appends[id(owner)] += 1
+        elif kind in (list, deque) and name in ("append", "appendleft"):
+            if self.is_older(owner) and getattr(owner, "maxlen", None) is None:
+                before = self.appends.setdefault(id(owner), (owner, len(owner)))[1]
+                self.appends[id(owner)] = (owner, before + 1)
+        elif kind in (list, deque) and name in ("pop", "popleft", "remove", "clear"):
+            self.appends.pop(id(owner), None)
         elif isinstance(owner, type):
             # A constructor or class method: allowed for classes whose objects hold nothing that is hidden.
             if name in CLASS_METHODS:

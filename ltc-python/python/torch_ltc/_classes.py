@@ -1,5 +1,6 @@
 """What code reaches from a class: attributes, special methods, bases and the metaclass."""
 
+import enum
 import functools
 import gc
 import operator
@@ -24,6 +25,8 @@ _PARTS_OF_CLASSES: dict[str, Any] = {
 OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
 
 
+#: What the constructor of an enum's class asks for.
+_OF_ENUMS = ("_missing_", "_member_map_", "_value2member_map_")
 #: The names by which code reads through descriptors.
 _BY_DESCRIPTORS = ("__get__", "__set__")
 
@@ -50,10 +53,6 @@ class Classes(Calls):
         self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
-
-    def is_older(self, x: Any) -> bool:
-        """Whether an object was there before the step."""
-        raise NotImplementedError
 
     def added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
         """The attributes that programs gave a function, as far as the code may read them."""
@@ -99,7 +98,7 @@ class Classes(Calls):
             self._specials[kind] = found = list[Any]()
             # Python goes by the bases where it asks for kinds, and `super()` does.
             self.note_place("slot", kind, _PARTS_OF_CLASSES["__mro__"], code)
-            for name in SPECIAL:
+            for name in (*SPECIAL, *(_OF_ENUMS if issubclass(kind, enum.Enum) else ())):
                 self.note_place("lookup", kind, name, code)
                 value = self._lookup(kind, name)
                 value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value

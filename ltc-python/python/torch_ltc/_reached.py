@@ -14,7 +14,7 @@ import operator
 import threading
 import types
 import weakref
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, cast
@@ -71,7 +71,7 @@ class Reached(Classes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.appends = Counter()
+        self.appends = {}
         #: True while all attributes of an object are looked at (:meth:`open`): the code uses few of them, so C
         #: functions among them are not judged.
         self._opens = False
@@ -92,10 +92,6 @@ class Reached(Classes):
     def older_tensors(self) -> list[torch.Tensor]:
         """The tensors that are older than the step and that it reached."""
         return list(self._tensors.values())
-
-    def is_older(self, x: Any) -> bool:
-        """Whether an object was there before the step."""
-        raise NotImplementedError
 
     def look_at_atom(self, x: Any, info: CodeNames) -> None:
         """An immutable value need not be watched, but operators with it may compute with traced numbers in C."""
@@ -276,9 +272,6 @@ class Reached(Classes):
 
     def appended(self) -> list[tuple[list[Any], list[Any]]]:
         """The lists to which the step appended, and what it appended."""
-        for at, (x, before) in self._appended.items():
-            if len(x) < before + self.appends[at]:
-                self.refuse("another thread takes what it appends to a list")
         return [(x, x[before:]) for x, before in self._appended.values() if len(x) > before]
 
     def _values(self, space: dict[Any, Any]) -> list[Any]:

@@ -163,6 +163,9 @@ class Survey(Reached):
             self._within.pop()[1]()
         if self._collects != self._collected:
             self.refuse("it turns the garbage collector on or off")
+        if any(len(x) < expected for x, expected in self.appends.values()):
+            self.refuse("another thread takes what it appends to a list")
+        self.appends = {}
         if self._filters != list(warnings.filters):
             self.refuse("it changes the filters of warnings")
         self._filters = []
@@ -343,6 +346,8 @@ class Survey(Reached):
             return
         info = code_of(code, frame.f_globals)
         if info.quiet:
+            if "_tuple_new" in frame.f_globals:  # the constructor of a named tuple, which has defaults
+                self._note_function(frame)
             quiet = QUIET_MODELS.get(code)
             return quiet(self, frame) if quiet is not None else None
         if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
@@ -363,10 +368,7 @@ class Survey(Reached):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()
-        self._codes.add(code)
-        function = _ltc.function_of_frame(frame)
-        if function is not None and id(function) not in self._functions and self.is_older(function):
-            self._functions[id(function)] = function
+        self._note_function(frame)
         if (code, id(frame.f_globals)) not in self._globals:
             self._globals.add((code, id(frame.f_globals)))
             self._look_at_globals(frame, info.closing() if code in MODELS else info)
@@ -378,6 +380,13 @@ class Survey(Reached):
             if type(name) is str:
                 self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
+
+    def _note_function(self, frame: types.FrameType) -> None:
+        """Notes the function that a frame runs, if it is older than the step."""
+        self._codes.add(frame.f_code)
+        function = _ltc.function_of_frame(frame)
+        if function is not None and id(function) not in self._functions and self.is_older(function):
+            self._functions[id(function)] = function
 
     def _look_at_locals(self, frame: types.FrameType, info: CodeNames) -> None:
         """Looks at what the code can reach from its variables, those of enclosing functions included."""
