@@ -240,6 +240,26 @@ def test_what_a_function_drops_is_gone_within_the_step():
         assert compiled(torch.ones(3, device="ltc")).tolist() == step(torch.ones(3, device="ltc")).tolist()
 
 
+def test_variables_as_a_dict_stay_what_they_are():
+    def settings():
+        scale, shift = 2.0, 1.0  # noqa: F841
+        return vars()
+
+    def kept():
+        scale = 2.0
+        known = vars()
+        yield known["scale"]
+        yield known["scale"] + scale
+
+    def step(x):
+        found = settings()
+        return x * found["scale"] * sum(kept()) + found["shift"]
+
+    compiled = torch_ltc.compile(step)
+    for _ in range(5):
+        assert compiled(torch.ones(3, device="ltc")).tolist() == [13.0] * 3
+
+
 def test_variables_that_other_threads_change_stay_changed():
     count, ends = 0, threading.Event()
 

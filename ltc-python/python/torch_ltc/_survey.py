@@ -399,7 +399,11 @@ class Survey(Reached):
             for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
                 self.look(x, info, frame, f"the variable {name}" if held else "")
         if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-            frame.f_locals.clear()  # a copy, which would keep alive what the code drops
+            # A copy, which would keep alive what the code drops. The frame, the variable and the argument hold it; the
+            # program may, too (`vars()`).
+            variables = frame.f_locals
+            if sys.getrefcount(variables) <= 3:
+                variables.clear()
 
     def _is_of_older(self, frame: types.FrameType) -> bool:
         """Whether a frame runs a function that is older than the step, so that its cells are older, too."""
