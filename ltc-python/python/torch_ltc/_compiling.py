@@ -77,7 +77,7 @@ def noted_draws(device: int) -> torch.Tensor:
 def noted_in(state: Any) -> tuple[int, Any]:
     """The device whose generator's state an object stands in for, and what that was; `(0, None)` for others."""
     # Attributes of other objects are not asked for, since that may run their code.
-    return state.__dict__.get("_ltc_draws", (0, None)) if type(state) is torch.Tensor else (0, None)
+    return getattr(state, "_ltc_draws", (0, None)) if type(state) is torch.Tensor else (0, None)
 
 
 def seen_draws(state: Any) -> Any:
