@@ -1,10 +1,13 @@
 """What a step does that leaves no trace in what it reads, and what a capture must not do to the program."""
 
+import _thread
 import atexit
 import collections
 import dataclasses
 import functools
+import itertools
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -19,45 +22,72 @@ class Other:
     pass
 
 
+HELD = Other()
+
+
 Pair = collections.namedtuple("Pair", "scale other", defaults=(0.0,))
-SETTINGS = types.SimpleNamespace(scale=2.0)
 
 
-def starts_a_thread(seen):
-    thread = threading.Thread(target=seen.append, args=(1,))
-    thread.start()
-    thread.join()
+def compiled_six_times(step, before, after):
+    """Calls a compiled step; nothing that it reads differs before and after a call."""
+    compiled = torch_ltc.compile(step)
+    for _ in range(6):
+        before()
+        compiled(torch.ones(3, device="ltc"))
+        after()
 
 
-def registers(seen):
-    atexit.register(seen.append, 1)
-    atexit.unregister(seen.append)
-    seen.append(1)
+def test_threads_that_a_step_starts():
+    gate, ran, threads = threading.Event(), [], []
 
-
-def filters(seen):
-    warnings.simplefilter("ignore", category=type("W", (Warning,), {}))
-    seen[:] = [1] * sum(isinstance(f[2], type) and f[2].__name__ == "W" for f in warnings.filters)
-
-
-def references(seen):
-    seen.append(1)
-    assert weakref.getweakrefcount(SETTINGS) >= 0
-
-
-@pytest.mark.parametrize("does", [starts_a_thread, registers, filters, references])
-def test_what_a_step_does_beside(does):
-    seen = []
+    def late():
+        gate.wait()
+        ran.append(1)
 
     def step(x):
-        does(seen)
+        _thread.start_new_thread(late, ())
         return x * 2
 
+    def after():
+        gate.set()
+        deadline = time.monotonic() + 5
+        while len(ran) == len(threads) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        threads.append(len(ran))
+
+    compiled_six_times(step, gate.clear, after)
+    assert threads == [1, 2, 3, 4, 5, 6]
+
+
+def test_functions_that_a_step_registers_for_the_exit():
+    def step(x):
+        atexit.register(len, ())
+        return x * 2
+
+    counts = [atexit._ncallbacks()]
+    compiled_six_times(step, lambda: None, lambda: counts.append(atexit._ncallbacks()))
+    atexit.unregister(len)
+    assert [after - before for before, after in itertools.pairwise(counts)] == [1] * 6
+
+
+def test_filters_of_warnings_that_a_step_changes():
+    def step(x):
+        warnings.simplefilter("ignore", category=UnicodeWarning)
+        return x * 2
+
+    actions = []
     with warnings.catch_warnings():
-        compiled = torch_ltc.compile(step)
-        for i in range(6):
-            assert compiled(torch.ones(3, device="ltc")).tolist() == [2.0] * 3
-            assert len(seen) == i + 1
+        compiled_six_times(step, warnings.resetwarnings, lambda: actions.append([f[0] for f in warnings.filters]))
+    assert actions == [["ignore"]] * 6
+
+
+def test_counts_of_weak_references():
+    step = torch_ltc.compile(lambda x: x * weakref.getweakrefcount(HELD))
+    counts = [2, 2, 2, 2, 3, 4, 5]
+    for count in counts:
+        kept = [weakref.ref(HELD, lambda _: None) for _ in range(count)]
+        assert step(torch.ones(3, device="ltc")).tolist() == [float(weakref.getweakrefcount(HELD))] * 3
+        assert len(kept) == count
 
 
 def test_filters_that_are_put_back_are_no_obstacle():
