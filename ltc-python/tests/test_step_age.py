@@ -1,6 +1,7 @@
 """What is older than a compiled step, whatever the garbage collector does meanwhile."""
 
 import contextlib
+import functools
 import gc
 import random
 import threading
@@ -210,13 +211,64 @@ def test_a_dict_that_the_collector_comes_to_track_within_the_step():
         PLAIN_SETTINGS["scale"] = 2.0
 
 
-def test_a_dict_of_plain_values_that_is_returned_is_the_same_one():
-    compiled = torch_ltc.compile(lambda x: (x * 2, PLAIN_SETTINGS))
+def test_a_dict_that_is_tracked_when_it_is_looked_at():
+    """The collector tracks it for the container that the step puts in first, and what is read of it is read later."""
+    settings = {"scale": 2.0}
+
+    def scale():
+        return next(value for name, value in settings.items() if name == "scale")
+
+    def step(x):
+        settings["parts"] = [x]
+        found = scale()
+        settings["parts"] = None
+        return x * found
+
+    compiled = torch_ltc.compile(step)
+    for i in range(10):
+        if i == 6:
+            settings["scale"] = 5.0
+        gc.collect()
+        assert not gc.is_tracked(settings)
+        assert compiled(torch.ones(3, device="ltc")).tolist() == [settings["scale"]] * 3
+
+
+def forever(settings):
+    while True:
+        yield settings
+
+
+#: What holds the dict, and a step that finds it there.
+HOLDERS = {
+    "variable": (lambda settings: settings, lambda held: lambda x: (x, held)),
+    "list": (lambda settings: [settings], lambda held: lambda x: (x, held[0])),
+    "dict": (lambda settings: {"a": settings}, lambda held: lambda x: (x, held["a"])),
+    "defaults": (lambda settings: settings, lambda held: lambda x, found=held: (x, found)),
+    "keywords": (lambda settings: settings, lambda held: lambda x, *, found=held: (x, found)),
+    "partial": (lambda settings: settings, lambda held: functools.partial(lambda found, x: (x, found), held)),
+    "generator": (forever, lambda held: lambda x: (x, next(held))),
+    "object": (lambda settings: types.SimpleNamespace(a=settings), lambda held: lambda x: (x, held.a)),
+    "class": (lambda settings: type("Held", (), {"a": settings}), lambda held: lambda x: (x, held.a)),
+    "function": (lambda settings: lambda: settings, lambda held: lambda x: (x, held())),
+    "method": (lambda settings: {"a": settings}.get, lambda held: lambda x: (x, held("a"))),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_dict_of_plain_values_that_is_returned_is_the_same_one(name, nested):
+    settings = {"scale": 2.0}
+    hold, make = HOLDERS[name]
+    step = make(hold(settings))
+    compiled = torch_ltc.compile((lambda x: (x * 2, {"n": step(x)[1]})) if nested else step)
     for _ in range(6):
-        assert compiled(torch.ones(3, device="ltc"))[1] is PLAIN_SETTINGS
+        assert not gc.is_tracked(settings)
+        found = compiled(torch.ones(3, device="ltc"))[1]
+        while "n" in found:
+            found = found["n"]
+        assert found is settings
 
 
-@pytest.mark.parametrize("makes", [dict, lambda: {"n": 1}, lambda: [{"n": 1.5}, {}], lambda: ({"a": {"b": 1}},)])
 def test_dicts_of_plain_values_that_the_step_makes_are_made_anew(makes):
     compiled = torch_ltc.compile(lambda x: (x * 2, makes()))
     results = [compiled(torch.ones(3, device="ltc"))[1] for _ in range(6)]

@@ -395,9 +395,12 @@ class Survey(Reached):
         for name, value in frame.f_locals.items():
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
-            held = name in free and id(value) in self._given and self._is_of_older(frame)
-            for x in self.read_of(value, name, frame.f_code, True, is_held) if name in free else (value,):
-                self.look(x, info, frame, f"the variable {name}" if held else "")
+            if name not in free:
+                self.look(value, info, frame)
+                continue
+            for x in self.read_of(value, name, frame.f_code, True, is_held):
+                asks = id(x) in self._given or (type(x) not in ATOMS and not gc.is_tracked(x))
+                self.look(x, info, frame, f"the variable {name}" if asks and is_held() else "")
         if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             # A copy, which would keep alive what the code drops. The frame, the variable and the argument hold it; the
             # program may, too (`vars()`).
@@ -556,9 +559,12 @@ class Survey(Reached):
                 self.note_place("function", function)
                 for name, cell in zip(code.co_freevars, function.__closure__ or ()):
                     self.note_place("cell", cell, name, code)
+                    self._held.update(map(id, gc.get_referents(cell)))
                 if function.__kwdefaults__:
                     self.note_place("dict", function.__kwdefaults__)
+                    self._held.update(map(id, function.__kwdefaults__.values()))
                 for value in function.__defaults__ or ():
+                    self._held.add(id(value))
                     if id(value) in self._given:
                         self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
                     if isinstance(value, (list, set, deque)):
