@@ -37,10 +37,11 @@ fn with_a_killed_rank(test: &str, survivor: impl FnOnce(&Group)) {
     }
 }
 
-fn says_within_two_seconds(operator: &str, what: impl FnOnce() -> String) {
+/// Long before the group's timeout, whatever else the machine does.
+fn says_at_once(operator: &str, what: impl FnOnce() -> String) {
     let start = Instant::now();
     let error = what();
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}: {error}", start.elapsed());
+    assert!(start.elapsed() < TIMEOUT / 2, "{:?}: {error}", start.elapsed());
     assert!(error.contains(operator), "{error}");
 }
 
@@ -48,9 +49,9 @@ fn says_within_two_seconds(operator: &str, what: impl FnOnce() -> String) {
 fn a_killed_rank_is_an_error_on_the_cpu() {
     with_a_killed_rank("a_killed_rank_is_an_error_on_the_cpu", |group| {
         let x = Tensor::from_slice(&[1.0f32, 2.0]);
-        says_within_two_seconds("c10d::allreduce_", || group.all_reduce(&x, Op::Sum).unwrap_err().to_string());
-        says_within_two_seconds("c10d::_allgather_base_", || group.all_gather(&x).unwrap_err().to_string());
-        says_within_two_seconds("c10d::barrier", || group.barrier().unwrap_err().to_string());
+        says_at_once("c10d::allreduce_", || group.all_reduce(&x, Op::Sum).unwrap_err().to_string());
+        says_at_once("c10d::_allgather_base_", || group.all_gather(&x).unwrap_err().to_string());
+        says_at_once("c10d::barrier", || group.barrier().unwrap_err().to_string());
     });
 }
 
@@ -59,13 +60,13 @@ fn a_killed_rank_is_an_error_on_ltc() {
     with_a_killed_rank("a_killed_rank_is_an_error_on_ltc", |group| {
         let x = Place::Ltc.put(&Tensor::from_slice(&[1.0f32, 2.0]));
         let apart = &x + 1.0;
-        says_within_two_seconds("ltc_dist::all_reduce", || {
+        says_at_once("ltc_dist::all_reduce", || {
             group.all_reduce(&x, Op::Sum).unwrap();
             ltc_torch::to_cpu(&x).unwrap_err().to_string()
         });
         assert_eq!(ranks::values(&(&apart * 2.0)), [4.0, 6.0], "what has no part in it goes on");
         let y = Place::Ltc.put(&Tensor::from_slice(&[1.0f32, 2.0]));
-        says_within_two_seconds("ltc_dist::", || {
+        says_at_once("ltc_dist::", || {
             group.broadcast(&y, 0).unwrap();
             ltc_torch::to_cpu(&y).unwrap_err().to_string()
         });
@@ -80,7 +81,7 @@ fn what_nobody_read_is_told_when_a_group_closes() {
         }
         let x = Place::Ltc.put(&Tensor::from_slice(&[1.0f32]));
         group.all_reduce(&x, Op::Sum).unwrap();
-        says_within_two_seconds("ltc_dist::all_reduce", || group.close().unwrap_err().to_string());
+        says_at_once("ltc_dist::all_reduce", || group.close().unwrap_err().to_string());
     });
     if let [first, _] = &ended[..] {
         assert!(first.status.success(), "rank 0: {}\n{}", first.status, first.said);
@@ -95,7 +96,7 @@ fn a_silent_rank_is_an_error_after_the_timeout_and_a_new_group_works() {
             let start = Instant::now();
             let error = brief.all_reduce(&Tensor::from_slice(&[1.0f32]), Op::Sum).unwrap_err().to_string();
             assert!(error.contains("c10d::allreduce_"), "{error}");
-            assert!((1..4).contains(&start.elapsed().as_secs()), "{:?}: {error}", start.elapsed());
+            assert!((1..TIMEOUT.as_secs() / 2).contains(&start.elapsed().as_secs()), "{:?}: {error}", start.elapsed());
         } else {
             thread::park_timeout(Duration::from_millis(1500));
         }

@@ -59,12 +59,13 @@ def late() -> None:
     join()
     reduced(ones()).tolist()
     dist.barrier()
-    start = time.monotonic()
+    store = dist.distributed_c10d._get_default_store()
     t = reduced(ones(RANK))
     if RANK == 0:
-        time.sleep(2)
+        store.wait(["had it"])  # an error where the other rank waits for this one
     assert t.tolist() == [1] * 3
-    assert RANK == 0 or time.monotonic() - start < 1, "a rank waited for another that had all it needed"
+    if RANK == 1:
+        store.set("had it", "yes")
     if RANK == 1:
         t = reduced(ones(RANK))
         assert t.tolist() == [1] * 3
@@ -158,7 +159,7 @@ def stopped() -> None:
         assert "ltc_dist::all_reduce" in str(error) and "ranks.py" in str(error), error
     else:
         raise AssertionError("a collective without all ranks")
-    assert 3 < time.monotonic() - start < 7
+    assert 3 < time.monotonic() - start < 30
     assert (torch.ones(2, device="ltc") + 1).tolist() == [2, 2]
     os.kill(pids[1], signal.SIGKILL)
 
