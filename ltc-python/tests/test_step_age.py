@@ -269,6 +269,7 @@ def test_a_dict_of_plain_values_that_is_returned_is_the_same_one(name, nested):
         assert found is settings
 
 
+@pytest.mark.parametrize("makes", [dict, lambda: {"n": 1}, lambda: [{"n": 1.5}, {}], lambda: ({"a": {"b": 1}},)])
 def test_dicts_of_plain_values_that_the_step_makes_are_made_anew(makes):
     compiled = torch_ltc.compile(lambda x: (x * 2, makes()))
     results = [compiled(torch.ones(3, device="ltc"))[1] for _ in range(6)]

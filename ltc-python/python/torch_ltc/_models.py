@@ -68,7 +68,7 @@ def _module_getattr(survey: "Survey", frame: types.FrameType) -> None:
             if name in members:
                 caller = frame.f_back
                 # A tensor in a place in which the step leaves tensors is an input, and not looked at.
-                if caller is not None and (id(members), name) not in survey.tensor_places:
+                if caller is not None and (id(members), name) not in survey.given_places:
                     holder = type(module).__qualname__
                     survey.look(members[name], code_of(caller.f_code, caller.f_globals), caller, f"a {holder}")
                 break

@@ -84,8 +84,9 @@ class Reached(Classes):
         self.on_host: dict[int, tuple[torch.Tensor, int]] = {}
         #: Whether the step reaches scripted functions, whose operators no mode sees.
         self.is_scripted = False
-        #: Places, as `(id(dict), key)`, in which the step leaves tensors: what stands there is an input.
-        self.tensor_places: frozenset[tuple[int, Any]] = frozenset()
+        #: Places, as `(id(dict), key)`, in which the step leaves something: what stands there is an input, or a part of
+        #: the call's key.
+        self.given_places: frozenset[tuple[int, Any]] = frozenset()
         #: Older lists that code only appends to, by identity, with the length that they had.
         self._appended: dict[int, tuple[list[Any], int]] = {}
 
@@ -260,7 +261,7 @@ class Reached(Classes):
         if keys is not None and self.may_be_older(x, is_held):
             for key in keys:
                 self.note_place("entry", x, key, code)
-            return [x[key] for key in keys if key in x and (id(x), key) not in self.tensor_places]
+            return [x[key] for key in keys if key in x and (id(x), key) not in self.given_places]
         return (x,)
 
     def _only_appended(self, x: list[Any]) -> Iterable[Any]:
@@ -278,8 +279,8 @@ class Reached(Classes):
         """The values of a dict, but for those that are inputs of the step."""
         at = id(space)
         return (
-            [x for name, x in dict.items(space) if (at, name) not in self.tensor_places]
-            if self.tensor_places
+            [x for name, x in dict.items(space) if (at, name) not in self.given_places]
+            if self.given_places
             else [*dict.values(space)]
         )
 
@@ -484,7 +485,7 @@ class Reached(Classes):
                     self.note_place("entry", space, name, code)
                 if kind is not None:
                     self._hides(kind, name, code)
-                if (id(space), name) not in self.tensor_places and not is_only_used(space[name], name, info):
+                if (id(space), name) not in self.given_places and not is_only_used(space[name], name, info):
                     found += self.read_of(space[name], name, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.note_place("entry", space, name, code)

@@ -19,10 +19,10 @@ from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._history import Backward, DoubleBackward
 from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
+from torch_ltc._left_places import FoundValue
 from torch_ltc._places import Place
 from torch_ltc._runtime import is_leaf, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._tensor_places import FoundTensors
 
 if TYPE_CHECKING:
     from torch_ltc._run import Run
@@ -58,7 +58,7 @@ class Reads:
         self,
         survey: Survey,
         changing: ChangingNumbers,
-        found_tensors: list[FoundTensors],
+        found_values: list[FoundValue],
         double_backward: DoubleBackward,
         numbers: Iterable[Any],
     ) -> None:
@@ -76,7 +76,7 @@ class Reads:
         # Where a dict is read as a whole, the entries that may hold other tensors or numbers at each call become places
         # of their own, so that the watch accepts these.
         named = {(id(p.holder), p.name) for p in places if p.kind == "left"}
-        for found in found_tensors:
+        for found in found_values:
             if found.key not in named and found.key[0] in whole:
                 places.append(Place("left", found.holder, found.name, None))
         # Numbers that may be lent: the index of the place, the dict and the key.

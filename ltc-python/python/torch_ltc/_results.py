@@ -188,8 +188,10 @@ class ReturnSpec:
 
     @property
     def left_places(self) -> list[Any]:
-        """The places in which the step leaves something, as values that can be compared between captures."""
-        return [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
+        """The places in which the step leaves something, with the plain values that it leaves there, as values that can
+        be compared between captures."""
+        places = [(id(holder), name, str(spec)) for holder, name, spec in self._left_results]
+        return [*places, *map(by_value, self._plain[self._spec.num_leaves :])]
 
     def is_same_as(self, other: "ReturnSpec") -> bool:
         """Whether both return and leave the same, but for the values of tensors."""
@@ -231,12 +233,10 @@ def _view(base: torch.Tensor, shown: torch.Tensor, alias: Alias) -> torch.Tensor
 
 
 def is_value(x: Any) -> bool:
-    """Whether each replay may return this same object: an immutable value without attributes of its own."""
-    return (
-        isinstance(x, _VALUES)
-        and type(x) not in (TracedFloat, TracedInt)
-        and (type(x) in _VALUES or isinstance(x, enum.Enum) or not getattr(x, "__dict__", None))
-    )
+    """Whether each replay may return this same object: an immutable value without attributes of its own, or a member of
+    an enum, which there is once."""
+    is_immutable = isinstance(x, _VALUES) and type(x) not in (TracedFloat, TracedInt)
+    return isinstance(x, enum.Enum) or (is_immutable and (type(x) in _VALUES or not getattr(x, "__dict__", None)))
 
 
 #: Classes of values that calls may return.

@@ -22,6 +22,7 @@ from torch_ltc._compiling import is_compiling, noted_in, seen_draws
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
+from torch_ltc._left_places import MISSING, FoundValue, LeftPlaces, freed_error, is_state
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._refusals import OUTSIDE, with_advice
 from torch_ltc._results import (
@@ -37,7 +38,6 @@ from torch_ltc._results import (
 )
 from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, is_tensor, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._tensor_places import MISSING, FoundTensors, TensorPlaces, freed_error
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Call(NamedTuple):
     #: The arguments taken apart; `None` where they are tensors on the device and nothing else.
     arguments: Arguments | None
     #: What the call finds in the places in which earlier calls left tensors.
-    found: list[FoundTensors]
+    found: list[FoundValue]
 
     def copies(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The CPU tensors among the arguments, each with its copy on the device."""
@@ -214,11 +214,9 @@ class Run:
         ambient = _ltc.Ambient()
         recorder = HostRecorder(copies, self.lent_places)
         call_objects = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
-        call_objects += [x for f in call.found for x in (f.value, *f.tensors)]
+        call_objects += [x for f in call.found if f.tensors for x in (f.value, *f.tensors)]
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
-        survey = Survey(
-            call_objects, owner._renewed.values(), recorder.note_repeatable, [f.key for f in call.found], sets_modes
-        )
+        survey = Survey(call_objects, owner._renewed.values(), recorder.note_repeatable, call.found, sets_modes)
         recorder.masks = owner._masks
         recorder.is_older = survey.is_older
         recorder.is_given = lambda x: any(x is y for y in self._inputs)
@@ -460,9 +458,13 @@ class Run:
     def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
         """What the call left in places and appended to lists: the places, the leaves of what is left there, flattened,
         and why no replay can leave it (empty where one can)."""
-        found = [f for f in self._call.found if f.current is not f.value]
-        other = [f for f in found if not TensorPlaces.accepts(f.current)]
-        why = f"it puts {_kind_of(other[0].current)} in the place of a tensor ({other[0].name})" if other else ""
+        found = [f for f in self._call.found if f.is_other]
+        other = [f for f in found if not (LeftPlaces.accepts(f.current) or is_state(f.current))]
+        why = (
+            f"it puts {_kind_of(other[0].current)} in the place of {_kind_of(other[0].value)} ({other[0].name})"
+            if other
+            else ""
+        )
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
         left_results: list[LeftResult] = []
         flat: list[Any] = []

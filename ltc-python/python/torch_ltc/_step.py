@@ -3,7 +3,7 @@
 The life of a compiled step, and the modules that do each part:
 
 - A call is *keyed*. Its arguments are taken apart (`_arguments.py`) into tensors, which are inputs, and everything
-  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_tensor_places.py`).
+  else, which is a key. Tensors that earlier calls left in attributes or globals are inputs, too (`_left_places.py`).
 - If a capture fits (same key, inputs of the same shapes and dtypes, and everything that the step reads is as it was),
   the call is *replayed*. Rust does that (`_ltc.Replays`): it compares, runs the lines that the step runs on the host
   (`_host_program.py`), runs the program, and updates gradients and version counters. `_results.py` builds the return
@@ -36,11 +36,11 @@ from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._compiling import CHECK_EVERY, capturing, note_registrations
 from torch_ltc._history import DOUBLE_BACKWARD, INTERRUPTED, DoubleBackward
 from torch_ltc._host_program import HostProgram
+from torch_ltc._left_places import FoundValue, LeftPlaces
 from torch_ltc._masks import Masks
 from torch_ltc._reads import EarlierCapture, Reads
 from torch_ltc._results import ReturnSpec
 from torch_ltc._run import Call, Run
-from torch_ltc._tensor_places import FoundTensors, TensorPlaces
 
 #: With `LTC_CHECK_STEPS`, a compared call may take a path (decisions by values) that no capture took. After this many
 #: such calls in a row, the next one is captured instead.
@@ -130,7 +130,7 @@ class CompiledStep(Generic[_P, _R]):
         *("_fn", "_replays", "_keys", "_last_key", "_classes", "_changing", "_reads", "_renewed", "_masks"),
         *("_opaque_counts", "_is_part", "_recorded", "_checked", "_unknown_paths", "_captures", "_refusal"),
         "_until_check",
-        *("_ready_reads", "_known_ids", "_tensor_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
+        *("_ready_reads", "_known_ids", "_left_places", "_reads_decide", "sets_modes", "__dict__", "__weakref__"),
     )
     #: See `CompiledModule`.
     is_of_programs = True
@@ -155,7 +155,7 @@ class CompiledStep(Generic[_P, _R]):
         #: Places (dict, key) in which each call puts a new container, by the dict's identity and the key.
         self._renewed: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Places in which calls leave tensors (`self.loss = loss`).
-        self._tensor_places = TensorPlaces()
+        self._left_places = LeftPlaces()
         #: Whether the step decides by numbers that it reads off the device, so that replays have to compare these.
         self._reads_decide = False
         #: Whether the step calls `train()` or `eval()` of modules that are in the other mode when it begins.
@@ -201,46 +201,46 @@ class CompiledStep(Generic[_P, _R]):
                 arguments, key = self._take_apart(args, kwargs)
                 inputs = arguments.inputs() if not arguments.obstacle else ()
         objects = args if arguments is None else arguments.objects
-        found_tensors: list[FoundTensors] = []
-        if self._tensor_places.places:
-            found_tensors, states = self._tensor_places.find(inputs)
+        found_values: list[FoundValue] = []
+        if self._left_places.places:
+            found_values, states = self._left_places.find(inputs)
             key, objects = (
                 self._intern_key((key, states))[0],
-                (*objects, *[x for f in found_tensors for x in f.tensors]),
+                (*objects, *[x for f in found_values for x in f.tensors]),
             )
-            inputs = (*inputs, *[x for f in found_tensors for x in f.inputs])
+            inputs = (*inputs, *[x for f in found_values for x in f.inputs])
         if not self._known_ids.isdisjoint(map(id, objects)):
             # The step's code may compare an argument with an object that it also reads (`x is self.last`). So a call
             # that is given such an object needs another capture than one that is given a new object.
             key = self._key_among_known(key, objects)
         if arguments is not None and arguments.obstacle:
-            return self._record(arguments.obstacle, Call(args, kwargs, inputs, arguments, found_tensors))
+            return self._record(arguments.obstacle, Call(args, kwargs, inputs, arguments, found_values))
         if arguments is None or not arguments.numbers:
-            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
+            return self._replayed(key, args, kwargs, inputs, arguments, found_values)
         if not self._changing.lock.acquire(blocking=False):
-            return self._record(_BUSY, Call(args, kwargs, inputs, arguments, found_tensors))
+            return self._record(_BUSY, Call(args, kwargs, inputs, arguments, found_values))
         try:
             self._changing.arguments.update(arguments.numbers)
-            return self._replayed(key, args, kwargs, inputs, arguments, found_tensors)
+            return self._replayed(key, args, kwargs, inputs, arguments, found_values)
         finally:
             self._changing.lock.release()
 
     def _replayed(
-        self, key: str, args: Any, kwargs: Any, inputs: Any, arguments: Arguments | None, found_tensors: Any
+        self, key: str, args: Any, kwargs: Any, inputs: Any, arguments: Arguments | None, found_values: Any
     ) -> Any:
         """Replays the call if a capture fits, else records it; returns the step's result."""
         if self._until_check:
             self._until_check -= 1
             if not self._until_check:
                 self._until_check = _CHECK_EVERY
-                return self._record_and_compare(key, Call(args, kwargs, inputs, arguments, found_tensors))
+                return self._record_and_compare(key, Call(args, kwargs, inputs, arguments, found_values))
         if self._renewed:
             if self._renewed_is_held():
-                return self._record(_HELD, Call(args, kwargs, inputs, arguments, found_tensors))
+                return self._record(_HELD, Call(args, kwargs, inputs, arguments, found_values))
             self._refusal = "" if self._refusal == _HELD else self._refusal
         hit = self._replays.replay(inputs, key)
         if hit is None:
-            return self._miss(key, Call(args, kwargs, inputs, arguments, found_tensors))
+            return self._miss(key, Call(args, kwargs, inputs, arguments, found_values))
         return_spec, results, returned = hit
         only: Any = results[0] if return_spec.is_single else return_spec.unflatten(inputs, results, returned)
         return only

@@ -13,6 +13,7 @@ the reasons and the cost.
 """
 
 import contextlib
+import enum
 import functools
 import gc
 import inspect
@@ -38,6 +39,7 @@ from torch_ltc._known import (
     OF_THE_MACHINE,
     is_own,
 )
+from torch_ltc._left_places import FoundValue
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
 from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
@@ -66,8 +68,8 @@ class Survey(Reached):
 
     `given`: arguments and gradients, which are other objects at each call. `renewed`: places in which the step puts new
     containers. `on_repeatable`: called where a call begins that replays make again (`_again.py`); what it returns is
-    called when that call ends. `tensor_places`: places in which the step leaves tensors. `sets_modes`: whether replays
-    call `train()` and `eval()` as the step does.
+    called when that call ends. `found`: what stands in the places in which the step leaves something. `sets_modes`:
+    whether replays call `train()` and `eval()` as the step does.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class Survey(Reached):
         given: Iterable[Any] = (),
         renewed: Iterable[tuple[dict[Any, Any], Any]] = (),
         on_repeatable: "Callable[[types.FunctionType, list[Any]], Callable[[], None]] | None" = None,
-        tensor_places: Iterable[tuple[int, Any]] = (),
+        found: Sequence[FoundValue] = (),
         sets_modes: bool = False,
     ) -> None:
         super().__init__()
-        self.tensor_places = frozenset(tensor_places)
+        self._left_places = frozenset(f.key for f in found)
+        # Of the member of an enum that stands in a place, too, code may read attributes.
+        self.given_places = frozenset(f.key for f in found if not isinstance(f.value, enum.Enum))
         #: Identities of arguments and gradients: other objects at each call, so they are not watched.
         self._given = set(map(id, given))
         #: Those of them that something older than the step holds, too, and what that is, in words.
@@ -453,7 +457,7 @@ class Survey(Reached):
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
-                if (id(scope), name) not in self.tensor_places and not is_only_used(scope[name], name, info):
+                if (id(scope), name) not in self.given_places and not is_only_used(scope[name], name, info):
                     for x in self.read_of(scope[name], name, frame.f_code, False, lambda: True):
                         self.look(x, info.closing(), frame, f"the global {name}")
             else:
@@ -474,7 +478,7 @@ class Survey(Reached):
             return  # it is another function for as long as some thread captures
         if kind == "entry" and (id(holder), name) in self._renewed:
             kind = "renewed"
-        elif kind == "entry" and (id(holder), name) in self.tensor_places:
+        elif kind == "entry" and (id(holder), name) in self._left_places:
             kind = "left"
         if kind == "dict":
             self._whole.add(id(holder))
