@@ -2,6 +2,8 @@
 
 use std::{env, path::Path};
 
+#[path = "build/precompiled.rs"]
+mod precompiled;
 #[path = "build/shared.rs"]
 mod shared;
 
@@ -64,6 +66,8 @@ fn main() {
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-missing-field-initializers")
+        // Of what is inlined from headers, where these are precompiled.
+        .flag_if_supported("-Wno-maybe-uninitialized")
         // Declares what headers of libtorch name of CUDA's, which a machine without CUDA has not.
         .include("csrc/cuda_stub");
     for flag in ltc_build::sanitizer_flags() {

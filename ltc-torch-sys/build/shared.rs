@@ -9,6 +9,8 @@ use std::{
     time::SystemTime,
 };
 
+use crate::precompiled::Precompiled;
+
 /// Archives that are kept, of some megabytes each.
 const KEPT: usize = 8;
 
@@ -21,7 +23,10 @@ pub(crate) fn compile(build: &cc::Build, library: &str, torch: &str) {
     let made = out.join(format!("lib{library}.a"));
     let is_there = kept.as_ref().is_some_and(|(archive, _)| fs::copy(archive, &made).is_ok());
     if !is_there {
+        let mut build = build.clone();
+        let headers = (build.get_files().count() > 1).then(|| Precompiled::begin(&mut build, &out));
         build.compile(library);
+        drop(headers);
         if let Some((archive, folder)) = kept {
             // It is only faster with it.
             let _ = keep(&made, &archive, &folder);
