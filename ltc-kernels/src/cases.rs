@@ -111,7 +111,8 @@ impl Dice {
             DType::F64 => float.to_bits(),
             DType::BF16 => u64::from(half::bf16::from_f64(float).to_bits()),
             DType::F16 => u64::from(half::f16::from_f64(float).to_bits()),
-            DType::Bool => any & 1,
+            // Any byte but 0 is true.
+            DType::Bool => [0, 1, any & 0xff][self.below(3)],
             _ => match self.below(3) {
                 0 => any,
                 1 => (any as i64 >> 40) as u64,

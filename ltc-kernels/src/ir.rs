@@ -294,8 +294,13 @@ impl Builder {
         self.ir.ty(v)
     }
 
-    /// An element of this input.
+    /// An element of this input. Memory of booleans may hold any byte (that of a mask of 0 and 255, seen as booleans),
+    /// and each but 0 is true, as for libtorch: they are read as bytes and made 0 or 1.
     pub fn input(&mut self, index: u32, ty: ComputeType) -> Val {
+        if ty == ComputeType::Bool {
+            let byte = self.value(Inst::Input(index), ComputeType::U8);
+            return self.cast(byte, ty);
+        }
         self.value(Inst::Input(index), ty)
     }
 

@@ -42,6 +42,56 @@ fn dense_strided_and_uniform_operands_are_read() {
     }
 }
 
+/// As libtorch has it: masks of 0 and 255 may be seen as booleans.
+#[test]
+fn booleans_are_true_for_any_byte_but_zero() {
+    for (stride, jit) in [(1, Jit::Off), (0, Jit::Off), (1, Jit::default()), (0, Jit::default())] {
+        let mut b = Builder::new(false);
+        let (mask, x) = (b.input(0, ComputeType::Bool), b.input(1, ComputeType::F32));
+        let (no, number) = (b.op(KernelOp::Not, &[mask]), b.cast(mask, ComputeType::F32));
+        let truth = b.constant(1.0, ComputeType::Bool);
+        let (same, other) = (b.op(KernelOp::Eq, &[mask, truth]), b.op(KernelOp::Xor, &[mask, truth]));
+        let (zero, both) = (b.constant(0.0, ComputeType::F32), b.op(KernelOp::And, &[mask, truth]));
+        let chosen = b.op(KernelOp::Select, &[mask, x, zero]);
+        let ir = b.finish(&[no, number, same, other, both, chosen, mask]);
+        let outputs =
+            [DType::Bool, DType::F32, DType::Bool, DType::Bool, DType::Bool, DType::F32, DType::Bool].as_slice();
+        let mut strides = vec![[1i64]; outputs.len()];
+        strides.extend([[stride], [1]]);
+        let strides: Vec<&[i64]> = strides.iter().map(|s| &s[..]).collect();
+        let masks = [0u8, 1, 2, 255, 128, 0, 1, 254];
+        let space = IterationSpace::new(&[8], &strides);
+        let staged = vec![false; outputs.len()];
+        let kernel = Kernel::new(space, outputs, &[DType::Bool, DType::F32], &ir, ir.clone(), staged);
+        let mut kernel = kernel.expect("all have loops");
+        kernel.set_jit(jit);
+        for first in 0..masks.len() {
+            let mask: Vec<u8> = (0..8).map(|i| masks[(first + i * stride as usize) % 8]).collect();
+            let x: Vec<f32> = (3..11).map(|i| i as f32).collect();
+            let (mut bytes, mut floats) = ([[9u8; 8]; 5], [[9f32; 8]; 2]);
+            let [no, same, other, both, itself] = &mut bytes;
+            let [number, chosen] = &mut floats;
+            let to = [
+                no.as_mut_ptr(),
+                number.as_mut_ptr().cast(),
+                same.as_mut_ptr(),
+                other.as_mut_ptr(),
+                both.as_mut_ptr(),
+                chosen.as_mut_ptr().cast(),
+                itself.as_mut_ptr(),
+            ];
+            // SAFETY: operands have the elements the space speaks of, and the results are no operands.
+            unsafe { kernel.run(&to, &[mask.as_ptr(), x.as_ptr().cast()], &[], in_pieces) }.expect("no check fails");
+            for i in 0..8 {
+                let is = mask[i] != 0;
+                let found = [no[i], same[i], other[i], both[i], itself[i]];
+                assert_eq!(found, [!is, is, !is, is, is].map(u8::from), "{} {stride} {jit:?}", mask[i]);
+                assert_eq!([number[i], chosen[i]], if is { [1.0, x[i]] } else { [0.0; 2] }, "{} {jit:?}", mask[i]);
+            }
+        }
+    }
+}
+
 #[test]
 fn rows_columns_and_long_rows_are_reduced() {
     // Sizes, and the strides of memory in which the reduced dimension, the last, is dense or is not.

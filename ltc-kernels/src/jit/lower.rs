@@ -77,7 +77,7 @@ pub(super) fn lower_after(shape: &Shape<'_>, width: Width, vectors: &mut Vectors
             let held = match ir.values[i].0 {
                 Inst::Input(input) => {
                     loads -= 1;
-                    l.load(*shape.inputs.get(input as usize)?)?
+                    l.load(*shape.inputs.get(input as usize)?, ir.values[i].1)?
                 }
                 Inst::Op(KernelOp::Pow, args) => match l.short_power(args, ir.values[i].1, shape.exponents) {
                     Some(power) => power,
@@ -147,7 +147,8 @@ impl Lowering<'_> {
         VecSlot { buffer, first: (half * self.width.group() / 2) as u16, form }
     }
 
-    fn load(&mut self, (buffer, dtype): (u16, DType)) -> Option<Held> {
+    /// Loads a value of this type. (Booleans in memory are read as bytes; those that code cached are masks.)
+    fn load(&mut self, (buffer, dtype): (u16, DType), ty: ComputeType) -> Option<Held> {
         let form = form(dtype)?;
         let place = |l: &Self, half| l.place(buffer, form, half);
         Some(match form {
@@ -161,7 +162,7 @@ impl Lowering<'_> {
                 let bits = v.load(place);
                 let one = match dtype {
                     DType::BF16 => v.op_imm(Op::ShlD, &[bits], 16),
-                    DType::Bool => {
+                    DType::Bool if ty == ComputeType::Bool => {
                         let zero = v.d(0);
                         v.op(Op::GtD, &[bits, zero])
                     }
