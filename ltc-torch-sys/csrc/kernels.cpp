@@ -5,7 +5,12 @@
 #include <ATen/native/ResizeCommon.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/_to_copy_native.h>
+#include <ATen/ops/_foreach_addcdiv_native.h>
+#include <ATen/ops/_foreach_addcmul_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/is_set_to_native.h>
+#include <ATen/ops/nanquantile_native.h>
+#include <ATen/ops/quantile_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
@@ -277,6 +282,22 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& x, const std:
   return {s[s.size() - 3].toTensor(), s[s.size() - 2].toTensor(), s.back().toTensor()};
 }
 
+// libtorch looks at the values of `q` on the CPU alone; what lies outside would be taken from beyond the rows.
+void check_quantiles(const Tensor& self, const Tensor& q) {
+  if (q.unsafeGetTensorImpl()->is_python_dispatch() || !is_lazy(q) || q.scalar_type() != self.scalar_type()) return;
+  TORCH_CHECK(q.ge(0).logical_and_(q.le(1)).all().item<bool>(), "quantile() q values must be in the range [0, 1]");
+}
+Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                c10::string_view interpolation) {
+  check_quantiles(self, q);
+  return at::native::quantile(self, q, dim, keepdim, interpolation);
+}
+Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                   c10::string_view interpolation) {
+  check_quantiles(self, q);
+  return at::native::nanquantile(self, q, dim, keepdim, interpolation);
+}
+
 // libtorch takes another formula on accelerators (native_dropout): this is the CPU's, draw for draw and bit for bit,
 // where the CPU computes.
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -288,6 +309,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 }
 }  // namespace
 
+void register_composites(torch::Library& m);
 void register_explicit(torch::Library& m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
@@ -311,10 +333,21 @@ void register_explicit(torch::Library& m) {
   m.impl("_lazy_clone", lazy_clone);
   m.impl("_efficientzerotensor", efficient_zeros);
   m.impl("_nested_tensor_from_mask_left_aligned", mask_left_aligned);
-  m.impl("dropout", dropout);
   m.impl("histc", histc);
   m.impl("native_group_norm", native_group_norm);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
+  // Of storages as programs see them: what the host computes with may be shared by copies.
+  m.impl("is_set_to", at::native::is_set_to);
+  // Their numbers are a tensor on the host.
+  m.impl("_foreach_addcmul.Tensor", at::native::foreach_tensor_addcmul_tensor_slow);
+  m.impl("_foreach_addcmul_.Tensor", at::native::foreach_tensor_addcmul_tensor_slow_);
+  m.impl("_foreach_addcdiv.Tensor", at::native::foreach_tensor_addcdiv_tensor_slow);
+  m.impl("_foreach_addcdiv_.Tensor", at::native::foreach_tensor_addcdiv_tensor_slow_);
+  register_composites(m);
 }
-void register_composites(torch::Library& autograd) { autograd.impl("dropout", dropout); }
+void register_composites(torch::Library& m) {
+  m.impl("dropout", dropout);
+  m.impl("quantile", quantile);
+  m.impl("nanquantile", nanquantile);
+}
 }  // namespace ltc

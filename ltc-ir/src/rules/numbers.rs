@@ -156,6 +156,36 @@ pub fn alpha(given: &Numbers<'_>) -> Result<(), ShapeError> {
     given.number(dtype, number).map_or(Ok(()), |v| fits(v, given.dtype))
 }
 
+/// As [`own`], but where one bound is NaN, results are NaN and the other bound is not looked at.
+///
+/// # Errors
+/// As [`own`].
+pub fn clamp(given: &Numbers<'_>) -> Result<(), ShapeError> {
+    if given.each().iter().any(|v| v.is_nan()) { Ok(()) } else { own(given) }
+}
+
+/// `delta` is a positive length.
+///
+/// # Errors
+/// Fails for any other number.
+pub fn huber_loss(given: &Numbers<'_>) -> Result<(), ShapeError> {
+    if given.first(1.0) > 0.0 {
+        return Ok(());
+    }
+    Err(ShapeError::runtime("huber_loss does not support non-positive values for delta."))
+}
+
+/// `beta` is a length.
+///
+/// # Errors
+/// Fails for a negative number and NaN.
+pub fn smooth_l1_loss(given: &Numbers<'_>) -> Result<(), ShapeError> {
+    if given.first(1.0) >= 0.0 {
+        return Ok(());
+    }
+    Err(ShapeError::runtime("smooth_l1_loss does not support negative values for beta."))
+}
+
 /// `threshold` is compared in what kernels compute in, `value` is stored.
 ///
 /// # Errors
@@ -279,6 +309,16 @@ mod tests {
             assert!(says("aten::softshrink", refused).starts_with("lambda must be in range [0, 3.40282e+38]"));
         }
         assert_eq!(says("aten::softshrink", 0.0), "");
+        for refused in [-1.0, 0.0, f64::NAN] {
+            assert_eq!(says("aten::huber_loss", refused), "huber_loss does not support non-positive values for delta.");
+        }
+        assert_eq!(says("aten::huber_loss", 1e-46), "");
+        let refused = [-1.0, f64::NAN].map(|v| says("aten::smooth_l1_loss", v));
+        assert!(refused.iter().all(|said| said == "smooth_l1_loss does not support negative values for beta."));
+        assert_eq!(says("aten::smooth_l1_loss", 0.0), "");
+        let clamp = |bounds: [f64; 2]| refusal("aten::clamp", DType::F16, &bounds.map(Scalar::Float));
+        assert_eq!([clamp([f64::NAN, 1e10]), clamp([1e10, f64::NAN])], [None, None]);
+        assert!(clamp([0.0, 1e10]).is_some());
     }
 
     #[test]
