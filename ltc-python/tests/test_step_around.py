@@ -4,6 +4,7 @@ compilations, methods of classes, copies."""
 import copy
 import gc
 import pickle
+import sys
 import weakref
 
 import pytest
@@ -374,6 +375,30 @@ class Answers:
         if name == "value":
             return object.__getattribute__(self, "raw_" + name)
         return object.__getattribute__(self, name)
+
+
+def test_a_class_method_is_compiled_once_for_each_class():
+    class Scaled:
+        scale = 2.0
+
+        @classmethod
+        @torch_ltc.compile
+        def step(cls, x):
+            return x * cls.scale
+
+    class Other(Scaled):
+        pass
+
+    x = torch.ones(3, device="ltc")
+    for i in range(12):
+        Scaled.scale = 2.0 if i < 6 else 3.0
+        if i == 8:
+            Other.scale = 5.0
+        assert Scaled.step(x).tolist() == [Scaled.scale] * 3
+        assert Other.step(x).tolist() == [Other.scale] * 3
+    if sys.version_info < (3, 13):  # from there on, the class is an argument of one step
+        assert Scaled.step is Scaled.step is not Other.step
+        assert Scaled.step.counts[0] > 4, Scaled.step.explain()
 
 
 def test_computed_names_in_methods_that_are_told_names():

@@ -4,6 +4,7 @@ replayed, and leaves there what the recorded step leaves."""
 import collections
 import copy
 import re
+import types
 
 import pytest
 import torch
@@ -150,6 +151,34 @@ def test_a_number_that_is_not_only_counted_refuses_the_step():
 
     for make in (returns, indexes, hands_over, by_name):
         assert "it changes Trainer.calls" in refused(make)
+
+
+#: What a step computes from its count, and whether replays can: a plain float does not ask a whole number to its right.
+POWERS = {
+    "root": (lambda held: held.calls**-0.5, True),
+    "square": (lambda held: held.calls**2 / 50, True),
+    "schedule": (lambda held: 0.5 * min(held.calls**-0.5, held.calls * 5**-1.5), True),
+    "exponent": (lambda held: 1.01**held.calls, False),
+    "modulo": (lambda held: float(pow(held.calls, 2, 7)), False),
+}
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_counts_are_raised_to_powers(name):
+    by_count, is_replayed = POWERS[name]
+
+    class Counts:
+        calls = 0
+
+        def step(self, x):
+            self.calls += 1
+            return x * by_count(self)
+
+    step = torch_ltc.compile(Counts().step)
+    for i in range(1, 20):
+        expected = torch.ones(2) * by_count(types.SimpleNamespace(calls=i))
+        assert step(torch.ones(2, device="ltc")).tolist() == expected.tolist(), i
+    assert (step.counts[0] > 8) == is_replayed, step.explain()
 
 
 def test_lists_of_the_function_around_a_step_are_appended_to():

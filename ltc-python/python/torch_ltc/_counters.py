@@ -24,7 +24,7 @@ _PUSHES = (
     "LOAD_FAST_CHECK",
     "LOAD_DEREF",
 )
-ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "/", "//", "%") for end in ("", "="))
+ARITHMETIC = frozenset(op + end for op in ("+", "-", "*", "**", "/", "//", "%") for end in ("", "="))
 #: Instructions that load a variable or global.
 _VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL")
 #: How the names of instructions end that name a variable of the code, and not an attribute or a global.
@@ -77,22 +77,24 @@ def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str])
     if word not in ("LOAD_ATTR", "LOAD_GLOBAL"):
         return None
     above: int | None = 0
+    floats: int | None = None
     for i in range(at + 1, len(steps)):
         step = steps[i]
         if step.is_target or above is None:
-            return None
+            return floats
         if step.opname in ("STORE_ATTR", "STORE_GLOBAL") and above == (step.opname == "STORE_ATTR"):
             # Stored under this name in another object, it would be subject to whatever that object's code does.
             is_same = step.argval == name and word[5:] == step.opname[6:]
-            return i if is_same and (word == "LOAD_GLOBAL" or _is_back(steps, at, i)) else None
+            return i if is_same and (word == "LOAD_GLOBAL" or _is_back(steps, at, i)) else floats
         if i == at + 1 and step.opname == "BINARY_OP" and step.argrepr == "/":
             dividend = _dividend(steps, at)
             divided.update(dividend)
             return i if dividend else None
         if _is_done_with(step, above):
             return i
+        floats = i if floats is None and _is_float(steps, i, above) else floats
         above = depth_after(step, above)
-    return None
+    return floats
 
 
 def _word(steps: Sequence[Instruction], at: int) -> str:
@@ -116,24 +118,26 @@ def _counts_entry(steps: Sequence[Instruction], key: int, name: str, divided: se
         return key + 1
     takes, is_put = _takes_entry(steps, key)
     above: int | None = 0 if takes > 0 else None
+    floats: int | None = None
     for i in range(takes + 1, len(steps)):
         if steps[i].is_target or above is None:
-            return None
+            return floats
         words = [_word(steps, at) for at in range(i, i + 3)]
         if is_put and above == 0 and words == ["SWAP", "SWAP", "STORE_SUBSCR"]:
             return i + 2
         if words[0] == "STORE_SUBSCR":
             owners = steps[key - 1], steps[i - 2]
             is_same = steps[i - 1].argval == name and owners[0].argval == owners[1].argval
-            return i if above == 2 and is_same and all(s.opname.startswith(_VARIABLES) for s in owners) else None
+            return i if above == 2 and is_same and all(s.opname.startswith(_VARIABLES) for s in owners) else floats
         if i == takes + 1 and steps[i].opname == "BINARY_OP" and steps[i].argrepr == "/":
             dividend = _entry_beside(steps, key)
             divided.update(dividend)
             return i if dividend else None
         if _is_done_with(steps[i], above):
             return i
+        floats = i if floats is None and _is_float(steps, i, above) else floats
         above = depth_after(steps[i], above)
-    return None
+    return floats
 
 
 def _entry_beside(steps: Sequence[Instruction], key: int) -> list[str]:
@@ -192,6 +196,14 @@ def _is_back(steps: Sequence[Instruction], loads: int, stores: int) -> bool:
     is_variable = owner.opname.startswith("LOAD_FAST") and last.opname.startswith("LOAD_FAST")
     stored = any(s.opname.startswith("STORE_FAST") and s.argval == owner.argval for s in steps[loads:stores])
     return is_variable and owner.argval == last.argval and not stored
+
+
+def _is_float(steps: Sequence[Instruction], at: int, above: int) -> bool:
+    """Whether an instruction computes with the number and a constant that is a float: the result is a float, which is
+    traced by itself, whatever becomes of it."""
+    step, before = steps[at], steps[at - 1]
+    is_left = step.opname == "BINARY_OP" and above == 1 and step.argrepr in ARITHMETIC
+    return is_left and before.opname == "LOAD_CONST" and type(before.argval) is float
 
 
 def _is_done_with(step: Instruction, above: int) -> bool:

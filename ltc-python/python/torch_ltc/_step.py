@@ -250,18 +250,20 @@ class CompiledStep(Generic[_P, _R]):
     @overload
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., _R]": ...
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., Any]":
-        """Accessed as a method, each object has a compiled step of its own, which it keeps in its `__dict__`."""
+        """Accessed as a method, each object has a compiled step of its own, which it keeps in its `__dict__`; a class
+        has one for its class methods."""
         space = getattr(instance, "__dict__", None)
         if instance is None or not hasattr(self._fn, "__get__"):
             return self
         method: Any = self._fn.__get__(instance, owner)
-        if type(space) is not dict:
+        if type(space) is not dict and not isinstance(instance, type):
             return CompiledStep(method)
         # No code can have this name by accident, and the step goes when the object goes.
         name = f"<compiled {self._fn.__qualname__}>"
         found = space.get(name)
         if type(found) is not CompiledStep or found._fn != method:
-            found = space[name] = CompiledStep(method)
+            found = CompiledStep(method)
+            type.__setattr__(instance, name, found) if isinstance(instance, type) else space.__setitem__(name, found)
         return found
 
     def __reduce__(self) -> Any:

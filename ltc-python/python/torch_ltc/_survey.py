@@ -168,7 +168,7 @@ class Survey(Reached):
         if self._collects != self._collected:
             self.refuse("it turns the garbage collector on or off")
         if any(len(x) < expected for x, expected in self.appends.values()):
-            self.refuse("another thread takes what it appends to a list")
+            self.refuse("what it appends to a list is taken out again, by another thread or by code that is not seen")
         self.appends = {}
         if self._filters != list(warnings.filters):
             self.refuse("it changes the filters of warnings")

@@ -38,6 +38,9 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
 
     def method(self: "TracedFloat | TracedInt", *others: Any) -> Any:
         operands = [plain(x) for x in (self, *others)]
+        if len(others) > 1:  # a power modulo a number
+            self._ltc_recorder.expect(plain(self), "{}", self)
+            return pow(*operands)
         if _are_apart(self, others):
             return function(*reversed(operands)) if reverse else function(*operands)
         if not all(type(x) in NUMBERS for x in operands):
@@ -96,6 +99,8 @@ class _TracedNumber:
     __rfloordiv__ = _symbolic(operator.floordiv, "{1} // {0}", reverse=True)
     __mod__ = _symbolic(operator.mod, "{} % {}")
     __rmod__ = _symbolic(operator.mod, "{1} % {0}", reverse=True)
+    __pow__ = _symbolic(operator.pow, "{} ** {}")
+    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
     __neg__ = _symbolic(operator.neg, "-{}")
     __pos__ = _symbolic(operator.pos, "+{}")
     __lt__ = _decision(operator.lt, "{} < {}")
@@ -137,8 +142,6 @@ class TracedFloat(_TracedNumber, ReleasedFloat):
         self._ltc_recorder, self._ltc_name = recorder, name
         return self
 
-    __pow__ = _symbolic(operator.pow, "{} ** {}")
-    __rpow__ = _symbolic(operator.pow, "{1} ** {0}", reverse=True)
     __abs__ = _symbolic(abs, "abs({})")
     __int__ = _decision(int, "int({})")
     __trunc__ = _decision(float.__trunc__, "float.__trunc__({})")
