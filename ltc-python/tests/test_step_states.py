@@ -132,6 +132,45 @@ def too_many_states(compile, held):
     return compile(step)
 
 
+@case(0)
+def a_word_that_grows(compile, held):
+    held.turn = ""
+
+    def step(x):
+        held.turn += "a"
+        return x * len(held.turn)
+
+    return compile(step)
+
+
+@case(10, {10: {"mode": 1}, 24: {"mode": 2}})
+def a_state_that_grows_later(compile, held):
+    held.turn, held.mode = "a", 0
+
+    def step(x):
+        if held.mode == 0:
+            held.turn = "b" if held.turn == "a" else "a"
+        elif held.mode == 1:
+            held.turn = held.turn + "c"
+        else:
+            held.turn = [len(held.turn)]
+        return x * 2
+
+    return compile(step)
+
+
+@case(4, {10: {"mode": 1}})
+def a_tensor_and_later_a_list(compile, held):
+    held.turn, held.mode = None, 0
+
+    def step(x):
+        held.turn = [held.mode] if held.mode else (x * 3).detach()
+        held.mode += held.mode > 0
+        return x * 2
+
+    return compile(step)
+
+
 @case(30, {n: {"hidden": None} for n in range(4, 40, 5)})
 def a_tensor_or_none(compile, held):
     held.hidden = None
