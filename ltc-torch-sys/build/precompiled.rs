@@ -1,13 +1,17 @@
 //! The headers of libtorch, read once for all files: that takes longer than to compile what most files say themselves.
 
 use std::{
-    fs, io,
+    env, fs, io,
     path::{Path, PathBuf},
     process::Stdio,
 };
 
 /// What most files include.
 const HEADERS: &str = "#include <ATen/ATen.h>\n#include <torch/csrc/autograd/function.h>\n#include <torch/library.h>\n";
+
+/// With more compilers at a time than these, the files are done sooner than the headers alone, which take one compiler
+/// as long as two files.
+const JOBS: usize = 8;
 
 /// Programs that keep what compilers made, by what these read; of precompiled headers they do not know that.
 const CACHES: [&str; 2] = ["ccache", "sccache"];
@@ -22,7 +26,8 @@ impl Precompiled {
         let compiler = build.get_compiler();
         let mut command = compiler.to_command();
         let program = Path::new(command.get_program()).file_stem()?.to_str()?;
-        if CACHES.contains(&program) || !(compiler.is_like_gnu() || compiler.is_like_clang()) {
+        let jobs: usize = env::var("NUM_JOBS").ok()?.parse().ok()?;
+        if jobs > JOBS || CACHES.contains(&program) || !(compiler.is_like_gnu() || compiler.is_like_clang()) {
             return None;
         }
         let (folder, header) = Self::write(out).ok()?;
