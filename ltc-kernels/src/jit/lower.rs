@@ -415,21 +415,20 @@ impl Lowering<'_> {
         Some(two64([low?, high?]))
     }
 
-    fn cast(&mut self, value: Val, from: ComputeType, to: ComputeType) -> Option<Held> {
-        use ComputeType::*;
-        let both = |v: &mut Vectors, ops: [Op; 2], x: V| ops.map(|op| v.op(op, &[x]));
-        Some(match (from, to) {
-            (F32, Bool) => {
+    /// Whether a value of this type is not zero.
+    fn truth(&mut self, value: Val, from: ComputeType) -> Held {
+        match from {
+            ComputeType::F32 => {
                 let x = self.one(value);
                 let zero = self.vectors.ps(0.0);
                 one32(self.vectors.op_imm(Op::CmpPs, &[x, zero], compare::NE))
             }
-            (F64, Bool) => {
+            ComputeType::F64 => {
                 let x = self.two(value);
                 let zero = self.vectors.pd(0.0);
                 two64(x.map(|x| self.vectors.op_imm(Op::CmpPd, &[x, zero], compare::NE)))
             }
-            (I64, Bool) => {
+            ComputeType::I64 => {
                 let x = self.two(value);
                 let (zero, ones) = (self.vectors.q(0), self.vectors.q(u64::MAX));
                 two64(x.map(|x| {
@@ -437,12 +436,26 @@ impl Lowering<'_> {
                     self.vectors.op(Op::Xor, &[is_zero, ones])
                 }))
             }
-            (_, Bool) => {
+            // A lane has more bits than a byte, so none is negative.
+            ComputeType::U8 => {
+                let x = self.one(value);
+                let zero = self.vectors.d(0);
+                one32(self.vectors.op(Op::GtD, &[x, zero]))
+            }
+            ComputeType::I32 | ComputeType::Bool => {
                 let x = self.one(value);
                 let zero = self.vectors.d(0);
                 let is_zero = self.vectors.op(Op::EqD, &[x, zero]);
                 one32(self.not(is_zero))
             }
+        }
+    }
+
+    fn cast(&mut self, value: Val, from: ComputeType, to: ComputeType) -> Option<Held> {
+        use ComputeType::*;
+        let both = |v: &mut Vectors, ops: [Op; 2], x: V| ops.map(|op| v.op(op, &[x]));
+        Some(match (from, to) {
+            (_, Bool) => self.truth(value, from),
             (Bool, I64 | F64) => {
                 let mask = self.two(value);
                 let one = if to == F64 { self.vectors.pd(1.0) } else { self.vectors.q(1) };
