@@ -282,6 +282,12 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& x, const std:
   return {s[s.size() - 3].toTensor(), s[s.size() - 2].toTensor(), s.back().toTensor()};
 }
 
+// Of lists, with a number for each tensor; libtorch wants these numbers on the host.
+template <auto kernel>
+auto with_numbers(at::TensorList self, at::TensorList a, at::TensorList b, const Tensor& numbers) {
+  return kernel(self, a, b, is_lazy(numbers) ? numbers.cpu() : numbers);
+}
+
 // libtorch looks at the values of `q` on the CPU alone; what lies outside would be taken from beyond the rows.
 void check_quantiles(const Tensor& self, const Tensor& q) {
   if (q.unsafeGetTensorImpl()->is_python_dispatch() || !is_lazy(q) || q.scalar_type() != self.scalar_type()) return;
@@ -338,11 +344,10 @@ void register_explicit(torch::Library& m) {
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   // Of storages as programs see them: what the host computes with may be shared by copies.
   m.impl("is_set_to", at::native::is_set_to);
-  // Their numbers are a tensor on the host.
-  m.impl("_foreach_addcmul.Tensor", at::native::foreach_tensor_addcmul_tensor_slow);
-  m.impl("_foreach_addcmul_.Tensor", at::native::foreach_tensor_addcmul_tensor_slow_);
-  m.impl("_foreach_addcdiv.Tensor", at::native::foreach_tensor_addcdiv_tensor_slow);
-  m.impl("_foreach_addcdiv_.Tensor", at::native::foreach_tensor_addcdiv_tensor_slow_);
+  m.impl("_foreach_addcmul.Tensor", with_numbers<&at::native::foreach_tensor_addcmul_tensor_slow>);
+  m.impl("_foreach_addcmul_.Tensor", with_numbers<&at::native::foreach_tensor_addcmul_tensor_slow_>);
+  m.impl("_foreach_addcdiv.Tensor", with_numbers<&at::native::foreach_tensor_addcdiv_tensor_slow>);
+  m.impl("_foreach_addcdiv_.Tensor", with_numbers<&at::native::foreach_tensor_addcdiv_tensor_slow_>);
   register_composites(m);
 }
 void register_composites(torch::Library& m) {

@@ -252,7 +252,7 @@ class CompiledStep(Generic[_P, _R]):
     def __get__(self, instance: Any, owner: type) -> "CompiledStep[..., Any]":
         """Accessed as a method, each object has a compiled step of its own, which it keeps in its `__dict__`; a class
         has one for its class methods."""
-        space = getattr(instance, "__dict__", None)
+        space: Any = getattr(instance, "__dict__", None)
         if instance is None or not hasattr(self._fn, "__get__"):
             return self
         method: Any = self._fn.__get__(instance, owner)
