@@ -9,8 +9,8 @@ use std::{
 /// What most files include.
 const HEADERS: &str = "#include <ATen/ATen.h>\n#include <torch/csrc/autograd/function.h>\n#include <torch/library.h>\n";
 
-/// With more compilers at a time than these, the files are done sooner than the headers alone, which take one compiler
-/// as long as two files.
+/// With more compilers at a time than about these, all files are done sooner without: one compiler reads the headers,
+/// as long as it takes for two files, while the others wait.
 const JOBS: usize = 8;
 
 /// Programs that keep what compilers made, by what these read; of precompiled headers they do not know that.
