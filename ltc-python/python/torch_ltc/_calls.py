@@ -102,6 +102,8 @@ class Calls:
     uses_grads = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
     appends: dict[int, tuple[Any, int]]
+    #: How often it called `append` of a bounded deque, by identity.
+    pushed: dict[int, int]
 
     def refuse(self, why: str, frame: types.FrameType | None = None) -> None:
         """Notes why the step cannot be replayed."""
@@ -223,7 +225,9 @@ class Calls:
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
                 self.refuse(f"it asks for a lock by {name}()", frame)
         elif kind in (list, deque) and name in ("append", "appendleft"):
-            if self.is_older(owner) and getattr(owner, "maxlen", None) is None:
+            if getattr(owner, "maxlen", None) is not None:
+                self.pushed[id(owner)] = self.pushed.get(id(owner), 0) + (name == "append")
+            elif self.is_older(owner):
                 before = self.appends.setdefault(id(owner), (owner, len(owner)))[1]
                 self.appends[id(owner)] = (owner, before + 1)
         elif kind in (list, deque) and name in ("pop", "popleft", "remove", "clear"):

@@ -42,8 +42,11 @@ class ChangedPlaces:
         self._rest: list[Place] = []
         for index in reads.watch.changes():
             place, watch = reads.places[index], reads.watch
+            if place.kind == "entry" and (id(place.holder), place.name) in survey.only_set.places:
+                continue
             pairs = watch.expected_pairs(index) if place.kind == "dict" else [(place.name, watch.expected(index))]
             if place.kind == "entry" or (place.kind == "dict" and [n for n, _ in pairs] == [*place.holder]):
+                pairs = [(n, before) for n, before in pairs if (id(place.holder), n) not in survey.only_set.places]
                 found = [self._kind_of(place.holder, n, before) for n, before in pairs]
                 if any(found) and None not in found:
                     self._values += [(place.holder, n) for (n, _), kind in zip(pairs, found) if kind == "value"]

@@ -59,9 +59,13 @@ def only_adds(code: types.CodeType, name: str) -> bool:
     return bool(named) and None not in ends and not divided and puts | {i + 1 for i in puts_in} <= set(ends)
 
 
-def _named(steps: Sequence[Instruction], name: str) -> list[int]:
-    """The positions of instructions that use a name for anything but a variable."""
-    return [i for i, step in enumerate(steps) if step.argval == name and not step.opname.endswith(_OF_VARIABLES)]
+def _named(steps: Sequence[Instruction], name: str, is_variable: bool = False) -> list[int]:
+    """The positions of instructions that use a name for a variable, or for anything else; none where a class pattern
+    may read an attribute of this name, too (``case Point(x=0)``): its instruction has the names in a tuple."""
+    matches = any(step.opname == "MATCH_CLASS" for step in steps)
+    if matches and any(type(step.argval) is tuple and name in step.argval for step in steps):
+        return []
+    return [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
 
 
 def _counts(steps: Sequence[Instruction], at: int, name: str, divided: set[str]) -> int | None:
@@ -162,7 +166,7 @@ def entries_of(code: types.CodeType, name: str, is_variable: bool) -> frozenset[
     :func:`only_appends`), if it does nothing else with it; else `None`."""
     steps = [*instructions(code)]
     keys: set[str] = set()
-    named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
+    named = _named(steps, name, is_variable)
     for i in named:
         if steps[i].opname not in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF") or "NULL" in steps[i].argrepr:
             return None
@@ -237,23 +241,28 @@ def depth_after(step: Instruction, above: int) -> int | None:
 
 
 @functools.lru_cache(4096)
-def only_appends(code: types.CodeType, name: str, is_variable: bool) -> bool:
-    """Whether code does nothing with what it finds under a name but to call its method `append`, or that of its entry
-    under a constant key. The name is that of a variable of an enclosing function (`is_variable`), or else of an
-    attribute or a global."""
+def only_appends(code: types.CodeType, name: str, is_variable: bool) -> frozenset[str]:
+    """By which methods code appends to what it finds under a name (`append`, `extend`), or to its entry under a
+    constant key; empty where it may do anything else with it. The name is that of a variable of an enclosing function
+    (`is_variable`), or else of an attribute or a global."""
     steps = [*instructions(code)]
-    named = [i for i, s in enumerate(steps) if s.argval == name and s.opname.endswith(_OF_VARIABLES) == is_variable]
-    return bool(named) and all(_appends(steps, i) for i in named)
+    named = _named(steps, name, is_variable)
+    methods = frozenset(_appends(steps, i) for i in named)
+    return methods if methods <= _APPENDS else frozenset()
 
 
-def _appends(steps: Sequence[Instruction], at: int) -> bool:
-    """Whether the object that is loaded at `at` is only appended to."""
+#: Methods of lists and deques that put something behind what is there, and return nothing.
+_APPENDS = frozenset(("append", "extend"))
+
+
+def _appends(steps: Sequence[Instruction], at: int) -> str:
+    """The method of the object that is loaded at `at` that is called; empty where something else becomes of it."""
     if steps[at].opname not in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_DEREF") or "NULL" in steps[at].argrepr:
-        return False
+        return ""
     if len(steps) < at + 4:
-        return False
+        return ""
     key, item = steps[at + 1 : at + 3]
     is_entry = key.opname == "LOAD_CONST" and (item.opname == "BINARY_SUBSCR" or item.argrepr == "[]")
     taken = steps[at + 1 : at + 4] if is_entry else [key]
     calls = taken[-1].opname == "LOAD_METHOD" or (taken[-1].opname == "LOAD_ATTR" and "NULL" in taken[-1].argrepr)
-    return calls and taken[-1].argval == "append" and not any(step.is_target for step in taken)
+    return taken[-1].argval if calls and not any(step.is_target for step in taken) else ""

@@ -84,11 +84,15 @@ def _module_setattr(survey: "Survey", frame: types.FrameType) -> None:
     survey.note_place("namespace", module, None, code)
     survey.note_place("class", module, None, code)
     owners[id(space)] = type(module).__qualname__
-    for attribute in (name, "register_buffer", "register_parameter"):
+    for attribute in ("register_buffer", "register_parameter"):
         survey.note_place("entry", space, attribute, code)
     for attribute in (*SPECIAL, name, "register_buffer", "register_parameter"):
         survey.note_place("lookup", type(module), attribute, code)
     value = frame.f_locals.get("value")
+    if "value" in frame.f_locals and not isinstance(value, (torch.nn.Module, torch.nn.Parameter)):
+        survey.note_only_set(space, name, code)
+    else:
+        survey.note_place("entry", space, name, code)
     if is_tensor(value) and survey.is_older(value):
         # A buffer's attribute that says whether it is saved with the module.
         survey.note_place("entry", value.__dict__, "persistent", code)

@@ -122,12 +122,17 @@ class CodeNames(NamedTuple):
     values: frozenset[str]
     #: Names of classes that it loads for an ``isinstance``, and for nothing else.
     tested: frozenset[str]
+    #: Names of attributes and globals that it sets, and of which it does nothing else.
+    only_set: frozenset[str]
     #: Whether it has a ``%``, by which a string may show values.
     has_percent: bool
     #: Whether C code may compute with floats for it without an event, by its constants and names alone.
     takes_numbers: bool
     #: Whether it may compare the class of a value with `float` (which a traced number's class is not).
     asks_classes: bool
+    #: Names of attributes that it reads by other means than its instructions, so that these do not show all that
+    #: becomes of them (see :meth:`naming`).
+    added: frozenset[str]
     #: A number for these names: equal for equal variants of the same code.
     serial: int
     #: Offsets of the instructions at which it returns or yields; what leaves it elsewhere is an exception.
@@ -160,6 +165,8 @@ class CodeNames(NamedTuple):
             may_lack=self.may_lack | names,
             values=self.values | names,
             tested=self.tested - names,
+            only_set=self.only_set - names,
+            added=self.added | names,
             serial=serial,
         )
 
@@ -194,9 +201,11 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         called, tests = _called(code), _tests(code)
         loaded: set[str] = set()
         tested: set[str] = set()
+        stored: set[str] = set()
         for step in dis.get_instructions(code):
             if step.opname in _DEREFERENCED or step.opname in _GLOBAL:
-                (tested if step.offset in tests else loaded).add(step.argval)
+                is_set = step.opname.startswith("STORE_")
+                (tested if step.offset in tests else stored if is_set else loaded).add(step.argval)
             if step.opname.startswith(("RETURN_", "YIELD_")):
                 ends.add(step.offset)
             if step.opname in _DEREFERENCED:
@@ -248,7 +257,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             by_others or getters or not GETTERS.isdisjoint(attributes),
             quiet,
             frozenset(values | guarded),
-            frozenset(tested - loaded - guarded),
+            frozenset(tested - loaded - stored - guarded),
+            frozenset(() if whole else stored - loaded - tested - (strings if by_name else set())),
             remainder,
             of_float
             # A method called through `super()` is of an object whose class the survey looks at.
@@ -261,6 +271,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             (scope.get("__name__") or "").partition(".")[0] != "torch"
             and _asks_classes(code)
             and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
+            frozenset(),
             len(_codes),
             frozenset(ends),
         )

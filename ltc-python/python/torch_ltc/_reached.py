@@ -38,6 +38,7 @@ from torch_ltc._known import (
     takes_numbers,
 )
 from torch_ltc._names import BY_NAME, OF_ATTRIBUTES, CodeNames, computes_unseen
+from torch_ltc._only_set import OnlySet
 from torch_ltc._places import owners
 
 #: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
@@ -71,7 +72,7 @@ class Reached(Classes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.appends = {}
+        self.appends, self.pushed = {}, {}
         #: True while all attributes of an object are looked at (:meth:`open`): the code uses few of them, so C
         #: functions among them are not judged.
         self._opens = False
@@ -87,8 +88,10 @@ class Reached(Classes):
         #: Places, as `(id(dict), key)`, in which the step leaves something: what stands there is an input, or a part of
         #: the call's key.
         self.given_places: frozenset[tuple[int, Any]] = frozenset()
-        #: Older lists that code only appends to, by identity, with the length that they had.
-        self._appended: dict[int, tuple[list[Any], int]] = {}
+        #: Older lists and deques that code only appends to, by identity, with the length of a list, and with the
+        #: identities of what was in a deque.
+        self._appended: dict[int, tuple[list[Any] | deque[Any], Any]] = {}
+        self.only_set = OnlySet()
 
     def older_tensors(self) -> list[torch.Tensor]:
         """The tensors that are older than the step and that it reached."""
@@ -237,25 +240,32 @@ class Reached(Classes):
                 self.look(y, everything if info.goes_on else info, frame)
         self._opens = False
 
+    def note_only_set(self, holder: dict[Any, Any], name: Any, reader: types.CodeType) -> None:
+        """Notes a place that code sets and does not read; see the survey."""
+        raise NotImplementedError
+
     def may_be_older(self, x: Any, is_held: Callable[[], bool]) -> bool:
         """Whether an object was there before the step, or may have been; see the survey."""
         raise NotImplementedError
 
     def read_of(
-        self, x: Any, name: str, code: types.CodeType, is_variable: bool, is_held: Callable[[], bool]
+        self, x: Any, name: str, info: CodeNames, code: types.CodeType, is_variable: bool, is_held: Callable[[], bool]
     ) -> Iterable[Any]:
         """What code may read of an object that it finds under a name. Of a list to which it only appends, nothing; of a
         dict from which it only takes entries by constant keys, these entries; of anything else, the object. `is_held`:
         whether what holds the object under this name is older than the step."""
-        if type(x) is list and only_appends(code, name, is_variable):
-            return self._only_appended(x)
-        is_dict = type(x) in (dict, defaultdict)
-        if is_dict and any(type(y) is list for y in x.values()) and only_appends(code, name, is_variable):
+        if name in info.added and not is_variable:
+            return (x,)
+        holds = type(x) in (dict, defaultdict) and any(type(y) in (list, deque) for y in x.values())
+        methods = only_appends(code, name, is_variable) if holds or type(x) in (list, deque) else frozenset()
+        if methods and not holds:
+            return self._only_appended(x, methods)
+        if methods:
             if self.is_older(x):
                 self.note_place("dict", x, None, code)
                 if isinstance(x, defaultdict):
                     self.note_place("slot", x, vars(defaultdict)["default_factory"], code)
-            read = [self._only_appended(y) if type(y) is list else (y,) for y in x.values()]
+            read = [self._only_appended(y, methods) if type(y) in (list, deque) else (y,) for y in x.values()]
             return [*x.keys(), getattr(x, "default_factory", None), *itertools.chain(*read)]
         keys = entries_of(code, name, is_variable) if type(x) is dict else None
         if keys is not None and self.may_be_older(x, is_held):
@@ -264,16 +274,31 @@ class Reached(Classes):
             return [x[key] for key in keys if key in x and (id(x), key) not in self.given_places]
         return (x,)
 
-    def _only_appended(self, x: list[Any]) -> Iterable[Any]:
-        """Notes the length of a list to which code only appends, if it is older than the step."""
-        if not self.is_older(x):
+    def _only_appended(self, x: list[Any] | deque[Any], methods: frozenset[str]) -> Iterable[Any]:
+        """Notes what is in a list or deque to which code only appends by these methods, if it is older than the step.
+        Of what `extend` appends, a bounded deque shows only a part."""
+        if not self.is_older(x) or (getattr(x, "maxlen", None) is not None and methods != {"append"}):
             return (x,)
-        self._appended.setdefault(id(x), (x, len(x)))
+        self._appended.setdefault(id(x), (x, [*map(id, x)] if type(x) is deque else len(x)))
         return ()
 
-    def appended(self) -> list[tuple[list[Any], list[Any]]]:
-        """The lists to which the step appended, and what it appended."""
-        return [(x, x[before:]) for x, before in self._appended.values() if len(x) > before]
+    def appended(self) -> list[tuple[list[Any] | deque[Any], list[Any]]]:
+        """The lists and deques to which the step appended, and what it appended."""
+        return [(x, new) for x, before in self._appended.values() if (new := self._new_in(x, before))]
+
+    def _new_in(self, x: Any, before: Any) -> list[Any]:
+        """What the step appended to a list or deque; `before`: the length of a list, or the identities of what was in a
+        deque, from which appending may push out the first."""
+        if type(x) is list:
+            return x[before:]
+        now, most = [*x], x.maxlen
+        count = len(now) - len(before) if most is None else self.pushed.get(id(x), 0)
+        new = now[max(len(now) - count, 0) :]
+        expected = [*before, *map(id, new)]
+        is_whole = len(now) == (len(before) + count if most is None else min(len(before) + count, most))
+        if not is_whole or [*map(id, now)] != expected[len(expected) - len(now) :]:
+            self.refuse("what it appends to a deque is taken out again, by another thread or by code that is not seen")
+        return new
 
     def _values(self, space: dict[Any, Any]) -> list[Any]:
         """The values of a dict, but for those that are inputs of the step."""
@@ -480,13 +505,20 @@ class Reached(Classes):
         minds that, or where the class `kind` has an answer for it."""
         found: list[Any] = []
         for name in info.attributes:
+            if old and name in info.only_set:
+                self.note_only_set(space, name, code)
+                if name in space and kind is not None:
+                    self._hides(kind, name, code)
+                continue
             if name in space:
                 if old:
                     self.note_place("entry", space, name, code)
+                if old and name in info.added:  # the code alone does not show what becomes of it
+                    self.note_place("entry", space, name)
                 if kind is not None:
                     self._hides(kind, name, code)
                 if (id(space), name) not in self.given_places and not is_only_used(space[name], name, info):
-                    found += self.read_of(space[name], name, code, False, lambda: old)
+                    found += self.read_of(space[name], name, info, code, False, lambda: old)
             elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
                 self.note_place("entry", space, name, code)
         return found

@@ -9,6 +9,7 @@ return value. The functions below find aliases, and refuse those that a replay c
 
 import contextlib
 import enum
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -78,8 +79,8 @@ class LeftResult(NamedTuple):
     """A place in which the step leaves something that it makes."""
 
     #: The dict in which it sets an entry, or the list to which it appends.
-    holder: dict[Any, Any] | list[Any]
-    #: The key of the entry; `None` for a list.
+    holder: dict[Any, Any] | list[Any] | deque[Any]
+    #: The key of the entry; `None` for a list or deque.
     name: Any
     #: The structure (a pytree's `TreeSpec`) of what it leaves.
     spec: Any
@@ -87,7 +88,7 @@ class LeftResult(NamedTuple):
     def put(self, flat: list[Any]) -> None:
         """Leaves the value with these leaves in the place."""
         x = pytree.tree_unflatten(flat, self.spec)
-        if isinstance(self.holder, list):
+        if isinstance(self.holder, (list, deque)):
             self.holder.append(x)
         else:
             self.holder[self.name] = x

@@ -468,8 +468,11 @@ class Run:
         appended: list[tuple[Any, Any, Any]] = [(xs, None, x) for xs, new in survey.appended() for x in new]
         left_results: list[LeftResult] = []
         flat: list[Any] = []
-        for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *appended]:
+        put = [(holder, name, holder.get(name)) for holder, name in survey.only_set.places.values()]
+        for holder, name, x in [*[(f.holder, f.name, f.current) for f in found], *put, *appended]:
             parts, spec = pytree.tree_flatten(x, is_leaf=containers.end_at)
+            if unlike := not_rebuilt(x, spec, parts):
+                why = why or f"it leaves a {unlike}, of which a replay would make something else"
             left_results.append(LeftResult(holder, name, spec))
             flat += parts
         return left_results, flat, why or survey.obstacle

@@ -238,6 +238,7 @@ class Survey(Reached):
         self._older, self._on_repeatable, self._is_closed = None, None, True
         self._functions = {}
         self._appended = {}
+        self.only_set.close()
         self.__dict__.pop("on_float_call", None)
         self.__dict__.pop("on_kind_check", None)
         self.__dict__.pop("on_program_frame", None)
@@ -258,6 +259,8 @@ class Survey(Reached):
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """The places and the tensors to watch. Drops places of objects that only the survey holds: the step made and
         dropped these."""
+        for unsure in self.only_set.settle({key[1:] for key in self._found}, self._whole):
+            self.note_place("entry", *unsure)
         places = list(self._found.values())
         self._found.clear()
         while dropped := self._dropped(places):
@@ -402,7 +405,7 @@ class Survey(Reached):
             if name not in free:
                 self.look(value, info, frame)
                 continue
-            for x in self.read_of(value, name, frame.f_code, True, is_held):
+            for x in self.read_of(value, name, info, frame.f_code, True, is_held):
                 asks = id(x) in self._given or (type(x) not in ATOMS and not gc.is_tracked(x))
                 self.look(x, info, frame, f"the variable {name}" if asks and is_held() else "")
         if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
@@ -453,12 +456,15 @@ class Survey(Reached):
         """Looks at the globals and builtins that the code names, and at modules that it imports."""
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
+            if name in info.only_set:
+                self.note_only_set(scope, name, frame.f_code)
+                continue
             self.note_place("entry", scope, name, frame.f_code)
             if name in scope:
                 if info.all_attributes:
                     self.open(scope[name], info.closing(), frame)
                 if (id(scope), name) not in self.given_places and not is_only_used(scope[name], name, info):
-                    for x in self.read_of(scope[name], name, frame.f_code, False, lambda: True):
+                    for x in self.read_of(scope[name], name, info, frame.f_code, False, lambda: True):
                         self.look(x, info.closing(), frame, f"the global {name}")
             else:
                 self.note_place("entry", builtins, name, frame.f_code)
@@ -487,6 +493,13 @@ class Survey(Reached):
         key = (kind, id(holder), name)
         if key not in self._found and key[1:] not in self._modes:
             self._found[key] = Place(kind, holder, name, reader)
+
+    def note_only_set(self, holder: dict[Any, Any], name: Any, reader: types.CodeType) -> None:
+        """Notes a place that code sets and does not read. One that is known to hold an input is a place like others."""
+        key = (id(holder), name)
+        if key in self._left_places or key in self._renewed or not self.only_set.note(holder, name, reader):
+            self.note_place("entry", holder, name, reader)
+        self._readers.setdefault(key, set()).add(reader)
 
     def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
         """Whether all code that reads an entry of a dict does no more than count with it. `remembers`: whether the
