@@ -1,7 +1,9 @@
 """What tests of compiled steps share."""
 
 import types
+from collections import deque
 
+import numpy
 import torch
 import torch_ltc
 
@@ -65,3 +67,49 @@ def outcome(fn):
         return fn()
     except (RuntimeError, TypeError) as error:
         return type(error).__name__
+
+
+class Held:
+    """An object with attributes, in which a step keeps its state."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+def shown(x):
+    """What can be seen of a value: its classes, structure, and numbers."""
+    if isinstance(x, torch.Tensor):
+        what = (x.device.type, x.dtype, x.stride(), x.requires_grad, x.is_leaf, x.is_inference())
+        return ("tensor", *what, x.tolist())
+    if isinstance(x, numpy.ndarray):
+        return ("array", x.dtype.name, x.strides, x.tolist())
+    if isinstance(x, (list, tuple, deque)):
+        return (type(x).__name__, *map(shown, x))
+    if isinstance(x, Held):
+        return (type(x).__name__, shown(vars(x)))
+    if isinstance(x, dict):
+        return (type(x).__name__, *((key, shown(value)) for key, value in x.items()))
+    return (type(x).__name__, repr(x)) if not isinstance(x, (torch.nn.Module, types.FunctionType)) else type(x).__name__
+
+
+def compare_with_state(make, least, change=None, calls=30):
+    """Runs a step recorded and compiled, and compares what it returns and all that can be seen of its state after each
+    call. `make` is given a :class:`Held` for the state and returns the step; `change` is called with the state after
+    every seventh call. At least `least` calls have to be replayed, or none if it is `None`."""
+    recorded, compiled = Held(), Held()
+    plain, step = make(recorded), torch_ltc.compile(make(compiled))
+    for i in range(calls):
+        x = torch.tensor([1.0 + i, 2.0, -2.0 * i])
+        mine, theirs = step(x.to("ltc")), plain(x.to("ltc"))
+        assert shown(mine) == shown(theirs), i
+        for held in (compiled, recorded):
+            held.now = [f() for k, f in vars(held).items() if k == "latest"]
+        assert shown(vars(compiled)) == shown(vars(recorded)), i
+        nets = [vars(held.net) for held in (compiled, recorded) if "net" in vars(held)]
+        assert not nets or shown(nets[0]) == shown(nets[1]), i
+        if change and i % 7 == 6:
+            change(compiled)
+            change(recorded)
+    replayed = step.counts[0]
+    assert replayed == 0 if least is None else replayed >= least, step.explain()
+    return step

@@ -3,25 +3,18 @@ deques: replays leave the same. What else reads such a place, by whatever means,
 recorded and compiled, is changed from outside now and then, and has to show the same after each call."""
 
 import operator
-import types
 from collections import OrderedDict, defaultdict, deque
 
 import pytest
 import torch
 import torch_ltc
+from steps import Held, compare_with_state
 from torch import nn
 
 CALLS = 30
 CASES = {}
 #: A format that reads an attribute.
 SHOWS = "{.seen}"
-
-
-class Held:
-    """An object with attributes."""
-
-    def __init__(self, **attributes):
-        self.__dict__.update(attributes)
 
 
 class Other(Held):
@@ -37,19 +30,6 @@ def case(least, change=None):
         return function
 
     return add
-
-
-def shown(x):
-    """What can be seen of a value: its classes, structure, and numbers."""
-    if isinstance(x, torch.Tensor):
-        return ("tensor", x.device.type, x.requires_grad, x.is_leaf, x.tolist())
-    if isinstance(x, (list, tuple, deque)):
-        return (type(x).__name__, *map(shown, x))
-    if isinstance(x, Held):
-        return (type(x).__name__, shown(vars(x)))
-    if isinstance(x, dict):
-        return (type(x).__name__, *((key, shown(value)) for key, value in x.items()))
-    return (type(x).__name__, repr(x)) if not isinstance(x, (nn.Module, types.FunctionType)) else type(x).__name__
 
 
 # ---- what replays leave ----
@@ -348,22 +328,7 @@ def a_deque_from_which_something_is_taken(held):
 @pytest.mark.parametrize("name", CASES)
 def test_leaves_the_same(name):
     make, least, change = CASES[name]
-    recorded, compiled = Held(), Held()
-    plain, step = make(recorded), torch_ltc.compile(make(compiled))
-    for i in range(CALLS):
-        x = torch.tensor([1.0 + i, 2.0, -i])
-        mine, theirs = step(x.to("ltc")), plain(x.to("ltc"))
-        assert shown(mine) == shown(theirs), i
-        for held in (compiled, recorded):
-            held.now = [f() for k, f in vars(held).items() if k == "latest"]
-        assert shown(vars(compiled)) == shown(vars(recorded)), i
-        nets = [vars(held.net) for held in (compiled, recorded) if "net" in vars(held)]
-        assert not nets or shown(nets[0]) == shown(nets[1]), i
-        if change and i % 7 == 6:
-            change(compiled)
-            change(recorded)
-    replayed = step.counts[0]
-    assert replayed == 0 if least is None else replayed >= least, step.explain()
+    compare_with_state(make, least, change, CALLS)
 
 
 def test_each_call_leaves_containers_of_its_own():

@@ -9,10 +9,11 @@ without it: then the step is captured again, and replays compare what is read wi
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from torch_ltc._runtime import on_device
 from torch_ltc._traced import TracedFloat, TracedInt
 
 #: Names in lines: constants, and numbers that the host computes before the program runs.
@@ -51,6 +52,7 @@ class AwaitedNumbers:
         self.returned: list[tuple[str, float]] = []
         #: The places, as `(id(dict), key)`, into which lines put numbers.
         self._puts: set[tuple[int, Any]] = set()
+        self.kept = KeptReads()
 
     def involves(self, operands: Iterable[Any]) -> bool:
         """Whether one of the operands is an awaited number, or was computed from one."""
@@ -131,6 +133,80 @@ class AwaitedNumbers:
         name = f"w{self._count}"
         self._names.add(name)
         return name
+
+
+_CPU = ("cpu", torch.device("cpu"))
+
+
+def reads_by(func: Any, args: Any, kwargs: Any) -> str | None:
+    """By which method of :class:`torch.Tensor` a call takes a tensor, or a copy of one on the CPU, off the device:
+    `cpu`, `numpy`, `tolist` or `__float__`; `None` for any other call."""
+    if func is torch.Tensor.to:
+        targets = [*args[1:], *[x for name, x in kwargs.items() if name == "device"]]
+        is_copy = len(targets) == 1 and type(targets[0]) in (str, torch.device) and targets[0] in _CPU
+        return "cpu" if is_copy and kwargs.keys() <= {"device", "non_blocking"} else None
+    if len(args) != 1 or kwargs:
+        return None
+    return next((f.__name__ for f in _READERS if func is f), None)
+
+
+_READERS = (torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__float__)
+
+
+def may_be_read_later(x: Any, by: str) -> bool:
+    """Whether a replay can read a tensor by this method when its program has run, and give the same kind of object."""
+    if type(x) is not torch.Tensor or not on_device(x) or x.layout is not torch.strided or x.is_conj() or x.is_neg():
+        return False
+    if by == "cpu":  # a copy with a history could be differentiated through
+        return not (x.requires_grad and torch.is_grad_enabled()) and not vars(x)
+    # A number could be any other one of the same value, but for a float.
+    return x.dim() > 0 if by == "tolist" else x.numel() == 1 and not x.is_complex()
+
+
+class KeptReads:
+    """What a step reads off the device and only keeps, so that replays read it when their program has run: copies of
+    tensors on the CPU, and arrays, lists and numbers of which code shows that it only returns them."""
+
+    def __init__(self) -> None:
+        #: The tensors that are read, with the values of that moment; they become results of the program.
+        self.tensors: list[torch.Tensor] = []
+        #: What was read, by identity: the object, the position of the tensor, and how it is read.
+        self._kept: dict[int, tuple[Any, Read]] = {}
+
+    def add(self, found: Any, read: "Read") -> Any:
+        """Notes that this object was read, and returns it."""
+        self._kept[id(found)] = (found, read)
+        return found
+
+    def how(self, x: Any) -> "Read | None":
+        """How an object was read; `None` for one that was not."""
+        found = self._kept.get(id(x))
+        return found[1] if found is not None and found[0] is x else None
+
+    def take(self) -> list[torch.Tensor]:
+        """Returns the tensors that were read, and lets go of them and of what was read."""
+        taken, self.tensors, self._kept = self.tensors, [], {}
+        return taken
+
+
+class Read(NamedTuple):
+    """How an object is read off a result: the position of the result among those that are read, by which method of
+    :class:`torch.Tensor`, and whether in inference mode."""
+
+    at: int
+    by: str
+    in_inference_mode: bool
+
+    def of(self, copies: dict[Any, Any], results: Sequence[torch.Tensor], first: int) -> Any:
+        """Reads the object; `copies` are the copies that were made so far. `first`: the position of the first result
+        that is read."""
+        result = results[first + self.at]
+        if self.by not in ("cpu", "numpy"):
+            return getattr(result, self.by)()
+        if self.at not in copies:
+            with torch.inference_mode(self.in_inference_mode):
+                copies[self.at] = result.cpu()
+        return copies[self.at].numpy() if self.by == "numpy" else copies[self.at]
 
 
 class LateProgram:

@@ -9,12 +9,13 @@ container. Anything else that takes a whole number may be C code, which would re
 import dis
 import functools
 import types
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
 
-from torch_ltc._counters import ARITHMETIC, depth_after
+from torch_ltc._counters import ARITHMETIC, depth_after, only_appends
 from torch_ltc._effects import Instruction, instructions
 from torch_ltc._traced import TracedFloat, TracedInt
 
@@ -62,6 +63,46 @@ def _ends(code: types.CodeType, offset: int) -> _Ends | None:
     return _Ends(flow.returned, tuple(flow.lefts), tuple(flow.stores)) if flow.goes(at, False) else None
 
 
+def is_of_step(frame: types.FrameType) -> bool:
+    """Whether a frame is the step's own function, so that what it returns is what the step returns."""
+    caller = frame.f_back
+    while caller is not None and caller.f_globals.get("__name__") == "torch.utils._contextlib":  # `@torch.no_grad()`
+        caller = caller.f_back
+    return caller is not None and caller.f_globals.get("__name__") == "torch_ltc._run"
+
+
+def is_only_passed_on(frame: types.FrameType, name: str, is_older: Callable[[Any], bool]) -> bool:
+    """Whether the call that a frame is making is of a builtin function or a method of this name, and code does nothing
+    with the result but to return it, if the frame is the step's own, and to append it to lists that are older than the
+    step; by itself or in containers."""
+    if name in frame.f_builtins and frame.f_globals.get(name, frame.f_builtins[name]) is not frame.f_builtins[name]:
+        return False
+    ends = _passed_on(frame.f_code, frame.f_lasti, name)
+    if ends is None or (ends.is_returned and not is_of_step(frame)):
+        return False
+    lists = [_found(frame, place) for place in ends.stores]
+    return all(type(x) in (list, deque) and is_older(x) for x in lists)
+
+
+@functools.lru_cache(4096)
+def _passed_on(code: types.CodeType, offset: int, name: str) -> _Ends | None:
+    """Where the result goes of the call at this offset, if that is of a function or method of this name: whether it is
+    returned, and the lists to which it is appended. `None` where it may go anywhere else."""
+    steps = [*instructions(code)]
+    at = max(i for i, step in enumerate(steps) if step.offset <= offset)
+    if steps[at].opname != "CALL" or steps[at].argval > 1 or _SEES_VARIABLES.intersection(code.co_names):
+        return None
+    flow = _Flow(steps)
+    if steps[at].argval:
+        functions = [i for i, s in enumerate(steps[:at]) if s.opname == "LOAD_GLOBAL" and "NULL" in s.argrepr]
+        is_named = any(steps[i].argval == name and flow.is_under(i, at) for i in functions)
+    else:
+        is_named = steps[at - 1].argval == name and steps[at - 1].opname in ("LOAD_ATTR", "LOAD_METHOD")
+    kept = is_named and flow.goes(at, True)
+    is_same = all(only_appends(code, end or start, not end) for start, end in flow.appends)
+    return _Ends(flow.returned, (), tuple(flow.appends)) if kept and is_same else None
+
+
 def variable_given(frame: types.FrameType) -> Any:
     """The only argument of the call that a frame is making, if that is a variable of the frame; else `None`."""
     steps = [s for s in instructions(frame.f_code) if s.offset <= frame.f_lasti]
@@ -95,6 +136,12 @@ def _is_place(frame: types.FrameType, place: tuple[str, str], is_older: Callable
     return stores and is_older(owner) and type(_found(frame, place)) in _NUMBERS
 
 
+def _packed(step: Instruction) -> int:
+    """How many values of the stack an instruction takes into a container that it makes; 0 where it makes none."""
+    keys = step.opname == "BUILD_CONST_KEY_MAP"
+    return _PACKS[step.opname] * step.argval + keys if step.opname in _PACKS else 0
+
+
 class _Flow:
     """Follows one value through code, and notes where it goes."""
 
@@ -105,6 +152,8 @@ class _Flow:
         self.returned = False
         self.lefts: list[tuple[str, str]] = []
         self.stores: list[tuple[str, str]] = []
+        #: The lists to which it is appended: a variable, and an attribute of it or an empty string.
+        self.appends: list[tuple[str, str]] = []
 
     def goes(self, at: int, is_packed: bool) -> bool:
         """Whether the value that the instruction at `at` pushes only goes where it may. `is_packed`: what it pushes is
@@ -118,12 +167,19 @@ class _Flow:
             if above == 0 and word in ("RETURN_VALUE", "POP_TOP"):
                 self.returned |= word == "RETURN_VALUE"
                 return True
+            if word == "POP_TOP":
+                above -= 1
+                continue
+            if above == 0 and word == "CALL" and is_packed:
+                return self._appends(i)
             if above == 0 and word == "STORE_FAST":
                 return self._variable(step.argval, is_packed)
             if above == 1 and word == "STORE_ATTR":
                 return not is_packed and self._stores(i)
-            size = _PACKS.get(word, 0) * step.argval + (word == "BUILD_CONST_KEY_MAP") if word in _PACKS else 0
+            size = _packed(step)
             if above < size:
+                if word == "BUILD_MAP" and above % 2:  # the key of a dict, which is looked at for its hash
+                    return False
                 above, is_packed = 0, True
                 continue
             after = above - size + 1 if size else depth_after(step, above)
@@ -160,6 +216,27 @@ class _Flow:
         self.stores.append((owner.argval, self._steps[at].argval))
         return owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr
 
+    def _appends(self, call: int) -> bool:
+        """Whether a call is of `append` of a list that an attribute or a variable holds, and its argument is the value;
+        notes the list."""
+        for at in range(1, call):
+            step, owner = self._steps[at], self._steps[at - 1]
+            is_method = step.opname == "LOAD_METHOD" or (step.opname == "LOAD_ATTR" and "NULL" in step.argrepr)
+            if not (
+                is_method and step.argval == "append" and self._steps[call].argval == 1 and self.is_under(at, call)
+            ):
+                continue
+            if owner.opname in ("LOAD_DEREF", "LOAD_GLOBAL") and "NULL" not in owner.argrepr:
+                self.appends.append((owner.argval, ""))
+                return True
+            before = self._steps[max(at - 2, 0)]
+            is_variable = before.opname.startswith(_VARIABLES) and "NULL" not in before.argrepr
+            stored = any(s.opname.startswith("STORE_") and s.argval == before.argval for s in self._steps)
+            if owner.opname == "LOAD_ATTR" and is_variable and not stored:
+                self.appends.append((before.argval, owner.argval))
+                return True
+        return False
+
     def _left_of(self, operation: int) -> tuple[str, str] | None:
         """The place that is the left operand of an operator; `None` where it is anything else."""
         for at in range(operation):
@@ -169,18 +246,18 @@ class _Flow:
                 before = self._steps[at - 2 : at]
                 # `x.name += ...` loads the attribute from a copy of the variable's value.
                 owner, attribute = before[before[1].opname != "COPY" or before[1].argval != 1], step.argval
-            if owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr and self._is_under(at, operation):
+            if owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr and self.is_under(at, operation):
                 return owner.argval, attribute
         return None
 
-    def _is_under(self, at: int, operation: int) -> bool:
-        """Whether the value that the instruction at `at` pushes is the left operand: when the operator takes both, one
-        other value lies over it."""
+    def is_under(self, at: int, operation: int) -> bool:
+        """Whether the value that the instruction at `at` pushes is the left operand, or the function that is called
+        with one argument: when the operator or call takes both, one other value lies over it."""
         above: int | None = 0
         for i in range(at + 1, operation):
             step = self._steps[i]
             if step.is_target or above is None:
                 return False
-            size = _PACKS.get(step.opname, 0) * step.argval if step.opname in _PACKS else 0
+            size = _packed(step)
             above = above - size + 1 if size and above >= size else depth_after(step, above)
         return above == 1

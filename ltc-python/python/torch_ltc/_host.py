@@ -21,7 +21,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import noted_in, seen_draws
-from torch_ltc._flows import is_only_kept
+from torch_ltc._flows import is_of_step, is_only_kept
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
@@ -44,8 +44,10 @@ from torch_ltc._host_words import (
     VIEWS_AND_CASTS,
     computes_with_numbers,
     conditions,
+    tells_shape,
 )
 from torch_ltc._host_written import LineWriter
+from torch_ltc._known import NOTHING
 from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
 from torch_ltc._names import PLAIN, here, here_is_torch
@@ -116,8 +118,6 @@ class HostRecorder(LineWriter):
         self._changed: dict[int, torch.Tensor] = {}
         #: The tensors that went to the device, with the variables of the lines that make them.
         self._uploaded: list[tuple[str, torch.Tensor]] = []
-        #: Whether an object was there before the step; set by the run.
-        self.is_older: Callable[[Any], bool] = lambda _: True
         #: Whether a tensor is an input of the step; set by the run.
         self.is_given: Callable[[torch.Tensor], bool] = lambda _: False
         #: The CPU's generators with their states when they were last looked at, by identity: another state shows that
@@ -260,9 +260,7 @@ class HostRecorder(LineWriter):
         device, and of a whole number the frame's code shows where it goes (`_flows.py`)."""
         if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
             return False
-        caller = frame.f_back
-        is_step = caller is not None and caller.f_globals.get("__name__") == "torch_ltc._run"
-        return x.is_floating_point() or is_only_kept(frame, is_step, self.is_older)
+        return x.is_floating_point() or is_only_kept(frame, is_of_step(frame), self.is_older)
 
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Handles a call of a torch function: makes it, or another one in its place, and notes what replays have to do
@@ -274,6 +272,12 @@ class HostRecorder(LineWriter):
             self.obstacle = self.obstacle or f"it uses a number of another step that is captured{here()}"
         if self.awaited is not None:
             self.awaited.decides |= self.awaited.involves(leaves)
+            if (kept := self._keep(func, args, kwargs, sys._getframe(2))) is not NOTHING:
+                return kept
+            if any(map(self.awaited.kept.how, leaves)):
+                if tells_shape(func):
+                    return self._run(func, args, kwargs)
+                self.awaited.decides = True
         if self._paused:
             if any(is_tensor(x) and x.device.type == "ltc" for x in leaves):
                 self.obstacle = self.obstacle or f"a schedule computes on the device{here()}"
@@ -300,6 +304,9 @@ class HostRecorder(LineWriter):
         self._draws_as_written(leaves)
         word = getattr(func, "__name__", "")
         tells = word in METADATA or word == "__get__"
+        if any(map(torch._C._functorch.is_functorch_wrapped_tensor, hosts)):
+            self.obstacle = self.obstacle or f"it transforms CPU tensors (torch.func, vmap){here()}"
+            return self._run(func, args, kwargs)
         if any(t.requires_grad or t.is_inference() for t in hosts):
             if not tells:
                 self.obstacle = (
@@ -467,6 +474,8 @@ class HostRecorder(LineWriter):
     def unseen(self, tensors: Iterable[tuple[torch.Tensor, int]], is_scripted: bool) -> str:
         """Which of these CPU tensors, given with earlier version counters, was changed by a call that the recorder did
         not see, in words; empty where none was. `is_scripted`: the step calls scripted functions."""
+        if is_scripted and self.awaited is not None and self.awaited.kept.tensors:
+            return "it calls a scripted function, and reads tensors off the device"
         for t, version in tensors if not self._schedules else ():
             if t._version != version and t.untyped_storage()._cdata not in self._changed:
                 return f"it changes a CPU tensor of shape {list(t.shape)} out of sight (a scripted function?)"

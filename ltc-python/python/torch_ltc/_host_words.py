@@ -15,6 +15,19 @@ METADATA = frozenset(
     " get_device untyped_storage __len__ __hash__".split()
 )
 
+#: Those of them, and attributes, that tell of a tensor's shape and dtype alone.
+_OF_SHAPE = frozenset(
+    "size dim ndimension numel nelement element_size is_floating_point is_complex __len__"
+    " shape dtype device ndim".split()
+)
+
+
+def tells_shape(func: Any) -> bool:
+    """Whether a function tells of a tensor's shape or dtype, and of nothing else."""
+    word = getattr(func, "__name__", "")
+    return (getattr(func.__self__, "__name__", "") if word == "__get__" else word) in _OF_SHAPE
+
+
 #: Functions that make a view, a cast or a copy of a tensor, and nothing else.
 VIEWS_AND_CASTS = frozenset(
     "to ltc as_tensor view reshape flatten unflatten squeeze unsqueeze transpose permute contiguous t narrow expand"

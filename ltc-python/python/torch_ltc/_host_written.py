@@ -9,6 +9,7 @@ run after the program.
 
 import math
 import sys
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,10 +18,12 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from torch_ltc import _ltc
-from torch_ltc._awaited import AwaitedNumbers, LateProgram, cannot_fail
+from torch_ltc._awaited import AwaitedNumbers, LateProgram, Read, cannot_fail, may_be_read_later, reads_by
 from torch_ltc._changing_numbers import LentNumbers, floats
+from torch_ltc._flows import is_only_passed_on
 from torch_ltc._host_program import Line
 from torch_ltc._host_values import same_zero
+from torch_ltc._known import NOTHING
 from torch_ltc._names import here
 from torch_ltc._plain import put_plain
 from torch_ltc._runtime import is_tensor
@@ -76,6 +79,10 @@ class LineWriter(TorchFunctionMode):
         self._ahead = False
         #: The numbers that are read off the device; `None` where replays compare what is read instead.
         self.awaited: AwaitedNumbers | None = None
+        #: Whether an object was there before the step; set by the run.
+        self.is_older: Callable[[Any], bool] = lambda _: True
+        #: Called with what was read off the device and is only kept; set by the run.
+        self.on_kept: Callable[[Any], None] = lambda _: None
         #: How many frames run that may ask for the class of a number: while there are any, numbers are plain.
         self._plain = 0
 
@@ -109,6 +116,34 @@ class LineWriter(TorchFunctionMode):
         value = self._run(func, args, {})
         _ltc.capture_keeps_reads(before)
         return self._awaits(value, awaited.read(args[0].detach().clone()))
+
+    def _keep(self, func: Any, args: Any, kwargs: Any, frame: types.FrameType) -> Any:
+        """Makes a call that reads a tensor off the device if replays can read it when their program has run, and
+        returns what was read; :data:`NOTHING` for any other call. A copy on the CPU has to be left alone from then on;
+        of anything else `frame`, which makes the call, has to show that it only returns or appends it."""
+        awaited = self.awaited
+        x: Any = args[0] if args else None
+        if awaited is None or (by := reads_by(func, args, kwargs)) is None:
+            return NOTHING
+        copy = awaited.kept.how(x)
+        if by != "cpu" and not is_only_passed_on(frame, by.replace("__float__", "float"), self.is_older):
+            return NOTHING
+        if copy is not None:
+            return (
+                self._kept(awaited, self._run(func, args, kwargs), copy._replace(by=by)) if by == "numpy" else NOTHING
+            )
+        if by == "numpy" or not may_be_read_later(x, by):
+            return NOTHING
+        before = _ltc.capture_reads()
+        found = self._run(func, args, kwargs)
+        _ltc.capture_keeps_reads(before)
+        awaited.kept.tensors.append(x.detach().clone())
+        return self._kept(awaited, found, Read(len(awaited.kept.tensors) - 1, by, torch.is_inference_mode_enabled()))
+
+    def _kept(self, awaited: AwaitedNumbers, found: Any, read: Read) -> Any:
+        """Notes what was read off the device and is only kept, and returns it."""
+        self.on_kept(found)
+        return awaited.kept.add(found, read)
 
     def _awaits(self, value: float, name: str) -> float:
         """A traced number whose value replays know when their program has run."""

@@ -89,7 +89,12 @@ class Masks:
         if found is None:
             return None
         # Copies, since the caller may write to its result in place.
-        return (tuple([i.clone() for i in found]) if as_tuple else torch.stack(found, 1),)
+        if as_tuple:
+            return (tuple([i.clone() for i in found]),)
+        # Eager libtorch lays the indices of each dimension out one after another.
+        if found[0].numel() == 0:
+            return (x.new_empty_strided((0, x.dim()), (1, 0), dtype=torch.int64).zero_(),)
+        return (torch.stack(found).t().clone(),)
 
     def _where(self, func: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
         """``where`` with a mask alone."""

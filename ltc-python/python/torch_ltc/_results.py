@@ -11,17 +11,21 @@ import contextlib
 import enum
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
 
 from torch_ltc._arguments import TENSORS
-from torch_ltc._awaited import LateProgram
+from torch_ltc._awaited import KeptReads, LateProgram, Read
 from torch_ltc._history import Backward, storage_of
+from torch_ltc._left_places import freed_error
 from torch_ltc._names import PLAIN, by_value
-from torch_ltc._runtime import is_dense
+from torch_ltc._runtime import is_dense, is_tensor, on_device
 from torch_ltc._traced import TracedFloat, TracedInt
+
+if TYPE_CHECKING:
+    from torch_ltc._host import HostRecorder
 
 #: The creation meta of views that may be written in place under any grad mode.
 _ORDINARY = torch._C._autograd.CreationMeta.DEFAULT
@@ -100,23 +104,25 @@ class ReturnSpec:
     def __init__(
         self,
         spec: Any,
-        plain: list[Any],
-        tensors: list[Result],
-        returned: dict[int, int],
+        leaves: "ReturnedLeaves",
         left_results: "list[LeftResult]",
         late: LateProgram | None,
+        first_read: int,
     ) -> None:
+        tensors = leaves.tensors
         #: Lines of the host that run when the replay's program has run, since they use numbers that are read off it.
         self.late = late
         #: The structure of the return value; plain values by place (`None` where something else stands); and tensors.
-        self._spec, self._plain, self._tensors = spec, plain, tensors
+        self._spec, self._plain, self._tensors = spec, leaves.plain, tensors
         #: What the step leaves in places. Its leaves stand behind those of the return value, in this order.
         self._left_results = left_results
         #: Computed numbers that are returned, by place: the position of each among the numbers that the host part
         #: yields, or, as `-1 - position`, among those that :attr:`late` yields.
-        self._returned_numbers = returned
+        self._returned_numbers = leaves.returned
+        #: What is read off the device and only kept, by place; and the position of the first result that is read so.
+        self._read, self._first_read = leaves.read, first_read
         #: Whether the step returns one result of the program and nothing else, which replays can return right away.
-        bare = spec.is_leaf() and not left_results and late is None and len(tensors) == 1
+        bare = spec.is_leaf() and not left_results and late is None and not leaves.read and len(tensors) == 1
         self.is_single = bare and tensors[0][1:3] + tensors[0][4:] == (None,) * 4
         #: Results of the program that share memory with another tensor, by position.
         self._aliases = {t.of_program: t.alias for t in tensors if t.alias is not None}
@@ -171,6 +177,9 @@ class ReturnSpec:
                 results[at] = _view(alias.find(inputs, results), results[at], alias)
         for place, at in self._returned_numbers.items():
             flat[place] = late[-1 - at] if at < 0 else (returned or ())[at]
+        copies: dict[Any, Any] = {}
+        for place, read in self._read.items():
+            flat[place] = read.of(copies, results, self._first_read)
         for place, of_input, itself, of_program, of_leaf, _ in self._tensors:
             if of_leaf is not None:
                 flat[place] = (inputs[of_leaf] if type(of_leaf) is int else of_leaf).grad
@@ -205,6 +214,7 @@ class ReturnSpec:
                 [*map(by_value, record._plain)],
                 which,
                 record._returned_numbers,
+                record._read,
                 record.left_places,
             )
 
@@ -358,16 +368,23 @@ class ReturnedContainers:
     returned in two places, or that is an argument, is an obstacle. One that is older than the step is returned as it
     is, and is not taken apart."""
 
-    def __init__(self, given: list[Any], is_older: Callable[[Any], bool], is_held: Callable[[Any], bool]) -> None:
-        self._given, self._is_older, self._is_held = given, is_older, is_held
+    def __init__(
+        self,
+        given: list[Any],
+        is_older: Callable[[Any], bool],
+        is_held: Callable[[Any], bool],
+        is_read: Callable[[Any], bool],
+    ) -> None:
+        self._given, self._is_older, self._is_held, self._is_read = given, is_older, is_held, is_read
         self._seen: list[Any] = []
         self.older: list[Any] = []
         self.obstacle = ""
 
     def end_at(self, x: Any) -> bool:
-        """Whether flattening ends at this object: at a container that is older than the step, and at a shape."""
+        """Whether flattening ends at this object: at a container that is older than the step, at a list that was read
+        off the device, and at a shape."""
         kind = type(x)
-        if kind is torch.Size:  # pytree would make a tuple of it
+        if kind is torch.Size or self._is_read(x):  # pytree would make a tuple of a size
             return True
         if issubclass(kind, (tuple, torch.Tensor)) or kind not in pytree.SUPPORTED_NODES:
             return False
@@ -387,6 +404,90 @@ class ReturnedContainers:
         """Returns the containers that are older than the step, and lets go of everything else: `tree_flatten` leaves a
         reference cycle behind that holds this object."""
         older, self.older = self.older, []
-        self._is_older = self._is_held = lambda x: False
+        self._is_older = self._is_held = self._is_read = lambda x: False
         self._given, self._seen = [], []
         return older
+
+
+class ReturnedLeaves:
+    """The leaves of what a call returned and left in places, sorted by how replays come by them. `grads_before`: the
+    leaves of autograd with the gradients that they had before the call; `kept`: what was read off the device."""
+
+    def __init__(
+        self,
+        inputs: Sequence[torch.Tensor],
+        grads_before: Any,
+        recorder: "HostRecorder",
+        kept: KeptReads,
+        memory: KnownStorages,
+        is_older: Callable[[Any], bool],
+    ) -> None:
+        self._inputs, self._grads_before, self._recorder = inputs, grads_before, recorder
+        self._kept, self._memory, self._is_older = kept, memory, is_older
+        #: The tensors; the new ones among them, which the program has to compute; and the positions of those with a
+        #: history that can be differentiated through.
+        self.tensors: list[Result] = []
+        self.results: list[torch.Tensor] = []
+        self.with_history: list[int] = []
+        #: New tensors whose history was freed: the position, the name of its node, and the error of going through it.
+        self.freed_histories: list[tuple[int, str, str]] = []
+        #: Plain values by place (`None` where something else stands); numbers that replays compute, by place, as
+        #: :class:`ReturnSpec` has them; and what is read off the device and only kept, by place.
+        self.plain: list[Any] = []
+        self.returned: dict[int, int] = {}
+        self.read: dict[int, Read] = {}
+        #: Why no replay can return or leave this; empty where one can.
+        self.obstacle = ""
+
+    def sort(self, flat: Sequence[Any], older_containers: Sequence[Any]) -> None:
+        """Sorts the leaves; containers among them that are older than the step are returned as they are."""
+        self.plain = [None] * len(flat)
+        for i, x in enumerate(flat):
+            if any(x is c for c in older_containers):
+                self.tensors.append(Result(i, None, x, 0))
+            elif not on_device(x):
+                self.obstacle = self.obstacle or self._value(i, x)
+            elif x.layout is not torch.strided:
+                self.obstacle = self.obstacle or f"it returns a sparse tensor ({x.layout})"
+            else:
+                self._tensor(i, x)
+
+    def _value(self, i: int, x: Any) -> str:
+        """Sorts a leaf that is no tensor on the device; returns why no replay can return it."""
+        if (read := self._kept.how(x)) is not None:
+            self.read[i] = read
+            names = ", ".join(getattr(x, "__dict__", ()))
+            return f"it gives a tensor that it returns attributes ({names})" if names else ""
+        if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is self._recorder:
+            self.returned[i] = self._recorder.return_number(x)
+        elif is_value(x):
+            self.plain[i] = x
+        else:
+            kind = f"a tensor on {x.device}" if is_tensor(x) else f"a {type(x).__qualname__}"
+            return f"it returns {kind}, which is neither a tensor on ltc nor a plain value"
+        return ""
+
+    def _tensor(self, i: int, x: torch.Tensor) -> None:
+        """Sorts a tensor on the device: an input, one that is older, a gradient, or a new one."""
+        at_input = lambda x: next((j for j, y in enumerate(self._inputs) if y is x), None)
+        is_input = at_input(x)
+        leaf = next((t for t, _ in self._grads_before if t.grad is x), None) if is_input is None else None
+        if leaf is not None:
+            at = at_input(leaf)
+            self.tensors.append(Result(i, None, None, 0, leaf if at is None else at))
+            return
+        if is_input is not None or self._is_older(x):
+            self.tensors.append(Result(i, is_input, None if is_input is not None else x, 0))
+            return
+        self.obstacle = self.obstacle or self._memory.obstacle(x)
+        at = next((k for k, y in enumerate(self.results) if y is x), None)
+        if at is None:
+            at = len(self.results)
+            self.results.append(x)
+            if x.grad_fn is not None and not self.obstacle:
+                said = freed_error(x)
+                if said:
+                    self.freed_histories.append((at, x.grad_fn.name(), said))
+                else:
+                    self.with_history.append(at)
+        self.tensors.append(Result(i, None, None, at, None, self._memory.alias_of(x)))

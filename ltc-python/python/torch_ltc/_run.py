@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from torch_ltc import _ltc
 from torch_ltc._arguments import Arguments
-from torch_ltc._awaited import AwaitedNumbers
+from torch_ltc._awaited import AwaitedNumbers, KeptReads
 from torch_ltc._changed_places import RENEWED, ChangedPlaces
 from torch_ltc._compiling import is_compiling, noted_in, seen_draws
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
@@ -28,17 +28,16 @@ from torch_ltc._refusals import OUTSIDE, with_advice
 from torch_ltc._results import (
     KnownStorages,
     LeftResult,
-    Result,
     ReturnedContainers,
+    ReturnedLeaves,
     ReturnSpec,
     check_aliases,
-    is_value,
     not_rebuilt,
     note_aliases,
 )
 from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, is_tensor, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import TracedFloat, TracedInt, plain
+from torch_ltc._traced import plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -217,12 +216,7 @@ class Run:
         call_objects += [x for f in call.found if f.tensors for x in (f.value, *f.tensors)]
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
         survey = Survey(call_objects, owner._renewed.values(), recorder.note_repeatable, call.found, sets_modes)
-        recorder.masks = owner._masks
-        recorder.is_older = survey.is_older
-        recorder.is_given = lambda x: any(x is y for y in self._inputs)
-        survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
-        survey.on_program_frame = recorder.activate_within
-        survey.on_class_check = recorder.make_plain_within
+        self._connect(survey, recorder)
         if captures:
             _forget_casts()
         try:
@@ -255,6 +249,16 @@ class Run:
         finally:
             survey.close()
         return self._plain_result(out)
+
+    def _connect(self, survey: Survey, recorder: HostRecorder) -> None:
+        """Has the survey and the recorder tell each other what they see."""
+        recorder.masks = self._owner._masks
+        recorder.is_older = survey.is_older
+        recorder.on_kept = survey.note_own
+        recorder.is_given = lambda x: any(x is y for y in self._inputs)
+        survey.on_float_call, survey.on_kind_check = recorder.guard_held_numbers, recorder.guard_asked
+        survey.on_program_frame = recorder.activate_within
+        survey.on_class_check = recorder.make_plain_within
 
     def _examine_arguments(self, survey: Survey, copies: Any, grads: list[torch.Tensor]) -> None:
         """Notes which arguments the step also finds in other places, or through shared storages; refuses what it did
@@ -391,9 +395,10 @@ class Run:
     ) -> tuple[list[Any], list[int], str | None]:
         """Notes what the call returned and left in places. Returns its new tensors, which the program has to compute,
         the positions of those with a history among them, and why no replay can return this, if none can."""
-        containers = ReturnedContainers(
-            self._call.arguments.opened if self._call.arguments is not None else [], survey.is_older, survey.is_held
-        )
+        kept = recorder.awaited.kept if recorder.awaited is not None else KeptReads()
+        given = self._call.arguments.opened if self._call.arguments is not None else []
+        is_read = lambda x: kept.how(x) is not None
+        containers = ReturnedContainers(given, survey.is_older, survey.is_held, is_read)
         flat, spec = pytree.tree_flatten(out, is_leaf=containers.end_at)
         if other := not_rebuilt(out, spec, flat):
             why = why or f"it returns a {other}, of which a replay would make something else"
@@ -403,57 +408,21 @@ class Run:
         why = why or containers.obstacle
         copies = {id(copy) for _, copy in self._call.copies()}
         memory = KnownStorages(self._inputs, self.reads.watch.tensors() if self.reads else (), copies)
-        tensors: list[Result] = []
-        results: list[Any] = []
-        plain: list[Any] = [None] * len(flat)
-        with_history: list[int] = []
-        returned: dict[int, int] = {}
-        for i, x in enumerate(flat):
-            if any(x is c for c in older_containers):
-                tensors.append(Result(i, None, x, 0))
-                continue
-            if not on_device(x):
-                if type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is recorder:
-                    returned[i] = recorder.return_number(x)
-                elif is_value(x):
-                    plain[i] = x
-                else:
-                    kind = f"a tensor on {x.device}" if is_tensor(x) else f"a {type(x).__qualname__}"
-                    why = why or f"it returns {kind}, which is neither a tensor on ltc nor a plain value"
-                continue
-            if x.layout is not torch.strided:
-                why = why or f"it returns a sparse tensor ({x.layout})"
-                continue
-            is_input = next((j for j, y in enumerate(self._inputs) if y is x), None)
-            leaf = next((t for t, _ in grads_before if t.grad is x), None) if is_input is None else None
-            if leaf is not None:
-                at_input = next((j for j, y in enumerate(self._inputs) if y is leaf), None)
-                tensors.append(Result(i, None, None, 0, leaf if at_input is None else at_input))
-                continue
-            if is_input is not None or survey.is_older(x):
-                tensors.append(Result(i, is_input, None if is_input is not None else x, 0))
-                continue
-            why = why or memory.obstacle(x)
-            at = next((k for k, y in enumerate(results) if y is x), None)
-            if at is None:
-                at = len(results)
-                results.append(x)
-                if x.grad_fn is not None and not why:
-                    said = freed_error(x)
-                    if said:
-                        self.freed_histories.append((at, x.grad_fn.name(), said))
-                    else:
-                        with_history.append(at)
-            tensors.append(Result(i, None, None, at, None, memory.alias_of(x)))
+        leaves = ReturnedLeaves(self._inputs, grads_before, recorder, kept, memory, survey.is_older)
+        leaves.sort(flat, older_containers)
+        tensors, results, why = leaves.tensors, leaves.results, why or leaves.obstacle
+        self.freed_histories += leaves.freed_histories
         why = why or note_aliases(tensors, results)
         why = why or check_aliases(tensors, results, self._inputs, [t.grad for t, _ in grads_before])
         late = recorder.late(len(results))
         if recorder.awaited is not None:
-            read = recorder.awaited.take()
-            results += read if late is not None else []
+            numbers = recorder.awaited.take()
+            results += numbers if late is not None else []
             self._read_numbers = [value for _, value in recorder.awaited.returned]
-        self.return_spec = ReturnSpec(spec, plain, tensors, returned, left_results, late)
-        return results, with_history, why
+        first_read, tensors_read = len(results), kept.take()
+        results += tensors_read if leaves.read else []
+        self.return_spec = ReturnSpec(spec, leaves, left_results, late, first_read)
+        return results, leaves.with_history, why
 
     def _left_results(self, survey: Survey, containers: ReturnedContainers) -> tuple[list[LeftResult], list[Any], str]:
         """What the call left in places and appended to lists: the places, the leaves of what is left there, flattened,

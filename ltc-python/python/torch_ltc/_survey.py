@@ -196,6 +196,10 @@ class Survey(Reached):
         """Whether something older was seen to hold an object of which the collector does not tell how old it is."""
         return id(x) in self._held
 
+    def note_own(self, x: Any) -> None:
+        """Notes that the step made an object, which stays alive until it has ended: the collector does not tell."""
+        self._given.add(id(x))
+
     def expect_collection(self) -> None:
         """Notes that the collector may be about to change what it knows."""
         if self._older is not None:
