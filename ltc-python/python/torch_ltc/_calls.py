@@ -232,6 +232,8 @@ class Calls:
                 self.appends[id(owner)] = (owner, before + 1)
         elif kind in (list, deque) and name in ("pop", "popleft", "remove", "clear"):
             self.appends.pop(id(owner), None)
+        elif kind is types.GeneratorType and name == "send":
+            self.refuse("it sends something to a generator", frame)
         elif isinstance(owner, type):
             # A constructor or class method: allowed for classes whose objects hold nothing that is hidden.
             if name in CLASS_METHODS:

@@ -71,7 +71,7 @@ class ChangedPlaces:
         for holder, name in self._numbers:
             # A plain float that is divided by a traced whole number does not ask that number, so what is divided has to
             # be traced, too, even where it has not changed yet.
-            for at in (name, *self._survey.divided_by(holder, name)):
+            for at in (name, *self._survey.readers.divided_by(holder, name)):
                 (changing.add_count if type(plain(holder.get(at))) is int else changing.add)(holder, at)
 
     def _kind_of(self, holder: dict[Any, Any], name: Any, before: Any) -> str | None:
@@ -86,7 +86,7 @@ class ChangedPlaces:
         both = {type(before), type(now)}
         counts = both == {int} and not owner._changing.is_uncounted(holder, name)
         # Which numbers have to be traced beside it, `learn` finds out; so it is not asked for here.
-        if both == {float} or (counts and self._survey.only_counts(holder, name, lambda *_: True)):
+        if both == {float} or (counts and self._survey.readers.only_counts(holder, name, lambda *_: True)):
             return "number"
         if key not in self._asked:
             self._asked[key] = owner._left_places.may_change(holder, name, before, put)

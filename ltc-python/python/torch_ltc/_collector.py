@@ -1,8 +1,10 @@
-"""What the garbage collector shows of the objects that there are."""
+"""What the garbage collector and reference counts show of the objects that there are."""
 
 import contextlib
 import gc
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 
 @contextlib.contextmanager
@@ -17,3 +19,18 @@ def all_shown() -> Iterator[None]:
     finally:
         if is_frozen:
             gc.freeze()
+
+
+def calls_keep_references() -> bool:
+    """Whether calls keep references to their arguments that no object shows, as after a `torch.compile` that failed."""
+    return _others_count() > _counts()
+
+
+def _counts(**given: Any) -> int:
+    """The reference count of an object that an ordinary call was given."""
+    return sys.getrefcount(given)
+
+
+def _others_count(given: Any = None) -> int:
+    """The same, which is higher where calls keep references to their arguments."""
+    return sys.getrefcount(given) if given is not None else _others_count({})

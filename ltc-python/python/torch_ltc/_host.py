@@ -110,6 +110,8 @@ class HostRecorder(LineWriter):
         self._schedules: list[Any] = []
         #: The CPU tensors whose `grad` was read.
         self.gradients: list[torch.Tensor] = []
+        #: The tensors that functions of torch's were given and that are older than the step, by identity.
+        self.operands: dict[int, torch.Tensor] = {}
         #: The settings, besides learning rates, that schedules changed; as `(parameter group, name)`.
         self.moved: list[tuple[dict[Any, Any], Any]] = []
         #: The storages of CPU tensors that are older than the step; and, for those that it writes, tensors over their
@@ -270,6 +272,7 @@ class HostRecorder(LineWriter):
             self.gradients.append(args[0])
         if any(type(x) in (TracedFloat, TracedInt) and x._ltc_recorder is not self for x in leaves):
             self.obstacle = self.obstacle or f"it uses a number of another step that is captured{here()}"
+        self.operands.update({id(x): x for x in leaves if is_tensor(x) and self.is_older(x)})
         if self.awaited is not None:
             self.awaited.decides |= self.awaited.involves(leaves)
             if (kept := self._keep(func, args, kwargs, sys._getframe(2))) is not NOTHING:

@@ -64,6 +64,8 @@ class Masks:
         index = args[1] if type(args[1]) is tuple else (args[1],)
         if not any(map(_is_mask, index)) or not all(_is_mask(i) or type(i) in _OTHERS for i in index):
             return None
+        if not _fits(args[0], index):
+            return None  # eager libtorch refuses it
         places: list[Any] = []
         for i in index:
             found = self.indices(i) if _is_mask(i) else (i,)
@@ -107,6 +109,18 @@ _OTHERS = (slice, int, type(None), type(Ellipsis), torch.Tensor)
 
 def _is_mask(x: Any) -> bool:
     return on_device(x) and x.dtype is torch.bool and x.dim() > 0
+
+
+def _fits(x: Any, index: tuple[Any, ...]) -> bool:
+    """Whether each mask in an index has the sizes of the dimensions for which it stands."""
+    takes = [i.dim() if _is_mask(i) else int(i is not None and i is not Ellipsis) for i in index]
+    rest = x.dim() - sum(takes)  # for which an ellipsis stands
+    at = 0
+    for i, count in zip(index, takes):
+        if _is_mask(i) and x.shape[at : at + count] != i.shape:
+            return False
+        at += rest if i is Ellipsis else count
+    return rest >= 0
 
 
 #: The functions that select: by which method, with how many positional arguments, and which keyword arguments.

@@ -9,6 +9,7 @@ whether names are computed, and whether C code may read a float without an event
 import datetime
 import dis
 import functools
+import itertools
 import math
 import re
 import struct
@@ -88,6 +89,24 @@ def of_program(frame: types.FrameType) -> types.FrameType:
     return frame
 
 
+#: Modules whose frames are none of a program's. Those of `contextlib` only go on with a program's generator, and one of
+#: torch's takes the innermost mode off the stack.
+_OF_NO_PROGRAM = ("torch", "contextlib")
+
+
+def is_of_program(frame: types.FrameType) -> bool:
+    """Whether a frame runs code of the program, and not of torch."""
+    return (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OF_NO_PROGRAM
+
+
+def arguments_of(frame: types.FrameType) -> list[Any]:
+    """What the parameters of a frame hold."""
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    variables = frame.f_locals
+    return [variables[name] for name in code.co_varnames[:count] if name in variables]
+
+
 def here_is_torch() -> bool:
     """Whether a call comes from torch's own Python code, and not from the program."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -124,6 +143,14 @@ class CodeNames(NamedTuple):
     tested: frozenset[str]
     #: Names of attributes and globals that it sets, and of which it does nothing else.
     only_set: frozenset[str]
+    #: Names of attributes that it sets or deletes.
+    stored: frozenset[str]
+    #: Whether it may change an object, a global or a variable of another function: what it did not reach before, other
+    #: code may then reach.
+    writes: bool
+    #: Offsets of the instructions of which an exception may come to code that catches it under a name and does
+    #: something with it but to raise another one.
+    looks_at_errors_of: frozenset[int]
     #: Whether it has a ``%``, by which a string may show values.
     has_percent: bool
     #: Whether C code may compute with floats for it without an event, by its constants and names alone.
@@ -177,6 +204,26 @@ _FIRST_NAMING = 1 << 40
 #: Stands for `lacking` among those names; no attribute is called so.
 _LACKING = frozenset(("()",))
 _codes: dict[types.CodeType, CodeNames] = {}
+
+
+#: Names of functions and methods that change an object.
+_WRITERS = frozenset(
+    """append appendleft extend extendleft insert pop popleft popitem remove clear update setdefault add discard sort
+    reverse rotate move_to_end difference_update intersection_update symmetric_difference_update subtract set reset
+    setattr delattr __setattr__ __delattr__ __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat
+    heappush heappop heapify heapreplace heappushpop insort insort_left insort_right send throw""".split()
+)
+#: Instructions that change an object or a global.
+_WRITING = frozenset(
+    "STORE_ATTR DELETE_ATTR STORE_SUBSCR DELETE_SUBSCR STORE_SLICE STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split()
+)
+
+
+def _writes(step: dis.Instruction, code: types.CodeType) -> bool:
+    """Whether an instruction may change an object, a global or a variable of an enclosing function."""
+    if step.opname in ("STORE_DEREF", "DELETE_DEREF"):
+        return step.argval in code.co_freevars
+    return step.opname in _WRITING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^="))
 
 
 def is_quiet(module: str) -> bool:
@@ -259,6 +306,10 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(values | guarded),
             frozenset(tested - loaded - stored - guarded),
             frozenset(() if whole else stored - loaded - tested - (strings if by_name else set())),
+            frozenset(s.argval for s in dis.get_instructions(code) if s.opname in ("STORE_ATTR", "DELETE_ATTR")),
+            not _WRITERS.isdisjoint(attributes | set(names))
+            or any(_writes(s, code) for s in dis.get_instructions(code)),
+            _looks_at_errors_of(code),
             remainder,
             of_float
             # A method called through `super()` is of an object whose class the survey looks at.
@@ -276,6 +327,33 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(ends),
         )
     return known
+
+
+def _looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
+    """Offsets of the instructions whose exceptions code may catch under a name (which it deletes in the end) and do
+    something with but to raise another one from it."""
+    steps = [*instructions(code)] if code.co_exceptiontable else []
+    forgotten = {a.argval for a, b in itertools.pairwise(steps) if (a.opname, b.opname) == _FORGETS}
+    if not any(
+        s.opname.startswith("LOAD_FAST") and s.argval in forgotten and (after.opname, after.argval) != _RAISES_FROM
+        for s, after in itertools.pairwise(steps)
+    ):
+        return frozenset()
+    covered = set[int]()
+    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+        covered.update(range(entry.start, entry.end))
+    for step, after in itertools.pairwise(steps):
+        if step.opname == "FOR_ITER":  # an iterator ends by an exception that no code sees
+            covered.difference_update(range(step.offset, after.offset))
+    return frozenset(covered)
+
+
+#: How code forgets the name of an exception that it has handled.
+_FORGETS = ("STORE_FAST", "DELETE_FAST")
+#: The instruction that raises an exception from another one.
+_RAISES_FROM = ("RAISE_VARARGS", 2)
+#: C functions that swallow an exception of the Python code that they call.
+SWALLOW = frozenset(("hasattr", "getattr", "next"))
 
 
 def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> list[str]:

@@ -418,8 +418,8 @@ class Reached(Classes):
         found: list[Any] = []
         if kind is not torch.Tensor or x.__dict__:
             found += self._instance(x, kind, info, code, old)
-        elif info.may_lack:
-            for name in info.may_lack:
+        elif info.may_lack or info.stored:
+            for name in info.may_lack | info.stored:
                 if self._lookup(kind, name) is NOTHING:
                     self.note_place("entry", x.__dict__, name, code)
         if kind in (torch.Tensor, torch.nn.Parameter):
@@ -451,7 +451,7 @@ class Reached(Classes):
             if old:
                 self.note_place("dict", space, None, code)
             return self._values(space)
-        return self._attributes(space, info, code, old) if space or info.may_lack else []
+        return self._attributes(space, info, code, old) if space or info.may_lack or info.stored else []
 
     def _instance(self, x: Any, kind: type, info: CodeNames, code: types.CodeType, old: bool) -> Iterable[Any]:
         """The attributes of an object that the code names: in its `__dict__`, in slots, and on its class."""
@@ -519,6 +519,8 @@ class Reached(Classes):
                     self._hides(kind, name, code)
                 if (id(space), name) not in self.given_places and not is_only_used(space[name], name, info):
                     found += self.read_of(space[name], name, info, code, False, lambda: old)
-            elif old and (name in info.may_lack or (kind is not None and self._is_asked(kind, name))):
+            elif old and (
+                name in info.may_lack or name in info.stored or (kind is not None and self._is_asked(kind, name))
+            ):
                 self.note_place("entry", space, name, code)
         return found

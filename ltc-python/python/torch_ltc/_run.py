@@ -333,9 +333,12 @@ class Run:
             return owner._replays.abort()
         unseen = recorder.unseen(survey.on_host.values(), survey.is_scripted)
         why: str | None = self.obstacle or survey.obstacle or recorder.obstacle or unseen
+        if not why and (out_of_sight := survey.unknown(recorder.operands.values())) is not None:
+            why = f"it uses a tensor of shape {list(out_of_sight.shape)}, and it cannot be told where it finds that"
+        recorder.operands.clear()
         for holder, name in self.lent_places:
             is_whole = type(plain(holder.get(name))) is int
-            if is_whole and not survey.only_counts(holder, name, lambda *place: place in self.lent_keys):
+            if is_whole and not survey.readers.only_counts(holder, name, lambda *place: place in self.lent_keys):
                 owner._changing.note_uncounted(holder, name)
                 why = why or f"it does not only count with {name}"
         if not why and ambient.changed():

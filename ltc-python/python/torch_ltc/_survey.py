@@ -32,8 +32,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
-from torch_ltc._collector import all_shown
-from torch_ltc._counters import counts, only_adds
+from torch_ltc._collector import all_shown, calls_keep_references
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -41,26 +40,13 @@ from torch_ltc._known import (
 )
 from torch_ltc._left_places import FoundValue
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
+from torch_ltc._names import OF_ATTRIBUTES, SWALLOW, CodeNames, arguments_of, code_of, is_of_program, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached
+from torch_ltc._readers import Readers
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
-
-#: Modules whose frames are none of a program's. Those of `contextlib` only go on with a program's generator, and one of
-#: torch's takes the innermost mode off the stack.
-_OF_NO_PROGRAM = ("torch", "contextlib")
-
-
-def _counts(**given: Any) -> int:
-    """The reference count of an object that an ordinary call was given."""
-    return sys.getrefcount(given)
-
-
-def _others_count(given: Any = None) -> int:
-    """The same, which is higher where calls keep references to their arguments (see `_dropped`)."""
-    return sys.getrefcount(given) if given is not None else _others_count({})
 
 
 class Survey(Reached):
@@ -109,7 +95,15 @@ class Survey(Reached):
         #: The frame of a call that asks what machine this is (`_known.OF_THE_MACHINE`), while it runs unobserved.
         self._machine: types.FrameType | None = None
         #: What was looked at already: the object's identity, and the serial number of the names that led to it.
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: dict[tuple[int, int], int] = {}
+        #: How often anything may have been changed: what was looked at before is looked at again.
+        self.writes = 0
+        #: When the variables of the frames that are running were looked at, as that number, by identity.
+        self._looked: dict[int, int] = {}
+        #: The frame and the name of the C function that was called last, if nothing came after that; and the names of
+        #: the C functions that called the code of frames, by the identity of these.
+        self._last = (0, "")
+        self._called_by: dict[int, str] = {}
         #: Objects that the garbage collector does not track. Whether they are older than the step is not known until
         #: the step ends: then those which nobody holds any more were made by it.
         self._untracked: list[Any] = []
@@ -123,15 +117,13 @@ class Survey(Reached):
         self._is_running = True
         #: Places to watch, by kind, identity of the holder, and name.
         self._found: dict[tuple[str, int, Any], Place] = {}
-        #: The code that reads each entry of a dict, by `(id(dict), key)`; `None` where that is not known.
-        self._readers: dict[tuple[int, Any], set[types.CodeType | None]] = {}
-        #: Identities of the dicts that are read as a whole.
-        self._whole: set[int] = set()
+        #: Which code reads each entry of a dict.
+        self.readers = Readers()
         #: The code of the frames that ran, and the functions among them that are older than the step.
         self._codes: set[types.CodeType] = set()
         self._functions: dict[int, types.FunctionType] = {}
         #: The code whose globals were looked at, with the identity of its namespace.
-        self._globals: set[tuple[types.CodeType, int]] = set()
+        self._globals: dict[tuple[types.CodeType, int], int] = {}
         #: Whether the garbage collector was on before.
         self._collects = self._collected = False
         #: Whether it is turned on or off by a call of the step, or asked about, that has not returned.
@@ -185,7 +177,7 @@ class Survey(Reached):
         self._suspects = []
         if not self.obstacle:
             self._look_at_functions()
-        self._seen, self._containers = set(), {}
+        self._seen, self._containers = {}, {}
 
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
@@ -195,6 +187,10 @@ class Survey(Reached):
     def is_held(self, x: Any) -> bool:
         """Whether something older was seen to hold an object of which the collector does not tell how old it is."""
         return id(x) in self._held
+
+    def unknown(self, tensors: Iterable[torch.Tensor]) -> torch.Tensor | None:
+        """One of these older tensors, which the step uses, that was not reached; `None` where all were."""
+        return next((x for x in tensors if id(x) not in self._tensors and id(x) not in self._given), None)
 
     def note_own(self, x: Any) -> None:
         """Notes that the step made an object, which stays alive until it has ended: the collector does not tell."""
@@ -263,7 +259,7 @@ class Survey(Reached):
     def places(self) -> tuple[list[Place], list[torch.Tensor]]:
         """The places and the tensors to watch. Drops places of objects that only the survey holds: the step made and
         dropped these."""
-        for unsure in self.only_set.settle({key[1:] for key in self._found}, self._whole):
+        for unsure in self.only_set.settle({key[1:] for key in self._found}, self.readers.whole):
             self.note_place("entry", *unsure)
         places = list(self._found.values())
         self._found.clear()
@@ -290,7 +286,7 @@ class Survey(Reached):
         doubtful = {id(p.holder): p.holder for p in places if id(p.holder) in self._doubtful}
         # Besides the places and the result, `doubtful` holds each, and the call of `getrefcount`.
         dropped = {i for i in doubtful if sys.getrefcount(doubtful[i]) <= ours[i] + self._returned[i] + 2}
-        if _others_count() <= _counts():
+        if not calls_keep_references():
             return dropped
         # After a `torch.compile` that failed, calls keep references to their arguments that no object shows. The
         # collector knows who holds a container; of other objects, who held one during the step is taken to hold it.
@@ -334,12 +330,18 @@ class Survey(Reached):
             if event == "return" and frame is self._repeats[0]:
                 self._repeats[1]()
                 self._repeats = None
+                self.writes += 1
             return
+        writer = frame if event == "return" else frame.f_back
+        if event != "c_call" and writer is not None and is_of_program(writer):
+            self.writes += code_of(writer.f_code, writer.f_globals).writes
         try:
             with torch._C.DisableTorchFunction():  # modes and tensor classes of the program are not to see this
+                last, self._last = self._last, (id(frame), argument.__name__) if event == "c_call" else (0, "")
                 if event == "c_call":
                     self.call_of_c(frame, argument)
                 elif event == "call":
+                    self._called_by[id(frame)] = last[1] if last[0] == id(frame.f_back) else ""
                     self._enter(frame)
                 elif event == "return":
                     self._leave(frame, argument)
@@ -371,18 +373,14 @@ class Survey(Reached):
                 self._modes |= {(id(vars(part)), "training") for part in modes(call[1][0])}
             self._repeats = (frame, self._on_repeatable(*call))
             return
-        if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OF_NO_PROGRAM and (
-            ends := self.on_program_frame()
-        ):
+        if is_of_program(frame) and (ends := self.on_program_frame()):
             self._within.append((frame, ends))
         if info.asks_classes and (ends := self.on_class_check(frame)):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()
         self._note_function(frame)
-        if (code, id(frame.f_globals)) not in self._globals:
-            self._globals.add((code, id(frame.f_globals)))
-            self._look_at_globals(frame, info.closing() if code in MODELS else info)
+        self._look_at_globals(frame, info.closing() if code in MODELS else info)
         special = MODELS.get(code)
         if special is not None:
             return special(self, frame)
@@ -391,6 +389,7 @@ class Survey(Reached):
             if type(name) is str:
                 self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
+        self._looked[id(frame)] = self.writes
 
     def _note_function(self, frame: types.FrameType) -> None:
         """Notes the function that a frame runs, if it is older than the step."""
@@ -440,15 +439,29 @@ class Survey(Reached):
             self.look(result, info, frame)
             if result is None and frame.f_lasti not in info.ends:
                 self._fails(frame, info.lacking())
+        self._looked.pop(id(frame), None)
+        self._called_by.pop(id(frame), None)
         caller = frame.f_back
-        if caller is not None and type(result) not in ATOMS:
-            outer = code_of(caller.f_code, caller.f_globals)
-            if not outer.quiet:
-                self.look(result, outer, caller)
+        outer = code_of(caller.f_code, caller.f_globals) if caller is not None else None
+        if caller is None or outer is None or outer.quiet:
+            return
+        if type(result) not in ATOMS:
+            self.look(result, outer, caller)
+        if self._looked.get(id(caller)) != self.writes and is_of_program(caller):
+            self._looked[id(caller)] = self.writes
+            self._look_at_globals(caller, outer)
+            self._look_at_locals(caller, outer)
+            # The caller may hold what it gave without a variable (an object that it has just made).
+            for x in () if info.quiet else arguments_of(frame):
+                self.look(x, outer, caller)
 
     def _fails(self, frame: types.FrameType, info: CodeNames) -> None:
         """A function is left by an exception. An attribute that it names may have been missing, so all of them are
-        watched, also those that are not there."""
+        watched, also those that are not there. What the exception holds is not known here."""
+        at = frame.f_back
+        looks = at is not None and at.f_lasti in code_of(at.f_code, at.f_globals).looks_at_errors_of
+        if looks and at is not None and is_of_program(at) and self._called_by.get(id(frame), "") not in SWALLOW:
+            return self.refuse(f"{at.f_code.co_qualname} looks at an exception that it catches", at)
         self._look_at_locals(frame, info)
         for name in info.globals:
             if name in frame.f_globals:
@@ -457,7 +470,12 @@ class Survey(Reached):
     # ---- what is reached ----
 
     def _look_at_globals(self, frame: types.FrameType, info: CodeNames) -> None:
-        """Looks at the globals and builtins that the code names, and at modules that it imports."""
+        """Looks at the globals and builtins that the code names, and at modules that it imports, unless nothing was
+        changed since the last time."""
+        key = (frame.f_code, id(frame.f_globals))
+        if self._globals.get(key) == self.writes:
+            return
+        self._globals[key] = self.writes
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
             if name in info.only_set:
@@ -491,9 +509,9 @@ class Survey(Reached):
         elif kind == "entry" and (id(holder), name) in self._left_places:
             kind = "left"
         if kind == "dict":
-            self._whole.add(id(holder))
+            self.readers.whole.add(id(holder))
         elif kind == "entry":
-            self._readers.setdefault((id(holder), name), set()).add(reader)
+            self.readers.note(holder, name, reader)
         key = (kind, id(holder), name)
         if key not in self._found and key[1:] not in self._modes:
             self._found[key] = Place(kind, holder, name, reader)
@@ -503,28 +521,7 @@ class Survey(Reached):
         key = (id(holder), name)
         if key in self._left_places or key in self._renewed or not self.only_set.note(holder, name, reader):
             self.note_place("entry", holder, name, reader)
-        self._readers.setdefault(key, set()).add(reader)
-
-    def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
-        """Whether all code that reads an entry of a dict does no more than count with it. `remembers`: whether the
-        number in a place, given as `id(dict)` and key, is traced, too, as numbers that are divided by it have to be."""
-        for reader in self._readers_of(holder, name):
-            divided = counts(reader, name) if reader is not None else None
-            if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
-                return False
-        return id(holder) not in self._whole and bool(self._readers_of(holder, name))
-
-    def divided_by(self, holder: Any, name: Any) -> frozenset[str]:
-        """The keys of entries in the same dict that code divides by this entry."""
-        return frozenset().union(*(counts(r, name) or () for r in self._readers_of(holder, name) if r is not None))
-
-    def _only_adds(self, holder: Any, name: str) -> bool:
-        """Whether all code that sets an entry only puts there what it computed from what was there."""
-        return all(reader is not None and only_adds(reader, name) for reader in self._readers_of(holder, name))
-
-    def _readers_of(self, holder: Any, name: Any) -> set[types.CodeType | None]:
-        """The code that reads an entry of a dict, but for torch's own that sets attributes of modules."""
-        return self._readers.get((id(holder), name), set()) - {torch.nn.Module.__setattr__.__code__}
+        self.readers.note(holder, name, reader)
 
     def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
         """Looks at everything that code with these names can reach from an object. `holder`: what holds the object, in
@@ -563,9 +560,9 @@ class Survey(Reached):
                 else:
                     made.add(key)
             if old:
-                if key in self._seen:
+                if self._seen.get(key) == self.writes:
                     continue
-                self._seen.add(key)
+                self._seen[key] = self.writes
             name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
             stack += [(y, name) for y in self._reach(x, kind, info, frame, old)]
 
