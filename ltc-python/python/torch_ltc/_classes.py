@@ -11,6 +11,7 @@ import torch
 
 from torch_ltc._calls import Calls
 from torch_ltc._known import NOTHING, SPECIAL, lookup, takes_numbers
+from torch_ltc._looked_at import LookedAt
 from torch_ltc._names import CodeNames
 
 PARTS_OF_FUNCTIONS: dict[str, Any] = {
@@ -45,25 +46,15 @@ def is_only_used(x: Any, name: str, info: CodeNames) -> bool:
     return name in info.tested and type(x) is type and takes_numbers(x)
 
 
-class _Seen:
-    """What was found on a class for code that uses some names: when (as :attr:`Classes.writes`), what the class had
-    under these names, and what the code can reach from there."""
-
-    def __init__(self, writes: int, by_name: dict[str, Any], found: list[Any]) -> None:
-        self.writes, self.by_name, self.found = writes, by_name, found
-
-
 class Classes(Calls):
     """The part of a survey that goes from a class to what it holds."""
 
     def __init__(self) -> None:
         #: What was found on classes already: by the names used, by special methods, and by single names.
-        self._class_values: dict[tuple[type, int], _Seen] = {}
+        self._class_values: dict[tuple[type, int], list[Any]] = {}
         self._specials: dict[type, list[Any]] = {}
         self._on_class: dict[tuple[type, str], Any] = {}
-
-    #: How often anything may have been changed so far, as the code of the frames that ran shows.
-    writes = 0
+        self.looked_at = LookedAt(self.is_older)
 
     def added(self, x: types.FunctionType, info: CodeNames, code: types.CodeType, old: bool) -> list[Any]:
         """The attributes that programs gave a function, as far as the code may read them."""
@@ -90,23 +81,16 @@ class Classes(Calls):
 
     def _class_attributes(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What the code can reach from a class; remembered by class and names."""
+        self.looked_at.note_class(kind, info)
         key = (kind, info.serial)
-        known = self._class_values.get(key)
-        if known is None or (known.writes != self.writes and self._is_other(known, kind, info)):
-            found = self._look_at_class(kind, info, code)
-            by_name = {name: self._lookup(kind, name) for name in info.attributes}
-            known = self._class_values[key] = _Seen(self.writes, by_name, found)
-        known.writes = self.writes
-        return known.found
+        if key not in self._class_values:
+            self._class_values[key] = self._look_at_class(kind, info, code)
+        return self._class_values[key]
 
-    def _is_other(self, known: "_Seen", kind: type, info: CodeNames) -> bool:
-        """Whether a class has, under the names that the code uses, something else than was found there before."""
-        if not kind.__flags__ & 1 << 9:
-            return False
-        changed = [name for name, x in known.by_name.items() if lookup(kind, name) is not x]
-        for name in changed:
-            self._on_class.pop((kind, name), None)
-        return bool(changed) or info.all_attributes
+    def _forget_class(self, kind: type) -> None:
+        """Forgets what was found on a class that has changed."""
+        self._class_values = {key: x for key, x in self._class_values.items() if not issubclass(key[0], kind)}
+        self._on_class = {key: x for key, x in self._on_class.items() if not issubclass(key[0], kind)}
 
     def _of_metaclass(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What the code can reach from the metaclass of a class."""

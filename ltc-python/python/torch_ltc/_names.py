@@ -145,9 +145,9 @@ class CodeNames(NamedTuple):
     only_set: frozenset[str]
     #: Names of attributes that it sets or deletes.
     stored: frozenset[str]
-    #: Whether it may change an object, a global or a variable of another function: what it did not reach before, other
-    #: code may then reach.
-    writes: bool
+    #: Under which names it may put something into objects or globals; besides names, what :data:`CONTENTS` and the
+    #: like stand for.
+    writes: frozenset[str]
     #: Offsets of the instructions of which an exception may come to code that catches it under a name and does
     #: something with it but to raise another one.
     looks_at_errors_of: frozenset[int]
@@ -206,24 +206,37 @@ _LACKING = frozenset(("()",))
 _codes: dict[types.CodeType, CodeNames] = {}
 
 
-#: Names of functions and methods that change an object.
+#: Stand among the names under which code puts something for members of containers, for variables of functions around
+#: it, and for any name.
+CONTENTS, VARIABLES, EVERYTHING = "[]", "()", "*"
+#: Names of functions and methods that change what a container holds, and of those that set attributes by name.
 _WRITERS = frozenset(
     """append appendleft extend extendleft insert pop popleft popitem remove clear update setdefault add discard sort
     reverse rotate move_to_end difference_update intersection_update symmetric_difference_update subtract set reset
-    setattr delattr __setattr__ __delattr__ __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat
-    heappush heappop heapify heapreplace heappushpop insort insort_left insort_right send throw""".split()
+    __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
+    heappushpop insort insort_left insort_right send throw""".split()
 )
-#: Instructions that change an object or a global.
-_WRITING = frozenset(
-    "STORE_ATTR DELETE_ATTR STORE_SUBSCR DELETE_SUBSCR STORE_SLICE STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split()
-)
+_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals partial".split())
+#: Instructions that put something under a name, and those that change what a container holds.
+_NAMING = frozenset("STORE_ATTR DELETE_ATTR STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split())
+_FILLING = frozenset("STORE_SUBSCR DELETE_SUBSCR STORE_SLICE".split())
 
 
-def _writes(step: dis.Instruction, code: types.CodeType) -> bool:
-    """Whether an instruction may change an object, a global or a variable of an enclosing function."""
-    if step.opname in ("STORE_DEREF", "DELETE_DEREF"):
-        return step.argval in code.co_freevars
-    return step.opname in _WRITING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^="))
+def _writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
+    """Under which names code may put something (:attr:`CodeNames.writes`)."""
+    found: set[str] = set()
+    if not _WRITERS.isdisjoint(names):
+        found.add(CONTENTS)
+    if not _SETTERS.isdisjoint(names):
+        found |= {EVERYTHING, CONTENTS}
+    for step in dis.get_instructions(code):
+        if step.opname in _NAMING:
+            found.add(step.argval)
+        elif step.opname in _FILLING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^=")):
+            found.add(CONTENTS)
+        elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+            found.add(VARIABLES)
+    return frozenset(found)
 
 
 def is_quiet(module: str) -> bool:
@@ -307,8 +320,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(tested - loaded - stored - guarded),
             frozenset(() if whole else stored - loaded - tested - (strings if by_name else set())),
             frozenset(s.argval for s in dis.get_instructions(code) if s.opname in ("STORE_ATTR", "DELETE_ATTR")),
-            not _WRITERS.isdisjoint(attributes | set(names))
-            or any(_writes(s, code) for s in dis.get_instructions(code)),
+            _writes(code, attributes | set(names)),
             _looks_at_errors_of(code),
             remainder,
             of_float

@@ -112,7 +112,7 @@ class Reached(Classes):
             return self._tensor(x, kind, info, code, old)
         if issubclass(kind, dict):
             if old and not ("__name__" in x and "__builtins__" in x):
-                self.note_place("dict", x, None, code)
+                self._note_contents("dict", x, info, code)
             inside = [*dict.keys(x), *self._values(x)] if self._is_small(x, frame) else []
             if issubclass(kind, defaultdict):
                 inside.append(x.default_factory)
@@ -121,7 +121,7 @@ class Reached(Classes):
             return inside if kind in CONTAINERS else [*inside, *self._instance(x, kind, info, code, old)]
         if issubclass(kind, (list, tuple, set, frozenset, deque)):
             if old and not issubclass(kind, (tuple, frozenset)):
-                self.note_place("members", x, None, code)
+                self._note_contents("members", x, info, code)
             inside = members_of(x) if self._is_small(x, frame) else []
             # The tuples that operators return (`x.max(0)`) hold nothing besides their members.
             return (
@@ -137,7 +137,7 @@ class Reached(Classes):
             return (x.__func__,)
         if kind is types.CellType:
             if old:
-                self.note_place("cell", x, None, code)
+                self._note_contents("cell", x, info, code)
             try:
                 return (x.cell_contents,)
             except ValueError:
@@ -165,7 +165,7 @@ class Reached(Classes):
                 self.note_place("referent", x, None, code)
             return (x(),)
         if kind is ContextVar:
-            self.note_place("variable", x, None, code)
+            self._note_contents("variable", x, info, code)
             return (x.get(None),)
         if kind is super:
             return (x.__self__,)
@@ -200,6 +200,14 @@ class Reached(Classes):
         if is_of_torch(kind.__module__):
             return self._of_torch(x, kind, info, frame, old)
         return self._hidden(x, old, frame)
+
+    def _note_contents(self, kind: str, x: Any, info: CodeNames, code: types.CodeType) -> None:
+        """Notes the contents of an older container (or cell, or variable of a context) as a place, and as looked at."""
+        self.note_place(kind, x, None, code)
+        if kind in ("dict", "members"):
+            self.looked_at.note_container(x, info)
+        else:
+            self.looked_at.note_other(x, info)
 
     def _of_torch(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
         """The attributes of libtorch's own objects: what may change besides of them is part of the key, or is compared
@@ -476,7 +484,7 @@ class Reached(Classes):
             # A `SimpleNamespace` compares and prints all its attributes.
             if info.all_attributes or isinstance(x, types.SimpleNamespace):
                 if old:
-                    self.note_place("dict", space, None, code)
+                    self._note_contents("dict", space, info, code)
                 for name in space:
                     self._hides(kind, name, code)
                 found += self._values(space)
@@ -494,6 +502,7 @@ class Reached(Classes):
             if type(slot) is types.MemberDescriptorType:
                 if old:
                     self.note_place("slot", x, slot, code)
+                    self.looked_at.note_slot(x, name, getattr(x, name, None), info)
                 if hasattr(x, name):
                     found.append(getattr(x, name))
         return [*found, *on_class]
@@ -504,6 +513,8 @@ class Reached(Classes):
         """What a namespace has under the names that the code uses. A name that is missing is watched where the code
         minds that, or where the class `kind` has an answer for it."""
         found: list[Any] = []
+        if old:
+            self.looked_at.note_space(space, info)
         for name in info.attributes:
             if old and name in info.only_set:
                 self.note_only_set(space, name, code)

@@ -21,7 +21,7 @@ import operator
 import sys
 import types
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ from torch_ltc._again import modes, own_changes, repeatable
 from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
 from torch_ltc._collector import all_shown, calls_keep_references
+from torch_ltc._functions import Functions
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
@@ -40,16 +41,30 @@ from torch_ltc._known import (
 )
 from torch_ltc._left_places import FoundValue
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
-from torch_ltc._names import OF_ATTRIBUTES, SWALLOW, CodeNames, arguments_of, code_of, is_of_program, of_program
+from torch_ltc._names import (
+    CONTENTS,
+    EVERYTHING,
+    OF_ATTRIBUTES,
+    SWALLOW,
+    CodeNames,
+    arguments_of,
+    code_of,
+    is_of_program,
+    of_program,
+)
 from torch_ltc._places import Place, owners
-from torch_ltc._reached import ATOMIC_BASES, Reached
+from torch_ltc._reached import ATOMIC_BASES
 from torch_ltc._readers import Readers
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
 
 
-class Survey(Reached):
+#: After this many looks at older objects a captured call takes longer than a step is worth; it takes some ten seconds.
+_MOST_LOOKS = 4_000_000
+
+
+class Survey(Functions):
     """Notes what a step reads. A context manager, within which it is the profile function of this thread.
 
     `given`: arguments and gradients, which are other objects at each call. `renewed`: places in which the step puts new
@@ -95,9 +110,11 @@ class Survey(Reached):
         #: The frame of a call that asks what machine this is (`_known.OF_THE_MACHINE`), while it runs unobserved.
         self._machine: types.FrameType | None = None
         #: What was looked at already: the object's identity, and the serial number of the names that led to it.
-        self._seen: dict[tuple[int, int], int] = {}
-        #: How often anything may have been changed: what was looked at before is looked at again.
-        self.writes = 0
+        self._seen: set[tuple[int, int]] = set()
+        #: The names by which each code was seen to look, by serial number.
+        self._variants: dict[types.CodeType, dict[int, CodeNames]] = {}
+        #: How many older objects were looked at, those that were looked at again included.
+        self._looks = 0
         #: When the variables of the frames that are running were looked at, as that number, by identity.
         self._looked: dict[int, int] = {}
         #: The frame and the name of the C function that was called last, if nothing came after that; and the names of
@@ -106,7 +123,7 @@ class Survey(Reached):
         self._called_by: dict[int, str] = {}
         #: Objects that the garbage collector does not track. Whether they are older than the step is not known until
         #: the step ends: then those which nobody holds any more were made by it.
-        self._untracked: list[Any] = []
+        self._untracked: dict[int, Any] = {}
         #: Their identities, once the step has ended.
         self._doubtful: set[int] = set()
         #: Those that something older was seen to hold, and which are older for that.
@@ -119,9 +136,6 @@ class Survey(Reached):
         self._found: dict[tuple[str, int, Any], Place] = {}
         #: Which code reads each entry of a dict.
         self.readers = Readers()
-        #: The code of the frames that ran, and the functions among them that are older than the step.
-        self._codes: set[types.CodeType] = set()
-        self._functions: dict[int, types.FunctionType] = {}
         #: The code whose globals were looked at, with the identity of its namespace.
         self._globals: dict[tuple[types.CodeType, int], int] = {}
         #: Whether the garbage collector was on before.
@@ -168,7 +182,7 @@ class Survey(Reached):
         if self.resets_generator and self.draws_from != state_of(torch.default_generator):
             self.refuse("it sets the CPU's generator (set_state)")
         self._is_running = False
-        self._doubtful, self._untracked = set(map(id, self._untracked)), []
+        self._doubtful, self._untracked = set(self._untracked), {}
         ours = Counter(id(x) for x, _ in self._suspects)
         for x, at in self._suspects:
             # References that are ours: one in each tuple, the loop's variable, and the argument of `getrefcount`.
@@ -176,8 +190,9 @@ class Survey(Reached):
                 self.refuse(f"it uses a {type(x).__qualname__}, which cannot be watched ({at})")
         self._suspects = []
         if not self.obstacle:
-            self._look_at_functions()
-        self._seen, self._containers = {}, {}
+            self.look_at_functions()
+        self._seen, self._containers = set(), {}
+        self.looked_at.close()
 
     def is_older(self, x: Any) -> bool:
         """Whether an object was there before the step."""
@@ -222,7 +237,7 @@ class Survey(Reached):
         holds no references). `is_held`: whether something older holds it."""
         if self.is_older(x) or gc.is_tracked(x):
             return self.is_older(x)
-        self._untracked.append(x)
+        self._untracked[id(x)] = x
         if is_held():
             self._held.add(id(x))
         return True
@@ -330,11 +345,11 @@ class Survey(Reached):
             if event == "return" and frame is self._repeats[0]:
                 self._repeats[1]()
                 self._repeats = None
-                self.writes += 1
+                self.looked_at.note_writes(frozenset((EVERYTHING, CONTENTS)))
             return
         writer = frame if event == "return" else frame.f_back
         if event != "c_call" and writer is not None and is_of_program(writer):
-            self.writes += code_of(writer.f_code, writer.f_globals).writes
+            self.looked_at.note_writes(code_of(writer.f_code, writer.f_globals).writes)
         try:
             with torch._C.DisableTorchFunction():  # modes and tensor classes of the program are not to see this
                 last, self._last = self._last, (id(frame), argument.__name__) if event == "c_call" else (0, "")
@@ -360,7 +375,7 @@ class Survey(Reached):
         info = code_of(code, frame.f_globals)
         if info.quiet:
             if "_tuple_new" in frame.f_globals:  # the constructor of a named tuple, which has defaults
-                self._note_function(frame)
+                self.note_function(frame)
             quiet = QUIET_MODELS.get(code)
             return quiet(self, frame) if quiet is not None else None
         if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
@@ -379,7 +394,7 @@ class Survey(Reached):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()
-        self._note_function(frame)
+        self.note_function(frame)
         self._look_at_globals(frame, info.closing() if code in MODELS else info)
         special = MODELS.get(code)
         if special is not None:
@@ -389,19 +404,25 @@ class Survey(Reached):
             if type(name) is str:
                 self.look(owner, info.naming(frozenset((name,))), frame)
         self._look_at_locals(frame, info)
-        self._looked[id(frame)] = self.writes
+        self._look_where_changed(frame)
+        self._looked[id(frame)] = self.looked_at.writes
 
-    def _note_function(self, frame: types.FrameType) -> None:
-        """Notes the function that a frame runs, if it is older than the step."""
-        self._codes.add(frame.f_code)
-        function = _ltc.function_of_frame(frame)
-        if function is not None and id(function) not in self._functions and self.is_older(function):
-            self._functions[id(function)] = function
+    def _look_where_changed(self, frame: types.FrameType) -> None:
+        """Looks at what the code of a frame can reach by now, and could not when it was looked at."""
+        for info in [*self._variants.get(frame.f_code, {}).values()]:
+            found, again = self.looked_at.changed(info)
+            for x in found:
+                self.look(x, info, frame, "an object that the step changes")
+            for x in again:
+                if isinstance(x, type):
+                    self._forget_class(x)
+                self._seen.discard((id(x), info.serial))
+                self.look(x, info, frame)
 
     def _look_at_locals(self, frame: types.FrameType, info: CodeNames) -> None:
         """Looks at what the code can reach from its variables, those of enclosing functions included."""
         free = frame.f_code.co_freevars
-        is_held = functools.partial(self._is_of_older, frame)
+        is_held = functools.partial(self.is_of_older, frame)
         for name, value in frame.f_locals.items():
             if info.all_attributes and isinstance(value, (types.ModuleType, type)):
                 self.open(value, info.closing(), frame)
@@ -418,24 +439,12 @@ class Survey(Reached):
             if sys.getrefcount(variables) <= 3:
                 variables.clear()
 
-    def _is_of_older(self, frame: types.FrameType) -> bool:
-        """Whether a frame runs a function that is older than the step, so that its cells are older, too."""
-        if _ltc.KNOWS_FRAMES:
-            return self.is_older(_ltc.function_of_frame(frame))
-        return any(f.__code__ is frame.f_code for f in self._all_functions())
-
-    def _all_functions(self) -> list[types.FunctionType]:
-        """The functions that there are and that are older than the step, where frames do not tell theirs."""
-        self.expect_collection()
-        with all_shown():
-            functions = [x for x in gc.get_objects() if type(x) is types.FunctionType]
-        return [f for f in functions if self.is_older(f)]
-
     def _leave(self, frame: types.FrameType, result: Any) -> None:
         """A Python frame ends: looks at its variables once more, and at its result, which its caller may go on with."""
         info = code_of(frame.f_code, frame.f_globals)
         if not info.quiet and frame.f_code not in MODELS:
             self._look_at_locals(frame, info)
+            self._look_where_changed(frame)
             self.look(result, info, frame)
             if result is None and frame.f_lasti not in info.ends:
                 self._fails(frame, info.lacking())
@@ -447,10 +456,11 @@ class Survey(Reached):
             return
         if type(result) not in ATOMS:
             self.look(result, outer, caller)
-        if self._looked.get(id(caller)) != self.writes and is_of_program(caller):
-            self._looked[id(caller)] = self.writes
+        if self._looked.get(id(caller)) != self.looked_at.writes and is_of_program(caller):
+            self._looked[id(caller)] = self.looked_at.writes
             self._look_at_globals(caller, outer)
             self._look_at_locals(caller, outer)
+            self._look_where_changed(caller)
             # The caller may hold what it gave without a variable (an object that it has just made).
             for x in () if info.quiet else arguments_of(frame):
                 self.look(x, outer, caller)
@@ -473,9 +483,9 @@ class Survey(Reached):
         """Looks at the globals and builtins that the code names, and at modules that it imports, unless nothing was
         changed since the last time."""
         key = (frame.f_code, id(frame.f_globals))
-        if self._globals.get(key) == self.writes:
+        if self._globals.get(key) == self.looked_at.writes:
             return
-        self._globals[key] = self.writes
+        self._globals[key] = self.looked_at.writes
         scope, builtins = frame.f_globals, frame.f_builtins
         for name in info.globals:
             if name in info.only_set:
@@ -528,10 +538,12 @@ class Survey(Reached):
         words, if that is older than the step."""
         if type(start) in ATOMS:
             return self.look_at_atom(start, info)
-        stack, made, older = [(start, holder)], set(), self._older
+        stack: list[tuple[Any, str, Any]] = [(start, holder, None)]
+        made, older = set(), self._older
         assert older is not None
+        self._variants.setdefault(frame.f_code, {}).setdefault(info.serial, info)
         while stack:
-            x, holder = stack.pop()
+            x, holder, owner = stack.pop()
             kind = type(x)
             if kind in ATOMS or issubclass(kind, ATOMIC_BASES) or is_own(kind):
                 self.look_at_atom(x, info)
@@ -552,43 +564,27 @@ class Survey(Reached):
                 # One that something older was seen to hold may have got a container since, and be tracked for that.
                 old = not gc.is_tracked(x) or id(x) in self._held
                 if old:
-                    self._untracked.append(x)
+                    self._untracked[id(x)] = x
                     if holder:
                         self._held.add(id(x))
                 elif key in made:
                     continue
                 else:
                     made.add(key)
+            if not old and owner is not None:
+                self.looked_at.note_holder(owner, info)
             if old:
-                if self._seen.get(key) == self.writes:
+                if key in self._seen:
                     continue
-                self._seen[key] = self.writes
+                self._seen.add(key)
+                self._looks += 1
+                if self._looks > _MOST_LOOKS:
+                    return self.refuse(
+                        "it reaches too many objects too often: its functions change what they find", frame
+                    )
             name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
-            stack += [(y, name) for y in self._reach(x, kind, info, frame, old)]
-
-    def _look_at_functions(self) -> None:
-        """Watches the functions whose frames ran: their code, defaults and cells."""
-        if self._older is None:
-            return
-        # Where a frame does not tell which function it ran, it may have been any function with this code.
-        for function in list(self._functions.values()) if _ltc.KNOWS_FRAMES else self._all_functions():
-            if type(function) is types.FunctionType and function.__code__ in self._codes:
-                code = function.__code__
-                self.note_place("function", function)
-                for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-                    self.note_place("cell", cell, name, code)
-                    self._held.update(map(id, gc.get_referents(cell)))
-                if function.__kwdefaults__:
-                    self.note_place("dict", function.__kwdefaults__)
-                    self._held.update(map(id, function.__kwdefaults__.values()))
-                for value in function.__defaults__ or ():
-                    self._held.add(id(value))
-                    if id(value) in self._given:
-                        self.elsewhere.setdefault(id(value), f"a default of {code.co_qualname}")
-                    if isinstance(value, (list, set, deque)):
-                        self.note_place("members", value)
-                    elif isinstance(value, dict):
-                        self.note_place("dict", value)
+            owner = x if old else None
+            stack += [(y, name, owner) for y in self._reach(x, kind, info, frame, old)]
 
 
 # Within a function that `torch.compile` compiles, Dynamo would otherwise compile the profile function, too.
