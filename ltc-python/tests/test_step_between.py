@@ -12,6 +12,7 @@ import torch
 import torch_ltc
 from steps import Held, compare_with_state
 from torch import nn
+from torch_ltc import _survey
 
 CASES = {}
 
@@ -320,3 +321,24 @@ def test_a_mask_of_another_size_is_an_error(size, where):
     expected = x[(slice(None),) * where + (mask,)].sum() if size == x.shape[where] else x.sum() * 100
     for _ in range(6):
         assert step(x.to("ltc"), mask.to("ltc")).item() == expected.item()
+
+
+def test_what_did_not_change_is_not_looked_at_again(monkeypatch):
+    held = Held(now_used=None, configs=[Config(n=1.0) for _ in range(200)])
+    looks = []
+    reach = _survey.Survey._reach
+    monkeypatch.setattr(_survey.Survey, "_reach", lambda self, x, *rest: looks.append(type(x)) or reach(self, x, *rest))
+
+    @torch_ltc.compile
+    def step(x):
+        for config in held.configs:
+            held.now_used = config
+            x = used(held, x)
+        held.now_used = None
+        return x
+
+    for _ in range(6):
+        step(torch.ones(3, device="ltc"))
+    assert step.counts[0] >= 3, step.explain()
+    # Three captured calls, in which two functions look at 200 objects each.
+    assert 1200 <= looks.count(Config) < 2400, len(looks)

@@ -60,10 +60,6 @@ from torch_ltc._readers import Readers
 _IS_CONTAINER = 1 << 14
 
 
-#: After this many looks at older objects a captured call takes longer than a step is worth; it takes some ten seconds.
-_MOST_LOOKS = 4_000_000
-
-
 class Survey(Functions):
     """Notes what a step reads. A context manager, within which it is the profile function of this thread.
 
@@ -113,8 +109,6 @@ class Survey(Functions):
         self._seen: set[tuple[int, int]] = set()
         #: The names by which each code was seen to look, by serial number.
         self._variants: dict[types.CodeType, dict[int, CodeNames]] = {}
-        #: How many older objects were looked at, those that were looked at again included.
-        self._looks = 0
         #: When the variables of the frames that are running were looked at, as that number, by identity.
         self._looked: dict[int, int] = {}
         #: The frame and the name of the C function that was called last, if nothing came after that; and the names of
@@ -577,11 +571,6 @@ class Survey(Functions):
                 if key in self._seen:
                     continue
                 self._seen.add(key)
-                self._looks += 1
-                if self._looks > _MOST_LOOKS:
-                    return self.refuse(
-                        "it reaches too many objects too often: its functions change what they find", frame
-                    )
             name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
             owner = x if old else None
             stack += [(y, name, owner) for y in self._reach(x, kind, info, frame, old)]
