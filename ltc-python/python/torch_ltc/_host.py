@@ -21,7 +21,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import noted_in, seen_draws
-from torch_ltc._flows import is_of_step, is_only_kept
+from torch_ltc._flows import KeptIn, is_of_step, only_kept_in
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
@@ -108,6 +108,8 @@ class HostRecorder(LineWriter):
         self._given = {id(host): (host, copy) for host, copy in given}
         #: The schedules (and modules) of repeatable calls.
         self._schedules: list[Any] = []
+        #: The places that whole numbers meet which are read off the device.
+        self.kept_in: list[KeptIn] = []
         #: The CPU tensors whose `grad` was read.
         self.gradients: list[torch.Tensor] = []
         #: The settings, besides learning rates, that schedules changed; as `(parameter group, name)`.
@@ -260,7 +262,11 @@ class HostRecorder(LineWriter):
         device, and of a whole number the frame's code shows where it goes (`_flows.py`)."""
         if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
             return False
-        return x.is_floating_point() or is_only_kept(frame, is_of_step(frame), self.is_older)
+        if x.is_floating_point():
+            return True
+        kept = only_kept_in(frame, is_of_step(frame), self.is_older)
+        self.kept_in += [kept] if kept is not None else []
+        return kept is not None
 
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Handles a call of a torch function: makes it, or another one in its place, and notes what replays have to do

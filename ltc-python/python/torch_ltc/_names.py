@@ -17,7 +17,7 @@ import sysconfig
 import types
 from typing import Any, NamedTuple
 
-from torch_ltc._effects import Instruction, instructions
+from torch_ltc._effects import Instruction, instructions, shown
 
 #: Instructions that name an attribute, and those that name a global.
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
@@ -365,11 +365,12 @@ def _called(code: types.CodeType) -> set[int]:
 
 def _tests(code: types.CodeType) -> set[int]:
     """Offsets of the instructions that load the classes of an ``isinstance`` call."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    kept = [*shown(code, ("EXTENDED_ARG",))]
+    steps, targets = [step for step, _ in kept], [is_target for _, is_target in kept]
     found: set[int] = set()
     for i, step in enumerate(steps):
         asks = step.opname == "LOAD_GLOBAL" and step.argval == "isinstance" and (step.arg or 0) & 1
-        at = _call_of_two(steps, i + 1) if asks else 0
+        at = _call_of_two(steps, targets, i + 1) if asks else 0
         last = at - 1 - (steps[at - 1].opname == "PRECALL")
         count = 1
         if steps[last].opname == "BUILD_TUPLE":
@@ -382,11 +383,11 @@ def _tests(code: types.CodeType) -> set[int]:
     return found
 
 
-def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
+def _call_of_two(steps: list[dis.Instruction], targets: list[bool], at: int) -> int:
     """The index of the instruction that calls a function with two arguments, which are computed from `at` on without a
     jump; 0 where there is no such call."""
     depth = 0
-    while depth >= 0 and at < len(steps) and not steps[at].is_jump_target and "JUMP" not in steps[at].opname:
+    while depth >= 0 and at < len(steps) and not targets[at] and "JUMP" not in steps[at].opname:
         if steps[at].opname in ("PRECALL", "CALL") and steps[at].arg == 2 and depth == 2:
             return at + (steps[at].opname == "PRECALL")
         depth += dis.stack_effect(steps[at].opcode, steps[at].arg, jump=False)
@@ -437,12 +438,12 @@ def line_of(code: types.CodeType, name: str) -> int:
 def has_constant_name(code: types.CodeType, at: int) -> bool:
     """Whether the call of ``getattr`` (or a function like it) at this offset gives the name as a constant, on every
     path that leads there."""
-    before: list[dis.Instruction] = []
-    for step in dis.get_instructions(code):
+    before: list[tuple[dis.Instruction, bool]] = []
+    for step, is_target in shown(code, ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL")):
         if step.offset >= at:
             # The arguments are the object, the name, and mostly a default or value. Only one that is a single plain
             # load is understood here; with anything else the name counts as computed.
-            last = before[-3:]
+            last = [earlier for earlier, _ in before[-3:]]
             count = step.arg if step.opname == "CALL" else 0
             if count == 3 and not (
                 last[-1].opname.startswith("LOAD_") and last[-1].opname not in ("LOAD_ATTR", "LOAD_METHOD")
@@ -451,8 +452,6 @@ def has_constant_name(code: types.CodeType, at: int) -> bool:
             name = last[-1] if count == 2 else last[-2] if count == 3 and len(last) > 1 else None
             if name is None or name.opname != "LOAD_CONST" or type(name.argval) is not str:
                 return False
-            return not (step.is_jump_target or any(s.is_jump_target or "JUMP" in s.opname for s in last))
-        is_target = step.opname == "PRECALL" and step.is_jump_target
-        if is_target or step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL"):
-            before.append(step)
+            return not (is_target or any(target or "JUMP" in s.opname for s, target in before[-3:]))
+        before.append((step, is_target))
     return False

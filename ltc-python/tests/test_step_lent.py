@@ -1,0 +1,250 @@
+"""Numbers that are lent to compiled steps, or read off the device: what a step does with one that leaves no trace, so
+that replays would not follow it, has the step recorded, or has that number guarded. Each case runs recorded and
+compiled, is changed from outside now and then, and has to show the same after each call."""
+
+import textwrap
+
+import pytest
+from steps import Held, compare_with_state
+
+CALLS = 30
+CASES = {}
+#: Which entry a whole number selects.
+TABLE = [1.0, 2.0, 3.0, 5.0, 7.0, 11.0, 13.0] * 10
+
+
+def case(least, change=None):
+    """A case: a function that is given an object for the state and returns the step. `least`: how many of the calls
+    have to be replayed; 0 where it does not matter. `change` is called with the state after every seventh call."""
+
+    def add(function):
+        CASES[function.__name__] = (function, least, change)
+        return function
+
+    return add
+
+
+# ---- code with many names and variables: its instructions have large arguments ----
+
+
+def _passed(x):
+    return x
+
+
+def _many(text):
+    """Defines a step by its text, with more names and variables than an argument of one byte can tell apart."""
+    names = "\n            ".join(f"held.a{i} = v{i} = 1" for i in range(300))
+    scope = {"_passed": _passed}
+    head = "def make(held):\n    def step(x):\n        if held.flag:\n            "
+    exec(f"{head}{names}\n        {text}\n    return step", scope)
+    return scope["make"]
+
+
+@case(0)
+def a_left_operand_of_two_ways(held):
+    held.flag = 0
+    return _many(
+        "a = 0.5; b = 0; c = True\n        return (a if c else b) + _passed(x).sum().long().item()",
+    )(held)
+
+
+@case(0)
+def a_dividend_of_two_ways(held):
+    held.flag, held.total, held.count, held.other = 0, 0.0, 0, 10.0
+    return _many(
+        "held.count += 1; held.total += 1.0; c = held.flag == 0\n"
+        "        return (held.other if c else held.total) / held.count, x",
+    )(held)
+
+
+# ---- whole numbers that are read off the device: what is on their left, and where they are kept ----
+
+
+def _count(x):
+    """How many there are, which differs from call to call."""
+    return (x > 0).sum() + x[0].long()
+
+
+@case(0)
+def a_variable_becomes_a_float(held):
+    def step(x):
+        w = 0
+        k = _count(x).item()
+        w = x.numel() / 4
+        return w + k
+
+    return step
+
+
+@case(0)
+def a_variable_becomes_a_truth_value(held):
+    def step(x):
+        w = 0
+        k = _count(x).item()
+        w = True
+        return w + k
+
+    return step
+
+
+@case(0)
+def a_global_becomes_a_float_and_a_number_again(held):
+    scope = {"_count": _count}
+    text = """
+        def step(x):
+            global G
+            G = 0
+            k = _count(x).item()
+            G = 0.5
+            out = G + k
+            G = 0
+            return out
+    """
+    exec(textwrap.dedent(text), scope)
+    return scope["step"]
+
+
+@case(0)
+def an_attribute_becomes_a_float(held):
+    held.share = 0
+
+    def step(x):
+        held.share = 0
+        k = _count(x).item()
+        held.share = 0.5
+        return held.share + k
+
+    return step
+
+
+@case(0)
+def an_attribute_becomes_a_float_elsewhere(held):
+    held.share = 0
+
+    def put(share):
+        held.share = share
+
+    def step(x):
+        k = _count(x).item()
+        put(0.5)
+        out = held.share + k
+        put(0)
+        return out
+
+    return step
+
+
+@case(0)
+def an_attribute_is_added_to_and_set_back(held):
+    held.share = 0
+
+    def step(x):
+        k = _count(x).item()
+        held.share += 0.5
+        out = held.share + k
+        held.share = 0
+        return out
+
+    return step
+
+
+@case(0)
+def a_property_in_front_of_an_attribute(held):
+    class Half:
+        share = property(lambda self: 0.5)
+
+    half = Half()
+    vars(half)["share"] = 0
+
+    def step(x):
+        k = _count(x).item()
+        return half.share + k
+
+    return step
+
+
+@case(0)
+def an_attribute_is_set_back(held):
+    held.k = 0
+
+    def step(x):
+        held.k = _count(x).item()
+        y = x * TABLE[held.k]
+        held.k = 0
+        return y
+
+    return step
+
+
+@case(0)
+def an_attribute_is_set_back_behind_another_function(held):
+    held.k = 0
+
+    def use(x):
+        return x * TABLE[held.k]
+
+    def step(x):
+        held.k = _count(x).item()
+        y = use(x)
+        held.k = 0
+        return y
+
+    return step
+
+
+@case(0)
+def the_owner_of_an_attribute_is_another(held):
+    held.n = 0
+
+    def step(x):
+        p = held
+        k = _count(x).item()
+        p = Held(n=0)
+        p.n = k
+        return x * TABLE[p.n]
+
+    return step
+
+
+@case(25)
+def counted_in_a_variable(held):
+    def step(x):
+        total = 0
+        for part in (x, x * 2):
+            total += _count(part).item()
+        return total
+
+    return step
+
+
+@case(25)
+def counted_in_an_attribute_from_zero(held):
+    held.total = 0
+
+    def step(x):
+        held.total = 0
+        for part in (x, x * 2):
+            held.total += _count(part).item()
+        return held.total / 4
+
+    return step
+
+
+@case(20, lambda held: setattr(held.meter, "total", 0))
+def counted_by_an_object_in_a_variable(held):
+    held.meter = Held(total=0, seen=0)
+
+    def step(x):
+        meter = held.meter
+        right = _count(x).item()
+        meter.total += right
+        meter.seen += x.numel()
+        return meter.total / meter.seen
+
+    return step
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_replays_do_what_the_step_does(name):
+    make, least, change = CASES[name]
+    compare_with_state(make, least, change, CALLS)
