@@ -2,6 +2,7 @@
 that replays would not follow it, has the step recorded, or has that number guarded. Each case runs recorded and
 compiled, is changed from outside now and then, and has to show the same after each call."""
 
+import ctypes
 import textwrap
 
 import pytest
@@ -240,6 +241,21 @@ def counted_by_an_object_in_a_variable(held):
         meter.total += right
         meter.seen += x.numel()
         return meter.total / meter.seen
+
+    return step
+
+
+# ---- what two captures return ----
+
+
+@case(0)
+def what_the_survey_does_not_see(held):
+    """Captures that return other plain values do not confirm each other."""
+    hidden = ctypes.py_object([0])
+
+    def step(x):
+        ctypes.py_object.value.__get__(hidden).append(0)
+        return x + 1, ctypes.py_object.value.__get__(hidden).__len__()
 
     return step
 
