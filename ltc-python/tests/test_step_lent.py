@@ -6,7 +6,9 @@ import ctypes
 import textwrap
 
 import pytest
-from steps import Held, compare_with_state
+import torch
+import torch_ltc
+from steps import Held, compare_with_state, shown
 
 CALLS = 30
 CASES = {}
@@ -258,6 +260,56 @@ def what_the_survey_does_not_see(held):
         return x + 1, ctypes.py_object.value.__get__(hidden).__len__()
 
     return step
+
+
+# ---- arguments: calls that are given other things do not share a key ----
+
+
+def _more_numbers(x, given, **named):
+    return x * given.a + getattr(given, "b", 0) * 2 + named.get("b", 0)
+
+
+def _tensors(x, given):
+    return getattr(given.a, "y", given.a.x) * 2 - getattr(given, "y", given.a.x)
+
+
+def _entries(x, given):
+    return x * sum(key == 1.5 for key in given)
+
+
+def _is_one(x, given):
+    return x, given[0] is given[1]
+
+
+HALF = float("0.5")
+ARGUMENTS = {
+    "a named argument, or an attribute": (
+        _more_numbers,
+        [lambda x: ((x, Held(a=1)), {"b": 2}), lambda x: ((x, Held(a=1, b=2)), {})],
+    ),
+    "an attribute here or there": (
+        _tensors,
+        [lambda x: ((x, Held(a=Held(x=x), y=x + 1)), {}), lambda x: ((x, Held(a=Held(x=x, y=x + 1))), {})],
+    ),
+    "a float or a string as a key": (
+        _entries,
+        [lambda x: ((x, {1.5: x}), {}), lambda x: ((x, {(1.5).hex(): x}), {})],
+    ),
+    "one float twice, or two": (
+        _is_one,
+        [lambda x: ((x, [HALF, HALF]), {}), lambda x: ((x, [HALF, float("0.5")]), {})],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_calls_that_are_given_other_things_differ(name):
+    step, ways = ARGUMENTS[name]
+    call = torch_ltc.compile(step)
+    for i in range(16):
+        given, named = ways[i // 8](torch.full((3,), float(i), device="ltc"))
+        assert shown(call(*given, **named)) == shown(step(*given, **named)), i
+    assert call.counts[0] >= 8, call.explain()
 
 
 @pytest.mark.parametrize("name", CASES)
