@@ -3,6 +3,7 @@ that replays would not follow it, has the step recorded, or has that number guar
 compiled, is changed from outside now and then, and has to show the same after each call."""
 
 import ctypes
+import math
 import textwrap
 
 import pytest
@@ -258,6 +259,115 @@ def what_the_survey_does_not_see(held):
     def step(x):
         ctypes.py_object.value.__get__(hidden).append(0)
         return x + 1, ctypes.py_object.value.__get__(hidden).__len__()
+
+    return step
+
+
+# ---- the class and the identity of a number that is lent ----
+
+
+class Rated(Held):
+    """Asks in its methods for the class of a number."""
+
+    def by_comparison(self, x):
+        return x * self.rate if type(self.rate) is float else x
+
+    def by_table(self, x):
+        return x * {float: 2.0}[type(self.rate)], self.rate
+
+    def by_map(self, x):
+        return x * 2, [kind.__name__ for kind in map(type, self.betas)]
+
+    def by_name(self, x):
+        return x * self.rate, getattr(self.rate, "__class__").__name__  # noqa: B009
+
+    def of_the_optimizer(self, x):
+        return x * 2, type(self.groups[0]["lr"]).__name__
+
+    def by_another_name(self, x):
+        kind = type
+        return x * self.rate, kind(self.rate).__name__
+
+    def of_what_is_read(self, x):
+        self.last = x.sum().item()
+        return x, type(self.last).__name__
+
+
+def _changed(held):
+    rated = held.rated
+    rated.rate, rated.betas = rated.rate * 0.9, (rated.betas[0] * 0.9, 0.5)
+    rated.groups[0]["lr"] *= 0.5
+
+
+def _rated(name):
+    def make(held):
+        held.rated = Rated(rate=0.5, betas=(0.9, 0.5), groups=[{"lr": 0.1}], last=0.5)
+        return getattr(held.rated, name)
+
+    return make
+
+
+for _name in [name for name in vars(Rated) if name[0] != "_"]:
+    CASES[f"class {_name}"] = (_rated(_name), 0, _changed)
+
+
+@case(0, lambda held: setattr(held, "k", held.k * 0.5))
+def the_class_by_a_name_of_a_closure(held):
+    held.k, kind = 0.5, type
+    return lambda x: (x * held.k, kind(held.k).__name__)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+def _sentinel(number):
+    """Changes between other numbers and that object."""
+    values = [0.5, number, 0.25, number] * 10
+    return lambda held: setattr(held, "k", values[held.__dict__.setdefault("at", [0, *range(9)]).pop()])
+
+
+@case(0, _sentinel(INF))
+def whether_it_is_that_object(held):
+    held.k = INF
+    return lambda x: x * 2 if held.k is INF else x
+
+
+@case(0, _sentinel(math.inf))
+def whether_it_is_that_of_a_module(held):
+    held.k = math.inf
+
+    def step(x):
+        found = held.k
+        return x * 2 if found is math.inf else x
+
+    return step
+
+
+@case(0, _sentinel(NAN))
+def whether_a_list_has_it(held):
+    held.k = NAN
+    return lambda x: x * 2 if held.k in [NAN] else x
+
+
+def _are_one(a, b):
+    return a is b
+
+
+@case(0, _sentinel(INF))
+def whether_another_function_says_so(held):
+    held.k = INF
+    return lambda x: x * 2 if _are_one(held.k, INF) else x
+
+
+@case(20, lambda held: setattr(held, "k", held.k * 0.5))
+def objects_are_compared_beside_it(held):
+    held.k, held.heads = 0.5, [Held(), Held()]
+
+    def step(x):
+        for head in held.heads:
+            if head is held.heads[0]:
+                x = x * held.k
+        return x
 
     return step
 

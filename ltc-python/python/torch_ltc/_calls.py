@@ -96,8 +96,9 @@ class Calls:
     _expects_unseen = False
     #: Called where a frame of the program begins; returns what is to be called where it ends, if anything is.
     on_program_frame: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
-    #: Called with the frame of code that may ask for the class of a number, where it begins; returns the same.
-    on_class_check: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
+    #: Called with each frame and what its code can read, where it begins, for code that may ask for the class or the
+    #: identity of a number; returns the same.
+    on_class_check: Callable[[types.FrameType, CodeNames], Callable[[], None] | None] = staticmethod(lambda *_: None)
     #: Whether the step reads or makes gradients.
     uses_grads = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.

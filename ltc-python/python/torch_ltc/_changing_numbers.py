@@ -154,6 +154,14 @@ class LentNumbers:
         """The reference count that a number has by being lent alone, by its identity; 0 for one that is not lent."""
         return self._held.get(number, 0)
 
+    def names(self) -> Iterator[Any]:
+        """The keys of the places in which something is lent at the moment."""
+        return (name for _, name, *_ in self._out)
+
+    def were(self) -> dict[int, Any]:
+        """The numbers that stood in the place of those that are lent at the moment, by the identity of these."""
+        return {id(traced): was for _, _, was, traced in self._out}
+
     def numbers(self) -> Iterator[TracedFloat | TracedInt]:
         """All traced numbers that are lent at the moment."""
         for *_, traced in self._out:

@@ -50,7 +50,7 @@ from torch_ltc._host_written import LineWriter
 from torch_ltc._known import NOTHING
 from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
-from torch_ltc._names import PLAIN, here, here_is_torch
+from torch_ltc._names import PLAIN, CodeNames, here, here_is_torch
 from torch_ltc._patched import meant
 from torch_ltc._runtime import as_program, is_tensor, on_device
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
@@ -234,16 +234,27 @@ class HostRecorder(LineWriter):
 
         return ends
 
-    def make_plain_within(self, frame: types.FrameType) -> Callable[[], None]:
-        """Called where code begins that may ask for the class of a number: until it ends, all numbers are plain, and
-        guarded. Returns what ends that."""
+    def make_plain_within(self, frame: types.FrameType, info: CodeNames) -> Callable[[], None] | None:
+        """Called where code begins. If it may ask for the class of a number, all numbers are plain until it ends, and
+        guarded; returns what ends that. If it compares a number by identity, the step is refused: the number of a later
+        call may be equal and another object."""
+        given, is_compared = frame.f_locals, False
+        if info.identities:
+            is_lent = not info.identities.isdisjoint(map(str, self._lent.names()))
+            is_compared = is_lent or any(type(given.get(n)) in (TracedFloat, TracedInt) for n in info.identities)
+            if is_compared:
+                self.obstacle = self.obstacle or f"it compares a number that changes by identity{here()}"
+        # Functions may also come to know `type` by a name of their own.
+        if not (is_compared or info.asks_classes or any(x is type for x in given.values())):
+            return None
+        were = self._lent.were()
         for number in self._lent.numbers():
             self._guard_number(number)
         self._take_back()
         for name, number in frame.f_locals.items():
             if type(number) in (TracedFloat, TracedInt):
                 self._guard_number(number)
-                frame.f_locals[name] = plain(number)
+                frame.f_locals[name] = were.get(id(number), plain(number))
                 if sys.version_info < (3, 13):  # where `f_locals` is a copy
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
         if not self._plain:

@@ -6,6 +6,7 @@ whether names are computed, and whether C code may read a float without an event
 *quiet*: their Python code reads nothing that programs change, so their frames are not looked at.
 """
 
+import builtins
 import datetime
 import dis
 import functools
@@ -137,6 +138,9 @@ class CodeNames(NamedTuple):
     serial: int
     #: Offsets of the instructions at which it returns or yields; what leaves it elsewhere is an exception.
     ends: frozenset[int]
+    #: Names of what it compares by identity with what is no constant: of variables, attributes, entries and globals.
+    #: Empty for torch's own code.
+    identities: frozenset[str]
 
     @property
     def by_super(self) -> bool:
@@ -269,11 +273,12 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             # torch's own code asks with `isinstance`, for which traced numbers are floats; and code of the standard
             # library that does not name `float` asks for the classes of other things.
             (scope.get("__name__") or "").partition(".")[0] != "torch"
-            and _asks_classes(code)
+            and _asks_classes(code, scope, tests)
             and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
             frozenset(),
             len(_codes),
             frozenset(ends),
+            _identities(code) if (scope.get("__name__") or "").partition(".")[0] != "torch" else frozenset(),
         )
     return known
 
@@ -290,19 +295,62 @@ def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> li
     return [*found, *(f"{found[-1]}.{part}" for part in (parts_of if type(parts_of) is tuple and found else ()))]
 
 
-def _asks_classes(code: types.CodeType) -> bool:
-    """Whether code may ask for the exact class of an object, other than `self`."""
+def _asks_classes(code: types.CodeType, scope: dict[str, Any], tests: set[int]) -> bool:
+    """Whether code may ask for the exact class of an object, other than `self`: it names `type`, by whatever name, for
+    something else than an ``isinstance`` (`tests`) or the call ``type(self)``; or it names `__class__`."""
     steps = [*instructions(code)]
     for i, step in enumerate(steps):
-        if step.argval == "type" and step.opname in _GLOBAL:
-            other = steps[i + 1] if i + 1 < len(steps) else None
+        is_type = step.opname in _GLOBAL and scope.get(step.argval, getattr(builtins, step.argval, None)) is type
+        if (is_type or step.argval == "type") and step.opname in _GLOBAL and step.offset not in tests:
+            words = [(s.opname.removesuffix("_BORROW"), s.argval) for s in steps[i + 1 : i + 3]]
+            if "NULL" not in step.argrepr or words != [("LOAD_FAST", "self"), ("CALL", 1)]:
+                return True
         elif step.argval == "__class__" and step.opname in _DEREFERENCED:
-            other = steps[i - 1]
-        else:
-            continue
-        if other is None or not other.opname.startswith("LOAD_FAST") or other.argval != "self":
+            if not steps[i - 1].opname.startswith("LOAD_FAST") or steps[i - 1].argval != "self":
+                return True
+        elif step.argval == "__class__" and step.opname == "LOAD_CONST":
             return True
     return False
+
+
+def _identities(code: types.CodeType) -> frozenset[str]:
+    """The names of what code compares by identity (``is``, and ``in``, which does so first), but with a constant that
+    is no number; and the names from which it gets the variables that it compares so."""
+    steps = [*instructions(code)]
+    found: set[str] = set()
+    for i, step in enumerate(steps):
+        if step.opname not in ("IS_OP", "CONTAINS_OP"):
+            continue
+        right = _operand(steps, i - 1)
+        left = _operand(steps, i - 1 - len(right or ())) if right is not None else None
+        if left is None or right is None:
+            # It compares what it computes: any of the names in the line may be of what it compares.
+            found |= {s.argval for s in steps if s.line == step.line and type(s.argval) is str}
+        elif not any(_is_no_number(x[0]) for x in ([left] if step.opname == "CONTAINS_OP" else [left, right])):
+            found |= {s.argval for s in (*left, *right) if type(s.argval) is str}
+    for i, step in enumerate(steps):
+        if step.opname.startswith(("STORE_FAST", "STORE_DEREF")) and step.argval in found:
+            found |= {s.argval for s in _operand(steps, i - 1) or () if type(s.argval) is str}
+    return frozenset(found)
+
+
+def _is_no_number(step: Instruction) -> bool:
+    """Whether an instruction loads a constant that is never the same object as a number that changes."""
+    return step.opname == "LOAD_CONST" and type(step.argval) not in (float, complex)
+
+
+def _operand(steps: list[Instruction], at: int) -> list[Instruction] | None:
+    """The instructions that load what the one at this position gives, if that is a constant, a variable, an attribute
+    or an entry under a constant key; `None` for anything else, and where jumps lead among them."""
+    last = at
+    while (
+        at > 0 and steps[at].opname == "LOAD_ATTR" or steps[at].opname == "BINARY_SUBSCR" or steps[at].argrepr == "[]"
+    ):
+        at -= 1 if steps[at].opname == "LOAD_ATTR" else 2
+    loads = steps[at].opname.startswith("LOAD_") and steps[at].opname not in ("LOAD_ATTR", "LOAD_METHOD")
+    keys = [steps[i - 1] for i in range(at + 1, last + 1) if steps[i].opname not in ("LOAD_ATTR", "LOAD_CONST")]
+    is_plain = at >= 0 and loads and all(key.opname == "LOAD_CONST" for key in keys)
+    return steps[at : last + 1] if is_plain and not any(s.is_target for s in steps[at + 1 : last + 1]) else None
 
 
 def _passes_on(code: types.CodeType) -> bool:

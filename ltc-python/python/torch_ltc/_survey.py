@@ -375,7 +375,7 @@ class Survey(Reached):
             ends := self.on_program_frame()
         ):
             self._within.append((frame, ends))
-        if info.asks_classes and (ends := self.on_class_check(frame)):
+        if ends := self.on_class_check(frame, info):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()
