@@ -108,10 +108,11 @@ class ChangingNumbers:
 
 
 class LentNumbers:
-    """The numbers that are lent to one call; their places as `(dict, key)`."""
+    """The numbers that are lent to one call; their places as `(dict, key)`. `arguments`: the dict in which those are
+    that are arguments of the step."""
 
-    def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]]) -> None:
-        self._slots = list(slots)
+    def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]], arguments: dict[Any, float] | None = None) -> None:
+        self._slots, self._arguments = list(slots), arguments
         #: What is lent at the moment: dict, key, the plain number (or tuple), and what stands there instead.
         self._out: list[tuple[dict[Any, Any], Any, Any, Any]] = []
         #: Reference counts of what is lent, by identity, as long as the step does not hold it: a higher count later
@@ -157,6 +158,10 @@ class LentNumbers:
     def names(self) -> Iterator[Any]:
         """The keys of the places in which something is lent at the moment."""
         return (name for _, name, *_ in self._out)
+
+    def arguments(self) -> set[int]:
+        """The identities of the numbers that are lent in the place of arguments of the step."""
+        return {id(traced) for holder, _, _, traced in self._out if holder is self._arguments}
 
     def were(self) -> dict[int, Any]:
         """The numbers that stood in the place of those that are lent at the moment, by the identity of these."""

@@ -100,9 +100,12 @@ class HostRecorder(LineWriter):
     copy on the device. `lent`: the places of numbers that may differ from call to call."""
 
     def __init__(
-        self, given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (), lent: Sequence[tuple[dict[Any, Any], Any]] = ()
+        self,
+        given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
+        lent: Sequence[tuple[dict[Any, Any], Any]] = (),
+        arguments: dict[Any, float] | None = None,
     ) -> None:
-        super().__init__(lent)
+        super().__init__(lent, arguments)
         #: The CPU tensors that the step was given, and views and casts of them, each with its counterpart on the
         #: device; by identity.
         self._given = {id(host): (host, copy) for host, copy in given}
@@ -238,12 +241,9 @@ class HostRecorder(LineWriter):
         """Called where code begins. If it may ask for the class of a number, all numbers are plain until it ends, and
         guarded; returns what ends that. If it compares a number by identity, the step is refused: the number of a later
         call may be equal and another object."""
-        given, is_compared = frame.f_locals, False
-        if info.identities:
-            is_lent = not info.identities.isdisjoint(map(str, self._lent.names()))
-            is_compared = is_lent or any(type(given.get(n)) in (TracedFloat, TracedInt) for n in info.identities)
-            if is_compared:
-                self.obstacle = self.obstacle or f"it compares a number that changes by identity{here()}"
+        given, is_compared = frame.f_locals, self._is_compared(frame.f_locals, info)
+        if is_compared:
+            self.obstacle = self.obstacle or f"it compares a number that changes by identity{here()}"
         # Functions may also come to know `type` by a name of their own.
         if not (is_compared or info.asks_classes or any(x is type for x in given.values())):
             return None
@@ -267,6 +267,18 @@ class HostRecorder(LineWriter):
                 self._lent.lend(self.setting)
 
         return ends
+
+    def _is_compared(self, given: dict[str, Any], info: CodeNames) -> bool:
+        """Whether code may compare a traced number by identity. `given`: its variables when it begins. Of two arguments
+        of a step, the call's key says whether they are one object."""
+        if not info.identities:
+            return False
+        arguments = self._lent.arguments()
+        for pair in [name.split(" is ") for name in info.identities]:
+            traced = [x for x in map(given.get, pair) if type(x) in (TracedFloat, TracedInt)]
+            if traced and not (len(traced) == len(pair) == 2 and all(id(x) in arguments for x in traced)):
+                return True
+        return not info.identities.isdisjoint(map(str, self._lent.names()))
 
     def _can_read_later(self, x: Any, frame: types.FrameType) -> bool:
         """Whether a tensor of which a frame calls `item()` can be an awaited number: it is a single number on the

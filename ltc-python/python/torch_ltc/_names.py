@@ -139,7 +139,7 @@ class CodeNames(NamedTuple):
     #: Offsets of the instructions at which it returns or yields; what leaves it elsewhere is an exception.
     ends: frozenset[int]
     #: Names of what it compares by identity with what is no constant: of variables, attributes, entries and globals.
-    #: Empty for torch's own code.
+    #: Two arguments are one name (``a is b``). Empty for torch's own code.
     identities: frozenset[str]
 
     @property
@@ -318,8 +318,13 @@ def _identities(code: types.CodeType) -> frozenset[str]:
     is no number; and the names from which it gets the variables that it compares so."""
     steps = [*instructions(code)]
     found: set[str] = set()
+    stored = {step.argval for step in steps if step.opname.startswith("STORE_FAST")}
     for i, step in enumerate(steps):
         if step.opname not in ("IS_OP", "CONTAINS_OP"):
+            continue
+        pair = [s.argval for s in steps[i - 2 : i] if s.opname.startswith("LOAD_FAST") and s.argval not in stored]
+        if step.opname == "IS_OP" and len(pair) == 2 and not steps[i - 1].is_target:
+            found.add(" is ".join(pair))
             continue
         right = _operand(steps, i - 1)
         left = _operand(steps, i - 1 - len(right or ())) if right is not None else None

@@ -212,7 +212,7 @@ class Run:
         if captures and self._saves_for_backward:
             self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, self.lent_places)
+        recorder = HostRecorder(copies, self.lent_places, owner._changing.arguments)
         call_objects = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
         call_objects += [x for f in call.found if f.tensors for x in (f.value, *f.tensors)]
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
