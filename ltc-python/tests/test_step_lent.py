@@ -372,6 +372,56 @@ def objects_are_compared_beside_it(held):
     return step
 
 
+# ---- numbers that C code reads ----
+
+Number = float
+READS = {
+    "hex": lambda k: Number.hex(k),
+    "ratio": lambda k: Number.as_integer_ratio(k)[0],
+    "whole": lambda k: Number.is_integer(k),
+    **{
+        name: eval(f"lambda k: Number.__{name}__(k)", {"Number": float})
+        for name in "repr round floor ceil trunc int abs neg pos hash bool float str".split()
+    },
+    "format": lambda k: Number.__format__(k, ".3f"),
+    "add": lambda k: Number.__add__(k, 1.0),
+    "get": lambda k: getattr(Number, "__repr__")(k),  # noqa: B009
+    "key": lambda k: [*{k: 1}],
+}
+
+
+def _reads(name, of_device):
+    def make(held):
+        held.k, read = 0.75, READS[name]
+        if of_device:
+            return lambda x: (x * 2, read(x.sum().item()))
+        return lambda x: (x * held.k, read(held.k))
+
+    return make
+
+
+for _name in READS:
+    for _of in (False, True):
+        CASES[f"read {_name} {_of}"] = (_reads(_name, _of), 0, lambda held: setattr(held, "k", held.k * -1.5))
+
+
+@case(0, lambda held: setattr(held, "m", held.m - 1.0))
+def a_root_that_is_complex(held):
+    held.m = -4.0
+
+    def step(x):
+        z = held.m**0.5
+        return x, str(z * x.sum().item())
+
+    return step
+
+
+@case(0, lambda held: setattr(held, "k", -3.0 - held.k))
+def a_key_with_the_hash_of_another(held):
+    held.k = -1.0
+    return lambda x: {held.k: x}
+
+
 # ---- arguments: calls that are given other things do not share a key ----
 
 

@@ -43,6 +43,7 @@ from torch_ltc._known import (
 )
 from torch_ltc._models import MODELS
 from torch_ltc._names import BY_NAME, PLAIN, CodeNames, code_of, has_constant_name, names_in_format
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 
 def state_of(generator: torch.Generator) -> bytes:
@@ -221,6 +222,8 @@ class Calls:
     ) -> None:
         """Judges a C function that is a method of `owner`. `notify`: called where it may compute with floats."""
         kind = type(owner)
+        if kind in (TracedFloat, TracedInt) and frame.f_globals.get("__name__") != "torch_ltc._traced":
+            owner._ltc_recorder.expect(plain(owner), "{}", owner)  # a method of the plain class, by whatever name
         if kind in _LOCKS and name in ("acquire", "locked"):
             # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:

@@ -449,10 +449,14 @@ def _call_of_two(steps: list[dis.Instruction], targets: list[bool], at: int) -> 
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")
-#: Operators of numbers and strings, by the names of methods by which Python code can call them.
+#: The methods of numbers that C code calls for operators and builtin functions, by the names by which Python code can
+#: call them: of the class of floats, by whatever name, these read a traced number without an event.
 _SLOTS = frozenset(
-    f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod divmod pow".split() for prefix in ("", "r")
-) | frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__".split())
+    name
+    for kind in (float, int)
+    for name, method in vars(kind).items()
+    if type(method) is types.WrapperDescriptorType and name != "__getattribute__"
+)
 
 
 #: The fields of a ``%`` format that call a method of the value (`%s`, `%r`, `%a`); C code reads the numbers of others.
