@@ -422,6 +422,63 @@ def a_key_with_the_hash_of_another(held):
     return lambda x: {held.k: x}
 
 
+# ---- dicts of classes of the program ----
+
+
+class Doubled(dict):
+    """Does something with what it is given."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value * 2)
+
+
+class Shifted(dict):
+    """Shows something else than what it holds."""
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) + 1
+
+    def get(self, key, default=None):
+        return -1.0
+
+
+class Named(dict):
+    """Shows its entries as attributes."""
+
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+def _entries_of(kind, how):
+    def make(held):
+        held.d = kind(rate=0.5, count=0, last=0)
+
+        def counts(x):
+            held.d["count"] += 1
+            return x * held.d["rate"], held.d["count"] / 2
+
+        def leaves(x):
+            held.d["last"] = x.sum()
+            return x * held.d["rate"]
+
+        def scales(x):
+            held.d["rate"] = held.d["rate"] * 0.5
+            return x * held.d["rate"]
+
+        return {"counts": counts, "leaves": leaves, "scales": scales}[how]
+
+    return make
+
+
+for _kind in (Doubled, Shifted, Named):
+    for _how in ("counts", "leaves", "scales"):
+        CASES[f"dict {_kind.__name__} {_how}"] = (
+            _entries_of(_kind, _how),
+            15 if _kind is Named and _how != "counts" else 0,
+            lambda held: dict.__setitem__(held.d, "rate", dict.get(held.d, "rate") * 0.75),
+        )
+
+
 # ---- arguments: calls that are given other things do not share a key ----
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from torch_ltc._left_places import is_plain_holder
 from torch_ltc._names import by_value
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
@@ -46,7 +47,9 @@ class ChangingNumbers:
         self._uncounted: set[tuple[int, Any]] = set()
 
     def add(self, holder: dict[Any, Any], name: Any) -> None:
-        """Notes that the number in this place changes."""
+        """Notes that the number in this place changes. In a dict with methods of the program's own it is not lent."""
+        if not is_plain_holder(type(holder)):
+            return
         self.places.setdefault((id(holder), name), (holder, name))
 
     def add_count(self, holder: dict[Any, Any], name: Any) -> None:
