@@ -105,6 +105,10 @@ class Arguments:
         self.numbers: dict[Any, float] = {}
         #: The first of these that is the same object, for each: code may compare them by identity.
         self._first: dict[Any, Any] = {}
+        #: Floats by identity, numbered: code may compare these, too.
+        self._floats: dict[int, int] = {}
+        # The key says of each part where it ends: how many members and attributes there are stands before them.
+        self._key += [len(args), len(kwargs)]
         for i, x in enumerate(args):
             self._add_argument(i, x, i in changing)
         for name, x in kwargs.items():
@@ -149,8 +153,12 @@ class Arguments:
     def _add(self, x: Any) -> None:
         kind = type(x)
         key = self._key
-        if kind in PLAIN:
+        if kind is float and id(x) in self._floats:
+            key.append(("same", self._floats[id(x)]))
+        elif kind in PLAIN:
             key.append(by_value(x))
+            if kind is float:
+                self._floats[id(x)] = len(self._floats)
         elif is_tensor(x):
             self._tensor(x)
         elif kind in _VALUES:
@@ -206,17 +214,14 @@ class Arguments:
                 self._add(y)
             return
         for name, y in base.items(x):
-            if type(name) is str:
-                self._key.append(name)
-            else:
-                self._add(name)
+            self._add(name)
             self._add(y)
 
     def _object(self, x: Any, kind: type) -> None:
         """Takes an object apart, or adds its identity to the key if that cannot be done. An object that holds one that
         cannot be taken apart counts by identity as a whole."""
         lengths = [len(part) for part in (self.tensors, self.opened, self._key)]
-        seen, places, obstacle = dict(self._seen), dict(self._places), self.obstacle
+        seen, places, obstacle, floats = dict(self._seen), dict(self._places), self.obstacle, dict(self._floats)
         self._depth += 1
         try:
             self._open(x, kind)
@@ -225,7 +230,7 @@ class Arguments:
                 raise
             for part, length in zip((self.tensors, self.opened, self._key), lengths):
                 del part[length:]
-            self._seen, self._places, self.obstacle = seen, places, obstacle
+            self._seen, self._places, self.obstacle, self._floats = seen, places, obstacle, floats
             self.opaque.append((x, str(why)))
             self._key.append(_ByIdentity(x))
         finally:
@@ -251,6 +256,7 @@ class Arguments:
             self._key.append(_ByIdentity(x.default_factory))
         if is_container:
             self._members(x)
+        self._key.append(("attributes", len(space or ()), len(slots)))
         if space or slots:
             self.opened += [space] if space else []
             for name, y in (*(space or {}).items(), *slots):

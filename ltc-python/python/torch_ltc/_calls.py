@@ -43,6 +43,7 @@ from torch_ltc._known import (
 )
 from torch_ltc._models import MODELS
 from torch_ltc._names import BY_NAME, PLAIN, CodeNames, code_of, has_constant_name, names_in_format
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 
 def state_of(generator: torch.Generator) -> bytes:
@@ -96,8 +97,9 @@ class Calls:
     _expects_unseen = False
     #: Called where a frame of the program begins; returns what is to be called where it ends, if anything is.
     on_program_frame: Callable[[], Callable[[], None] | None] = staticmethod(lambda: None)
-    #: Called with the frame of code that may ask for the class of a number, where it begins; returns the same.
-    on_class_check: Callable[[types.FrameType], Callable[[], None] | None] = staticmethod(lambda frame: None)
+    #: Called with each frame and what its code can read, where it begins, for code that may ask for the class or the
+    #: identity of a number; returns the same.
+    on_class_check: Callable[[types.FrameType, CodeNames], Callable[[], None] | None] = staticmethod(lambda *_: None)
     #: Whether the step reads or makes gradients.
     uses_grads = False
     #: The older lists to which it appended and from which it took nothing, by identity, and how long they have to be.
@@ -220,6 +222,8 @@ class Calls:
     ) -> None:
         """Judges a C function that is a method of `owner`. `notify`: called where it may compute with floats."""
         kind = type(owner)
+        if kind in (TracedFloat, TracedInt) and frame.f_globals.get("__name__") != "torch_ltc._traced":
+            owner._ltc_recorder.expect(plain(owner), "{}", owner)  # a method of the plain class, by whatever name
         if kind in _LOCKS and name in ("acquire", "locked"):
             # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:

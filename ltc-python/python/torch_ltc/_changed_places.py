@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_ltc import _ltc
 from torch_ltc._collector import all_shown
-from torch_ltc._left_places import MISSING
+from torch_ltc._left_places import MISSING, is_plain_holder
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._places import Place
 from torch_ltc._reads import Reads
@@ -77,12 +77,14 @@ class ChangedPlaces:
     def _kind_of(self, holder: dict[Any, Any], name: Any, before: Any) -> str | None:
         """What kind of change the step made to a place that held `before`: "" for none, "value" (a tensor or a plain
         value, which is left there) or "number" for those that replays can make, `None` for any other."""
-        key, put, owner = (id(holder), name), holder.get(name, MISSING), self._owner
+        key, put, owner = (id(holder), name), dict.get(holder, name, MISSING), self._owner
         now = plain(put)
         # A traced number that the step put there counts as changed even if its value is the same this time.
         is_same = now is put and isinstance(now, PLAIN) and by_value(now) == by_value(before)
         if put is before or key in owner._left_places.places or is_same:
             return ""
+        if not is_plain_holder(type(holder)):
+            return None
         both = {type(before), type(now)}
         counts = both == {int} and not owner._changing.is_uncounted(holder, name)
         # Which numbers have to be traced beside it, `learn` finds out; so it is not asked for here.

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from torch_ltc._left_places import is_plain_holder
 from torch_ltc._names import by_value
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
@@ -46,7 +47,9 @@ class ChangingNumbers:
         self._uncounted: set[tuple[int, Any]] = set()
 
     def add(self, holder: dict[Any, Any], name: Any) -> None:
-        """Notes that the number in this place changes."""
+        """Notes that the number in this place changes. In a dict with methods of the program's own it is not lent."""
+        if not is_plain_holder(type(holder)):
+            return
         self.places.setdefault((id(holder), name), (holder, name))
 
     def add_count(self, holder: dict[Any, Any], name: Any) -> None:
@@ -108,10 +111,11 @@ class ChangingNumbers:
 
 
 class LentNumbers:
-    """The numbers that are lent to one call; their places as `(dict, key)`."""
+    """The numbers that are lent to one call; their places as `(dict, key)`. `arguments`: the dict in which those are
+    that are arguments of the step."""
 
-    def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]]) -> None:
-        self._slots = list(slots)
+    def __init__(self, slots: Iterable[tuple[dict[Any, Any], Any]], arguments: dict[Any, float] | None = None) -> None:
+        self._slots, self._arguments = list(slots), arguments
         #: What is lent at the moment: dict, key, the plain number (or tuple), and what stands there instead.
         self._out: list[tuple[dict[Any, Any], Any, Any, Any]] = []
         #: Reference counts of what is lent, by identity, as long as the step does not hold it: a higher count later
@@ -153,6 +157,18 @@ class LentNumbers:
     def held(self, number: int) -> int:
         """The reference count that a number has by being lent alone, by its identity; 0 for one that is not lent."""
         return self._held.get(number, 0)
+
+    def names(self) -> Iterator[Any]:
+        """The keys of the places in which something is lent at the moment."""
+        return (name for _, name, *_ in self._out)
+
+    def arguments(self) -> set[int]:
+        """The identities of the numbers that are lent in the place of arguments of the step."""
+        return {id(traced) for holder, _, _, traced in self._out if holder is self._arguments}
+
+    def were(self) -> dict[int, Any]:
+        """The numbers that stood in the place of those that are lent at the moment, by the identity of these."""
+        return {id(traced): was for _, _, was, traced in self._out}
 
     def numbers(self) -> Iterator[TracedFloat | TracedInt]:
         """All traced numbers that are lent at the moment."""

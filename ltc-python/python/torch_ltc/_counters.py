@@ -11,6 +11,7 @@ number on the stack.
 import functools
 import types
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from torch_ltc._effects import Instruction, instructions
 
@@ -57,6 +58,53 @@ def only_adds(code: types.CodeType, name: str) -> bool:
     puts_in = {i for i in named if steps[i].opname == "LOAD_CONST" and _word(steps, i + 1) == "STORE_SUBSCR"}
     ends = [_counts(steps, i, name, divided) for i in named if i not in puts | puts_in]
     return bool(named) and None not in ends and not divided and puts | {i + 1 for i in puts_in} <= set(ends)
+
+
+class Puts(NamedTuple):
+    """What code puts under a name that holds a whole number."""
+
+    #: Whether it puts something there that is not computed from what is there: a whole number.
+    sets: bool
+    #: The positions of the operators by which it adds what may be no whole number.
+    adds: frozenset[int]
+
+
+@functools.lru_cache(4096)
+def puts_whole(code: types.CodeType, name: str) -> Puts | None:
+    """What code puts under the name of an attribute or a global: whole numbers, and what it computes by adding to what
+    it found there (``x.name += ...``); `None` where it may put anything else."""
+    steps = [*instructions(code)]
+    sets, adds = False, set[int]()
+    named = _named(steps, name)
+    for i in named:
+        value = i - (steps[i].opname == "STORE_ATTR")
+        if steps[i].opname not in ("STORE_ATTR", "STORE_GLOBAL"):
+            if not steps[i].opname.startswith(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD")):
+                return None
+        elif is_whole(steps, value):
+            sets = True
+        elif not _adds_to(steps, value - 1):
+            return None
+        elif not (steps[value - 1].argrepr in ("+=", "-=", "*=") and is_whole(steps, value - 1)):
+            adds.add(value - 1)
+    return Puts(sets, frozenset(adds)) if named else None
+
+
+def is_whole(steps: Sequence[Instruction], at: int) -> bool:
+    """Whether the instruction before this one puts a constant whole number on the stack, on each way that leads
+    here."""
+    before = steps[at - 1]
+    is_constant = before.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(before.argval) is int
+    return at > 0 and is_constant and not steps[at].is_target
+
+
+def _adds_to(steps: Sequence[Instruction], operation: int) -> bool:
+    """Whether an operator is that of ``x.name += ...``, or ``name += ...`` for a global, which is stored next."""
+    if steps[operation].opname != "BINARY_OP" or not steps[operation].argrepr.endswith("="):
+        return False
+    after = steps[operation + 1 : operation + 3]
+    is_stored = after[0].opname == "STORE_GLOBAL" or [s.opname for s in after] == ["SWAP", "STORE_ATTR"]
+    return is_stored and not any(step.is_target for step in after)
 
 
 def _named(steps: Sequence[Instruction], name: str, is_variable: bool = False) -> list[int]:

@@ -15,7 +15,7 @@ import functools
 import math
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 _PURE = tuple(
@@ -67,17 +67,29 @@ class Instruction(NamedTuple):
     offset: int = 0
 
 
+def shown(code: types.CodeType, left_out: Sequence[str] = _NOTHING) -> Iterator[tuple[dis.Instruction, bool]]:
+    """The instructions of a code object but for those with these names, each with whether a jump leads to it: a jump to
+    one that is left out goes on to the next. (It leads to the `EXTENDED_ARG` before an instruction with a large
+    argument, and not to that itself.)"""
+    is_target = False
+    for step in dis.get_instructions(code):
+        is_target = is_target or bool(step.is_jump_target)
+        if step.opname not in left_out:
+            yield step, is_target
+            is_target = False
+
+
 def instructions(code: types.CodeType) -> Iterator[Instruction]:
     """The instructions of a code object that do something. One that loads or stores two variables (Python 3.13) counts
     as two."""
-    for step in dis.get_instructions(code):
+    for step, is_target in shown(code):
         line = step.positions and step.positions.lineno
         if step.opname.count("_FAST") == 2 and isinstance(step.argval, tuple):
             second = max(step.opname.rfind("LOAD_FAST"), step.opname.rfind("STORE_FAST"))
             for opname, name in zip((step.opname[: second - 1], step.opname[second:]), step.argval):
-                yield Instruction(opname, name, name, line, step.is_jump_target, step.offset)
-        elif step.opname not in _NOTHING:
-            yield Instruction(step.opname, step.argval, step.argrepr, line, step.is_jump_target, step.offset)
+                yield Instruction(opname, name, name, line, is_target, step.offset)
+        else:
+            yield Instruction(step.opname, step.argval, step.argrepr, line, is_target, step.offset)
 
 
 class _Place(NamedTuple):
@@ -141,7 +153,7 @@ class _Search:
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             if is_iterator(value):
                 return f"it is given a {type(value).__qualname__} to go on in"
-        for code in _parts(function.__code__):
+        for code in parts(function.__code__):
             place = _Place(code, function.__code__, function.__globals__, cells, owner)
             steps = list(instructions(code))
             for i, step in enumerate(steps):
@@ -187,9 +199,9 @@ class _Search:
         return next(filter(None, whys), "" if found else f"it calls {name}, which its class does not have")
 
 
-def _parts(code: types.CodeType) -> Iterator[types.CodeType]:
+def parts(code: types.CodeType) -> Iterator[types.CodeType]:
     """A code object and those of the comprehensions and functions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _parts(constant)
+            yield from parts(constant)

@@ -6,17 +6,16 @@ container. Anything else that takes a whole number may be C code, which would re
 (`_counters.py`, which also says what `at` and `above` are). The functions here answer no where they are not sure.
 """
 
-import dis
 import functools
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
 
-from torch_ltc._counters import ARITHMETIC, depth_after, only_appends
-from torch_ltc._effects import Instruction, instructions
+from torch_ltc._counters import ARITHMETIC, depth_after, is_whole, only_appends, puts_whole
+from torch_ltc._effects import Instruction, instructions, parts
 from torch_ltc._traced import TracedFloat, TracedInt
 
 #: Instructions that make a container, and how many values of the stack they take for each member.
@@ -31,24 +30,103 @@ _NUMBERS = (int, TracedInt, TracedFloat)
 _STORE = (object.__setattr__, torch.nn.Module.__setattr__)
 
 
+class _Use(NamedTuple):
+    """A variable that code loads, or an attribute of what it holds: the left operand of an operator that has the number
+    on its right, or where the number is stored."""
+
+    variable: str
+    #: The name of the attribute, or an empty string.
+    attribute: str
+    #: How the variable is loaded, and where; and the position of the operator or of what stores.
+    opname: str
+    at: int
+    until: int
+    #: Whether no jump and no variable lies between the call that reads the number and here.
+    is_direct: bool = False
+
+
 class _Ends(NamedTuple):
-    """Where a number goes that code has read. Places are a variable, and an attribute of it or an empty string."""
+    """Where a number goes that code has read."""
 
     is_returned: bool
-    #: The left operands of operators that have the number on their right.
-    lefts: tuple[tuple[str, str], ...]
+    #: The left operands of operators that have the number on their right, each with whether it was loaded before the
+    #: number was read.
+    lefts: tuple[tuple[_Use, bool], ...]
     #: The attributes in which the number, or what is computed from it, is stored.
-    stores: tuple[tuple[str, str], ...]
+    stores: tuple[_Use, ...]
+    #: The positions of operators that have the number on their right.
+    operations: frozenset[int] = frozenset()
 
 
-def is_only_kept(frame: types.FrameType, returns: bool, is_older: Callable[[Any], bool]) -> bool:
-    """Whether the result of the call that a frame is making is only computed with, and stored in attributes of objects
-    that are older than the step. `returns`: the frame is the step's own function, so that it may also return it."""
+class KeptIn(NamedTuple):
+    """The places, as `(dict, key)`, that a number meets. What all code of the step does with them shows only when the
+    step has ended (:func:`are_kept`)."""
+
+    #: In these it is stored.
+    stores: list[tuple[dict[Any, Any], Any]]
+    #: What is in these is the left operand of an operator that has the number on its right; each with whether it was
+    #: loaded before the number was read.
+    lefts: list[tuple[dict[Any, Any], Any, bool]]
+    #: The code that reads it, and the positions of operators there that have it on their right.
+    code: types.CodeType
+    operations: frozenset[int]
+
+
+def only_kept_in(frame: types.FrameType, returns: bool, is_older: Callable[[Any], bool]) -> KeptIn | None:
+    """The places that the result of the call meets that a frame is making, if it is only computed with, and stored in
+    attributes of objects that are older than the step; else `None`. `returns`: the frame is the step's own function, so
+    that it may also return it."""
     ends = _ends(frame.f_code, frame.f_lasti)
     if ends is None or (ends.is_returned and not returns):
+        return None
+    if not all(_is_place(frame, store, is_older) for store in ends.stores):
+        return None
+    kept = KeptIn(
+        [(_variable(frame, use.variable).__dict__, use.attribute) for use in ends.stores],
+        [],
+        frame.f_code,
+        ends.operations,
+    )
+    for use, was_loaded in ends.lefts:
+        if type(_found(frame, (use.variable, use.attribute))) not in _NUMBERS:
+            return None
+        if use.attribute:
+            if not _is_read_plainly(frame, use, is_older):
+                return None
+            kept.lefts.append((_variable(frame, use.variable).__dict__, use.attribute, was_loaded))
+        elif use.opname == "LOAD_GLOBAL":
+            kept.lefts.append((frame.f_globals, use.variable, was_loaded))
+    return kept
+
+
+def are_kept(
+    kept: Sequence[KeptIn],
+    lent: Container[tuple[int, Any]],
+    only_counts: Callable[[dict[Any, Any], Any], bool],
+    readers: Callable[[dict[Any, Any], Any], set[types.CodeType | None]],
+) -> bool:
+    """Whether all code of a step that has ended only counts with what is in these places (`only_counts`), and puts
+    nothing but numbers that ask a traced number on their right: a plain float reads it in C. `lent`: the places, as
+    `(id(dict), key)`, of numbers that were traced when the step began; `readers`: the code that names a place, empty
+    where it is not known."""
+    if not all(only_counts(*place) for each in kept for place in each.stores):
         return False
-    asks = all(type(_found(frame, left)) in _NUMBERS for left in ends.lefts)
-    return asks and all(_is_place(frame, store, is_older) for store in ends.stores)
+    traced: dict[types.CodeType, set[int]] = {}
+    for each in kept:
+        traced.setdefault(each.code, set()).update(each.operations)
+    for code_of_left, (holder, name, was_loaded) in [(each.code, left) for each in kept for left in each.lefts]:
+        puts = [(code, puts_whole(code, name) if code is not None else None) for code in readers(holder, name)]
+        # What is only added to and ends as a whole number never was a float in between; what is also set may have been,
+        # and what was loaded before another function has set it may be what the step began with.
+        is_sure = all(put is not None and put.adds <= traced.get(cast(Any, code), set()) for code, put in puts)
+        setters = {code for code, put in puts if put is not None and put.sets}
+        now = type(holder.get(name))
+        is_traced = now in _NUMBERS or (now is float and (id(holder), name) in lent)
+        if not puts or any(put is None for _, put in puts) or not is_traced:
+            return False
+        if setters and (not is_sure or (was_loaded and setters != {code_of_left})):
+            return False
+    return True
 
 
 @functools.lru_cache(4096)
@@ -60,7 +138,42 @@ def _ends(code: types.CodeType, offset: int) -> _Ends | None:
     if steps[at].opname != "CALL" or _SEES_VARIABLES.intersection(code.co_names):
         return None
     flow = _Flow(steps)
-    return _Ends(flow.returned, tuple(flow.lefts), tuple(flow.stores)) if flow.goes(at, False) else None
+    if not flow.goes(at, False, is_direct=True):
+        return None
+    for use in (*flow.lefts, *flow.stores):
+        is_number = not use.attribute and use in flow.lefts
+        if not _holds_the_same(code, steps, at, use, flow.stored if is_number else None):
+            return None
+    lefts = tuple((use, use.at < at) for use in flow.lefts)
+    return _Ends(flow.returned, lefts, tuple(flow.stores), frozenset(use.until for use in flow.lefts))
+
+
+def _holds_the_same(
+    code: types.CodeType, steps: Sequence[Instruction], call: int, use: _Use, stored: set[int] | None
+) -> bool:
+    """Whether a variable holds at a use what it held when the call at `call` read the number. With `stored`, it is one
+    that holds a number, and may also come to hold another whole one, or what was stored at these positions."""
+    is_fast = use.opname.startswith("LOAD_FAST")
+    puts = [i for i, s in enumerate(steps) if s.opname.startswith("STORE_") and s.argval == use.variable]
+    puts = [i for i in puts if steps[i].opname.endswith(("_FAST", "_DEREF", "_GLOBAL", "_FAST_MAYBE_NULL"))]
+    if use.opname.startswith("LOAD_DEREF"):
+        # Other functions may set a number in a variable that they share; one that holds an object hardly ever changes.
+        names = {(s.opname, s.argval) for part in parts(code) for s in instructions(part)}
+        return stored is None and ("STORE_DEREF", use.variable) not in names
+    if not is_fast:
+        return stored is not None or not puts  # a global that holds a number is a place, see `are_kept`
+    if any(use.at < i < use.until for i in puts):
+        return False
+    if use.is_direct and not any(min(use.at, call) < i < max(use.at, call) for i in puts):
+        return True
+    is_sure = lambda i: stored is not None and (i in stored or is_whole(steps, i))
+    return all(is_sure(i) or (i < call and not _is_jumped_over(steps, i)) for i in puts)
+
+
+def _is_jumped_over(steps: Sequence[Instruction], at: int) -> bool:
+    """Whether code may jump back over a position, so that it may come there again."""
+    offset = steps[at].offset
+    return any("JUMP" in s.opname and s.argval <= offset <= s.offset for s in steps if type(s.argval) is int)
 
 
 def is_of_step(frame: types.FrameType) -> bool:
@@ -78,14 +191,14 @@ def is_only_passed_on(frame: types.FrameType, name: str, is_older: Callable[[Any
     if name in frame.f_builtins and frame.f_globals.get(name, frame.f_builtins[name]) is not frame.f_builtins[name]:
         return False
     ends = _passed_on(frame.f_code, frame.f_lasti, name)
-    if ends is None or (ends.is_returned and not is_of_step(frame)):
+    if ends is None or (ends[0] and not is_of_step(frame)):
         return False
-    lists = [_found(frame, place) for place in ends.stores]
+    lists = [_found(frame, place) for place in ends[1]]
     return all(type(x) in (list, deque) and is_older(x) for x in lists)
 
 
 @functools.lru_cache(4096)
-def _passed_on(code: types.CodeType, offset: int, name: str) -> _Ends | None:
+def _passed_on(code: types.CodeType, offset: int, name: str) -> tuple[bool, tuple[tuple[str, str], ...]] | None:
     """Where the result goes of the call at this offset, if that is of a function or method of this name: whether it is
     returned, and the lists to which it is appended. `None` where it may go anywhere else."""
     steps = [*instructions(code)]
@@ -100,7 +213,7 @@ def _passed_on(code: types.CodeType, offset: int, name: str) -> _Ends | None:
         is_named = steps[at - 1].argval == name and steps[at - 1].opname in ("LOAD_ATTR", "LOAD_METHOD")
     kept = is_named and flow.goes(at, True)
     is_same = all(only_appends(code, end or start, not end) for start, end in flow.appends)
-    return _Ends(flow.returned, (), tuple(flow.appends)) if kept and is_same else None
+    return (flow.returned, tuple(flow.appends)) if kept and is_same else None
 
 
 def variable_given(frame: types.FrameType) -> Any:
@@ -108,9 +221,7 @@ def variable_given(frame: types.FrameType) -> Any:
     steps = [s for s in instructions(frame.f_code) if s.offset <= frame.f_lasti]
     if len(steps) < 2 or steps[-1].opname != "CALL" or steps[-1].argval != 1:
         return None
-    # `instructions` leaves out those that do nothing, but one of them may be the target of a jump.
-    between = range(steps[-2].offset + 1, steps[-1].offset + 1)
-    if any(s.is_jump_target for s in dis.get_instructions(frame.f_code) if s.offset in between):
+    if steps[-1].is_target:
         return None
     is_own = steps[-2].opname.startswith("LOAD_FAST") and "AND_CLEAR" not in steps[-2].opname
     return frame.f_locals.get(steps[-2].argval) if is_own else None
@@ -127,13 +238,21 @@ def _found(frame: types.FrameType, place: tuple[str, str]) -> Any:
     return getattr(value, "__dict__", {}).get(place[1]) if place[1] else value
 
 
-def _is_place(frame: types.FrameType, place: tuple[str, str], is_older: Callable[[Any], bool]) -> bool:
+def _is_place(frame: types.FrameType, use: _Use, is_older: Callable[[Any], bool]) -> bool:
     """Whether an attribute can take a traced number: it is of an older object, so it is watched, it holds a number now,
     and it is stored by an ordinary `__setattr__`, which does nothing with the value."""
-    owner = _variable(frame, place[0])
+    stores = cast(Any, type(_variable(frame, use.variable)).__setattr__) in _STORE
+    is_number = type(_found(frame, (use.variable, use.attribute))) in _NUMBERS
+    return stores and is_number and _is_read_plainly(frame, use, is_older)
+
+
+def _is_read_plainly(frame: types.FrameType, use: _Use, is_older: Callable[[Any], bool]) -> bool:
+    """Whether an attribute of an older object is an entry of its `__dict__`, and reading it gives that."""
+    owner = _variable(frame, use.variable)
     kind = type(owner)
-    stores = cast(Any, kind.__setattr__) in _STORE and not hasattr(getattr(kind, place[1], None), "__set__")
-    return stores and is_older(owner) and type(_found(frame, place)) in _NUMBERS
+    shadows = next((vars(base)[use.attribute] for base in kind.__mro__ if use.attribute in vars(base)), None)
+    is_ordinary = cast(Any, kind.__getattribute__) is object.__getattribute__ and not hasattr(type(shadows), "__set__")
+    return is_ordinary and is_older(owner) and type(getattr(owner, "__dict__", None)) is dict
 
 
 def _packed(step: Instruction) -> int:
@@ -150,14 +269,16 @@ class _Flow:
         #: The variables that were followed, and whether what they hold is in a container.
         self._variables: set[tuple[str, bool]] = set()
         self.returned = False
-        self.lefts: list[tuple[str, str]] = []
-        self.stores: list[tuple[str, str]] = []
+        self.lefts: list[_Use] = []
+        self.stores: list[_Use] = []
+        #: The positions at which the value, or what is computed from it, is stored in variables.
+        self.stored: set[int] = set()
         #: The lists to which it is appended: a variable, and an attribute of it or an empty string.
         self.appends: list[tuple[str, str]] = []
 
-    def goes(self, at: int, is_packed: bool) -> bool:
+    def goes(self, at: int, is_packed: bool, is_direct: bool = False) -> bool:
         """Whether the value that the instruction at `at` pushes only goes where it may. `is_packed`: what it pushes is
-        a container that holds the value."""
+        a container that holds the value. `is_direct`: it pushes the number itself, and is no load of a variable."""
         above = 0
         for i in range(at + 1, len(self._steps)):
             step = self._steps[i]
@@ -173,9 +294,10 @@ class _Flow:
             if above == 0 and word == "CALL" and is_packed:
                 return self._appends(i)
             if above == 0 and word == "STORE_FAST":
+                self.stored |= set() if is_packed else {i}
                 return self._variable(step.argval, is_packed)
             if above == 1 and word == "STORE_ATTR":
-                return not is_packed and self._stores(i)
+                return not is_packed and self._stores(i, is_direct)
             size = _packed(step)
             if above < size:
                 if word == "BUILD_MAP" and above % 2:  # the key of a dict, which is looked at for its hash
@@ -189,7 +311,7 @@ class _Flow:
                 left = self._left_of(i)
                 if left is None or "%" in step.argrepr:
                     return False
-                self.lefts.append(left)
+                self.lefts.append(left._replace(is_direct=is_direct))
                 after = 0
             if after is None:
                 return False
@@ -204,16 +326,16 @@ class _Flow:
         loads = [i for i, s in enumerate(self._steps) if s.opname.startswith("LOAD_FAST") and s.argval == name]
         return all(self.goes(i, is_packed) for i in loads)
 
-    def _stores(self, at: int) -> bool:
+    def _stores(self, at: int, is_direct: bool) -> bool:
         """Whether code shows in which attribute of which variable the instruction at `at` stores; notes that."""
         owner = self._steps[at - 1]
         if owner.opname == "SWAP" and self._steps[at - 2].opname == "BINARY_OP":  # `x.name += ...`
             left = self._left_of(at - 2)
-            if left is None or left[1] != self._steps[at].argval:
+            if left is None or left.attribute != self._steps[at].argval:
                 return False
-            self.stores.append(left)
+            self.stores.append(left._replace(is_direct=is_direct))
             return True
-        self.stores.append((owner.argval, self._steps[at].argval))
+        self.stores.append(_Use(owner.argval, self._steps[at].argval, owner.opname, at - 1, at, is_direct))
         return owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr
 
     def _appends(self, call: int) -> bool:
@@ -237,17 +359,18 @@ class _Flow:
                 return True
         return False
 
-    def _left_of(self, operation: int) -> tuple[str, str] | None:
-        """The place that is the left operand of an operator; `None` where it is anything else."""
+    def _left_of(self, operation: int) -> _Use | None:
+        """What is the left operand of an operator: a variable or an attribute; `None` where it is anything else."""
         for at in range(operation):
             step = self._steps[at]
-            owner, attribute = step, ""
+            owner, attribute = at, ""
             if step.opname == "LOAD_ATTR" and "NULL" not in step.argrepr and at > 1:
-                before = self._steps[at - 2 : at]
                 # `x.name += ...` loads the attribute from a copy of the variable's value.
-                owner, attribute = before[before[1].opname != "COPY" or before[1].argval != 1], step.argval
-            if owner.opname.startswith(_VARIABLES) and "NULL" not in owner.argrepr and self.is_under(at, operation):
-                return owner.argval, attribute
+                is_copied = self._steps[at - 1].opname == "COPY" and self._steps[at - 1].argval == 1
+                owner, attribute = at - 1 - is_copied, step.argval
+            loads = self._steps[owner]
+            if loads.opname.startswith(_VARIABLES) and "NULL" not in loads.argrepr and self.is_under(at, operation):
+                return _Use(loads.argval, attribute, loads.opname, owner, operation)
         return None
 
     def is_under(self, at: int, operation: int) -> bool:

@@ -21,7 +21,7 @@ from torch_ltc import _ltc
 from torch_ltc._again import SavedState, are_plain, modes_of
 from torch_ltc._calls import Calls, state_of
 from torch_ltc._compiling import noted_in, seen_draws
-from torch_ltc._flows import is_of_step, is_only_kept
+from torch_ltc._flows import KeptIn, is_of_step, only_kept_in
 from torch_ltc._host_program import HostChanges, HostProgram, Line, needed_lines
 from torch_ltc._host_values import (
     computed,
@@ -50,7 +50,7 @@ from torch_ltc._host_written import LineWriter
 from torch_ltc._known import NOTHING
 from torch_ltc._masks import Masks
 from torch_ltc._mode_stack import put_below, take_out
-from torch_ltc._names import PLAIN, here, here_is_torch
+from torch_ltc._names import PLAIN, CodeNames, here, here_is_torch
 from torch_ltc._patched import meant
 from torch_ltc._runtime import as_program, is_tensor, on_device
 from torch_ltc._traced import NUMBERS, TracedFloat, TracedInt, plain
@@ -100,14 +100,19 @@ class HostRecorder(LineWriter):
     copy on the device. `lent`: the places of numbers that may differ from call to call."""
 
     def __init__(
-        self, given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (), lent: Sequence[tuple[dict[Any, Any], Any]] = ()
+        self,
+        given: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
+        lent: Sequence[tuple[dict[Any, Any], Any]] = (),
+        arguments: dict[Any, float] | None = None,
     ) -> None:
-        super().__init__(lent)
+        super().__init__(lent, arguments)
         #: The CPU tensors that the step was given, and views and casts of them, each with its counterpart on the
         #: device; by identity.
         self._given = {id(host): (host, copy) for host, copy in given}
         #: The schedules (and modules) of repeatable calls.
         self._schedules: list[Any] = []
+        #: The places that whole numbers meet which are read off the device.
+        self.kept_in: list[KeptIn] = []
         #: The CPU tensors whose `grad` was read.
         self.gradients: list[torch.Tensor] = []
         #: The tensors that functions of torch's were given and that are older than the step, by identity.
@@ -234,16 +239,24 @@ class HostRecorder(LineWriter):
 
         return ends
 
-    def make_plain_within(self, frame: types.FrameType) -> Callable[[], None]:
-        """Called where code begins that may ask for the class of a number: until it ends, all numbers are plain, and
-        guarded. Returns what ends that."""
+    def make_plain_within(self, frame: types.FrameType, info: CodeNames) -> Callable[[], None] | None:
+        """Called where code begins. If it may ask for the class of a number, all numbers are plain until it ends, and
+        guarded; returns what ends that. If it compares a number by identity, the step is refused: the number of a later
+        call may be equal and another object."""
+        given, is_compared = frame.f_locals, self._is_compared(frame.f_locals, info)
+        if is_compared:
+            self.obstacle = self.obstacle or f"it compares a number that changes by identity{here()}"
+        # Functions may also come to know `type` by a name of their own.
+        if not (is_compared or info.asks_classes or any(x is type for x in given.values())):
+            return None
+        were = self._lent.were()
         for number in self._lent.numbers():
             self._guard_number(number)
         self._take_back()
         for name, number in frame.f_locals.items():
             if type(number) in (TracedFloat, TracedInt):
                 self._guard_number(number)
-                frame.f_locals[name] = plain(number)
+                frame.f_locals[name] = were.get(id(number), plain(number))
                 if sys.version_info < (3, 13):  # where `f_locals` is a copy
                     ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
         if not self._plain:
@@ -257,12 +270,28 @@ class HostRecorder(LineWriter):
 
         return ends
 
+    def _is_compared(self, given: dict[str, Any], info: CodeNames) -> bool:
+        """Whether code may compare a traced number by identity. `given`: its variables when it begins. Of two arguments
+        of a step, the call's key says whether they are one object."""
+        if not info.identities:
+            return False
+        arguments = self._lent.arguments()
+        for pair in [name.split(" is ") for name in info.identities]:
+            traced = [x for x in map(given.get, pair) if type(x) in (TracedFloat, TracedInt)]
+            if traced and not (len(traced) == len(pair) == 2 and all(id(x) in arguments for x in traced)):
+                return True
+        return not info.identities.isdisjoint(map(str, self._lent.names()))
+
     def _can_read_later(self, x: Any, frame: types.FrameType) -> bool:
         """Whether a tensor of which a frame calls `item()` can be an awaited number: it is a single number on the
         device, and of a whole number the frame's code shows where it goes (`_flows.py`)."""
         if not on_device(x) or x.numel() != 1 or x.dtype.is_complex or x.dtype == torch.bool:
             return False
-        return x.is_floating_point() or is_only_kept(frame, is_of_step(frame), self.is_older)
+        if x.is_floating_point():
+            return True
+        kept = only_kept_in(frame, is_of_step(frame), self.is_older)
+        self.kept_in += [kept] if kept is not None else []
+        return kept is not None
 
     def _see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Handles a call of a torch function: makes it, or another one in its place, and notes what replays have to do

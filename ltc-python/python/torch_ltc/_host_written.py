@@ -49,11 +49,11 @@ KIND_CHECKS: dict[Any, Callable[..., torch.Tensor]] = {
 
 class LineWriter(TorchFunctionMode):
     """Writes lines, and makes the traced numbers in them; see the module. `lent`: the places, as `(dict, key)`, of
-    numbers that may differ from call to call."""
+    numbers that may differ from call to call; `arguments`: the dict among them that holds arguments of the step."""
 
-    def __init__(self, lent: Sequence[tuple[dict[Any, Any], Any]]) -> None:
+    def __init__(self, lent: Sequence[tuple[dict[Any, Any], Any]], arguments: dict[Any, float] | None = None) -> None:
         super().__init__()
-        self._lent = LentNumbers(lent)
+        self._lent = LentNumbers(lent, arguments)
         #: The places into which lines put numbers, as `(dict, key)` by `(id(dict), key)`.
         self._put: dict[tuple[int, Any], tuple[dict[Any, Any], Any]] = {}
         #: Why what the host does cannot be repeated by lines; empty where it can.

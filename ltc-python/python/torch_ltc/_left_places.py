@@ -9,12 +9,14 @@ call's key, so the step has a capture for each: a step that is in one of a few s
 """
 
 import enum
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from torch_ltc import _ltc
+from torch_ltc._known import is_of_python
 from torch_ltc._names import PLAIN, by_value
 from torch_ltc._runtime import history_of, is_dense
 
@@ -26,6 +28,21 @@ _MAX_STATES = 4
 MISSING = object()
 #: The attributes by which nodes of a class tell what they saved.
 _saved_names: dict[type, tuple[str, ...]] = {}
+
+
+@functools.lru_cache(1024)
+def is_plain_holder(kind: type) -> bool:
+    """Whether dicts of a class do what dicts do: no class of the program has a method in place of one of theirs, so
+    that a replay can take and set entries without it."""
+    own = [base for base in kind.__mro__ if is_of_python(base)]
+    return not any(name in vars(base) for base in own for name in _OF_DICTS)
+
+
+#: The methods of dicts by which entries are read and set.
+_OF_DICTS = (
+    *"__getitem__ __setitem__ __delitem__ __contains__ __iter__ __len__ __missing__ __eq__ __ior__ __or__".split(),
+    *"get pop popitem setdefault update clear copy keys values items".split(),
+)
 
 
 def freed_error(x: torch.Tensor) -> str:
@@ -115,6 +132,8 @@ class LeftPlaces:
     def may_change(self, holder: dict[Any, Any], name: Any, before: Any, now: Any) -> bool:
         """Whether a step that puts something else in this place, which held `before`, may be captured for that: a
         tensor for a tensor, or plain values, unless there were too many."""
+        if not is_plain_holder(type(holder)):
+            return False
         if self.accepts(before) and self.accepts(now):
             return True
         at = (id(holder), name)

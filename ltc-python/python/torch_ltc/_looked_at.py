@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch_ltc._known import ATOMS, NOTHING, base_of, lookup
-from torch_ltc._names import CONTENTS, EVERYTHING, CodeNames
+from torch_ltc._names import CodeNames
+from torch_ltc._writes import CONTENTS, EVERYTHING
 
 #: Stand for a plain value, for something that the step made, and for nothing.
 _PLAIN, _NEW, _MISSING = object(), object(), object()

@@ -6,10 +6,10 @@ whether names are computed, and whether C code may read a float without an event
 *quiet*: their Python code reads nothing that programs change, so their frames are not looked at.
 """
 
+import builtins
 import datetime
 import dis
 import functools
-import itertools
 import math
 import re
 import struct
@@ -18,7 +18,8 @@ import sysconfig
 import types
 from typing import Any, NamedTuple
 
-from torch_ltc._effects import Instruction, instructions
+from torch_ltc._effects import Instruction, instructions, shown
+from torch_ltc._writes import looks_at_errors_of, writes
 
 #: Instructions that name an attribute, and those that name a global.
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
@@ -145,8 +146,8 @@ class CodeNames(NamedTuple):
     only_set: frozenset[str]
     #: Names of attributes that it sets or deletes.
     stored: frozenset[str]
-    #: Under which names it may put something into objects or globals; besides names, what :data:`CONTENTS` and the
-    #: like stand for.
+    #: Under which names it may put something into objects or globals; besides names, what
+    #: :data:`torch_ltc._writes.CONTENTS` and the like stand for.
     writes: frozenset[str]
     #: Offsets of the instructions of which an exception may come to code that catches it under a name and does
     #: something with it but to raise another one.
@@ -164,6 +165,9 @@ class CodeNames(NamedTuple):
     serial: int
     #: Offsets of the instructions at which it returns or yields; what leaves it elsewhere is an exception.
     ends: frozenset[int]
+    #: Names of what it compares by identity with what is no constant: of variables, attributes, entries and globals.
+    #: Two arguments are one name (``a is b``). Empty for torch's own code.
+    identities: frozenset[str]
 
     @property
     def by_super(self) -> bool:
@@ -204,39 +208,6 @@ _FIRST_NAMING = 1 << 40
 #: Stands for `lacking` among those names; no attribute is called so.
 _LACKING = frozenset(("()",))
 _codes: dict[types.CodeType, CodeNames] = {}
-
-
-#: Stand among the names under which code puts something for members of containers, for variables of functions around
-#: it, and for any name.
-CONTENTS, VARIABLES, EVERYTHING = "[]", "()", "*"
-#: Names of functions and methods that change what a container holds, and of those that set attributes by name.
-_WRITERS = frozenset(
-    """append appendleft extend extendleft insert pop popleft popitem remove clear update setdefault add discard sort
-    reverse rotate move_to_end difference_update intersection_update symmetric_difference_update subtract set reset
-    __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
-    heappushpop insort insort_left insort_right send throw""".split()
-)
-_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals partial".split())
-#: Instructions that put something under a name, and those that change what a container holds.
-_NAMING = frozenset("STORE_ATTR DELETE_ATTR STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split())
-_FILLING = frozenset("STORE_SUBSCR DELETE_SUBSCR STORE_SLICE".split())
-
-
-def _writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
-    """Under which names code may put something (:attr:`CodeNames.writes`)."""
-    found: set[str] = set()
-    if not _WRITERS.isdisjoint(names):
-        found.add(CONTENTS)
-    if not _SETTERS.isdisjoint(names):
-        found |= {EVERYTHING, CONTENTS}
-    for step in dis.get_instructions(code):
-        if step.opname in _NAMING:
-            found.add(step.argval)
-        elif step.opname in _FILLING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^=")):
-            found.add(CONTENTS)
-        elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
-            found.add(VARIABLES)
-    return frozenset(found)
 
 
 def is_quiet(module: str) -> bool:
@@ -320,8 +291,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             frozenset(tested - loaded - stored - guarded),
             frozenset(() if whole else stored - loaded - tested - (strings if by_name else set())),
             frozenset(s.argval for s in dis.get_instructions(code) if s.opname in ("STORE_ATTR", "DELETE_ATTR")),
-            _writes(code, attributes | set(names)),
-            _looks_at_errors_of(code),
+            writes(code, attributes | set(names)),
+            looks_at_errors_of(code),
             remainder,
             of_float
             # A method called through `super()` is of an object whose class the survey looks at.
@@ -332,40 +303,14 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             # torch's own code asks with `isinstance`, for which traced numbers are floats; and code of the standard
             # library that does not name `float` asks for the classes of other things.
             (scope.get("__name__") or "").partition(".")[0] != "torch"
-            and _asks_classes(code)
+            and _asks_classes(code, scope, tests)
             and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
             frozenset(),
             len(_codes),
             frozenset(ends),
+            _identities(code) if (scope.get("__name__") or "").partition(".")[0] != "torch" else frozenset(),
         )
     return known
-
-
-def _looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
-    """Offsets of the instructions whose exceptions code may catch under a name (which it deletes in the end) and do
-    something with but to raise another one from it."""
-    steps = [*instructions(code)] if code.co_exceptiontable else []
-    forgotten = {a.argval for a, b in itertools.pairwise(steps) if (a.opname, b.opname) == _FORGETS}
-    if not any(
-        s.opname.startswith("LOAD_FAST") and s.argval in forgotten and (after.opname, after.argval) != _RAISES_FROM
-        for s, after in itertools.pairwise(steps)
-    ):
-        return frozenset()
-    covered = set[int]()
-    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
-        covered.update(range(entry.start, entry.end))
-    for step, after in itertools.pairwise(steps):
-        if step.opname == "FOR_ITER":  # an iterator ends by an exception that no code sees
-            covered.difference_update(range(step.offset, after.offset))
-    return frozenset(covered)
-
-
-#: How code forgets the name of an exception that it has handled.
-_FORGETS = ("STORE_FAST", "DELETE_FAST")
-#: The instruction that raises an exception from another one.
-_RAISES_FROM = ("RAISE_VARARGS", 2)
-#: C functions that swallow an exception of the Python code that they call.
-SWALLOW = frozenset(("hasattr", "getattr", "next"))
 
 
 def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> list[str]:
@@ -380,19 +325,67 @@ def _imported(name: str, level: Any, parts_of: Any, scope: dict[str, Any]) -> li
     return [*found, *(f"{found[-1]}.{part}" for part in (parts_of if type(parts_of) is tuple and found else ()))]
 
 
-def _asks_classes(code: types.CodeType) -> bool:
-    """Whether code may ask for the exact class of an object, other than `self`."""
+def _asks_classes(code: types.CodeType, scope: dict[str, Any], tests: set[int]) -> bool:
+    """Whether code may ask for the exact class of an object, other than `self`: it names `type`, by whatever name, for
+    something else than an ``isinstance`` (`tests`) or the call ``type(self)``; or it names `__class__`."""
     steps = [*instructions(code)]
     for i, step in enumerate(steps):
-        if step.argval == "type" and step.opname in _GLOBAL:
-            other = steps[i + 1] if i + 1 < len(steps) else None
+        is_type = step.opname in _GLOBAL and scope.get(step.argval, getattr(builtins, step.argval, None)) is type
+        if (is_type or step.argval == "type") and step.opname in _GLOBAL and step.offset not in tests:
+            words = [(s.opname.removesuffix("_BORROW"), s.argval) for s in steps[i + 1 : i + 3]]
+            if "NULL" not in step.argrepr or words != [("LOAD_FAST", "self"), ("CALL", 1)]:
+                return True
         elif step.argval == "__class__" and step.opname in _DEREFERENCED:
-            other = steps[i - 1]
-        else:
-            continue
-        if other is None or not other.opname.startswith("LOAD_FAST") or other.argval != "self":
+            if not steps[i - 1].opname.startswith("LOAD_FAST") or steps[i - 1].argval != "self":
+                return True
+        elif step.argval == "__class__" and step.opname == "LOAD_CONST":
             return True
     return False
+
+
+def _identities(code: types.CodeType) -> frozenset[str]:
+    """The names of what code compares by identity (``is``, and ``in``, which does so first), but with a constant that
+    is no number; and the names from which it gets the variables that it compares so."""
+    steps = [*instructions(code)]
+    found: set[str] = set()
+    stored = {step.argval for step in steps if step.opname.startswith("STORE_FAST")}
+    for i, step in enumerate(steps):
+        if step.opname not in ("IS_OP", "CONTAINS_OP"):
+            continue
+        pair = [s.argval for s in steps[i - 2 : i] if s.opname.startswith("LOAD_FAST") and s.argval not in stored]
+        if step.opname == "IS_OP" and len(pair) == 2 and not steps[i - 1].is_target:
+            found.add(" is ".join(pair))
+            continue
+        right = _operand(steps, i - 1)
+        left = _operand(steps, i - 1 - len(right or ())) if right is not None else None
+        if left is None or right is None:
+            # It compares what it computes: any of the names in the line may be of what it compares.
+            found |= {s.argval for s in steps if s.line == step.line and type(s.argval) is str}
+        elif not any(_is_no_number(x[0]) for x in ([left] if step.opname == "CONTAINS_OP" else [left, right])):
+            found |= {s.argval for s in (*left, *right) if type(s.argval) is str}
+    for i, step in enumerate(steps):
+        if step.opname.startswith(("STORE_FAST", "STORE_DEREF")) and step.argval in found:
+            found |= {s.argval for s in _operand(steps, i - 1) or () if type(s.argval) is str}
+    return frozenset(found)
+
+
+def _is_no_number(step: Instruction) -> bool:
+    """Whether an instruction loads a constant that is never the same object as a number that changes."""
+    return step.opname == "LOAD_CONST" and type(step.argval) not in (float, complex)
+
+
+def _operand(steps: list[Instruction], at: int) -> list[Instruction] | None:
+    """The instructions that load what the one at this position gives, if that is a constant, a variable, an attribute
+    or an entry under a constant key; `None` for anything else, and where jumps lead among them."""
+    last = at
+    while (
+        at > 0 and steps[at].opname == "LOAD_ATTR" or steps[at].opname == "BINARY_SUBSCR" or steps[at].argrepr == "[]"
+    ):
+        at -= 1 if steps[at].opname == "LOAD_ATTR" else 2
+    loads = steps[at].opname.startswith("LOAD_") and steps[at].opname not in ("LOAD_ATTR", "LOAD_METHOD")
+    keys = [steps[i - 1] for i in range(at + 1, last + 1) if steps[i].opname not in ("LOAD_ATTR", "LOAD_CONST")]
+    is_plain = at >= 0 and loads and all(key.opname == "LOAD_CONST" for key in keys)
+    return steps[at : last + 1] if is_plain and not any(s.is_target for s in steps[at + 1 : last + 1]) else None
 
 
 def _passes_on(code: types.CodeType) -> bool:
@@ -455,11 +448,12 @@ def _called(code: types.CodeType) -> set[int]:
 
 def _tests(code: types.CodeType) -> set[int]:
     """Offsets of the instructions that load the classes of an ``isinstance`` call."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    kept = [*shown(code, ("EXTENDED_ARG",))]
+    steps, targets = [step for step, _ in kept], [is_target for _, is_target in kept]
     found: set[int] = set()
     for i, step in enumerate(steps):
         asks = step.opname == "LOAD_GLOBAL" and step.argval == "isinstance" and (step.arg or 0) & 1
-        at = _call_of_two(steps, i + 1) if asks else 0
+        at = _call_of_two(steps, targets, i + 1) if asks else 0
         last = at - 1 - (steps[at - 1].opname == "PRECALL")
         count = 1
         if steps[last].opname == "BUILD_TUPLE":
@@ -472,11 +466,11 @@ def _tests(code: types.CodeType) -> set[int]:
     return found
 
 
-def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
+def _call_of_two(steps: list[dis.Instruction], targets: list[bool], at: int) -> int:
     """The index of the instruction that calls a function with two arguments, which are computed from `at` on without a
     jump; 0 where there is no such call."""
     depth = 0
-    while depth >= 0 and at < len(steps) and not steps[at].is_jump_target and "JUMP" not in steps[at].opname:
+    while depth >= 0 and at < len(steps) and not targets[at] and "JUMP" not in steps[at].opname:
         if steps[at].opname in ("PRECALL", "CALL") and steps[at].arg == 2 and depth == 2:
             return at + (steps[at].opname == "PRECALL")
         depth += dis.stack_effect(steps[at].opcode, steps[at].arg, jump=False)
@@ -485,10 +479,14 @@ def _call_of_two(steps: list[dis.Instruction], at: int) -> int:
 
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")
-#: Operators of numbers and strings, by the names of methods by which Python code can call them.
+#: The methods of numbers that C code calls for operators and builtin functions, by the names by which Python code can
+#: call them: of the class of floats, by whatever name, these read a traced number without an event.
 _SLOTS = frozenset(
-    f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod divmod pow".split() for prefix in ("", "r")
-) | frozenset("__lt__ __le__ __gt__ __ge__ __eq__ __ne__".split())
+    name
+    for kind in (float, int)
+    for name, method in vars(kind).items()
+    if type(method) is types.WrapperDescriptorType and name != "__getattribute__"
+)
 
 
 #: The fields of a ``%`` format that call a method of the value (`%s`, `%r`, `%a`); C code reads the numbers of others.
@@ -527,12 +525,12 @@ def line_of(code: types.CodeType, name: str) -> int:
 def has_constant_name(code: types.CodeType, at: int) -> bool:
     """Whether the call of ``getattr`` (or a function like it) at this offset gives the name as a constant, on every
     path that leads there."""
-    before: list[dis.Instruction] = []
-    for step in dis.get_instructions(code):
+    before: list[tuple[dis.Instruction, bool]] = []
+    for step, is_target in shown(code, ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL")):
         if step.offset >= at:
             # The arguments are the object, the name, and mostly a default or value. Only one that is a single plain
             # load is understood here; with anything else the name counts as computed.
-            last = before[-3:]
+            last = [earlier for earlier, _ in before[-3:]]
             count = step.arg if step.opname == "CALL" else 0
             if count == 3 and not (
                 last[-1].opname.startswith("LOAD_") and last[-1].opname not in ("LOAD_ATTR", "LOAD_METHOD")
@@ -541,8 +539,6 @@ def has_constant_name(code: types.CodeType, at: int) -> bool:
             name = last[-1] if count == 2 else last[-2] if count == 3 and len(last) > 1 else None
             if name is None or name.opname != "LOAD_CONST" or type(name.argval) is not str:
                 return False
-            return not (step.is_jump_target or any(s.is_jump_target or "JUMP" in s.opname for s in last))
-        is_target = step.opname == "PRECALL" and step.is_jump_target
-        if is_target or step.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL"):
-            before.append(step)
+            return not (is_target or any(target or "JUMP" in s.opname for s, target in before[-3:]))
+        before.append((step, is_target))
     return False

@@ -8,7 +8,7 @@ be neither: a dict of tensors, numbers that are read off the device. Code shows 
 import types
 from typing import Any
 
-from torch_ltc._left_places import MISSING
+from torch_ltc._left_places import MISSING, is_plain_holder
 from torch_ltc._traced import TracedFloat, TracedInt
 
 
@@ -23,9 +23,9 @@ class OnlySet:
 
     def note(self, holder: dict[Any, Any], name: Any, reader: types.CodeType) -> bool:
         """Notes a place that code sets. Returns false for one that holds a traced number, which is put there by other
-        means."""
+        means, and for one in a dict with methods of the program's own."""
         value = dict.get(holder, name, MISSING)
-        if type(value) in (TracedFloat, TracedInt):
+        if type(value) in (TracedFloat, TracedInt) or not is_plain_holder(type(holder)):
             return False
         self._found.setdefault((id(holder), name), (holder, value, []))[2].append(reader)
         return True

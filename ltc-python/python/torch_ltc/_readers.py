@@ -32,20 +32,20 @@ class Readers:
     def only_counts(self, holder: Any, name: Any, remembers: Callable[[int, Any], bool]) -> bool:
         """Whether all code that reads an entry of a dict does no more than count with it. `remembers`: whether the
         number in a place, given as `id(dict)` and key, is traced, too, as numbers that are divided by it have to be."""
-        for reader in self._of(holder, name):
+        for reader in self.of(holder, name):
             divided = counts(reader, name) if reader is not None else None
             if divided is None or not all(remembers(id(holder), n) and self._only_adds(holder, n) for n in divided):
                 return False
-        return id(holder) not in self.whole and bool(self._of(holder, name))
+        return id(holder) not in self.whole and bool(self.of(holder, name))
 
     def divided_by(self, holder: Any, name: Any) -> frozenset[str]:
         """The keys of entries in the same dict that code divides by this entry."""
-        return frozenset().union(*(counts(r, name) or () for r in self._of(holder, name) if r is not None))
+        return frozenset().union(*(counts(r, name) or () for r in self.of(holder, name) if r is not None))
 
     def _only_adds(self, holder: Any, name: str) -> bool:
         """Whether all code that sets an entry only puts there what it computed from what was there."""
-        return all(reader is not None and only_adds(reader, name) for reader in self._of(holder, name))
+        return all(reader is not None and only_adds(reader, name) for reader in self.of(holder, name))
 
-    def _of(self, holder: Any, name: Any) -> set[types.CodeType | None]:
+    def of(self, holder: Any, name: Any) -> set[types.CodeType | None]:
         """The code that reads an entry, and may do something with it."""
         return self._codes.get((id(holder), name), set()) - _SETS

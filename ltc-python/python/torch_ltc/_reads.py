@@ -21,6 +21,7 @@ from torch_ltc._host_program import HostProgram
 from torch_ltc._known import ATOMS
 from torch_ltc._left_places import FoundValue
 from torch_ltc._places import Place
+from torch_ltc._results import ReturnSpec
 from torch_ltc._runtime import is_leaf, on_device
 from torch_ltc._survey import Survey
 
@@ -46,6 +47,8 @@ class EarlierCapture:
         self.left_places = (
             run.return_spec.left_places if run is not None and run.return_spec is not None else reads.left_places
         )
+        #: What it returns; `None` where that is not known.
+        self.return_spec = run.return_spec if run is not None else reads.return_spec
         #: The places, as `(id(dict), key)`, of the numbers that were lent to it.
         self.lent_keys = run.lent_keys if run is not None else reads.changing_keys
 
@@ -103,6 +106,8 @@ class Reads:
         # The rest is of the capture that this guards, once that is confirmed.
         #: The places in which it leaves something, to compare.
         self.left_places: list[Any] = []
+        #: What it returns.
+        self.return_spec: ReturnSpec | None = None
         #: Identities of the watched objects that a call may also be given as arguments: such a call has another key.
         self.ids: set[int] = set()
         #: The backward pass through results of its replays.

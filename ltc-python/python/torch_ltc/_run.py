@@ -19,6 +19,7 @@ from torch_ltc._arguments import Arguments
 from torch_ltc._awaited import AwaitedNumbers, KeptReads
 from torch_ltc._changed_places import RENEWED, ChangedPlaces
 from torch_ltc._compiling import is_compiling, noted_in, seen_draws
+from torch_ltc._flows import are_kept
 from torch_ltc._history import Backward, DoubleBackward, SavedTensors, storage_of
 from torch_ltc._host import HostRecorder
 from torch_ltc._host_program import HostProgram
@@ -37,7 +38,7 @@ from torch_ltc._results import (
 )
 from torch_ltc._runtime import as_program, history_of, is_dense, is_leaf, is_tensor, on_device
 from torch_ltc._survey import Survey
-from torch_ltc._traced import plain
+from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 if TYPE_CHECKING:
     from torch_ltc._step import CompiledStep
@@ -211,7 +212,7 @@ class Run:
         if captures and self._saves_for_backward:
             self._saved_tensors = SavedTensors(list({id(t): t for t in self._history_starts(before)}.values()))
         ambient = _ltc.Ambient()
-        recorder = HostRecorder(copies, self.lent_places)
+        recorder = HostRecorder(copies, self.lent_places, owner._changing.arguments)
         call_objects = [*(call.arguments.objects if call.arguments is not None else ()), *capture_inputs]
         call_objects += [x for f in call.found if f.tensors for x in (f.value, *f.tensors)]
         sets_modes = self._earlier[0].reads.sets_modes if self._is_compared else owner.sets_modes
@@ -327,6 +328,8 @@ class Run:
             survey.note_place("slot", x, torch._C.TensorBase.grad)
         self.reads = Reads(survey, owner._changing, self._call.found, self._double_backward, self._call.numbers)
         self.reads.watch.expect_grads([(t, g is not None) for t, g in grads_before])
+        if recorder.awaited is not None and not self._are_kept(survey, recorder):
+            recorder.awaited.decides = True
         if recorder.awaited is not None and recorder.awaited.decides:
             # The next capture has its reads compared by replays instead.
             owner._reads_decide = True
@@ -381,6 +384,19 @@ class Run:
             self.obstacle = with_advice(why)
             owner._replays.forget(self.step)
             self.step = 0
+
+    def _are_kept(self, survey: Survey, recorder: HostRecorder) -> bool:
+        """Whether the step only counts with the whole numbers that it read off the device (`_flows.py`)."""
+
+        def only_counts(holder: dict[Any, Any], name: Any) -> bool:
+            # Where a traced number stays, the next capture is lent one, and has what is divided by it traced, too.
+            stays = type(holder.get(name)) in (TracedInt, TracedFloat)
+            return survey.readers.only_counts(holder, name, lambda *place: stays or place in self.lent_keys)
+
+        def readers(holder: dict[Any, Any], name: Any) -> set[Any]:
+            return survey.readers.of(holder, name) if id(holder) not in survey.readers.whole else set()
+
+        return are_kept(recorder.kept_in, self.lent_keys, only_counts, readers)
 
     def _capture_on_same_path(self) -> EarlierCapture | None:
         """The earlier capture that took the same path as this one, if there is one."""

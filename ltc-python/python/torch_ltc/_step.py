@@ -433,6 +433,9 @@ class CompiledStep(Generic[_P, _R]):
                 why = self._difference(run, earlier)
                 if run.return_spec is not None and earlier.left_places != run.return_spec.left_places:
                     why = why or "it leaves tensors in other places at each call"
+                if run.return_spec is not None and earlier.return_spec is not None:
+                    is_same = run.return_spec.is_same_as(earlier.return_spec)
+                    why = why or ("" if is_same else "it returns something else at each call")
                 # A number that may change has to have been lent to both captures: else its value is a constant in one.
                 is_read = reads.changing_keys <= run.lent_keys & earlier.lent_keys
                 if not why and not new and run.effects_known and is_read:
@@ -471,6 +474,7 @@ class CompiledStep(Generic[_P, _R]):
             other.attempts = 0
         reads.backward, reads.program, reads.lent_places = run.backward, run.program, run.lent_places
         reads.left_places = run.return_spec.left_places if run.return_spec is not None else []
+        reads.return_spec = run.return_spec
         self._ready_reads.append(reads)
         # An argument that this capture also found elsewhere has to be the same object in each replay, which Rust
         # compares; so it needs no key of its own.

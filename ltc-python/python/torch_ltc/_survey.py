@@ -42,10 +42,7 @@ from torch_ltc._known import (
 from torch_ltc._left_places import FoundValue
 from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
 from torch_ltc._names import (
-    CONTENTS,
-    EVERYTHING,
     OF_ATTRIBUTES,
-    SWALLOW,
     CodeNames,
     arguments_of,
     code_of,
@@ -55,6 +52,7 @@ from torch_ltc._names import (
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES
 from torch_ltc._readers import Readers
+from torch_ltc._writes import CONTENTS, EVERYTHING, SWALLOW
 
 #: The flag of types whose instances may hold references, so that the collector knows them (`Py_TPFLAGS_HAVE_GC`).
 _IS_CONTAINER = 1 << 14
@@ -384,7 +382,7 @@ class Survey(Functions):
             return
         if is_of_program(frame) and (ends := self.on_program_frame()):
             self._within.append((frame, ends))
-        if info.asks_classes and (ends := self.on_class_check(frame)):
+        if ends := self.on_class_check(frame, info):
             self._within.append((frame, ends))
         if info.takes_numbers:
             self.expect_unseen_float_calls()

@@ -55,6 +55,8 @@ def _symbolic(function: Callable[..., Any], text: str, reverse: bool = False) ->
         for x in (self, *others):  # the result is a complex number, which is not traced
             if type(x) in (TracedFloat, TracedInt):
                 self._ltc_recorder.expect(plain(x), "{}", x)
+        # Beside a complex number, numbers are read in C.
+        self._ltc_recorder.guard_held_numbers(ahead=True)
         return value
 
     return method
@@ -72,6 +74,8 @@ def _decision(function: Callable[..., Any], text: str) -> Callable[..., Any]:
             return NotImplemented
         value = function(*operands)
         self._ltc_recorder.expect(value, text, self, *others)
+        if type(value) is complex:
+            self._ltc_recorder.guard_held_numbers(ahead=True)
         return value
 
     return method
@@ -110,7 +114,13 @@ class _TracedNumber:
     __eq__ = _decision(operator.eq, "{} == {}")
     __ne__ = _decision(operator.ne, "{} != {}")
     __bool__ = _decision(bool, "bool({})")
-    __hash__ = _decision(hash, "hash({})")
+
+    def __hash__(self) -> int:
+        """The hash of the number, with a guard on its value: what asks for it (a dict) keeps the number, and -1.0 and
+        -2.0 have one hash."""
+        number = cast(Any, self)
+        self._ltc_recorder.expect(plain(number), "{}", number)
+        return hash(plain(number))
 
 
 class ReleasedFloat(float):

@@ -1,0 +1,70 @@
+"""What code may change, and which exceptions it looks at, by its instructions and names.
+
+A survey looks again at what may have been changed while a step runs (`_looked_at.py`); nothing tells what an exception
+holds that the step catches.
+"""
+
+import dis
+import itertools
+import types
+
+from torch_ltc._effects import instructions
+
+#: Stand among the names under which code puts something for members of containers, for variables of functions around
+#: it, and for any name.
+CONTENTS, VARIABLES, EVERYTHING = "[]", "()", "*"
+#: Names of functions and methods that change what a container holds, and of those that set attributes by name.
+_WRITERS = frozenset(
+    """append appendleft extend extendleft insert pop popleft popitem remove clear update setdefault add discard sort
+    reverse rotate move_to_end difference_update intersection_update symmetric_difference_update subtract set reset
+    __setitem__ __delitem__ __ior__ __iadd__ setitem delitem iadd ior iconcat heappush heappop heapify heapreplace
+    heappushpop insort insort_left insort_right send throw""".split()
+)
+_SETTERS = frozenset("setattr delattr __setattr__ __delattr__ __dict__ vars globals partial".split())
+#: Instructions that put something under a name, and those that change what a container holds.
+_NAMING = frozenset("STORE_ATTR DELETE_ATTR STORE_GLOBAL DELETE_GLOBAL STORE_NAME".split())
+_FILLING = frozenset("STORE_SUBSCR DELETE_SUBSCR STORE_SLICE".split())
+
+
+def writes(code: types.CodeType, names: set[str]) -> frozenset[str]:
+    """Under which names code may put something (:attr:`CodeNames.writes`)."""
+    found: set[str] = set()
+    if not _WRITERS.isdisjoint(names):
+        found.add(CONTENTS)
+    if not _SETTERS.isdisjoint(names):
+        found |= {EVERYTHING, CONTENTS}
+    for step in dis.get_instructions(code):
+        if step.opname in _NAMING:
+            found.add(step.argval)
+        elif step.opname in _FILLING or (step.opname == "BINARY_OP" and step.argrepr in ("+=", "|=", "^=")):
+            found.add(CONTENTS)
+        elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars:
+            found.add(VARIABLES)
+    return frozenset(found)
+
+
+def looks_at_errors_of(code: types.CodeType) -> frozenset[int]:
+    """Offsets of the instructions whose exceptions code may catch under a name (which it deletes in the end) and do
+    something with but to raise another one from it."""
+    steps = [*instructions(code)] if code.co_exceptiontable else []
+    forgotten = {a.argval for a, b in itertools.pairwise(steps) if (a.opname, b.opname) == _FORGETS}
+    if not any(
+        s.opname.startswith("LOAD_FAST") and s.argval in forgotten and (after.opname, after.argval) != _RAISES_FROM
+        for s, after in itertools.pairwise(steps)
+    ):
+        return frozenset()
+    covered = set[int]()
+    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+        covered.update(range(entry.start, entry.end))
+    for step, after in itertools.pairwise(steps):
+        if step.opname == "FOR_ITER":  # an iterator ends by an exception that no code sees
+            covered.difference_update(range(step.offset, after.offset))
+    return frozenset(covered)
+
+
+#: How code forgets the name of an exception that it has handled.
+_FORGETS = ("STORE_FAST", "DELETE_FAST")
+#: The instruction that raises an exception from another one.
+_RAISES_FROM = ("RAISE_VARARGS", 2)
+#: C functions that swallow an exception of the Python code that they call.
+SWALLOW = frozenset(("hasattr", "getattr", "next"))
