@@ -34,13 +34,9 @@ from torch_ltc._calls import state_of
 from torch_ltc._classes import is_only_used
 from torch_ltc._collector import all_shown
 from torch_ltc._counters import counts, only_adds
-from torch_ltc._known import (
-    ATOMS,
-    OF_THE_MACHINE,
-    is_own,
-)
+from torch_ltc._known import ATOMS, OF_THE_MACHINE, is_of_builtins, is_own
 from torch_ltc._left_places import FoundValue
-from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
+from torch_ltc._models import MODELS, SEARCHES, enter_quiet, search
 from torch_ltc._names import OF_ATTRIBUTES, CodeNames, code_of, of_program
 from torch_ltc._places import Place, owners
 from torch_ltc._reached import ATOMIC_BASES, Reached
@@ -359,8 +355,7 @@ class Survey(Reached):
         if info.quiet:
             if "_tuple_new" in frame.f_globals:  # the constructor of a named tuple, which has defaults
                 self._note_function(frame)
-            quiet = QUIET_MODELS.get(code)
-            return quiet(self, frame) if quiet is not None else None
+            return enter_quiet(self, frame)
         if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
@@ -473,7 +468,7 @@ class Survey(Reached):
             else:
                 self.note_place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
-                if type(found) is types.BuiltinFunctionType and not is_only_used(found, name, info):
+                if not is_of_builtins(found) and not is_only_used(found, name, info):
                     self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
@@ -529,6 +524,7 @@ class Survey(Reached):
     def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
         """Looks at everything that code with these names can reach from an object. `holder`: what holds the object, in
         words, if that is older than the step."""
+        info = self.widened(info, frame)
         if type(start) in ATOMS:
             return self.look_at_atom(start, info)
         stack, made, older = [(start, holder)], set(), self._older
@@ -568,6 +564,8 @@ class Survey(Reached):
                 self._seen.add(key)
             name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
             stack += [(y, name) for y in self._reach(x, kind, info, frame, old)]
+        if self.widened(info, frame) is not info:  # it met a getter, which the code may call with what it met before
+            self.look(start, info, frame)
 
     def _look_at_functions(self) -> None:
         """Watches the functions whose frames ran: their code, defaults and cells."""
