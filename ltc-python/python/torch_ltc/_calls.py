@@ -7,9 +7,9 @@ before such a call. This is the lowest layer of :class:`torch_ltc._survey.Survey
 """
 
 import abc
+import codecs
 import ctypes
 import functools
-import threading
 import types
 import warnings
 import weakref
@@ -20,15 +20,18 @@ from typing import Any, cast
 
 import torch
 
+from torch_ltc._asked_names import BY_NAME, formats_variables, names_in_format
 from torch_ltc._flows import variable_given
 from torch_ltc._host_written import KIND_CHECKS
 from torch_ltc._known import (
     ATOMS,
     CLASS_METHODS,
+    HOLDERS,
     HOOKING,
     IMPURE_BUILTINS,
     IMPURE_TORCH,
     ITERATORS,
+    LOCKS,
     OF_COPIES,
     OF_REFERENCES,
     OF_THE_COLLECTOR,
@@ -37,12 +40,13 @@ from torch_ltc._known import (
     STORES,
     TAKE_NUMBERS,
     VIEWS,
+    WRAPPERS,
     copies_as_objects_do,
     is_of_torch,
     is_open,
 )
 from torch_ltc._models import MODELS
-from torch_ltc._names import BY_NAME, PLAIN, CodeNames, code_of, has_constant_name, names_in_format
+from torch_ltc._names import PLAIN, CodeNames, code_of, has_constant_name
 from torch_ltc._traced import TracedFloat, TracedInt, plain
 
 
@@ -52,6 +56,27 @@ def state_of(generator: torch.Generator) -> bytes:
         state = generator.get_state()
         # Read from memory and not by an operator, whose result transforms (torch.func) would wrap.
         return ctypes.string_at(state.data_ptr(), state.nbytes)
+
+
+#: The handlers of errors in text that Python has itself.
+_OF_CODECS = frozenset(
+    "strict ignore replace xmlcharrefreplace backslashreplace namereplace surrogateescape surrogatepass".split()
+)
+
+
+@functools.lru_cache(256)
+def _tells_handler(name: str) -> Callable[[], Any]:
+    """What tells the handler of errors in text that has a name."""
+    return functools.partial(codecs.lookup_error, name)
+
+
+def _handler_of_errors(name: str) -> Callable[[], Any] | None:
+    """The same, for a name that there is."""
+    try:
+        codecs.lookup_error(name)
+    except (LookupError, ValueError):
+        return None
+    return _tells_handler(name)
 
 
 def _is_setting(getter: Any) -> bool:
@@ -72,7 +97,6 @@ _TELLS = frozenset(
 )
 #: Functions of ours that send what is recorded, or wait for it.
 _SENDS = ("mark_step", "sync", "wait")
-_LOCKS = (type(threading.Lock()), type(threading.RLock()))
 #: Packages that take locks only to release them again.
 _OWN_LOCKS = frozenset(("threading", "queue", "logging", "torch", "torch_ltc"))
 #: Getters of settings that there are for each kind of device, with what reads the setting of each.
@@ -143,6 +167,8 @@ class Calls:
         owner = getattr(function, "__self__", None)
         name = function.__name__
         notify = self.expect_unseen_float_calls if ahead else self.on_float_call
+        if name in ("__dir__", "__subclasses__") and not code_of(frame.f_code, frame.f_globals).quiet:
+            return self.refuse(f"it calls {name}()", frame)
         if type(owner) is types.ModuleType:
             module = owner.__name__
             if module == "builtins":
@@ -172,6 +198,8 @@ class Calls:
         elif function in _OF_A_DEVICE:
             for getter in _OF_A_DEVICE[function]:
                 self.note_place("referent", getter)
+        elif module == "_thread" and name in ("_count", "stack_size"):
+            self.refuse(f"it asks for threads by {name}()", frame)
         elif module == "_thread" and name in OF_THREADS:
             if not ahead:
                 self.refuse(f"it starts or ends a thread, by {name}()", frame)
@@ -224,10 +252,12 @@ class Calls:
         kind = type(owner)
         if kind in (TracedFloat, TracedInt) and frame.f_globals.get("__name__") != "torch_ltc._traced":
             owner._ltc_recorder.expect(plain(owner), "{}", owner)  # a method of the plain class, by whatever name
-        if kind in _LOCKS and name in ("acquire", "locked"):
-            # Whether a lock is held cannot be watched. (A `with` calls neither, and leaves the lock as it was.)
+        if kind in LOCKS and name not in ("release", "__enter__", "__exit__"):
+            # Whether a lock is held cannot be watched. (A `with` leaves the lock as it was.)
             if (frame.f_globals.get("__name__") or "").partition(".")[0] not in _OWN_LOCKS:
                 self.refuse(f"it asks for a lock by {name}()", frame)
+        elif kind in LOCKS:
+            return
         elif kind in (list, deque) and name in ("append", "appendleft"):
             if getattr(owner, "maxlen", None) is not None:
                 self.pushed[id(owner)] = self.pushed.get(id(owner), 0) + (name == "append")
@@ -244,20 +274,23 @@ class Calls:
                 return
             if not is_of_torch(owner.__module__) and owner.__module__ != "builtins":
                 self.refuse(f"it calls {owner.__qualname__}.{name}()", frame)
-        elif kind is str and name in ("format", "format_map"):
-            own = code_of(frame.f_code, frame.f_globals)
-            if not own.quiet:
-                notify()
-            if names := names_in_format(owner):
-                info = own.naming(names)
-                for value in (*frame.f_locals.values(), *map(frame.f_globals.get, own.globals)):
-                    self.look(value, info, frame)
+        elif issubclass(kind, str) and name in ("format", "format_map"):
+            self._formats(frame, str.__str__(owner), notify)
+        elif kind in (str, bytes) and name in ("encode", "decode"):
+            self._encodes(frame)
         elif name in ("__setattr__", "__delattr__", "__getattribute__"):
             if frame.f_code in MODELS:
                 return
             info = code_of(frame.f_code, frame.f_globals)
             self.look(owner, info.opening(), frame)
-        elif kind in ATOMS or is_open(cast(Any, kind)) or kind in ITERATORS or kind in VIEWS:
+        elif (
+            kind in ATOMS
+            or kind in HOLDERS
+            or issubclass(kind, WRAPPERS)
+            or is_open(cast(Any, kind))
+            or kind in ITERATORS
+            or kind in VIEWS
+        ):
             if name in ("__reduce_ex__", "__reduce__", "__getstate__") and copies_as_objects_do(kind):
                 # It reads all attributes of the object, and whoever called it goes on with what it found.
                 for asked in OF_COPIES:
@@ -271,6 +304,31 @@ class Calls:
         elif not code_of(frame.f_code, frame.f_globals).quiet or kind.__module__.startswith("_io"):
             self.refuse(f"it calls {kind.__module__}.{kind.__qualname__}.{name}()", frame)
 
+    def _encodes(self, frame: types.FrameType) -> None:
+        """Code encodes or decodes text, for which it may name a handler of errors that a program registered."""
+        info = code_of(frame.f_code, frame.f_globals)
+        at_hand = (*frame.f_code.co_consts, *frame.f_locals.values(), *map(frame.f_globals.get, info.globals))
+        for text in at_hand:
+            if type(text) is str and text not in _OF_CODECS and (handler := _handler_of_errors(text)) is not None:
+                self.note_place("referent", handler)
+
+    def _formats(self, frame: types.FrameType, text: str, notify: Callable[..., None]) -> None:
+        """Code formats by a string, or has its `format` at hand, which may read attributes of what it is given."""
+        info = code_of(frame.f_code, frame.f_globals)
+        if not info.quiet:
+            notify()
+        names = names_in_format(text)
+        if names <= info.added:  # the code shows them, so they were looked for in all that it reaches
+            return
+        if not formats_variables(frame.f_code, frame.f_lasti):
+            self.refuse("it formats what it computes by a format that it computes", frame)
+        for value in (*frame.f_locals.values(), *map(frame.f_globals.get, info.globals)):
+            self.look(value, info.naming(names), frame)
+
+    def opens_all(self, frame: types.FrameType) -> None:
+        """Notes that the code of a frame may read any attribute of what it has at hand."""
+        raise NotImplementedError
+
     def by_name(self, frame: types.FrameType, function: str) -> None:
         """Code calls ``getattr``, ``hasattr``, ``vars`` and the like. If the name is a constant, the code's names have
         it; otherwise the code may read any attribute of any object at hand."""
@@ -280,6 +338,7 @@ class Calls:
         is_named = function != "vars" and function in frame.f_code.co_names  # not another name for it
         if is_named and has_constant_name(frame.f_code, frame.f_lasti):
             return
+        self.opens_all(frame)
         everything = info.opening()
         for value in frame.f_locals.values():
             if isinstance(value, (types.ModuleType, type)):

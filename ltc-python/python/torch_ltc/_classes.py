@@ -1,16 +1,19 @@
 """What code reaches from a class: attributes, special methods, bases and the metaclass."""
 
+import builtins
 import enum
 import functools
 import gc
+import inspect
 import operator
 import types
 from typing import Any
 
 import torch
 
+from torch_ltc._asked_names import BY_NAME
 from torch_ltc._calls import Calls
-from torch_ltc._known import NOTHING, SPECIAL, lookup, takes_numbers
+from torch_ltc._known import ATOMS, NOTHING, READ_ATTRIBUTES, SPECIAL, is_of_python, lookup, takes_numbers
 from torch_ltc._looked_at import LookedAt
 from torch_ltc._names import CodeNames
 
@@ -27,9 +30,21 @@ OF_C = (types.BuiltinFunctionType, types.MethodWrapperType, functools.partial)
 
 
 #: What the constructor of an enum's class asks for.
-_OF_ENUMS = ("_missing_", "_member_map_", "_value2member_map_")
+_OF_ENUMS = ("_missing_", "_member_map_", "_value2member_map_", "_member_names_")
 #: The names by which code reads through descriptors.
 _BY_DESCRIPTORS = ("__get__", "__set__")
+#: The names by which code goes from a class to its bases.
+_TO_BASES = ("__mro__", "__bases__", "__base__", "mro")
+#: Builtin functions that read attributes by name.
+_READERS = frozenset((*BY_NAME, "vars"))
+_GETTERS = (operator.attrgetter, operator.methodcaller)
+#: Kinds of what stands on classes for methods that are written in C.
+_METHODS_OF_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType)
+#: Descriptors that stand on classes and show by themselves all that they read, or that Python looks behind.
+_KNOWN_DESCRIPTORS = (
+    *(*_METHODS_OF_C, types.ClassMethodDescriptorType, types.MemberDescriptorType),
+    type(vars(inspect.FullArgSpec)["args"]),  # of named tuples
+)
 
 
 def _holds(x: Any) -> bool:
@@ -41,6 +56,8 @@ def is_only_used(x: Any, name: str, info: CodeNames) -> bool:
     """Whether code with this name does no more than call a C function, which a profile event tells of, or ask with
     `isinstance` for a C class. Then the object itself need not be looked at."""
     if type(x) is types.BuiltinFunctionType:
+        if x.__name__ in _READERS and name != x.__name__ and x.__self__ is builtins:
+            return False  # code has it under another name, by which its calls are not known for what they are
         # A bound method is looked at with the object that it is bound to.
         return name not in info.values and (x.__self__ is None or type(x.__self__) is types.ModuleType)
     return name in info.tested and type(x) is type and takes_numbers(x)
@@ -109,10 +126,36 @@ class Classes(Calls):
             for name in (*SPECIAL, *(_OF_ENUMS if issubclass(kind, enum.Enum) else ())):
                 self.note_place("lookup", kind, name, code)
                 value = self._lookup(kind, name)
-                value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-                if type(value) in OF_C and name not in ("__new__", "__class_getitem__"):
-                    found.append(value)
+                if name in _OF_ENUMS and type(value) in (dict, list):
+                    self.note_place("dict" if type(value) is dict else "members", value, None, code)
+                elif name not in ("__new__", "__class_getitem__"):
+                    found += self._on_special(kind, name, value)
         return list(self._specials[kind])
+
+    def _on_special(self, kind: type, name: str, value: Any) -> list[Any]:
+        """What Python calls without an event where a class has a value under the name of a special method."""
+        value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if type(value) is types.FunctionType or type(value) in ATOMS or value is NOTHING:
+            return []
+        if type(value) in OF_C or isinstance(value, _GETTERS):
+            return [value]
+        return self._of_descriptor(kind, name, value) if hasattr(type(value), "__get__") else []
+
+    def _of_descriptor(self, kind: type, name: str, value: Any) -> list[Any]:
+        """What a descriptor on a class reads without an event, other than a function and a slot. Refuses one of an
+        unknown kind, which may read anything."""
+        if isinstance(value, (property, types.DynamicClassAttribute)):
+            return self._of_property(value, f"{kind.__qualname__}.{name}")
+        if type(value) is types.MethodType:
+            return [value]
+        if type(value) in _METHODS_OF_C and value.__name__ != name:
+            if value.__name__ in READ_ATTRIBUTES or value.__name__ == "__dict__":
+                self.refuse(f"{kind.__qualname__}.{name} reads attributes ({value.__name__}), which nothing tells of")
+        elif type(value) not in _KNOWN_DESCRIPTORS and type(value).__name__ != "instancemethod":  # pybind11's methods
+            home = next((base for base in kind.__mro__ if vars(base).get(name) is value), kind)
+            if type(lookup(type(value), "__get__")) is not types.FunctionType and is_of_python(home):
+                self.refuse(f"{kind.__qualname__}.{name} is a {type(value).__qualname__}, which nothing tells of")
+        return []
 
     def _of_bases(self, kind: type, info: CodeNames, code: types.CodeType) -> list[Any]:
         """What ``super()`` may find in the bases of a class, whichever of them it starts from."""
@@ -121,7 +164,10 @@ class Classes(Calls):
             if base.__flags__ & 1 << 9:
                 for name in info.attributes:
                     self.note_place("lookup", base, name, code)
-                found += [vars(base)[n] for n in info.attributes if n in vars(base)]
+                    value = vars(base).get(name)
+                    found.append(value)
+                    if isinstance(value, (property, types.DynamicClassAttribute)):
+                        found += self._of_property(value, f"{base.__qualname__}.{name}")
         return [x for x in found if not hasattr(type(x), "__get__")]
 
     def _of_method(self, x: types.FunctionType, info: CodeNames, code: types.CodeType) -> list[Any]:
@@ -130,7 +176,7 @@ class Classes(Calls):
             return [x]
         return self.added(x, info, code, self.is_older(x))
 
-    def _of_property(self, x: property, name: str) -> list[Any]:
+    def _of_property(self, x: property | types.DynamicClassAttribute, name: str) -> list[Any]:
         """The C functions behind a property."""
         found = []
         for function in (x.fget, x.fset, x.fdel):
@@ -149,6 +195,8 @@ class Classes(Calls):
             self.note_place("slot", kind, _PARTS_OF_CLASSES[name], code)
         if info.by_super:
             found += self._of_bases(kind, info, code)
+        if not info.attributes.isdisjoint(_TO_BASES):
+            found += [base for base in kind.__mro__[1:] if base.__flags__ & 1 << 9]
         all_of_it = info.all_attributes
         of_python = [base for base in kind.__mro__ if base.__flags__ & 1 << 9] if all_of_it else []
         for base in of_python:  # for attributes that are yet to come, and their order
@@ -161,16 +209,20 @@ class Classes(Calls):
             # What a descriptor written in Python reads, its frame shows when it runs.
             if isinstance(value, types.FunctionType):
                 found += self._of_method(value, info, code)
-            elif type(value) is property:
+            elif isinstance(value, (property, types.DynamicClassAttribute)):
                 found += self._of_property(value, f"{kind.__qualname__}.{name}")
                 for function in (value.fget, value.fset, value.fdel):
                     if type(function) is types.FunctionType:
                         found += self._of_method(function, info, code)
-            elif type(value) in (staticmethod, classmethod):
+            elif isinstance(value, (staticmethod, classmethod)):
                 inner = value.__func__
                 found += self._of_method(inner, info, code) if type(inner) is types.FunctionType else [inner]
             elif type(value) is types.MemberDescriptorType and not info.attributes.isdisjoint(_BY_DESCRIPTORS):
                 self.refuse(f"it reads {kind.__qualname__}.{name} by the slot itself")
-            elif _holds(value) and value is not NOTHING and not is_only_used(value, name, info):
+            elif value is NOTHING:
+                continue
+            elif not _holds(value):
+                found += self._of_descriptor(kind, name, value)
+            elif not is_only_used(value, name, info):
                 found.append(value)
         return found

@@ -22,22 +22,27 @@ import torch
 #: Classes whose values never change; they are compared by value where they are read.
 ATOMS: frozenset[type] = frozenset(
     (
-        *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
+        *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range),
         *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, torch.finfo, torch.iinfo),
-        *(types.CodeType, types.GenericAlias, types.UnionType, types.GetSetDescriptorType),
-        *(
-            types.MethodDescriptorType,
-            types.ClassMethodDescriptorType,
-            property,
-            staticmethod,
-            classmethod,
-            re.Pattern,
-            type(threading.Lock()),
-        ),
-        *(type(threading.RLock()), type(torch.autograd.Variable._execution_engine), types.TracebackType),
-        *(typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple),
-        *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone, operator.itemgetter),
+        *(types.CodeType, types.ClassMethodDescriptorType, re.Pattern),
+        type(torch.autograd.Variable._execution_engine),
+        *(datetime.date, datetime.timedelta, datetime.timezone),
     )
+)
+#: The classes of locks. A lock's state cannot be watched.
+LOCKS = (type(threading.Lock()), type(threading.RLock()))
+#: Classes whose objects never come to hold something else, but what they hold may change.
+HOLDERS: frozenset[type] = frozenset(
+    (
+        *(slice, types.UnionType, operator.itemgetter, datetime.time, datetime.datetime),
+        *(typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple),
+    )
+)
+#: Classes of which there are subclasses, too, whose objects are the same. These may have attributes of their own.
+WRAPPERS = (types.GenericAlias, property, staticmethod, classmethod)
+#: Methods of objects, written in C, that read or set attributes by other names than the method's own.
+READ_ATTRIBUTES = frozenset(
+    "__getattribute__ __setattr__ __delattr__ __getstate__ __reduce__ __reduce_ex__ __dir__ __sizeof__".split()
 )
 #: Iterators are fine when the step makes them; an older one has a hidden position, which cannot be watched.
 EMPTY: tuple[Any, ...] = ([], (), {}, {}.values(), {}.items(), set(), "", range(0))
@@ -149,6 +154,11 @@ def is_own(kind: type) -> bool:
     """Whether a class is this package's, and its objects are not looked at. Objects of a class with `is_of_programs`
     are, since programs give them attributes."""
     return kind.__module__.partition(".")[0] == "torch_ltc" and not hasattr(kind, "is_of_programs")
+
+
+def is_of_builtins(x: Any) -> bool:
+    """Whether what `builtins` has under a name is a class that is written in C, or nothing."""
+    return x is None or (type(x) is type and not x.__flags__ & _HEAP_TYPE)
 
 
 class _NoDict:

@@ -19,7 +19,7 @@ import torch
 from torch.utils import _pytree
 
 from torch_ltc._known import CONTAINERS, SPECIAL, namespace
-from torch_ltc._names import code_of
+from torch_ltc._names import code_of, is_quiet
 from torch_ltc._places import owners
 from torch_ltc._runtime import is_tensor
 from torch_ltc.closure import has_step_closures
@@ -161,6 +161,11 @@ def _documentation(survey: "Survey", frame: types.FrameType) -> None:
     _look_at(survey, frame, frame.f_locals["object"], frozenset(("__doc__",)))
 
 
+def _module_of(survey: "Survey", frame: types.FrameType) -> None:
+    """``inspect.getmodule``: reads the name of an object's module."""
+    _look_at(survey, frame, frame.f_locals["object"], frozenset(("__module__",)))
+
+
 def _wrapped(survey: "Survey", frame: types.FrameType) -> None:
     """``inspect.unwrap``: goes from a function to what it wraps, and on."""
     _look_at(survey, frame, frame.f_locals["func"], frozenset(("__wrapped__",)))
@@ -226,6 +231,7 @@ QUIET_MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] 
     has_step_closures.__code__: _step_closures,
     vars(inspect)["_signature_from_callable"].__code__: _signature,
     inspect.getdoc.__code__: _documentation,
+    inspect.getmodule.__code__: _module_of,
     inspect.unwrap.__code__: _wrapped,
     inspect.get_annotations.__code__: _annotations,
     importlib.import_module.__code__: _imported,
@@ -242,3 +248,27 @@ MODELS: dict[types.CodeType, Callable[["Survey", types.FrameType], None]] = {
     torch.nn.Module.__delattr__.__code__: _module_setattr,
     torch.random.manual_seed.__code__: _seeds,
 }
+
+#: Quiet modules whose methods read the attributes of objects that programs have and may change.
+_OF_OBJECTS = ("typing", "typing_extensions", "re", "enum", "inspect", "types", "torch.fx")
+#: Methods of compiled steps that tell what became of their calls.
+_TELLS = frozenset("counts backward_counts explain".split())
+
+
+def enter_quiet(survey: "Survey", frame: types.FrameType) -> None:
+    """A frame of a quiet module begins. What it reads of its arguments is looked at where there is a model of it; of
+    objects that the program calls methods of, it may read anything."""
+    code, caller = frame.f_code, frame.f_back
+    model = QUIET_MODELS.get(code)
+    if model is not None:
+        return model(survey, frame)
+    module = frame.f_globals.get("__name__") or ""
+    if caller is None or is_quiet(caller.f_globals.get("__name__") or ""):
+        return None
+    if module == "torch_ltc._step" and code.co_name in _TELLS:
+        return survey.refuse("it asks what became of calls of a compiled step", frame)
+    if code.co_varnames[:1] == ("self",) and module.startswith(_OF_OBJECTS):
+        x = frame.f_locals["self"]
+        if not isinstance(x, (type, types.ModuleType, torch.nn.Module, torch.Tensor)):
+            survey.look(x, code_of(caller.f_code, caller.f_globals).opening(), caller)
+    return None

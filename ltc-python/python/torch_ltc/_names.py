@@ -18,18 +18,19 @@ import sysconfig
 import types
 from typing import Any, NamedTuple
 
+from torch_ltc._asked_names import BY_NAME, asked_names, strings_of
 from torch_ltc._effects import Instruction, instructions, shown
 from torch_ltc._writes import looks_at_errors_of, writes
 
 #: Instructions that name an attribute, and those that name a global.
 _DEREFERENCED = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR")
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
-#: Builtin functions that take the name of an attribute as an argument.
-BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 #: Functions of `operator` that make a function which reads attributes, or calls methods, by name.
 GETTERS = frozenset(("attrgetter", "methodcaller"))
 #: Methods of every object that take the name of an attribute.
 OF_ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
+#: Methods of every object that read all its attributes, for code that loads them for something else than a call.
+_OF_COPIES = frozenset(("__getstate__", "__reduce__", "__reduce_ex__"))
 #: Code with one of these names may read attributes by computed names, in C or in quiet Python.
 _READS_BY_NAME = frozenset(
     ("__dict__", *GETTERS, "getattr_static", "getmembers", "getmembers_static", *BY_NAME, *OF_ATTRIBUTES)
@@ -222,7 +223,6 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
         attributes: set[str] = set()
         names: list[str] = []
         modules: list[str] = []
-        strings: set[str] = set()
         values: set[str] = set()
         remainder = of_float = computes = False
         before = ""
@@ -257,10 +257,8 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             before_last, last = last, step.argval
         # `getattr` and the like are loaded for something else than a call here, which would show the name it is given.
         by_others = not values.isdisjoint(BY_NAME.intersection(names))
-        for constant in code.co_consts:
-            strings.update(
-                x for x in (constant if type(constant) is tuple else (constant,)) if type(x) is str and x.isidentifier()
-            )
+        asked = asked_names(code)
+        strings = {*filter(str.isidentifier, strings_of(code)), *asked.constant.values()}
         by_name = (
             BY_NAME.intersection(names)
             or "vars" in names
@@ -269,14 +267,19 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             or "MATCH_CLASS" in {s.opname for s in dis.get_instructions(code)}
         )
         deleted = {s.argval for s in dis.get_instructions(code) if s.opname == "DELETE_ATTR"}
-        guarded = frozenset(strings if by_name else ()) | frozenset(attributes if code.co_exceptiontable else ())
+        guarded = (
+            asked.shown
+            | frozenset(strings if by_name else ())
+            | frozenset(attributes if code.co_exceptiontable else ())
+        )
         # A `__getattribute__` is given the name of the attribute, which the survey reads from its frame.
         told = {code.co_name} if code.co_name in OF_ATTRIBUTES and _passes_on(code) else set[str]()
         named = (attributes | strings.intersection(OF_ATTRIBUTES)) - told
         getters = not GETTERS.isdisjoint(names)
         # Patterns by position read the attributes that the class names in `__match_args__`.
         matches = any(step.opname == "MATCH_CLASS" and step.arg for step in dis.get_instructions(code))
-        whole = by_others or "vars" in names or getters or matches or not named.isdisjoint(_READS_BY_NAME)
+        whole = by_others or asked.computes or "vars" in names or getters or matches
+        whole = whole or not named.isdisjoint(_READS_BY_NAME) or not values.isdisjoint(_OF_COPIES)
         # The `__new__` of named tuples has no module.
         quiet = is_quiet(scope.get("__name__") or "") or "_tuple_new" in scope
         known = _codes[code] = CodeNames(
@@ -305,7 +308,7 @@ def code_of(code: types.CodeType, scope: dict[str, Any]) -> CodeNames:
             (scope.get("__name__") or "").partition(".")[0] != "torch"
             and _asks_classes(code, scope, tests)
             and ("float" in values or not code.co_filename.startswith((_LIBRARY, "<"))),
-            frozenset(),
+            asked.shown,
             len(_codes),
             frozenset(ends),
             _identities(code) if (scope.get("__name__") or "").partition(".")[0] != "torch" else frozenset(),
@@ -503,16 +506,6 @@ def computes_unseen(x: Any, has_percent: bool) -> bool:
     return "%" in _ASKED_HOW.sub("", x if type(x) is str else x.decode("latin1"))
 
 
-#: The fields of a format string, up to conversion and format, and the attributes that a field names.
-_FIELD = re.compile(r"\{([^{}!:]*)")
-_NAMED = re.compile(r"\.([^.\[]+)")
-
-
-def names_in_format(text: str) -> frozenset[str]:
-    """The attributes that `str.format` with this string reads."""
-    return frozenset(name for field in _FIELD.findall(text) for name in _NAMED.findall(field))
-
-
 def line_of(code: types.CodeType, name: str) -> int:
     """The first line in which a code object uses a name."""
     for step in dis.get_instructions(code):
@@ -525,6 +518,8 @@ def line_of(code: types.CodeType, name: str) -> int:
 def has_constant_name(code: types.CodeType, at: int) -> bool:
     """Whether the call of ``getattr`` (or a function like it) at this offset gives the name as a constant, on every
     path that leads there."""
+    if at in asked_names(code).constant:
+        return True
     before: list[tuple[dis.Instruction, bool]] = []
     for step, is_target in shown(code, ("PRECALL", "CACHE", "EXTENDED_ARG", "PUSH_NULL")):
         if step.offset >= at:

@@ -11,6 +11,7 @@ import functools
 import gc
 import itertools
 import operator
+import sys
 import threading
 import types
 import weakref
@@ -21,13 +22,14 @@ from typing import Any, cast
 
 import torch
 
-from torch_ltc._classes import PARTS_OF_FUNCTIONS, Classes, is_only_used
+from torch_ltc._classes import OF_C, PARTS_OF_FUNCTIONS, is_only_used
 from torch_ltc._counters import entries_of, only_appends
 from torch_ltc._known import (
     ATOMS,
     CONTAINERS,
     ITERATORS,
     NOTHING,
+    READ_ATTRIBUTES,
     TAKE_NUMBERS,
     VIEWS,
     base_of,
@@ -37,8 +39,9 @@ from torch_ltc._known import (
     namespace,
     takes_numbers,
 )
-from torch_ltc._names import BY_NAME, OF_ATTRIBUTES, CodeNames, computes_unseen
+from torch_ltc._names import BY_NAME, CodeNames, code_of, computes_unseen
 from torch_ltc._only_set import OnlySet
+from torch_ltc._parts import DESCRIPTORS, PARTS_OF_ERRORS, Parts
 from torch_ltc._places import owners
 
 #: Classes of objects in modules that are not looked at where names are computed: frames and calls show what they do.
@@ -48,11 +51,8 @@ _OF_MODULES = (types.ModuleType, type, *_OF_FUNCTIONS)
 _PUTS_VERSIONS_BACK = "_unsafe_preserve_version_counter."
 #: A container with more members than this refuses the step.
 _MANY = 100_000
-_DESCRIPTORS = (types.MemberDescriptorType, types.WrapperDescriptorType)
-#: The descriptors of what functions and classes have besides the attributes that programs give them, by name.
-_PARTS_OF_ERRORS = {name: vars(BaseException)[name] for name in "args __cause__ __context__ __traceback__".split()}
 #: Bases of classes whose objects hold nothing that changes.
-ATOMIC_BASES = (torch.Size, types.GenericAlias)
+ATOMIC_BASES = (torch.Size,)
 
 
 @functools.lru_cache(4096)
@@ -62,12 +62,17 @@ def _slots(kind: type) -> frozenset[str]:
     return frozenset(name for base in bases for name, x in base.items() if type(x) is types.MemberDescriptorType)
 
 
+def _errors_of_numpy() -> str:
+    """What numpy does about errors in arithmetic (`numpy.seterr`)."""
+    return str(sys.modules["numpy"].geterr())
+
+
 def members_of(x: Any) -> list[Any]:
     """The members of a list, tuple, set or deque."""
     return list(base_of(x).__iter__(x))
 
 
-class Reached(Classes):
+class Reached(Parts):
     """The part of a survey that goes from an object to what it holds."""
 
     def __init__(self) -> None:
@@ -111,7 +116,7 @@ class Reached(Classes):
         if issubclass(kind, torch.Tensor):
             return self._tensor(x, kind, info, code, old)
         if issubclass(kind, dict):
-            if old and not ("__name__" in x and "__builtins__" in x):
+            if old:
                 self._note_contents("dict", x, info, code)
             inside = [*dict.keys(x), *self._values(x)] if self._is_small(x, frame) else []
             if issubclass(kind, defaultdict):
@@ -144,7 +149,7 @@ class Reached(Classes):
                 return ()
         if kind is types.BuiltinFunctionType or kind is types.MethodWrapperType:
             return self._of_c(x, kind, frame)
-        if kind in _DESCRIPTORS:
+        if kind in DESCRIPTORS:
             return self._descriptor(x, info, frame)
         if issubclass(kind, types.ModuleType):
             return self._module(x, kind, info, code)
@@ -156,19 +161,25 @@ class Reached(Classes):
             # The module `copy` only looks such classes up.
             elif takes_numbers(x) and not self._opens and frame.f_globals.get("__name__") != "copy":
                 self.expect_unseen_float_calls()
+            self._is_getting(x, frame)
             found = self._class_attributes(x, info, code)
             return found if type(x) is type else [*found, *self._of_metaclass(x, info, code)]
         if issubclass(kind, functools.partial):
             return self._partial(x, info, frame, old)
+        return self._reach_rare(x, kind, info, frame, old)
+
+    def _reach_rare(self, x: Any, kind: type, info: CodeNames, frame: types.FrameType, old: bool) -> Iterable[Any]:
+        """As :meth:`_reach`, for kinds of objects that are met less often."""
+        code = frame.f_code
         if issubclass(kind, weakref.ref):
             if old:
                 self.note_place("referent", x, None, code)
-            return (x(),)
+            return (x(),) if kind is weakref.ref else (x(), *self._instance(x, kind, info, code, old))
         if kind is ContextVar:
             self._note_contents("variable", x, info, code)
             return (x.get(None),)
         if kind is super:
-            return (x.__self__,)
+            return (x.__self__, *self._of_bases(x.__self_class__, info, code))
         if kind in VIEWS or kind is types.MappingProxyType:
             return gc.get_referents(x)
         if kind in ITERATORS and not kind.__flags__ & 1 << 14:  # not `Py_TPFLAGS_HAVE_GC`
@@ -176,7 +187,7 @@ class Reached(Classes):
             self._suspects.append((x, f"{code.co_filename}:{frame.f_lineno}"))
             return ()
         if kind in ITERATORS:
-            return gc.get_referents(x) if not old and kind is not types.GeneratorType else self._hidden(x, old, frame)
+            return self._hidden(x, old, frame) if old else self._started(x, kind, info, frame)
         if issubclass(kind, threading.local):
             self.note_place("thread", x, None, code)
             return self._instance(x, kind, info, code, old)
@@ -185,12 +196,14 @@ class Reached(Classes):
         if kind is functools._lru_cache_wrapper:
             return [*self._results(x, code), *self._attributes(vars(x), info, code, old)] if old else ()
         if kind is operator.attrgetter:
-            names = frozenset(name for path in x.__reduce__()[1] for name in path.split("."))
-            # What it will be called with is not known: any variable may be it. (It may be one itself.)
-            variables = (*frame.f_locals.values(), *map(frame.f_globals.get, info.globals))
-            for value in variables if not names <= info.may_lack else ():
-                self.look(value, info.naming(names), frame)
-            return ()
+            return self._getter(x, info, frame)
+        if self._is_part(kind):
+            return self._inside(x, kind, info, frame, old)
+        if issubclass(kind, BaseException) and not old:
+            found = self._instance(x, kind, info, code, old) if is_open(cast(Any, kind)) else ()
+            return [*found, *self._error(x, info)]
+        if kind is types.FrameType and not old:  # one that has ended
+            self.refuse("it reads what a frame holds", frame)
         if issubclass(kind, torch.jit.ScriptFunction):
             self.is_scripted = True
         if is_scripted(x):
@@ -239,8 +252,13 @@ class Reached(Classes):
                         if not isinstance(y, _OF_MODULES) and is_open(cast(Any, type(y)))
                     ]
                 stack += [found for n in info.attributes if (found := vars(x).get(n)) is not None]
-            elif (space is None and not _slots(cast(Any, kind))) or issubclass(kind, torch.Tensor):
+            elif (space is None and not _slots(cast(Any, kind)) and not issubclass(kind, CONTAINERS)) or issubclass(
+                kind, torch.Tensor
+            ):
                 continue
+            elif issubclass(kind, CONTAINERS):
+                inside = [*self._reach(x, kind, everything, frame, True)]
+                stack += inside
             else:
                 inside = self._instance(x, kind, everything, frame.f_code, True)
                 stack += [space[n] for n in info.attributes if space is not None and n in space]
@@ -347,7 +365,9 @@ class Reached(Classes):
                     found = [*found, *kept.values()]
                 found = [y for y in found if y is not kept]
         mutable = [y for y in found if gc.is_tracked(y) and y is not x.__dict__ and not isinstance(y, _OF_MODULES)]
-        return [y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y)))]
+        # A function written in C runs without an event when the cache calls it.
+        in_c = [y for y in found if type(y) in OF_C or isinstance(y, (operator.attrgetter, operator.methodcaller))]
+        return [*in_c, *(y for y in mutable if type(y) in CONTAINERS or is_open(cast(Any, type(y))))]
 
     def _hidden(self, x: Any, old: bool, frame: types.FrameType) -> Iterable[Any]:
         """An object whose state cannot be looked at: refuses the step if the object is older."""
@@ -357,6 +377,7 @@ class Reached(Classes):
 
     def _array(self, x: Any, kind: type, old: bool, frame: types.FrameType) -> Iterable[Any]:
         """An object of numpy's: the content of small arrays is watched, larger ones refuse the step."""
+        self.note_place("referent", _errors_of_numpy)
         if kind.__name__ == "ndarray" and old:
             if x.nbytes > 1 << 16 or x.dtype.hasobject:
                 self.refuse(f"it uses a numpy array of {x.nbytes} bytes: make it a tensor", frame)
@@ -382,13 +403,15 @@ class Reached(Classes):
                 self.call_of_c(frame, x, ahead=True)
         else:  # a bound operator: that of a number reads its other operand
             self.expect_unseen_float_calls()
+            if x.__name__ in READ_ATTRIBUTES:
+                self.look(owner, code_of(frame.f_code, frame.f_globals).opening(), frame)
         return () if type(owner) is types.ModuleType else (owner,)
 
     def _descriptor(self, x: Any, info: CodeNames, frame: types.FrameType) -> Iterable[Any]:
         """What is left of a slot or a C method without its object: code that has it at hand may read by it."""
         if isinstance(x, types.MemberDescriptorType) and x.__objclass__.__flags__ & 1 << 9:
             self.refuse(f"it reads {x.__objclass__.__qualname__}.{x.__name__} by the slot itself", frame)
-        elif x.__name__ in OF_ATTRIBUTES:
+        elif x.__name__ in READ_ATTRIBUTES or x.__name__ == "__dict__":
             self.by_name(frame, x.__name__)
         return ()
 
@@ -469,8 +492,9 @@ class Reached(Classes):
             self.note_place("class", x, None, code)
         space = namespace(x)
         if old and isinstance(x, BaseException):
-            for name in _PARTS_OF_ERRORS.keys() & {"args", *info.attributes}:
-                self.note_place("slot", x, _PARTS_OF_ERRORS[name], code)
+            for name in PARTS_OF_ERRORS.keys() & {"args", *info.attributes}:
+                self.note_place("slot", x, PARTS_OF_ERRORS[name], code)
+                found.append(getattr(x, name))
         if old and isinstance(x, enum.Enum) and space is not None:
             # The properties `name` and `value` of enums read these; their code is not observed.
             for name in info.attributes & {"name", "value"}:

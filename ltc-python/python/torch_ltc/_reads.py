@@ -18,7 +18,7 @@ from torch_ltc import _ltc
 from torch_ltc._changing_numbers import ChangingNumbers, floats
 from torch_ltc._history import Backward, DoubleBackward
 from torch_ltc._host_program import HostProgram
-from torch_ltc._known import ATOMS
+from torch_ltc._known import ATOMS, HOLDERS, LOCKS, WRAPPERS
 from torch_ltc._left_places import FoundValue
 from torch_ltc._places import Place
 from torch_ltc._results import ReturnSpec
@@ -29,7 +29,20 @@ if TYPE_CHECKING:
     from torch_ltc._run import Run
 
 #: Classes of objects that need no identity as arguments: they are compared by value, or are code.
-_NO_ARGUMENTS = ATOMS | {type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CellType}
+_NO_ARGUMENTS = frozenset(
+    (
+        *(
+            *ATOMS,
+            *HOLDERS,
+            *WRAPPERS,
+            *LOCKS,
+            types.TracebackType,
+            types.GetSetDescriptorType,
+            types.MethodDescriptorType,
+        ),
+        *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CellType),
+    )
+)
 #: Classes of objects that never come to hold something else.
 _FIXED = (tuple, frozenset, types.MethodType, functools.partial, staticmethod, classmethod, slice)
 

@@ -37,10 +37,11 @@ from torch_ltc._functions import Functions
 from torch_ltc._known import (
     ATOMS,
     OF_THE_MACHINE,
+    is_of_builtins,
     is_own,
 )
 from torch_ltc._left_places import FoundValue
-from torch_ltc._models import MODELS, QUIET_MODELS, SEARCHES, search
+from torch_ltc._models import MODELS, SEARCHES, enter_quiet, search
 from torch_ltc._names import (
     OF_ATTRIBUTES,
     CodeNames,
@@ -368,8 +369,7 @@ class Survey(Functions):
         if info.quiet:
             if "_tuple_new" in frame.f_globals:  # the constructor of a named tuple, which has defaults
                 self.note_function(frame)
-            quiet = QUIET_MODELS.get(code)
-            return quiet(self, frame) if quiet is not None else None
+            return enter_quiet(self, frame)
         if code.co_flags & (0x80 | 0x200):  # `CO_COROUTINE`, `CO_ASYNC_GENERATOR`
             return self.refuse("it runs a coroutine", frame)
         call = repeatable(frame, self.sets_modes) if self._on_repeatable is not None else None
@@ -493,7 +493,7 @@ class Survey(Functions):
             else:
                 self.note_place("entry", builtins, name, frame.f_code)
                 found = builtins.get(name)
-                if type(found) is types.BuiltinFunctionType and not is_only_used(found, name, info):
+                if not is_of_builtins(found) and not is_only_used(found, name, info):
                     self.look(found, info.closing(), frame)
         for name in info.modules:
             module = sys.modules.get(name)
@@ -528,6 +528,7 @@ class Survey(Functions):
     def look(self, start: Any, info: CodeNames, frame: types.FrameType, holder: str = "") -> None:
         """Looks at everything that code with these names can reach from an object. `holder`: what holds the object, in
         words, if that is older than the step."""
+        info = self.widened(info, frame)
         if type(start) in ATOMS:
             return self.look_at_atom(start, info)
         stack: list[tuple[Any, str, Any]] = [(start, holder, None)]
@@ -572,6 +573,8 @@ class Survey(Functions):
             name = f"a {kind.__qualname__}" if old or isinstance(x, types.ModuleType) else ""
             owner = x if old else None
             stack += [(y, name, owner) for y in self._reach(x, kind, info, frame, old)]
+        if self.widened(info, frame) is not info:  # it met a getter, which the code may call with what it met before
+            self.look(start, info, frame)
 
 
 # Within a function that `torch.compile` compiles, Dynamo would otherwise compile the profile function, too.
